@@ -1,0 +1,102 @@
+//! Designs: which segments of a model are measured, so that layer times can be derived from them.
+
+mod grouped;
+mod prefix_suffix;
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::segment::Segment;
+
+/// A choice of segments to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// Every prefix and every suffix of the model (mlmp §4.2.2): 2n - 1 segments.
+    PrefixSuffix,
+    /// Every segment (JointDNN's grouped table): n(n + 1) / 2 of them.
+    Grouped,
+    /// Every layer by itself, in order, each fed by the layer before it: how a processor that computes
+    /// in main memory is read layer by layer.
+    LayerPass,
+}
+
+impl Design {
+    /// All designs, in the order in which they are offered.
+    pub const ALL: [Design; 3] = [Design::PrefixSuffix, Design::Grouped, Design::LayerPass];
+
+    /// The segments this design measures on a model of `layers` layers, ascending, each once.
+    pub fn segments(self, layers: u32) -> Vec<Segment> {
+        match self {
+            Design::PrefixSuffix => prefix_suffix::segments(layers),
+            Design::Grouped => grouped::segments(layers),
+            Design::LayerPass => (1..=layers).map(Segment::single).collect(),
+        }
+    }
+
+    /// The name users write.
+    pub fn name(self) -> &'static str {
+        match self {
+            Design::PrefixSuffix => "prefix-suffix",
+            Design::Grouped => "grouped",
+            Design::LayerPass => "layer-pass",
+        }
+    }
+}
+
+impl fmt::Display for Design {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that no design has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no design: choose prefix-suffix, grouped or layer-pass")]
+pub struct UnknownDesign(String);
+
+impl FromStr for Design {
+    type Err = UnknownDesign;
+    fn from_str(name: &str) -> Result<Self, UnknownDesign> {
+        Design::ALL
+            .into_iter()
+            .find(|design| design.name() == name)
+            .ok_or_else(|| UnknownDesign(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn designs_have_the_sizes_that_the_papers_state() {
+        for n in 1..=40 {
+            assert_eq!(Design::PrefixSuffix.segments(n).len() as u32, 2 * n - 1);
+            assert_eq!(Design::Grouped.segments(n).len() as u32, n * (n + 1) / 2);
+            assert_eq!(Design::LayerPass.segments(n).len() as u32, n);
+        }
+    }
+
+    #[test]
+    fn segments_come_ascending_and_once() {
+        for design in Design::ALL {
+            let segments = design.segments(9);
+            assert!(
+                segments.windows(2).all(|pair| pair[0] < pair[1]),
+                "{design}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_design_reads_as_it_is_written() {
+        for design in Design::ALL {
+            assert_eq!(design.to_string().parse(), Ok(design));
+        }
+        assert!("prefixsuffix".parse::<Design>().is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! The published profile: `profile.json` and four tables beside it. FORMAT.md says every field.
+
+mod header;
+
+pub use header::*;
+
+use crate::derive::LayerTime;
+use crate::layer::Layer;
+use crate::segment::Segment;
+use crate::summary::Summary;
+use crate::units::Nanos;
+
+/// One published profile: a model on a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// `profile.json`: what was measured, where, how and when.
+    pub header: Header,
+    /// `layers.csv`: the model's layers, layer 1 first.
+    pub layers: Vec<Layer>,
+    /// `times.csv`: what each layer costs on each processor, in the header's order of processors.
+    pub times: Vec<LayerTimeRow>,
+    /// `segments.csv`: what the samples of each segment say.
+    pub segments: Vec<SegmentRow>,
+    /// `samples.csv`: every inference that was timed.
+    pub samples: Vec<Sample>,
+}
+
+/// One inference of one segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The processor, by the name that the header gives it.
+    pub processor: String,
+    /// The layers that ran as one unit.
+    pub segment: Segment,
+    /// The order (block) in which the agent measured it.
+    pub order: u32,
+    /// The sample's place in its order, counted from 0.
+    pub index: u64,
+    /// When the inference started, since the start of the phone's monotonic clock.
+    pub started: Nanos,
+    /// How long it took.
+    pub duration: Nanos,
+}
+
+/// The samples of one segment on one processor, summarised.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SegmentRow {
+    /// The processor, by the name that the header gives it.
+    pub processor: String,
+    /// The layers that ran as one unit.
+    pub segment: Segment,
+    /// Order statistics of the samples.
+    pub summary: Summary,
+    /// The samples' HDR histogram (three significant digits), V2 compressed and in base64.
+    pub histogram: String,
+}
+
+/// What one layer costs on one processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerTimeRow {
+    /// The layer's number, counted from 1.
+    pub layer: u32,
+    /// The processor, by the name that the header gives it.
+    pub processor: String,
+    /// The times and their intervals.
+    pub time: LayerTime,
+    /// How the times came to be.
+    pub method: Method,
+}

@@ -1,0 +1,18 @@
+//! The vocabulary and the arithmetic of layerlab: units, layers, segments, the designs that say which
+//! segments to measure, the derivation of layer times from segment times, and the published profile.
+//!
+//! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same output.
+
+pub mod check;
+pub mod derive;
+pub mod design;
+pub mod document;
+pub mod layer;
+pub mod segment;
+pub mod summary;
+pub mod time_model;
+pub mod units;
+
+pub use layer::Layer;
+pub use segment::{Combination, Segment};
+pub use units::{Bytes, Nanos, SignedNanos};
