@@ -1,0 +1,96 @@
+//! Journal entries: what the agent did, in the order in which it did it.
+
+use layerlab_profiles::Segment;
+use layerlab_profiles::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::order::Order;
+
+/// One line of a run's journal. Entries of a run are numbered from 1 without gaps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// The entry's number in its run.
+    pub sequence: u64,
+    /// The number of the order that it is about.
+    pub order: u32,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened to an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Event {
+    /// The order is in the queue; from here on it survives the agent's death.
+    Accepted {
+        /// The order itself.
+        order: Order,
+    },
+    /// A segment was loaded on the order's processor.
+    Loaded {
+        /// The segment.
+        segment: Segment,
+        /// How long loading took.
+        load_ns: Nanos,
+        /// The processor's memory that it takes.
+        memory_bytes: Bytes,
+    },
+    /// A segment is warm.
+    Warm {
+        /// The segment.
+        segment: Segment,
+        /// How many runs it took.
+        runs: u32,
+    },
+    /// One inference was timed.
+    Sample {
+        /// The sample's number in its order: the segment's place in the order times the samples per
+        /// segment, plus the repetition. Each occurs once, however often the agent was restarted.
+        index: u64,
+        /// The layers that ran as one unit.
+        segment: Segment,
+        /// When it started, on the phone's monotonic clock.
+        started_ns: Nanos,
+        /// How long it took.
+        duration_ns: Nanos,
+    },
+    /// The order is done.
+    Finished,
+    /// The order cannot be done. No more entries of this order follow.
+    Failed {
+        /// Why.
+        failure: Failure,
+    },
+}
+
+impl Event {
+    /// Whether nothing more will be said about the order.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Event::Finished | Event::Failed { .. })
+    }
+}
+
+/// Why an order cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// What sort of failure it is.
+    pub kind: FailureKind,
+    /// One sentence that names the thing and the remedy.
+    pub message: String,
+}
+
+/// Sorts of failure, as far as the daemon must tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The model cannot be read, cut or run.
+    Model,
+    /// The processor's memory does not hold a single segment of the order.
+    OutOfMemory,
+    /// The order names a processor, segment or other thing that does not exist.
+    Order,
+    /// The processor or its runtime failed.
+    Device,
+}

@@ -1,0 +1,18 @@
+//! What the daemon and the agent say to each other. PROTOCOL.md is the prose; the bytes of each
+//! version are frozen in `tests/`.
+//!
+//! One JSON value per line, UTF-8, ended by a line feed. The daemon sends [`Request`]s, the agent
+//! [`Response`]s. What the agent measures is in its journal, of which each line is an [`Entry`].
+
+mod framing;
+mod journal;
+mod message;
+mod order;
+
+pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
+pub use journal::{Entry, Event, Failure, FailureKind};
+pub use message::{Refusal, Request, Response};
+pub use order::{BadRunId, Order, RunId, WarmUp, Work};
+
+/// The version of the protocol that this crate speaks. Daemon and agent must speak the same.
+pub const VERSION: u32 = 1;

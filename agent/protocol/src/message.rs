@@ -1,0 +1,106 @@
+//! Requests of the daemon and responses of the agent.
+
+use layerlab_profiles::document::{Device, Processor};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Entry;
+use crate::order::{Order, RunId};
+
+/// What the daemon says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// The first message of a connection. Answered by [`Response::Hello`].
+    Hello {
+        /// The version that the daemon speaks.
+        protocol: u32,
+        /// The secret that the agent was started with: proof that this is the agent's own daemon.
+        token: String,
+    },
+    /// Work for the queue. Answered by [`Response::Accepted`] once the order is in the journal.
+    Submit {
+        /// The order.
+        order: Order,
+    },
+    /// Send the run's journal from the entry after number `after`, and go on as it grows.
+    Follow {
+        /// The run.
+        run: RunId,
+        /// The last entry that the daemon has; 0 for none.
+        after: u64,
+    },
+    /// Stop working on the run and delete its journal. Answered by [`Response::Forgotten`].
+    Forget {
+        /// The run.
+        run: RunId,
+    },
+    /// Is the agent there? Answered by [`Response::Pong`].
+    Ping,
+    /// End the agent after the inference in progress. Unfinished orders go on when it is started again.
+    Stop,
+}
+
+/// What the agent says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Response {
+    /// Who the agent is.
+    Hello {
+        /// The version that the agent speaks.
+        protocol: u32,
+        /// The agent's own version.
+        agent_version: String,
+        /// The device that it runs on.
+        device: Device,
+        /// The device's operating system.
+        system: String,
+        /// The processors that can be measured.
+        processors: Vec<Processor>,
+    },
+    /// The order is in the journal and will be worked on.
+    Accepted {
+        /// The order's run.
+        run: RunId,
+        /// The order's number.
+        order: u32,
+    },
+    /// One entry of a journal that is being followed.
+    Entry {
+        /// The run.
+        run: RunId,
+        /// The entry.
+        entry: Entry,
+    },
+    /// The run's journal is gone.
+    Forgotten {
+        /// The run.
+        run: RunId,
+    },
+    /// The agent is there.
+    Pong,
+    /// The last request was not done.
+    Refused {
+        /// What is wrong with it.
+        refusal: Refusal,
+        /// One sentence for a person.
+        message: String,
+    },
+}
+
+/// What is wrong with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The agent speaks another version of the protocol.
+    Version,
+    /// The token is not the one that the agent was started with.
+    Token,
+    /// The line is no request.
+    Malformed,
+    /// The model must be pushed first.
+    UnknownModel,
+    /// The run has another order of the same number.
+    Conflict,
+    /// The phone cannot store the order.
+    Storage,
+}

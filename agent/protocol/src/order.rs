@@ -1,0 +1,116 @@
+//! Orders: what the daemon wants measured.
+
+use std::fmt;
+
+use layerlab_profiles::Segment;
+use layerlab_profiles::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// The name of a run: what joins orders, journal entries and the published profile.
+///
+/// It becomes a file name on the phone, so it is made of ASCII letters, digits, `-` and `_` alone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+/// A text that cannot name a run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} cannot name a run: use 1 to 100 ASCII letters, digits, `-` and `_`")]
+pub struct BadRunId(String);
+
+impl RunId {
+    /// The run named `name`.
+    pub fn new(name: impl Into<String>) -> Result<Self, BadRunId> {
+        let name = name.into();
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if (1..=100).contains(&name.len()) && name.chars().all(allowed) {
+            Ok(RunId(name))
+        } else {
+            Err(BadRunId(name))
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = BadRunId;
+    fn try_from(name: String) -> Result<Self, BadRunId> {
+        RunId::new(name)
+    }
+}
+
+impl From<RunId> for String {
+    fn from(run: RunId) -> String {
+        run.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// One block of work. Sending the same order twice is the same as sending it once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// The run that the order belongs to.
+    pub run: RunId,
+    /// The order's number in its run, unique there; orders are worked on in the order of arrival.
+    pub number: u32,
+    /// SHA-256, in hexadecimal, of the model file, which must have been pushed before.
+    pub model_sha256: String,
+    /// The processor to measure, by the name that the agent's hello gave it.
+    pub processor: String,
+    /// What to measure.
+    pub work: Work,
+    /// How many samples each segment gets.
+    pub samples_per_segment: u64,
+    /// The idle time before each inference.
+    pub gap_ns: Nanos,
+    /// When a segment is warm.
+    pub warm_up: WarmUp,
+    /// Seeds the model's input and the order in which segments are run.
+    pub seed: u64,
+}
+
+/// What an order measures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Work {
+    /// Each segment by itself; those that fit in memory together take turns in random order.
+    TimeSegments {
+        /// The segments, each once.
+        segments: Vec<Segment>,
+    },
+    /// Passes over the whole model, each layer run by itself and fed by the layer before it.
+    TimePasses,
+}
+
+/// When a segment is warm: a fast and a slow exponential average of its times agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmUp {
+    /// At least this many runs.
+    pub min_runs: u32,
+    /// At most this many, whether or not the averages agree.
+    pub max_runs: u32,
+    /// The averages agree when they differ by at most this many per cent.
+    pub agreement_percent: u32,
+}
+
+impl Default for WarmUp {
+    /// METHOD: within 4 %, 3 to 30 runs.
+    fn default() -> Self {
+        WarmUp {
+            min_runs: 3,
+            max_runs: 30,
+            agreement_percent: 4,
+        }
+    }
+}
