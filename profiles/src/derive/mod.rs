@@ -1,10 +1,12 @@
 //! From segment times to layer times.
 
 mod differencing;
+mod median;
 
 use crate::summary::Estimate;
 
 pub use differencing::{DifferencingError, differencing};
+pub use median::{MissingLayer, medians};
 
 /// What one layer costs on one processor, in the terms of the papers.
 ///

@@ -3,8 +3,8 @@
 use crate::segment::Segment;
 
 /// Every segment of a model of `layers` layers.
-pub(super) fn segments(layers: u32) -> Vec<Segment> {
-    (1..=layers)
-        .flat_map(|first| (first..=layers).filter_map(move |last| Segment::new(first, last).ok()))
-        .collect()
+pub(super) fn segments(layers: u32) -> impl Iterator<Item = Segment> {
+    (1..=layers).flat_map(move |first| {
+        (first..=layers).filter_map(move |last| Segment::new(first, last).ok())
+    })
 }

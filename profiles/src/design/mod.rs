@@ -30,11 +30,27 @@ impl Design {
 
     /// The segments this design measures on a model of `layers` layers, ascending, each once.
     pub fn segments(self, layers: u32) -> Vec<Segment> {
+        self.iter(layers).collect()
+    }
+
+    /// The same segments one by one: a grouped table of a large model is large itself.
+    pub fn iter(self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
         match self {
-            Design::PrefixSuffix => prefix_suffix::segments(layers),
-            Design::Grouped => grouped::segments(layers),
-            Design::LayerPass => (1..=layers).map(Segment::single).collect(),
+            Design::PrefixSuffix => Box::new(prefix_suffix::segments(layers)),
+            Design::Grouped => Box::new(grouped::segments(layers)),
+            Design::LayerPass => Box::new((1..=layers).map(Segment::single)),
         }
+    }
+
+    /// Whether this design measures `segment` on a model of `layers` layers.
+    pub fn contains(self, layers: u32, segment: Segment) -> bool {
+        let (first, last) = segment.into();
+        last <= layers
+            && match self {
+                Design::PrefixSuffix => first == 1 || last == layers,
+                Design::Grouped => true,
+                Design::LayerPass => first == last,
+            }
     }
 
     /// The name users write.
@@ -89,6 +105,22 @@ mod tests {
                 segments.windows(2).all(|pair| pair[0] < pair[1]),
                 "{design}"
             );
+        }
+    }
+
+    #[test]
+    fn a_design_contains_the_segments_that_it_lists() {
+        for layers in 1..=7 {
+            for design in Design::ALL {
+                let listed = design.segments(layers);
+                for segment in Design::Grouped.segments(layers + 1) {
+                    assert_eq!(
+                        design.contains(layers, segment),
+                        listed.contains(&segment),
+                        "{design}: {segment} of {layers}"
+                    );
+                }
+            }
         }
     }
 

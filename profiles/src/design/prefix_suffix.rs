@@ -3,8 +3,8 @@
 use crate::segment::Segment;
 
 /// Every prefix and every suffix of a model of `layers` layers, the whole model once.
-pub(super) fn segments(layers: u32) -> Vec<Segment> {
+pub(super) fn segments(layers: u32) -> impl Iterator<Item = Segment> {
     let prefixes = (1..=layers).map(Segment::whole);
-    let suffixes = (2..=layers).filter_map(|first| Segment::new(first, layers).ok());
-    prefixes.chain(suffixes).collect()
+    let suffixes = (2..=layers).filter_map(move |first| Segment::new(first, layers).ok());
+    prefixes.chain(suffixes)
 }

@@ -1,5 +1,8 @@
 //! `profile.json`: what was measured, where, how and when.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +15,11 @@ pub const FORMAT: &str = "layerlab-profile";
 /// The version of the format that this crate reads and writes.
 pub const VERSION: u32 = 1;
 
+/// The runtime of every simulated processor, and of no other.
+pub const SIMULATED_RUNTIME: &str = "simulated";
+
 /// Everything about a profile that is not a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// Always `layerlab-profile`.
@@ -32,6 +38,17 @@ pub struct Header {
     pub measurements: Vec<Measurement>,
     /// What differs between two runs of the same measurement: times, versions, the host.
     pub provenance: Provenance,
+}
+
+impl Header {
+    /// Each processor's place in `processors`, by its name; the first of two that share a name.
+    pub(crate) fn places(&self) -> BTreeMap<&str, usize> {
+        let mut places = BTreeMap::new();
+        for (place, processor) in self.processors.iter().enumerate() {
+            places.entry(processor.name.as_str()).or_insert(place);
+        }
+        places
+    }
 }
 
 /// The network that was measured.
@@ -138,6 +155,22 @@ pub enum Method {
     Median,
     /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
     Differencing,
+}
+
+impl Method {
+    /// The word in the tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Median => "median",
+            Method::Differencing => "differencing",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 /// What differs between two runs of the same measurement.

@@ -1,14 +1,33 @@
 //! The published profile: `profile.json` and four tables beside it. FORMAT.md says every field.
 
+mod build;
+mod error;
 mod header;
+mod histogram;
+mod origin;
+mod read;
+mod wire;
+mod write;
 
+pub use build::BuildError;
+pub use error::{Contradiction, DocumentError, RowError};
 pub use header::*;
+pub use histogram::{decode_histogram, encode_histogram};
+pub use origin::Origin;
+pub use wire::schema;
+
+pub(crate) use build::{layer_times, refuse_unless_derivable};
+pub(crate) use histogram::is_histogram_of;
+pub(crate) use read::read_with_contradictions;
 
 use crate::derive::LayerTime;
 use crate::layer::Layer;
 use crate::segment::Segment;
 use crate::summary::Summary;
 use crate::units::Nanos;
+
+/// The file that says what the tables beside it are.
+pub const PROFILE_JSON: &str = "profile.json";
 
 /// One published profile: a model on a device.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +53,7 @@ pub struct Sample {
     pub segment: Segment,
     /// The order (block) in which the agent measured it.
     pub order: u32,
-    /// The sample's place in its order, counted from 0.
+    /// The sample's number in its order, counted from 0; with `order` it names the sample.
     pub index: u64,
     /// When the inference started, since the start of the phone's monotonic clock.
     pub started: Nanos,

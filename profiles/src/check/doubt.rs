@@ -1,0 +1,108 @@
+//! Sound numbers that say less than one may hope.
+
+use super::{Findings, Rule, Subject};
+use crate::document::LayerTimeRow;
+use crate::summary::{Estimate, Summary};
+use crate::units::SignedNanos;
+
+/// Below six samples no two of them enclose the median with 95 % confidence: 2 / 2^5 > 5 %.
+pub const SAMPLES_FOR_AN_INTERVAL: u64 = 6;
+
+/// The largest median absolute deviation, as a share of the median, that is not remarked on.
+///
+/// 10 % is what a block's sentinel may move before the block is discarded (METHOD §5): where half of
+/// the samples lie further off than that, a hot block could not be told from a good one.
+pub const LARGE_SPREAD: f64 = 0.10;
+
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    findings.add(Rule::FewSamples, few_samples(subject));
+    findings.add(Rule::LargeSpread, large_spread(subject));
+    findings.add(Rule::UnresolvedTimes, unresolved(subject));
+    findings.add(Rule::NegativeTimes, negative(subject));
+}
+
+fn few_samples(subject: &Subject<'_>) -> Option<String> {
+    let rows = &subject.profile.segments;
+    let few = |row: &&_| summary(row).count < SAMPLES_FOR_AN_INTERVAL;
+    let count = rows.iter().filter(few).count();
+    let first = rows.iter().find(few)?;
+    Some(format!(
+        "{count} of {} segments have fewer than {SAMPLES_FOR_AN_INTERVAL} samples and so no interval \
+         (first: layers {} on `{}`, {} samples)",
+        rows.len(),
+        first.segment,
+        first.processor,
+        first.summary.count
+    ))
+}
+
+fn summary(row: &crate::document::SegmentRow) -> &Summary {
+    &row.summary
+}
+
+fn large_spread(subject: &Subject<'_>) -> Option<String> {
+    let spread = |summary: &Summary| {
+        summary.median_absolute_deviation.as_nanos() as f64 / summary.median.as_nanos() as f64
+    };
+    let rows = &subject.profile.segments;
+    let large: Vec<_> = rows
+        .iter()
+        .filter(|row| spread(&row.summary) > LARGE_SPREAD)
+        .collect();
+    let worst = large
+        .iter()
+        .max_by(|a, b| spread(&a.summary).total_cmp(&spread(&b.summary)))?;
+    Some(format!(
+        "in {} of {} segments half of the samples lie more than {:.0} % from the median \
+         (most: layers {} on `{}`, {:.0} %)",
+        large.len(),
+        rows.len(),
+        LARGE_SPREAD * 100.0,
+        worst.segment,
+        worst.processor,
+        spread(&worst.summary) * 100.0
+    ))
+}
+
+/// All times of the profile with their row and what they are.
+fn estimates<'a>(
+    subject: &Subject<'a>,
+) -> impl Iterator<Item = (&'a LayerTimeRow, &'static str, Estimate)> {
+    subject.profile.times.iter().flat_map(|row| {
+        let time = &row.time;
+        let transfers = [
+            ("to_processor", time.to_processor),
+            ("from_processor", time.from_processor),
+        ];
+        std::iter::once((row, "compute", time.compute)).chain(
+            transfers
+                .into_iter()
+                .filter_map(move |(name, estimate)| Some((row, name, estimate?))),
+        )
+    })
+}
+
+fn unresolved(subject: &Subject<'_>) -> Option<String> {
+    tell(subject, Estimate::is_unresolved, "cannot be told from zero")
+}
+
+/// A negative number within noise of zero is unresolved; one beyond it contradicts an assumption.
+fn negative(subject: &Subject<'_>) -> Option<String> {
+    let negative =
+        |estimate: &Estimate| estimate.value < SignedNanos::ZERO && !estimate.is_unresolved();
+    tell(subject, negative, "are below zero by more than noise")
+}
+
+fn tell(subject: &Subject<'_>, doubtful: impl Fn(&Estimate) -> bool, what: &str) -> Option<String> {
+    let total = estimates(subject).count();
+    let mut cases = estimates(subject).filter(|(_, _, estimate)| doubtful(estimate));
+    let (row, name, estimate) = cases.next()?;
+    let count = 1 + cases.count();
+    let interval = estimate.ci95.map_or_else(String::new, |(low, high)| {
+        format!(", 95 % in {low} to {high}")
+    });
+    Some(format!(
+        "{count} of {total} times {what} (first: {name} of layer {} on `{}`, {}{interval})",
+        row.layer, row.processor, estimate.value
+    ))
+}

@@ -1,0 +1,151 @@
+//! Does `profile.json` agree with itself?
+
+use std::collections::BTreeSet;
+
+use super::{Findings, Rule};
+use crate::document::{Clock, Header, Profile, SIMULATED_RUNTIME, refuse_unless_derivable};
+
+pub(super) fn check(profile: &Profile, findings: &mut Findings) {
+    let header = &profile.header;
+    findings.add(Rule::SimulatedContradiction, simulated(header));
+    findings.add(Rule::NothingMeasured, nothing_measured(profile));
+    findings.add(Rule::MalformedField, malformed(header));
+    findings.add(Rule::DuplicateProcessor, duplicate_processors(header));
+    findings.add(Rule::MeasurementMismatch, measurements(header));
+}
+
+/// A simulated device can never pass for a real one: all places that say so must agree.
+fn simulated(header: &Header) -> Vec<String> {
+    let expected = header.simulated;
+    let says = |place: String, simulated: bool| {
+        let yes_no = |simulated| if simulated { "simulated" } else { "real" };
+        (simulated != expected).then(|| {
+            format!(
+                "profile.json calls itself {} and {place} {}",
+                yes_no(expected),
+                yes_no(simulated)
+            )
+        })
+    };
+    let device = says("its device".to_owned(), header.device.simulated);
+    let clock = match header.device.clock {
+        Clock::Monotonic => says("its clock".to_owned(), false),
+        Clock::SimulatedExact | Clock::SimulatedReal => says("its clock".to_owned(), true),
+    };
+    let runtimes = header.processors.iter().filter_map(|processor| {
+        let simulated = processor.runtime == SIMULATED_RUNTIME;
+        // A simulated device may have a processor that really computes, but not the other way round.
+        (simulated && !expected)
+            .then(|| says(format!("its processor `{}`", processor.name), simulated))
+            .flatten()
+    });
+    device.into_iter().chain(clock).chain(runtimes).collect()
+}
+
+fn nothing_measured(profile: &Profile) -> Option<String> {
+    let header = &profile.header;
+    if header.model.layers == 0 && profile.layers.is_empty() {
+        Some("the profile has no layer".to_owned())
+    } else if header.processors.is_empty() {
+        Some("the profile has no processor".to_owned())
+    } else {
+        None
+    }
+}
+
+fn malformed(header: &Header) -> Vec<String> {
+    let mut cases = Vec::new();
+    let hash = &header.model.sha256;
+    let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if hash.len() != 64 || !hash.bytes().all(hexadecimal) {
+        cases.push(format!(
+            "`model.sha256` is `{hash}`, not 64 lower-case hexadecimal digits"
+        ));
+    }
+    let (start, end) = (
+        &header.provenance.started_at,
+        &header.provenance.finished_at,
+    );
+    for (field, instant) in [("started_at", start), ("finished_at", end)] {
+        if !is_utc_instant(instant) {
+            cases.push(format!(
+                "`provenance.{field}` is `{instant}`, no instant such as 2025-01-31T23:59:59Z"
+            ));
+        }
+    }
+    // To the second: instants may differ in how many decimals they carry.
+    if cases.is_empty() && end.get(..19) < start.get(..19) {
+        cases.push(format!("the run finished at {end}, before {start}"));
+    }
+    let nameless = header.processors.iter().any(|p| p.name.is_empty());
+    cases.extend(nameless.then(|| "a processor has an empty name".to_owned()));
+    cases
+}
+
+/// Whether `text` has the shape of an RFC 3339 instant in UTC.
+fn is_utc_instant(text: &str) -> bool {
+    let Some((seconds, fraction)) = text
+        .strip_suffix('Z')
+        .and_then(|text| text.split_at_checked(19))
+    else {
+        return false;
+    };
+    let shape = "0000-00-00T00:00:00";
+    let fits = seconds.bytes().zip(shape.bytes()).all(|(byte, shape)| {
+        if shape == b'0' {
+            byte.is_ascii_digit()
+        } else {
+            byte == shape
+        }
+    });
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    fits && (fraction.is_empty() || fraction.strip_prefix('.').is_some_and(digits))
+}
+
+fn duplicate_processors(header: &Header) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    header
+        .processors
+        .iter()
+        .filter(|processor| !seen.insert(&processor.name))
+        .map(|processor| format!("two processors are named `{}`", processor.name))
+        .collect()
+}
+
+fn measurements(header: &Header) -> Vec<String> {
+    let measured = header.measurements.iter().map(|m| &m.processor);
+    let named = header.processors.iter().map(|p| &p.name);
+    if !measured.eq(named) {
+        return vec!["`measurements` are not one for each of `processors`, in order".to_owned()];
+    }
+    let pairs = header.processors.iter().zip(&header.measurements);
+    pairs
+        .filter_map(|(processor, measurement)| {
+            refuse_unless_derivable(processor.kind, measurement).err()
+        })
+        .map(|error| error.to_string())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_in_utc_and_to_the_second_at_least() {
+        for text in ["2025-01-31T23:59:59Z", "2025-01-31T23:59:59.123456789Z"] {
+            assert!(is_utc_instant(text), "{text}");
+        }
+        for text in [
+            "",
+            "Z",
+            "2025-01-31 23:59:59Z",
+            "2025-01-31T23:59:59+02:00",
+            "2025-01-31T23:59:59.Z",
+            "2025-01-31T23:59Z",
+            "٢025-01-31T23:59:59Z",
+        ] {
+            assert!(!is_utc_instant(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Are the rows the ones that the header promises: all of them, once each, in order, and no others?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Findings, Rule, Subject};
+use crate::segment::Segment;
+
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    findings.add(Rule::UnknownProcessor, unknown_processors(subject));
+    findings.add(Rule::UnknownLayer, unknown_layers(subject));
+    findings.add(Rule::DuplicateRow, duplicates(subject));
+    findings.add(Rule::RowOrder, disorder(subject));
+    // How a processor without a measurement, or with the wrong number of layers, should look is
+    // unknown; that it is so has been said already.
+    if u64::from(subject.profile.header.model.layers) == subject.profile.layers.len() as u64 {
+        findings.add(Rule::MissingRow, missing(subject));
+    }
+    findings.add(Rule::SegmentOutsideDesign, outside_design(subject));
+    findings.add(Rule::SampleCount, sample_counts(subject));
+    findings.add(Rule::ZeroDuration, zero_durations(subject));
+}
+
+fn unknown_processors(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let in_times = profile
+        .times
+        .iter()
+        .map(|row| ("times.csv", &row.processor));
+    let in_segments = profile
+        .segments
+        .iter()
+        .map(|row| ("segments.csv", &row.processor));
+    let in_samples = profile
+        .samples
+        .iter()
+        .map(|row| ("samples.csv", &row.processor));
+    in_times
+        .chain(in_segments)
+        .chain(in_samples)
+        .filter(|(_, processor)| !subject.places.contains_key(processor.as_str()))
+        .map(|(file, processor)| {
+            format!("{file} has a row of `{processor}`, which profile.json does not name")
+        })
+        .collect()
+}
+
+fn unknown_layers(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let layers = subject.layers;
+    let in_times = profile
+        .times
+        .iter()
+        .filter(|row| row.layer == 0 || row.layer > layers)
+        .map(|row| ("times.csv", row.layer));
+    let in_segments = profile
+        .segments
+        .iter()
+        .map(|row| ("segments.csv", row.segment.last()));
+    let in_samples = profile
+        .samples
+        .iter()
+        .map(|row| ("samples.csv", row.segment.last()));
+    let beyond = in_segments
+        .chain(in_samples)
+        .filter(|&(_, last)| last > layers);
+    in_times
+        .chain(beyond)
+        .map(|(file, layer)| {
+            format!("{file} has a row of layer {layer}, and the model has {layers} layers")
+        })
+        .collect()
+}
+
+fn duplicates(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let mut cases = Vec::new();
+    let mut times = BTreeSet::new();
+    for row in &profile.times {
+        if !times.insert((&row.processor, row.layer)) {
+            let (processor, layer) = (&row.processor, row.layer);
+            cases.push(format!(
+                "times.csv has two rows of layer {layer} on `{processor}`"
+            ));
+        }
+    }
+    let mut segments = BTreeSet::new();
+    for row in &profile.segments {
+        if !segments.insert((&row.processor, row.segment)) {
+            let (processor, segment) = (&row.processor, row.segment);
+            cases.push(format!(
+                "segments.csv has two rows of layers {segment} on `{processor}`"
+            ));
+        }
+    }
+    let mut samples = BTreeSet::new();
+    for row in &profile.samples {
+        if !samples.insert((row.order, row.index)) {
+            let (order, index) = (row.order, row.index);
+            cases.push(format!(
+                "samples.csv has two rows of index {index} in order {order}"
+            ));
+        }
+    }
+    cases
+}
+
+fn disorder(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let place = |processor: &str| subject.places.get(processor).copied();
+    let times = profile
+        .times
+        .iter()
+        .map(|row| (place(&row.processor), row.layer));
+    let segments = profile
+        .segments
+        .iter()
+        .map(|row| (place(&row.processor), row.segment));
+    let samples = profile
+        .samples
+        .iter()
+        .map(|row| (place(&row.processor), row.segment, row.order, row.index));
+    [
+        ("times.csv", times.is_sorted(), "processor and layer"),
+        (
+            "segments.csv",
+            segments.is_sorted(),
+            "processor and segment",
+        ),
+        (
+            "samples.csv",
+            samples.is_sorted(),
+            "processor, segment, order and index",
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, sorted, _)| !sorted)
+    .map(|(file, _, by)| format!("the rows of {file} are not sorted by {by}"))
+    .collect()
+}
+
+fn missing(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let mut cases = Vec::new();
+    let mut timed: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for row in &profile.times {
+        timed.entry(&row.processor).or_default().insert(row.layer);
+    }
+    for processor in subject.places.keys() {
+        let there = timed.get(processor);
+        let absent = |layer: &u32| !there.is_some_and(|layers| layers.contains(layer));
+        cases.extend(
+            (1..=subject.layers)
+                .filter(absent)
+                .map(|layer| format!("times.csv has no row of layer {layer} on `{processor}`")),
+        );
+    }
+    for measurement in &profile.header.measurements {
+        let processor = measurement.processor.as_str();
+        let Some(&place) = subject.places.get(processor) else {
+            continue;
+        };
+        let there = subject
+            .segments
+            .range((place, Segment::single(1))..)
+            .take_while(|((of, _), _)| *of == place)
+            .map(|((_, segment), _)| *segment)
+            .filter(|&segment| measurement.design.contains(subject.layers, segment));
+        // Both come ascending. Only the first gap is named: a grouped table of a large model could have
+        // billions.
+        let mut there = there.peekable();
+        let gap = measurement
+            .design
+            .iter(subject.layers)
+            .find(|&segment| there.next_if_eq(&segment).is_none());
+        cases.extend(gap.map(|segment| {
+            format!(
+                "segments.csv has no row of layers {segment} on `{processor}`, \
+                 which its design {} asks for",
+                measurement.design
+            )
+        }));
+    }
+    cases
+}
+
+fn outside_design(subject: &Subject<'_>) -> Vec<String> {
+    let keys: BTreeSet<_> = subject
+        .segments
+        .keys()
+        .chain(subject.durations.keys())
+        .collect();
+    keys.into_iter()
+        .filter(|(_, segment)| segment.last() <= subject.layers)
+        .filter_map(|&(place, segment)| {
+            let measurement = subject.measurement(place)?;
+            (!measurement.design.contains(subject.layers, segment)).then(|| {
+                format!(
+                    "layers {segment} on `{}` have rows, and its design {} does not ask for them",
+                    measurement.processor, measurement.design
+                )
+            })
+        })
+        .collect()
+}
+
+fn sample_counts(subject: &Subject<'_>) -> Vec<String> {
+    let keys: BTreeSet<_> = subject
+        .segments
+        .keys()
+        .chain(subject.durations.keys())
+        .collect();
+    keys.into_iter()
+        .filter_map(|key| {
+            let measurement = subject.measurement(key.0)?;
+            let found = subject.durations.get(key).map_or(0, Vec::len);
+            let expected = measurement.samples_per_segment;
+            (found as u64 != expected).then(|| {
+                format!(
+                    "layers {} on `{}` have {found} samples, and profile.json says {expected}",
+                    key.1, measurement.processor
+                )
+            })
+        })
+        .collect()
+}
+
+fn zero_durations(subject: &Subject<'_>) -> Vec<String> {
+    let samples = subject.profile.samples.iter();
+    samples
+        .filter(|sample| sample.duration.as_nanos() == 0)
+        .map(|sample| {
+            format!(
+                "index {} in order {} of samples.csv took no time",
+                sample.index, sample.order
+            )
+        })
+        .collect()
+}

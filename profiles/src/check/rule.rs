@@ -1,0 +1,202 @@
+//! The findings there are: name, severity and remedy of each. FORMAT.md lists them; a test compares.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::Severity;
+
+/// What a check looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// A table is not the one that `profile.json` was written with.
+    FileChanged,
+    /// A row's origin does not follow from `profile.json`.
+    OriginContradiction,
+    /// The header is of two minds about being simulated.
+    SimulatedContradiction,
+    /// No layer or no processor.
+    NothingMeasured,
+    /// A field of the header is not of its form.
+    MalformedField,
+    /// Two processors have one name.
+    DuplicateProcessor,
+    /// `measurements` and `processors` do not fit each other.
+    MeasurementMismatch,
+    /// The header and `layers.csv` disagree on the number of layers.
+    LayerCount,
+    /// Layers are not numbered 1..n in order.
+    LayerNumbering,
+    /// A layer does not take in what the layer before it gives out.
+    FrontierMismatch,
+    /// A row names a processor that the header does not.
+    UnknownProcessor,
+    /// A row names a layer that the model does not have.
+    UnknownLayer,
+    /// Two rows of a table are about the same thing.
+    DuplicateRow,
+    /// Rows are not in the order of the format.
+    RowOrder,
+    /// A row that the design asks for is not there.
+    MissingRow,
+    /// A row that the design does not ask for is there.
+    SegmentOutsideDesign,
+    /// A segment has another number of samples than the header says.
+    SampleCount,
+    /// An inference took no time.
+    ZeroDuration,
+    /// A segment's order statistics do not follow from its samples.
+    SummaryContradiction,
+    /// A segment's histogram does not hold its samples.
+    HistogramContradiction,
+    /// A layer's times do not follow from the segments.
+    TimeContradiction,
+    /// Too few samples for an interval.
+    FewSamples,
+    /// Samples lie far apart.
+    LargeSpread,
+    /// Times that cannot be told from zero.
+    UnresolvedTimes,
+    /// Times below zero by more than noise explains.
+    NegativeTimes,
+}
+
+impl Rule {
+    /// All rules, in the order in which they are checked.
+    pub const ALL: [Rule; 25] = [
+        Rule::FileChanged,
+        Rule::OriginContradiction,
+        Rule::SimulatedContradiction,
+        Rule::NothingMeasured,
+        Rule::MalformedField,
+        Rule::DuplicateProcessor,
+        Rule::MeasurementMismatch,
+        Rule::LayerCount,
+        Rule::LayerNumbering,
+        Rule::FrontierMismatch,
+        Rule::UnknownProcessor,
+        Rule::UnknownLayer,
+        Rule::DuplicateRow,
+        Rule::RowOrder,
+        Rule::MissingRow,
+        Rule::SegmentOutsideDesign,
+        Rule::SampleCount,
+        Rule::ZeroDuration,
+        Rule::SummaryContradiction,
+        Rule::HistogramContradiction,
+        Rule::TimeContradiction,
+        Rule::FewSamples,
+        Rule::LargeSpread,
+        Rule::UnresolvedTimes,
+        Rule::NegativeTimes,
+    ];
+
+    /// The stable name, in kebab-case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::FileChanged => "file-changed",
+            Rule::OriginContradiction => "origin-contradiction",
+            Rule::SimulatedContradiction => "simulated-contradiction",
+            Rule::NothingMeasured => "nothing-measured",
+            Rule::MalformedField => "malformed-field",
+            Rule::DuplicateProcessor => "duplicate-processor",
+            Rule::MeasurementMismatch => "measurement-mismatch",
+            Rule::LayerCount => "layer-count",
+            Rule::LayerNumbering => "layer-numbering",
+            Rule::FrontierMismatch => "frontier-mismatch",
+            Rule::UnknownProcessor => "unknown-processor",
+            Rule::UnknownLayer => "unknown-layer",
+            Rule::DuplicateRow => "duplicate-row",
+            Rule::RowOrder => "row-order",
+            Rule::MissingRow => "missing-row",
+            Rule::SegmentOutsideDesign => "segment-outside-design",
+            Rule::SampleCount => "sample-count",
+            Rule::ZeroDuration => "zero-duration",
+            Rule::SummaryContradiction => "summary-contradiction",
+            Rule::HistogramContradiction => "histogram-contradiction",
+            Rule::TimeContradiction => "time-contradiction",
+            Rule::FewSamples => "few-samples",
+            Rule::LargeSpread => "large-spread",
+            Rule::UnresolvedTimes => "unresolved-times",
+            Rule::NegativeTimes => "negative-times",
+        }
+    }
+
+    /// How bad it is.
+    pub fn severity(self) -> Severity {
+        match self {
+            Rule::FewSamples | Rule::LargeSpread | Rule::UnresolvedTimes | Rule::NegativeTimes => {
+                Severity::Warning
+            }
+            _ => Severity::Error,
+        }
+    }
+
+    /// What to do about it, in one sentence without a full stop.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Rule::FileChanged => "restore the file from where the profile was published",
+            Rule::OriginContradiction | Rule::SimulatedContradiction => {
+                "do not use these numbers as a real device's, and measure again"
+            }
+            Rule::NothingMeasured => "measure a model with layers on at least one processor",
+            Rule::MalformedField => "write the field as FORMAT.md says",
+            Rule::DuplicateProcessor => "give each processor of the device a name of its own",
+            Rule::MeasurementMismatch => {
+                "say for each processor, in the order of `processors`, how it was measured"
+            }
+            Rule::LayerCount | Rule::LayerNumbering | Rule::FrontierMismatch => {
+                "split the model into layers again and rebuild the profile from its samples"
+            }
+            Rule::UnknownProcessor
+            | Rule::UnknownLayer
+            | Rule::DuplicateRow
+            | Rule::RowOrder
+            | Rule::SummaryContradiction
+            | Rule::HistogramContradiction
+            | Rule::TimeContradiction => "rebuild the profile from its samples",
+            Rule::MissingRow | Rule::SegmentOutsideDesign | Rule::SampleCount => {
+                "let the run finish, or measure again with the design that the header names"
+            }
+            Rule::ZeroDuration => {
+                "measure again: the clock is too coarse or the inference did not run"
+            }
+            Rule::FewSamples => "measure with `--samples 6` or more to have 95 % intervals",
+            Rule::LargeSpread => {
+                "let the device cool down, close what else runs on it, and measure again"
+            }
+            Rule::UnresolvedTimes => {
+                "measure more samples; do not read these numbers as costs, and for whole placements use T(L)"
+            }
+            Rule::NegativeTimes => {
+                "moving data costs differently in and out or layers fuse: trust T(L) of whole placements, \
+                 not single transfers, or measure with the design grouped"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_written_in_json_by_its_name() {
+        for rule in Rule::ALL {
+            let json = serde_json::to_value(rule).expect("a unit variant");
+            assert_eq!(json, rule.name());
+        }
+    }
+
+    #[test]
+    fn all_rules_are_listed_once() {
+        assert!(Rule::ALL.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}

@@ -1,0 +1,172 @@
+//! What can be wrong with a profile's files.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::Origin;
+use crate::segment::SegmentError;
+
+/// Why a profile could not be read or written. Each message is one sentence with the file in it.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// A file or the directory could not be read.
+    #[error("cannot read {}: {reason}", path.display())]
+    Read {
+        /// What was to be read.
+        path: PathBuf,
+        /// What the operating system says.
+        reason: io::Error,
+    },
+    /// A file or the directory could not be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the operating system says.
+        reason: io::Error,
+    },
+    /// The directory to write to has something in it.
+    #[error("{} is not empty; a profile is written to an empty directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// `profile.json` is some other document.
+    #[error("{} is no layerlab profile: its field `format` is not \"{}\"", path.display(), super::FORMAT)]
+    Format {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The profile has another version of the format.
+    #[error(
+        "{} has version {version} of the profile format and this layerlab knows version {}; \
+         use the layerlab that wrote it, or measure again",
+        path.display(),
+        super::VERSION
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version that it states.
+        version: u64,
+    },
+    /// `profile.json` lacks a field, has an unknown one or is no JSON.
+    #[error("{} is not as FORMAT.md says: {reason}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The field and the place.
+        reason: serde_json::Error,
+    },
+    /// A table's first row is not the columns of this version.
+    #[error("{}: column {place} is {} and should be {}", path.display(), or_nothing(found), or_nothing(expected))]
+    Column {
+        /// The file.
+        path: PathBuf,
+        /// The place of the first wrong column, counted from 1.
+        place: usize,
+        /// What is there, if anything is.
+        found: Option<String>,
+        /// What should be there, if anything should.
+        expected: Option<String>,
+    },
+    /// A table is no CSV of equally long rows in UTF-8.
+    #[error("{} is no table: {reason}", path.display())]
+    Csv {
+        /// The file.
+        path: PathBuf,
+        /// The row and what is wrong with it.
+        reason: csv::Error,
+    },
+    /// A row does not say what its columns promise.
+    #[error("{}, line {line}: {reason}", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The line on which the row starts, counted from 1.
+        line: u64,
+        /// What is wrong with the row.
+        reason: RowError,
+    },
+    /// The files contradict each other; `check` lists all such places.
+    #[error("{}: {contradiction}", path.display())]
+    Contradiction {
+        /// The directory.
+        path: PathBuf,
+        /// The first contradiction.
+        contradiction: Contradiction,
+    },
+    /// A layer has an operator whose name the table cannot hold.
+    #[error(
+        "layer {layer} has an operator named `{operator}`, which layers.csv cannot hold: \
+         names are joined by `+` and must not be empty or contain it"
+    )]
+    Operator {
+        /// The layer's number.
+        layer: u32,
+        /// The operator's name.
+        operator: String,
+    },
+}
+
+/// What is wrong with one row of a table.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// A field is not of its column's type.
+    #[error("column {column}: {reason}")]
+    Field {
+        /// The column's name.
+        column: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Some field is none of the words that its column allows.
+    #[error("{0}")]
+    Word(String),
+    /// The row names layers that are no segment.
+    #[error("{0}")]
+    Segment(#[from] SegmentError),
+    /// A value that may be empty only together with others.
+    #[error("columns {value}_ns and {value}_ci95_*_ns: an interval needs both ends and a value")]
+    HalfInterval {
+        /// The columns' common beginning.
+        value: &'static str,
+    },
+    /// `compute_includes` says something unknown.
+    #[error(
+        "column compute_includes: `{0}` is none of to_processor, from_processor, \
+         to_processor+from_processor and nothing"
+    )]
+    Includes(String),
+}
+
+fn or_nothing(column: &Option<String>) -> String {
+    column
+        .as_ref()
+        .map_or_else(|| "nothing".to_owned(), |name| format!("`{name}`"))
+}
+
+/// Files of a profile that can each be read but do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// A table is not the one that `profile.json` was written with.
+    #[error(
+        "{file} was changed after the profile was written: its SHA-256 is not the one in profile.json"
+    )]
+    FileChanged {
+        /// The table.
+        file: &'static str,
+    },
+    /// Rows state another origin than follows from `profile.json`.
+    #[error("{file}, line {line}: the origin is {found}, but {expected} according to profile.json")]
+    Origin {
+        /// The table.
+        file: &'static str,
+        /// The first such row's line, counted from 1.
+        line: u64,
+        /// What the row says.
+        found: Origin,
+        /// What follows from `profile.json`.
+        expected: Origin,
+    },
+}

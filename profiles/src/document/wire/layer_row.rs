@@ -1,0 +1,126 @@
+//! A row of `layers.csv`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{JOINT, Table};
+use crate::document::{DocumentError, RowError};
+use crate::layer::Layer;
+use crate::units::Bytes;
+
+pub(in crate::document) const LAYERS: Table = Table {
+    file: "layers.csv",
+    columns: &[
+        "layer",
+        "name",
+        "operators",
+        "parameter_bytes",
+        "input_bytes",
+        "output_bytes",
+        "additions",
+        "multiplications",
+    ],
+};
+
+#[derive(Serialize, Deserialize)]
+pub(in crate::document) struct LayerRow<'a> {
+    layer: u32,
+    name: Cow<'a, str>,
+    operators: String,
+    parameter_bytes: Bytes,
+    input_bytes: Bytes,
+    output_bytes: Bytes,
+    additions: u64,
+    multiplications: u64,
+}
+
+impl<'a> TryFrom<&'a Layer> for LayerRow<'a> {
+    type Error = DocumentError;
+    fn try_from(layer: &'a Layer) -> Result<Self, DocumentError> {
+        let unwritable = |name: &&String| name.is_empty() || name.contains(JOINT);
+        if let Some(operator) = layer.operators.iter().find(unwritable) {
+            return Err(DocumentError::Operator {
+                layer: layer.number,
+                operator: operator.clone(),
+            });
+        }
+        Ok(LayerRow {
+            layer: layer.number,
+            name: Cow::Borrowed(&layer.name),
+            operators: layer.operators.join(JOINT),
+            parameter_bytes: layer.parameter_bytes,
+            input_bytes: layer.input_bytes,
+            output_bytes: layer.output_bytes,
+            additions: layer.additions,
+            multiplications: layer.multiplications,
+        })
+    }
+}
+
+impl TryFrom<LayerRow<'_>> for Layer {
+    type Error = RowError;
+    fn try_from(row: LayerRow<'_>) -> Result<Self, RowError> {
+        let operators: Vec<String> = match row.operators.as_str() {
+            "" => Vec::new(),
+            joined => joined.split(JOINT).map(str::to_owned).collect(),
+        };
+        if operators.iter().any(String::is_empty) {
+            return Err(RowError::Field {
+                column: "operators".to_owned(),
+                reason: format!("`{}` has an operator without a name", row.operators),
+            });
+        }
+        Ok(Layer {
+            number: row.layer,
+            name: row.name.into_owned(),
+            operators,
+            parameter_bytes: row.parameter_bytes,
+            input_bytes: row.input_bytes,
+            output_bytes: row.output_bytes,
+            additions: row.additions,
+            multiplications: row.multiplications,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::wire::table::assert_columns_are_fields;
+
+    fn layer(operators: &[&str]) -> Layer {
+        Layer {
+            number: 1,
+            name: "conv, \"one\"".to_owned(),
+            operators: operators.iter().map(|&name| name.to_owned()).collect(),
+            parameter_bytes: Bytes::from_bytes(4),
+            input_bytes: Bytes::from_bytes(8),
+            output_bytes: Bytes::from_bytes(16),
+            additions: 2,
+            multiplications: 3,
+        }
+    }
+
+    #[test]
+    fn the_columns_are_the_fields() {
+        let layer = layer(&["Conv", "Relu"]);
+        assert_columns_are_fields(LAYERS, LayerRow::try_from(&layer).expect("plain names"));
+    }
+
+    #[test]
+    fn a_layer_comes_back_from_its_row() {
+        for operators in [&["Conv", "Relu"][..], &["MaxPool"], &[]] {
+            let layer = layer(operators);
+            let row = LayerRow::try_from(&layer).expect("plain names");
+            assert_eq!(Layer::try_from(row).expect("just made"), layer);
+        }
+    }
+
+    #[test]
+    fn operators_that_could_not_be_told_apart_are_refused() {
+        for operators in [&["A+B"][..], &[""]] {
+            assert!(LayerRow::try_from(&layer(operators)).is_err());
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The files as they lie on disk. Each has a row type of its own, which becomes the in-memory type by
+//! `TryFrom` and comes from it by `From`, so that neither can change without the other noticing.
+
+mod layer_row;
+mod profile_json;
+mod sample_row;
+mod segment_row;
+mod table;
+mod time_row;
+
+pub(super) use layer_row::{LAYERS, LayerRow};
+pub(super) use profile_json::{Files, ProfileJson, sha256};
+pub(super) use sample_row::{SAMPLES, SampleRow};
+pub(super) use segment_row::{SEGMENTS, SegmentRow};
+pub(super) use table::Table;
+pub(super) use time_row::{TIMES, TimeRow};
+
+pub use profile_json::schema;
+
+/// Joins several names in one field.
+const JOINT: &str = "+";

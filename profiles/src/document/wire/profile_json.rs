@@ -1,0 +1,119 @@
+//! `profile.json` as it lies on disk: the header, and the hash of each table beside it.
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::document::{Device, FORMAT, Header, Measurement, Model, Processor, Provenance, VERSION};
+
+/// A layerlab profile: what was measured, where, how and when, and which tables belong to it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "layerlab profile, version 1: profile.json")]
+pub(in crate::document) struct ProfileJson {
+    /// Always `layerlab-profile`.
+    #[schemars(extend("const" = FORMAT))]
+    format: String,
+    /// The version of the format. A reader refuses any other than its own.
+    #[schemars(extend("const" = VERSION))]
+    version: u32,
+    /// True when any time or output comes from a simulated processor. Such a profile describes no real
+    /// device.
+    simulated: bool,
+    /// The network that was measured.
+    model: Model,
+    /// The device that it was measured on.
+    device: Device,
+    /// The device's processors that have rows in the tables.
+    processors: Vec<Processor>,
+    /// How each processor was measured, in the order of `processors`.
+    measurements: Vec<Measurement>,
+    /// What differs between two runs of the same measurement: times, versions, the host.
+    provenance: Provenance,
+    /// The tables that belong to this file.
+    pub(in crate::document) files: Files,
+}
+
+/// The SHA-256 of each table, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::document) struct Files {
+    /// What each layer is.
+    #[serde(rename = "layers.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) layers: String,
+    /// What each layer costs on each processor.
+    #[serde(rename = "times.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) times: String,
+    /// What the samples of each segment say.
+    #[serde(rename = "segments.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) segments: String,
+    /// Every inference that was timed.
+    #[serde(rename = "samples.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) samples: String,
+}
+
+impl From<(&Header, Files)> for ProfileJson {
+    fn from((header, files): (&Header, Files)) -> Self {
+        let header = header.clone();
+        ProfileJson {
+            format: header.format,
+            version: header.version,
+            simulated: header.simulated,
+            model: header.model,
+            device: header.device,
+            processors: header.processors,
+            measurements: header.measurements,
+            provenance: header.provenance,
+            files,
+        }
+    }
+}
+
+impl From<ProfileJson> for Header {
+    fn from(json: ProfileJson) -> Self {
+        Header {
+            format: json.format,
+            version: json.version,
+            simulated: json.simulated,
+            model: json.model,
+            device: json.device,
+            processors: json.processors,
+            measurements: json.measurements,
+            provenance: json.provenance,
+        }
+    }
+}
+
+/// The JSON Schema of `profile.json`, which is committed as `profile.schema.json`.
+pub fn schema() -> Schema {
+    schema_for!(ProfileJson)
+}
+
+/// A file's SHA-256 in hexadecimal.
+pub(in crate::document) fn sha256(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_one_that_sha256sum_prints() {
+        assert_eq!(
+            sha256(b"layerlab\n"),
+            "712ae41cb5a973b05cd1146370d050f8aa91975722f6fa66c52cd6329f47d12d"
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Writing a profile: five files into an empty directory.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use super::wire::{
+    Files, LAYERS, LayerRow, ProfileJson, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table,
+    TimeRow, sha256,
+};
+use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
+
+impl Profile {
+    /// Writes the five files into the existing, empty directory `dir` and waits until they are on the
+    /// disk. To publish, write into a directory beside the final place and rename that.
+    pub fn write(&self, dir: &Path) -> Result<(), DocumentError> {
+        let files = self.to_files()?;
+        refuse_unless_empty(dir)?;
+        for (name, bytes) in files {
+            let path = dir.join(name);
+            write_durably(&path, &bytes).map_err(|reason| DocumentError::Write { path, reason })?;
+        }
+        sync_directory(dir).map_err(|reason| DocumentError::Write {
+            path: dir.to_owned(),
+            reason,
+        })
+    }
+
+    /// The five files by name, `profile.json` last: a directory that has it has all of them.
+    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 5], DocumentError> {
+        let header = &self.header;
+        if header.format != FORMAT {
+            return Err(DocumentError::Format {
+                path: PROFILE_JSON.into(),
+            });
+        }
+        if header.version != VERSION {
+            return Err(DocumentError::Version {
+                path: PROFILE_JSON.into(),
+                version: header.version.into(),
+            });
+        }
+        let layer_rows: Vec<LayerRow<'_>> = self
+            .layers
+            .iter()
+            .map(LayerRow::try_from)
+            .collect::<Result<_, _>>()?;
+        let layers = table(LAYERS, LAYERS.encode(layer_rows.iter()))?;
+        let time_rows = self.times.iter().map(|row| {
+            let origin = header.origin_of_times(row.method);
+            TimeRow::from((row, origin))
+        });
+        let times = table(TIMES, TIMES.encode(time_rows))?;
+        let origin = header.origin_of_samples();
+        let segment_rows = self
+            .segments
+            .iter()
+            .map(|row| SegmentRow::from((row, origin)));
+        let segments = table(SEGMENTS, SEGMENTS.encode(segment_rows))?;
+        let sample_rows = self
+            .samples
+            .iter()
+            .map(|sample| SampleRow::from((sample, origin)));
+        let samples = table(SAMPLES, SAMPLES.encode(sample_rows))?;
+
+        let hashes = Files {
+            layers: sha256(&layers),
+            times: sha256(&times),
+            segments: sha256(&segments),
+            samples: sha256(&samples),
+        };
+        let mut json =
+            serde_json::to_vec_pretty(&ProfileJson::from((header, hashes))).map_err(|reason| {
+                DocumentError::Json {
+                    path: PROFILE_JSON.into(),
+                    reason,
+                }
+            })?;
+        json.push(b'\n');
+        Ok([
+            (LAYERS.file, layers),
+            (TIMES.file, times),
+            (SEGMENTS.file, segments),
+            (SAMPLES.file, samples),
+            (PROFILE_JSON, json),
+        ])
+    }
+}
+
+fn table(table: Table, encoded: Result<Vec<u8>, csv::Error>) -> Result<Vec<u8>, DocumentError> {
+    encoded.map_err(|reason| DocumentError::Csv {
+        path: table.file.into(),
+        reason,
+    })
+}
+
+fn refuse_unless_empty(dir: &Path) -> Result<(), DocumentError> {
+    let mut entries = fs::read_dir(dir).map_err(|reason| DocumentError::Write {
+        path: dir.to_owned(),
+        reason,
+    })?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(DocumentError::NotEmpty {
+            path: dir.to_owned(),
+        }),
+    }
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Makes the names in `dir` durable, where directories can be opened to that end (not on Windows).
+fn sync_directory(dir: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(dir)?.sync_all()
+    } else {
+        Ok(())
+    }
+}

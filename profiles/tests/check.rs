@@ -1,0 +1,429 @@
+//! A good profile raises no finding, and each fault raises exactly its own.
+
+mod common;
+
+use std::fs;
+
+use common::{CPU, NPU, ROUNDS_OF_FIRST_ORDER, good_profile, rebuilt};
+use layerlab_profiles::check::{Rule, Severity, check, check_directory};
+use layerlab_profiles::derive::Includes;
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::{Clock, Method, Profile, Sample};
+use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
+
+fn names(profile: &Profile) -> Vec<&'static str> {
+    check(profile).iter().map(|f| f.rule.name()).collect()
+}
+
+fn nanos(nanos: u64) -> Nanos {
+    Nanos::from_nanos(nanos)
+}
+
+/// The samples of the NPU's layers `first..=last` become `change(sample's place in the segment, duration)`.
+fn retime(profile: &mut Profile, first: u32, last: u32, change: impl Fn(u64, u64) -> u64) {
+    let segment = Segment::new(first, last).expect("ascending");
+    let samples = profile.samples.iter_mut();
+    let of_segment = samples.filter(|s| s.processor == NPU && s.segment == segment);
+    for (place, sample) in of_segment.enumerate() {
+        sample.duration = nanos(change(place as u64, sample.duration.as_nanos()));
+    }
+}
+
+/// Gives the NPU's segment `to` the samples of its segment `from`, measured in an order of their own.
+fn copy_samples(profile: &mut Profile, from: Segment, to: Segment) {
+    let samples = profile.samples.iter();
+    let of_segment = samples.filter(|s| s.processor == NPU && s.segment == from);
+    let copies: Vec<_> = (0..)
+        .zip(of_segment)
+        .map(|(index, sample)| Sample {
+            segment: to,
+            order: 9,
+            index,
+            ..sample.clone()
+        })
+        .collect();
+    profile.samples.extend(copies);
+}
+
+/// Makes the profile one of a simulated device, everywhere.
+fn simulate(profile: &mut Profile) {
+    profile.header.simulated = true;
+    profile.header.device.simulated = true;
+    profile.header.device.clock = Clock::SimulatedExact;
+}
+
+#[test]
+fn a_good_profile_raises_no_finding() {
+    assert_eq!(check(&good_profile()), []);
+    let mut simulated = good_profile();
+    simulate(&mut simulated);
+    assert_eq!(check(&simulated), []);
+}
+
+/// One way to spoil the good profile.
+type Fault = fn(&mut Profile);
+
+/// What to spoil, and the one finding that it should raise.
+const FAULTS: &[(Rule, &str, Fault)] = &[
+    (Rule::SimulatedContradiction, "header", |p| {
+        p.header.simulated = true;
+    }),
+    (Rule::SimulatedContradiction, "device", |p| {
+        p.header.device.simulated = true;
+    }),
+    (Rule::SimulatedContradiction, "clock", |p| {
+        p.header.device.clock = Clock::SimulatedReal;
+    }),
+    (Rule::SimulatedContradiction, "runtime", |p| {
+        p.header.processors[1].runtime = "simulated".to_owned();
+    }),
+    (Rule::SimulatedContradiction, "real clock", |p| {
+        simulate(p);
+        p.header.device.clock = Clock::Monotonic;
+    }),
+    (Rule::NothingMeasured, "no layers", |p| {
+        p.header.model.layers = 0;
+        p.header.processors.clear();
+        p.header.measurements.clear();
+        p.layers.clear();
+        p.times.clear();
+        p.segments.clear();
+        p.samples.clear();
+    }),
+    (Rule::NothingMeasured, "no processors", |p| {
+        p.header.processors.clear();
+        p.header.measurements.clear();
+        p.times.clear();
+        p.segments.clear();
+        p.samples.clear();
+    }),
+    (Rule::MalformedField, "short hash", |p| {
+        p.header.model.sha256.pop();
+    }),
+    (Rule::MalformedField, "upper-case hash", |p| {
+        p.header.model.sha256 = "A".repeat(64);
+    }),
+    (Rule::MalformedField, "local time", |p| {
+        p.header.provenance.started_at = "2025-01-31T23:00:00+01:00".to_owned();
+    }),
+    (Rule::MalformedField, "ends before it starts", |p| {
+        p.header.provenance.finished_at = "2025-01-31T21:59:59Z".to_owned();
+    }),
+    (Rule::MalformedField, "a processor without a name", |p| {
+        let nameless = |name: &mut String| {
+            if name == NPU {
+                name.clear();
+            }
+        };
+        p.header
+            .processors
+            .iter_mut()
+            .for_each(|r| nameless(&mut r.name));
+        p.header
+            .measurements
+            .iter_mut()
+            .for_each(|r| nameless(&mut r.processor));
+        p.times.iter_mut().for_each(|r| nameless(&mut r.processor));
+        p.segments
+            .iter_mut()
+            .for_each(|r| nameless(&mut r.processor));
+        p.samples
+            .iter_mut()
+            .for_each(|r| nameless(&mut r.processor));
+    }),
+    (Rule::DuplicateProcessor, "one twice", |p| {
+        p.header.processors.push(p.header.processors[1].clone());
+        p.header.measurements.push(p.header.measurements[1].clone());
+    }),
+    (Rule::MeasurementMismatch, "order", |p| {
+        p.header.measurements.reverse();
+    }),
+    (Rule::MeasurementMismatch, "one more", |p| {
+        p.header.measurements.push(p.header.measurements[0].clone());
+    }),
+    (Rule::MeasurementMismatch, "method", |p| {
+        p.header.measurements[0].method = Method::Differencing;
+        let on_cpu = p.times.iter_mut().filter(|row| row.processor == CPU);
+        on_cpu.for_each(|row| row.method = Method::Differencing);
+    }),
+    (Rule::MeasurementMismatch, "hidden transfers", |p| {
+        p.header.processors[0].kind = p.header.processors[1].kind;
+    }),
+    (Rule::LayerCount, "header", |p| p.header.model.layers = 4),
+    (Rule::LayerNumbering, "twice", |p| p.layers[1].number = 1),
+    (Rule::LayerNumbering, "from 0", |p| p.layers[0].number = 0),
+    (Rule::FrontierMismatch, "output", |p| {
+        p.layers[0].output_bytes = Bytes::from_bytes(1);
+    }),
+    (Rule::UnknownProcessor, "times", |p| {
+        let mut row = p.times[0].clone();
+        row.processor = "gpu".to_owned();
+        p.times.insert(0, row);
+    }),
+    (Rule::UnknownProcessor, "segments", |p| {
+        let mut row = p.segments[0].clone();
+        row.processor = "gpu".to_owned();
+        p.segments.insert(0, row);
+    }),
+    (Rule::UnknownProcessor, "samples", |p| {
+        let mut row = p.samples[0].clone();
+        row.processor = "gpu".to_owned();
+        row.order = 9;
+        p.samples.insert(0, row);
+    }),
+    (Rule::UnknownLayer, "times, beyond", |p| {
+        let mut row = p.times[5].clone();
+        row.layer = 4;
+        p.times.push(row);
+    }),
+    (Rule::UnknownLayer, "times, 0", |p| {
+        let mut row = p.times[0].clone();
+        row.layer = 0;
+        p.times.insert(0, row);
+    }),
+    (Rule::UnknownLayer, "a segment with its samples", |p| {
+        let mut row = p.segments[7].clone();
+        let copied = row.segment;
+        row.segment = Segment::single(4);
+        copy_samples(p, copied, row.segment);
+        p.segments.push(row);
+    }),
+    (Rule::DuplicateRow, "times", |p| {
+        p.times.insert(0, p.times[0].clone())
+    }),
+    (Rule::DuplicateRow, "segments", |p| {
+        p.segments.insert(0, p.segments[0].clone());
+    }),
+    (Rule::DuplicateRow, "samples", |p| {
+        // The same sample under two segments would be counted twice.
+        let (order, index) = (p.samples[0].order, p.samples[0].index);
+        p.samples[9].order = order;
+        p.samples[9].index = index;
+    }),
+    (Rule::RowOrder, "times", |p| p.times.swap(0, 1)),
+    (Rule::RowOrder, "segments", |p| p.segments.swap(0, 1)),
+    (Rule::RowOrder, "samples", |p| p.samples.swap(0, 1)),
+    (Rule::MissingRow, "times", |p| drop(p.times.pop())),
+    (Rule::MissingRow, "segment with its samples", |p| {
+        let row = p.segments.pop().expect("eight rows");
+        p.samples
+            .retain(|s| (&s.processor, s.segment) != (&row.processor, row.segment));
+    }),
+    (Rule::MissingRow, "a larger design", |p| {
+        p.header.measurements[1].design = Design::Grouped;
+    }),
+    (Rule::SegmentOutsideDesign, "a segment too many", |p| {
+        copy_samples(p, Segment::single(1), Segment::single(2));
+        *p = rebuilt(p.clone());
+    }),
+    (Rule::SampleCount, "one fewer", |p| {
+        p.samples.remove(0);
+        *p = rebuilt(p.clone());
+    }),
+    (Rule::SampleCount, "none of a segment", |p| {
+        let row = p.segments[0].clone();
+        p.samples
+            .retain(|s| (&s.processor, s.segment) != (&row.processor, row.segment));
+    }),
+    (Rule::SampleCount, "header", |p| {
+        p.header.measurements[0].samples_per_segment = 300;
+    }),
+    (Rule::ZeroDuration, "one sample", |p| {
+        p.samples[0].duration = Nanos::ZERO;
+        *p = rebuilt(p.clone());
+    }),
+    (Rule::SummaryContradiction, "p95", |p| {
+        p.segments[0].summary.p95 = nanos(1);
+    }),
+    (Rule::SummaryContradiction, "count", |p| {
+        p.segments[0].summary.count = 8
+    }),
+    (
+        Rule::SummaryContradiction,
+        "interval of a prefix and the times from it",
+        |p| {
+            p.segments[3].summary.median_ci95 = None;
+            for row in p.times.iter_mut().filter(|row| row.processor == NPU) {
+                for estimate in [&mut row.time.to_processor, &mut row.time.from_processor] {
+                    // S(1,1) is in everything but what lies behind layer 2.
+                    if let Some(estimate) = estimate
+                        && estimate.value.as_nanos() == 300_000
+                    {
+                        estimate.ci95 = None;
+                    }
+                }
+                if row.layer < 3 {
+                    row.time.compute.ci95 = None;
+                }
+            }
+        },
+    ),
+    (Rule::HistogramContradiction, "another segment's", |p| {
+        p.segments[0].histogram = p.segments[1].histogram.clone();
+    }),
+    (Rule::HistogramContradiction, "no histogram", |p| {
+        p.segments[0].histogram = "histogram".to_owned();
+    }),
+    (Rule::TimeContradiction, "a nanosecond", |p| {
+        let value = &mut p.times[4].time.compute.value;
+        *value = *value + SignedNanos::from_nanos(1);
+    }),
+    (Rule::TimeContradiction, "merged transfers", |p| {
+        p.times[5].time.compute_includes = Includes::default();
+    }),
+    (Rule::TimeContradiction, "method", |p| {
+        p.times[0].method = Method::Differencing
+    }),
+    (Rule::FewSamples, "only the first order of each", |p| {
+        p.samples.retain(|s| s.order % 2 == 0);
+        for measurement in &mut p.header.measurements {
+            measurement.samples_per_segment = ROUNDS_OF_FIRST_ORDER;
+        }
+        *p = rebuilt(p.clone());
+    }),
+    (
+        Rule::LargeSpread,
+        "layer 1 alone, now fast, now slow",
+        |p| {
+            // On the CPU, where the spread of one layer leaves its time still resolved.
+            let on_cpu = p
+                .samples
+                .iter_mut()
+                .filter(|s| s.processor == CPU && s.segment == Segment::single(1));
+            for (place, sample) in on_cpu.enumerate() {
+                sample.duration = nanos(10_000_000 + 1_500_000 * place as u64);
+            }
+            *p = rebuilt(p.clone());
+        },
+    ),
+    (
+        Rule::UnresolvedTimes,
+        "a transfer smaller than its noise",
+        |p| {
+            // t_d(2) = (S(1,1) + S(2,3) - S(1,3)) / 2 becomes 1 µs and stays within some µs.
+            retime(p, 1, 1, |_, duration| duration - 598_000);
+            *p = rebuilt(p.clone());
+        },
+    ),
+    (
+        Rule::UnresolvedTimes,
+        "a transfer below zero, within its noise",
+        |p| {
+            retime(p, 1, 1, |_, duration| duration - 602_000);
+            *p = rebuilt(p.clone());
+        },
+    ),
+    (
+        Rule::NegativeTimes,
+        "a negative transfer beyond its noise",
+        |p| {
+            retime(p, 1, 1, |_, duration| duration - 1_000_000);
+            *p = rebuilt(p.clone());
+        },
+    ),
+];
+
+#[test]
+fn each_fault_raises_exactly_its_finding() {
+    for (rule, how, spoil) in FAULTS {
+        let mut profile = good_profile();
+        spoil(&mut profile);
+        assert_eq!(names(&profile), [rule.name()], "{rule}: {how}");
+    }
+}
+
+#[test]
+fn every_rule_has_a_fault_that_raises_it() {
+    // The other two need files and have tests of their own below.
+    let in_files = [Rule::FileChanged, Rule::OriginContradiction];
+    for rule in Rule::ALL.iter().filter(|rule| !in_files.contains(rule)) {
+        assert!(FAULTS.iter().any(|(tried, ..)| tried == rule), "{rule}");
+    }
+}
+
+#[test]
+fn all_cases_of_a_rule_are_one_finding_with_their_number() {
+    let mut profile = good_profile();
+    for row in &mut profile.segments {
+        row.summary.p5 = nanos(1);
+    }
+    let findings = check(&profile);
+    assert_eq!(findings.len(), 1);
+    assert!(
+        findings[0].sentence.ends_with("(7 more like this)"),
+        "{}",
+        findings[0]
+    );
+}
+
+#[test]
+fn errors_come_before_warnings() {
+    let mut profile = good_profile();
+    retime(&mut profile, 1, 1, |_, duration| duration - 1_000_000);
+    let mut profile = rebuilt(profile);
+    profile.segments[0].histogram.clear();
+    let severities: Vec<_> = check(&profile).iter().map(|f| f.severity).collect();
+    assert_eq!(severities, [Severity::Error, Severity::Warning]);
+}
+
+/// Nothing that a file can say makes the check panic or run forever.
+#[test]
+fn absurd_headers_are_findings() {
+    let mut profile = good_profile();
+    profile.header.model.layers = u32::MAX;
+    profile.header.measurements[1].design = Design::Grouped;
+    profile.header.measurements[1].samples_per_segment = u64::MAX;
+    assert!(names(&profile).contains(&"layer-count"));
+    for row in &mut profile.times {
+        row.layer = u32::MAX;
+        row.time.compute.value = SignedNanos::from_nanos(i64::MIN);
+    }
+    for sample in &mut profile.samples {
+        sample.duration = nanos(u64::MAX);
+    }
+    assert!(names(&profile).contains(&"unknown-layer"));
+}
+
+#[test]
+fn a_changed_table_is_a_finding_of_the_directory() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    good_profile().write(dir.path()).expect("written");
+    assert_eq!(check_directory(dir.path()).expect("read").1, []);
+
+    let path = dir.path().join("layers.csv");
+    let text = fs::read_to_string(&path).expect("just written");
+    fs::write(&path, text.replace("MaxPool", "AveragePool")).expect("written");
+    let (profile, findings) = check_directory(dir.path()).expect("still readable");
+    assert_eq!(profile.layers[1].operators, ["AveragePool"]);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].rule, Rule::FileChanged);
+    assert!(
+        findings[0].sentence.starts_with("layers.csv"),
+        "{}",
+        findings[0]
+    );
+    let refused = Profile::read(dir.path()).expect_err("files do not belong together");
+    assert!(
+        refused.to_string().contains("layers.csv was changed"),
+        "{refused}"
+    );
+}
+
+/// Turning the flags of a simulated profile's header leaves its tables saying what they are.
+#[test]
+fn a_simulated_profile_cannot_be_declared_real() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut profile = good_profile();
+    simulate(&mut profile);
+    profile.write(dir.path()).expect("written");
+    let path = dir.path().join("profile.json");
+    let text = fs::read_to_string(&path).expect("just written");
+    let text = text
+        .replace("\"simulated\": true", "\"simulated\": false")
+        .replace("simulated-exact", "monotonic");
+    fs::write(&path, text).expect("written");
+    let (_, findings) = check_directory(dir.path()).expect("readable");
+    let names: Vec<_> = findings.iter().map(|f| f.rule.name()).collect();
+    assert_eq!(names, ["origin-contradiction"; 3]);
+    assert!(Profile::read(dir.path()).is_err());
+}

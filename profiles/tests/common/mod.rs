@@ -1,0 +1,162 @@
+//! A small good profile, made by hand: two processors, three layers, seven samples of each segment.
+// Each test binary uses some of this.
+#![allow(dead_code)]
+
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::{
+    Clock, Device, FORMAT, Header, Host, Measurement, Method, Model, Numerics, Processor,
+    ProcessorKind, Profile, Provenance, Sample, VERSION,
+};
+use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
+
+/// Samples of each segment: the fewest for an interval that is not from the shortest to the longest.
+pub(crate) const SAMPLES: u64 = 9;
+
+/// Names that a careless table would break on.
+pub(crate) const CPU: &str = "cpu, \"big\" cores\nof 📱";
+pub(crate) const NPU: &str = "npu";
+
+pub(crate) fn header() -> Header {
+    let measurement = |processor: &str, design, method, seed| Measurement {
+        processor: processor.to_owned(),
+        design,
+        samples_per_segment: SAMPLES,
+        gap_ns: Nanos::from_millis(5),
+        method,
+        seed,
+    };
+    Header {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        simulated: false,
+        model: Model {
+            name: "three-layers".to_owned(),
+            sha256: "0123456789abcdef".repeat(4),
+            opset: 13,
+            layers: 3,
+        },
+        device: Device {
+            name: "Mate 10 Pro".to_owned(),
+            simulated: false,
+            clock: Clock::Monotonic,
+        },
+        processors: vec![
+            Processor {
+                name: CPU.to_owned(),
+                kind: ProcessorKind::Cpu,
+                numerics: Numerics::F32,
+                runtime: "tract".to_owned(),
+                runtime_version: "0.23.0".to_owned(),
+                memory_bytes: None,
+            },
+            Processor {
+                name: NPU.to_owned(),
+                kind: ProcessorKind::Accelerator,
+                numerics: Numerics::F16,
+                runtime: "onnxruntime".to_owned(),
+                runtime_version: "1.20.0".to_owned(),
+                memory_bytes: Some(Bytes::from_bytes(200 << 20)),
+            },
+        ],
+        measurements: vec![
+            measurement(CPU, Design::LayerPass, Method::Median, 1),
+            measurement(NPU, Design::PrefixSuffix, Method::Differencing, u64::MAX),
+        ],
+        provenance: Provenance {
+            started_at: "2025-01-31T22:00:00Z".to_owned(),
+            finished_at: "2025-01-31T22:00:01.5Z".to_owned(),
+            layerlab_version: "0.1.0".to_owned(),
+            agent_version: "0.1.0".to_owned(),
+            run: "r-0001".to_owned(),
+            link: "adb".to_owned(),
+            device_system: "Android 10".to_owned(),
+            host: Host {
+                system: "Linux 6.8".to_owned(),
+                cpu: "an x86-64".to_owned(),
+                logical_cores: 8,
+                memory_bytes: Bytes::from_bytes(32 << 30),
+            },
+        },
+    }
+}
+
+pub(crate) fn layers() -> Vec<Layer> {
+    let bytes = [600_000_u64, 150_000, 40_000, 4_000];
+    let operators: [&[&str]; 3] = [&["Conv", "Relu"], &["MaxPool"], &["Gemm", "Softmax"]];
+    let names = ["/features/0, first", "pool \"1\"", "fc\nlast"];
+    (0..3)
+        .map(|index| Layer {
+            number: index as u32 + 1,
+            name: names[index].to_owned(),
+            operators: operators[index].iter().map(|&o| o.to_owned()).collect(),
+            parameter_bytes: Bytes::from_bytes(1_000 * index as u64),
+            input_bytes: Bytes::from_bytes(bytes[index]),
+            output_bytes: Bytes::from_bytes(bytes[index + 1]),
+            additions: 1_000_000,
+            multiplications: 2_000_000,
+        })
+        .collect()
+}
+
+/// The planted time of a segment in ns: transfers of 400, 300, 200, 100 µs at the four cuts.
+pub(crate) fn planted(processor: &str, segment: Segment) -> u64 {
+    let layer_times: [u64; 3] = match processor {
+        NPU => [1_000_000, 500_000, 2_000_000],
+        _ => [10_000_000, 3_000_000, 20_000_000],
+    };
+    let cuts = [400_000, 300_000, 200_000, 100_000];
+    let (first, last) = (segment.first() as usize, segment.last() as usize);
+    let compute: u64 = layer_times[first - 1..last].iter().sum();
+    match processor {
+        NPU => compute + cuts[first - 1] + cuts[last],
+        _ => compute,
+    }
+}
+
+/// The rounds through all segments that the first of two orders has.
+pub(crate) const ROUNDS_OF_FIRST_ORDER: u64 = 5;
+
+/// Every sample, jittered by up to 4 µs around the planted time, the last first. Each processor has two
+/// orders: 0 and 1, 2 and 3.
+pub(crate) fn samples(header: &Header) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    let mut clock = 1_000_000_000;
+    for (place, measurement) in (0..).zip(&header.measurements) {
+        let segments = measurement.design.segments(header.model.layers);
+        let rounds = measurement.samples_per_segment;
+        let mut index = 0;
+        for round in 0..rounds {
+            if round == ROUNDS_OF_FIRST_ORDER {
+                index = 0;
+            }
+            for &segment in &segments {
+                let jitter = (round * 7) % rounds * 1_000;
+                let duration = planted(&measurement.processor, segment) - 4_000 + jitter;
+                clock += 5_000_000;
+                samples.push(Sample {
+                    processor: measurement.processor.clone(),
+                    segment,
+                    order: 2 * place + u32::from(round >= ROUNDS_OF_FIRST_ORDER),
+                    index,
+                    started: Nanos::from_nanos(clock),
+                    duration: Nanos::from_nanos(duration),
+                });
+                clock += duration;
+                index += 1;
+            }
+        }
+    }
+    samples.reverse();
+    samples
+}
+
+pub(crate) fn good_profile() -> Profile {
+    let header = header();
+    let samples = samples(&header);
+    Profile::build(header, layers(), samples).expect("every segment has samples")
+}
+
+/// The profile that the same header, layers and samples give after all.
+pub(crate) fn rebuilt(profile: Profile) -> Profile {
+    Profile::build(profile.header, profile.layers, profile.samples).expect("still complete")
+}

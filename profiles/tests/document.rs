@@ -1,0 +1,353 @@
+//! A profile written, read and written again is the same, byte for byte; what cannot be read is refused
+//! in one sentence.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{good_profile, header, layers, samples};
+use layerlab_profiles::derive::{Includes, LayerTime};
+use layerlab_profiles::document::{
+    DocumentError, LayerTimeRow, Method, Profile, Sample, SegmentRow,
+};
+use layerlab_profiles::summary::{Estimate, Summary};
+use layerlab_profiles::{Bytes, Layer, Nanos, Segment, SignedNanos};
+use proptest::prelude::*;
+
+fn written(profile: &Profile) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    profile.write(dir.path()).expect("written");
+    dir
+}
+
+/// Name and bytes of each file, by name.
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .expect("a directory")
+        .map(|entry| {
+            let entry = entry.expect("an entry");
+            let name = entry.file_name().into_string().expect("a plain name");
+            (name, fs::read(entry.path()).expect("a file"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn assert_round_trip(profile: &Profile) -> Result<(), TestCaseError> {
+    let once = written(profile);
+    let read = Profile::read(once.path()).expect("just written");
+    prop_assert_eq!(&read, profile);
+    let twice = written(&read);
+    prop_assert_eq!(files(once.path()), files(twice.path()));
+    Ok(())
+}
+
+#[test]
+fn the_documents_of_a_small_profile() {
+    for (name, bytes) in good_profile().to_files().expect("plain names") {
+        let text = String::from_utf8(bytes).expect("documents are UTF-8");
+        // The snapshot alone would not notice: it is compared without the space at its ends.
+        assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{name}");
+        insta::assert_snapshot!(name, text);
+    }
+}
+
+#[test]
+fn the_documents_of_a_simulated_device_say_so_everywhere() {
+    let mut profile = good_profile();
+    profile.header.simulated = true;
+    for (name, bytes) in profile.to_files().expect("plain names") {
+        let text = String::from_utf8(bytes).expect("documents are UTF-8");
+        let rows = csv::Reader::from_reader(text.as_bytes()).into_records();
+        match name {
+            "profile.json" => assert!(text.contains("\"simulated\": true")),
+            // What the model is does not depend on the device.
+            "layers.csv" => {}
+            _ => {
+                for row in rows {
+                    let row = row.expect("a row");
+                    let origin = &row[row.len() - 1];
+                    assert!(origin.ends_with("simulated"), "{name}: {origin}");
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn samples_in_any_order_build_the_same_profile(
+        shuffled in Just(samples(&header())).prop_shuffle()
+    ) {
+        let built = Profile::build(header(), layers(), shuffled).expect("complete");
+        prop_assert_eq!(built, good_profile());
+    }
+}
+
+#[test]
+fn samples_that_make_no_profile_are_refused_by_name() {
+    type Fault = fn(&mut Profile);
+    let faults: [(&str, Fault); 7] = [
+        ("4 layers", |p| p.header.model.layers = 4),
+        ("`gpu`", |p| p.samples[0].processor = "gpu".to_owned()),
+        ("`npu` was measured", |p| p.header.measurements.truncate(1)),
+        ("layer 3 was not measured", |p| {
+            p.samples.retain(|s| s.segment != Segment::single(3));
+        }),
+        ("layers 2..=3", |p| {
+            p.samples
+                .retain(|s| (s.segment.first(), s.segment.last()) != (2, 3));
+        }),
+        ("does not apply", |p| {
+            p.header.measurements[1].method = Method::Median
+        }),
+        ("accelerator", |p| {
+            p.header.processors[0].kind = p.header.processors[1].kind
+        }),
+    ];
+    for (part, spoil) in faults {
+        let mut profile = good_profile();
+        spoil(&mut profile);
+        let Profile {
+            header,
+            layers,
+            samples,
+            ..
+        } = profile;
+        let error = Profile::build(header, layers, samples)
+            .expect_err(part)
+            .to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+fn any_segment() -> impl Strategy<Value = Segment> {
+    (1..=u32::MAX, 1..=u32::MAX)
+        .prop_map(|(a, b)| Segment::new(a.min(b), a.max(b)).expect("ascending"))
+}
+
+fn any_nanos() -> impl Strategy<Value = Nanos> {
+    any::<u64>().prop_map(Nanos::from_nanos)
+}
+
+fn any_estimate() -> impl Strategy<Value = Estimate> {
+    let signed = || any::<i64>().prop_map(SignedNanos::from_nanos);
+    (signed(), prop::option::of((signed(), signed())))
+        .prop_map(|(value, ci95)| Estimate { value, ci95 })
+}
+
+fn any_layer() -> impl Strategy<Value = Layer> {
+    let numbers = (any::<u32>(), prop::array::uniform5(any::<u64>()));
+    let operators = prop::collection::vec("[^+]{1,8}", 0..4);
+    (any::<String>(), operators, numbers).prop_map(|(name, operators, (number, sizes))| Layer {
+        number,
+        name,
+        operators,
+        parameter_bytes: Bytes::from_bytes(sizes[0]),
+        input_bytes: Bytes::from_bytes(sizes[1]),
+        output_bytes: Bytes::from_bytes(sizes[2]),
+        additions: sizes[3],
+        multiplications: sizes[4],
+    })
+}
+
+fn any_time() -> impl Strategy<Value = LayerTimeRow> {
+    let transfers = (
+        prop::option::of(any_estimate()),
+        prop::option::of(any_estimate()),
+    );
+    let method = prop::sample::select(vec![Method::Median, Method::Differencing]);
+    let row = (
+        any::<u32>(),
+        any::<String>(),
+        any_estimate(),
+        any::<[bool; 2]>(),
+    );
+    (row, transfers, method).prop_map(|((layer, processor, compute, merged), transfers, method)| {
+        LayerTimeRow {
+            layer,
+            processor,
+            time: LayerTime {
+                compute,
+                compute_includes: Includes {
+                    to_processor: merged[0],
+                    from_processor: merged[1],
+                },
+                to_processor: transfers.0,
+                from_processor: transfers.1,
+            },
+            method,
+        }
+    })
+}
+
+fn any_row() -> impl Strategy<Value = SegmentRow> {
+    let times = prop::array::uniform6(any_nanos());
+    let interval = prop::option::of((any_nanos(), any_nanos()));
+    let names = (any::<String>(), any::<String>());
+    (names, any_segment(), any::<u64>(), times, interval).prop_map(
+        |((processor, histogram), segment, count, times, median_ci95)| SegmentRow {
+            processor,
+            segment,
+            summary: Summary {
+                count,
+                median: times[0],
+                median_absolute_deviation: times[1],
+                p5: times[2],
+                p95: times[3],
+                min: times[4],
+                max: times[5],
+                median_ci95,
+            },
+            histogram,
+        },
+    )
+}
+
+fn any_sample() -> impl Strategy<Value = Sample> {
+    let place = (any::<u32>(), any::<u64>());
+    (
+        any::<String>(),
+        any_segment(),
+        place,
+        any_nanos(),
+        any_nanos(),
+    )
+        .prop_map(
+            |(processor, segment, (order, index), started, duration)| Sample {
+                processor,
+                segment,
+                order,
+                index,
+                started,
+                duration,
+            },
+        )
+}
+
+/// Any value of the type, however little sense it makes.
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let texts = (any::<String>(), any::<String>(), any::<String>());
+    let numbers = (any::<bool>(), any::<u64>(), prop::option::of(any::<u64>()));
+    let tables = (
+        prop::collection::vec(any_layer(), 0..5),
+        prop::collection::vec(any_time(), 0..5),
+        prop::collection::vec(any_row(), 0..5),
+        prop::collection::vec(any_sample(), 0..5),
+    );
+    (texts, numbers, tables).prop_map(|(texts, numbers, (layers, times, segments, samples))| {
+        let mut header = header();
+        header.simulated = numbers.0;
+        header.model.name = texts.0;
+        header.device.name = texts.1;
+        header.processors[0].name = texts.2;
+        header.processors[0].memory_bytes = numbers.2.map(Bytes::from_bytes);
+        header.measurements[0].seed = numbers.1;
+        Profile {
+            header,
+            layers,
+            times,
+            segments,
+            samples,
+        }
+    })
+}
+
+proptest! {
+    // Each case writes ten files and waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_profile_reads_back_as_it_was_and_writes_the_same_bytes(profile in any_profile()) {
+        assert_round_trip(&profile)?;
+    }
+}
+
+#[test]
+fn a_good_profile_reads_back_as_it_was_and_writes_the_same_bytes() {
+    assert_round_trip(&good_profile()).expect("the same");
+}
+
+/// Replaces `from` by `to` in one file of a good profile and tries to read it.
+fn refusal(file: &str, from: &str, to: &str) -> String {
+    let dir = written(&good_profile());
+    let path = dir.path().join(file);
+    let text = fs::read_to_string(&path).expect("just written");
+    assert!(text.contains(from), "{file} has no {from:?}");
+    fs::write(&path, text.replacen(from, to, 1)).expect("written");
+    let error = Profile::read(dir.path()).expect_err("spoiled").to_string();
+    let message = error.replace(&dir.path().display().to_string(), "DIR");
+    assert!(!message.contains('\n'), "{message}");
+    message
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_in_one_sentence() {
+    let refusals = [
+        ("profile.json", "\"layerlab-profile\"", "\"recipe\""),
+        ("profile.json", "\"version\": 1", "\"version\": 2"),
+        ("profile.json", "  \"version\": 1,\n", ""),
+        ("profile.json", "\"opset\": 13", "\"opset\": \"13\""),
+        (
+            "profile.json",
+            "\"opset\": 13",
+            "\"opset\": 13, \"colour\": 1",
+        ),
+        ("profile.json", "}\n", ""),
+        ("layers.csv", "parameter_bytes", "parameter_kilobytes"),
+        ("layers.csv", ",multiplications", ""),
+        (
+            "layers.csv",
+            ",multiplications",
+            ",multiplications,divisions",
+        ),
+        ("layers.csv", "Conv+Relu", "Conv++Relu"),
+        ("times.csv", ",to_processor,", ",to_cpu,"),
+        ("times.csv", "differencing", "guessing"),
+        ("segments.csv", ",9,", ",nine,"),
+        ("segments.csv", ",measured\n", ",measured,\n"),
+        ("samples.csv", ",1,1,", ",2,1,"),
+        ("samples.csv", ",1,1,", ",-1,1,"),
+        ("samples.csv", "measured", "simulated"),
+    ]
+    .map(|(file, from, to)| {
+        let refusal = refusal(file, from, to);
+        format!("{file}: {from:?} → {to:?}\n    {refusal}\n")
+    });
+    insta::assert_snapshot!("refusals", refusals.concat());
+}
+
+#[test]
+fn a_missing_file_and_a_missing_directory_are_named() {
+    let dir = written(&good_profile());
+    fs::remove_file(dir.path().join("times.csv")).expect("was there");
+    let error = Profile::read(dir.path())
+        .expect_err("incomplete")
+        .to_string();
+    assert!(error.contains("times.csv"), "{error}");
+
+    let nowhere = dir.path().join("nowhere");
+    let error = Profile::read(&nowhere).expect_err("absent").to_string();
+    assert!(error.contains("nowhere"), "{error}");
+    let error = good_profile().write(&nowhere).expect_err("absent");
+    assert!(matches!(error, DocumentError::Write { .. }), "{error}");
+}
+
+#[test]
+fn nothing_is_written_beside_what_is_there() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    fs::write(dir.path().join("notes.txt"), "mine").expect("written");
+    let error = good_profile().write(dir.path()).expect_err("not empty");
+    assert!(matches!(error, DocumentError::NotEmpty { .. }), "{error}");
+    assert_eq!(files(dir.path()).len(), 1);
+}
+
+#[test]
+fn a_profile_of_another_version_is_not_written() {
+    let mut profile = good_profile();
+    profile.header.version = 2;
+    let error = profile.to_files().expect_err("of version 2");
+    assert!(matches!(error, DocumentError::Version { .. }), "{error}");
+}
