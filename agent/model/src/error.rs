@@ -1,0 +1,216 @@
+//! Everything that can be wrong with a model: one variant per case, one sentence that names the file,
+//! node or tensor and says what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a model cannot be profiled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The file does not exist or cannot be read.
+    #[error("cannot read the model `{}` ({source}): check the path and its permissions", path.display())]
+    Unreadable {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The bytes are no ONNX model.
+    #[error(
+        "{model} is not an ONNX model ({reason}): export the network to ONNX and give that file"
+    )]
+    NotOnnx {
+        /// The file, or how the bytes came.
+        model: String,
+        /// What was found instead.
+        reason: String,
+    },
+    /// The bytes begin like an ONNX model and stop early.
+    #[error(
+        "{model} is cut short ({length} bytes, in the middle of a field): copy or download it again"
+    )]
+    Truncated {
+        /// The file, or how the bytes came.
+        model: String,
+        /// How many bytes there are.
+        length: u64,
+    },
+    /// More than one protobuf message can hold, once external data is inside.
+    #[error(
+        "{model} takes {bytes} bytes as one file and ONNX files end at 2 GiB: quantise or split the network"
+    )]
+    TooLarge {
+        /// The file, or how the bytes came.
+        model: String,
+        /// Its size with everything inside.
+        bytes: u64,
+    },
+    /// The operator set is missing or older than 7.
+    #[error(
+        "the model uses operator set {found} and 7 is the oldest supported: export it with a newer one"
+    )]
+    OldOpset {
+        /// The version the model names; 0 if it names none.
+        found: i64,
+    },
+    /// An operator that the CPU engine does not know.
+    #[error(
+        "node `{node}` is a `{operator}`, an operator that is not supported: export the model without it"
+    )]
+    UnknownOperator {
+        /// The node's name.
+        node: String,
+        /// Its operator type, with its domain if that is not ONNX's own.
+        operator: String,
+    },
+    /// A node that runs other graphs.
+    #[error(
+        "node `{node}` is a `{operator}`, and control flow cannot be cut into layers: export the model \
+         with fixed shapes and without branches and loops"
+    )]
+    ControlFlow {
+        /// The node's name.
+        node: String,
+        /// Its operator type.
+        operator: String,
+    },
+    /// A dimension of an input has no value.
+    #[error(
+        "the dimension `{dimension}` (axis {axis} of the input `{input}`) is open: give it with \
+         --dim {dimension}=VALUE"
+    )]
+    UnresolvedDimension {
+        /// The name by which to give it.
+        dimension: String,
+        /// The input that has it.
+        input: String,
+        /// Its axis in that input, counted from 0.
+        axis: usize,
+    },
+    /// A value was given for a dimension that the model does not leave open.
+    #[error(
+        "--dim {dimension} names no open dimension of the model; {}",
+        known_dimensions(known)
+    )]
+    UnknownDimension {
+        /// The name that was given.
+        dimension: String,
+        /// The names that the model knows.
+        known: Vec<String>,
+    },
+    /// A value that no dimension can have.
+    #[error("--dim {dimension}={value} is no size: give a whole number from 1 to 2147483647")]
+    DimensionOutOfRange {
+        /// The name that was given.
+        dimension: String,
+        /// The value that was given.
+        value: u64,
+    },
+    /// An input whose number of axes is not even known.
+    #[error(
+        "the input `{input}` has no tensor shape: export the model with the shapes of its inputs"
+    )]
+    InputWithoutShape {
+        /// The input's name.
+        input: String,
+    },
+    /// Nothing in the model is a layer.
+    #[error(
+        "the model has no layer: none of its {nodes} nodes is a convolution, a fully connected or a \
+         pooling operator"
+    )]
+    NoLayers {
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// Nodes that wait for each other.
+    #[error(
+        "node `{node}` takes, by way of other nodes, what it gives itself: export the model again"
+    )]
+    Cycle {
+        /// One of the nodes.
+        node: String,
+    },
+    /// A tensor that nothing gives.
+    #[error(
+        "{reader} needs the tensor `{tensor}`, which nothing in the model gives: export the model again"
+    )]
+    MissingTensor {
+        /// The tensor's name.
+        tensor: String,
+        /// The node or graph output that needs it.
+        reader: String,
+    },
+    /// A tensor that is given twice.
+    #[error("the tensor `{tensor}` is given twice: export the model again")]
+    DuplicateTensor {
+        /// The tensor's name.
+        tensor: String,
+    },
+    /// Data kept beside the model that is not there.
+    #[error(
+        "the tensor `{tensor}` keeps its data in `{location}`, which cannot be read ({reason}): put that \
+         file beside the model"
+    )]
+    ExternalData {
+        /// The tensor's name.
+        tensor: String,
+        /// The file it names, relative to the model's folder.
+        location: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// Data kept outside the folder of the model.
+    #[error(
+        "the tensor `{tensor}` keeps its data in `{location}`, outside the model's folder, where layerlab \
+         does not read: put the data beside the model and name it relative to it"
+    )]
+    ExternalDataOutside {
+        /// The tensor's name.
+        tensor: String,
+        /// The path it names.
+        location: String,
+    },
+    /// A constant whose fields contradict each other.
+    #[error("the constant `{tensor}` is damaged ({reason}): export the model again")]
+    DamagedConstant {
+        /// The tensor's name.
+        tensor: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A tensor of an element type that cannot be computed with.
+    #[error(
+        "the tensor `{tensor}` has elements of type {element}, which is not supported: export the model \
+         with 32-bit floats"
+    )]
+    UnsupportedElement {
+        /// The tensor's name.
+        tensor: String,
+        /// The element type as ONNX calls it.
+        element: String,
+    },
+    /// Types and shapes that do not fit together, or that do not follow from the inputs.
+    #[error("the shapes in the model cannot be worked out ({reason}): export it with fixed shapes")]
+    Shapes {
+        /// The node or tensor, and what does not fit.
+        reason: String,
+    },
+    /// A segment that goes beyond the model.
+    #[error("layers {segment} were asked for and the model has {layers}")]
+    SegmentBeyondModel {
+        /// The segment asked for.
+        segment: layerlab_profiles::Segment,
+        /// How many layers there are.
+        layers: u32,
+    },
+}
+
+fn known_dimensions(known: &[String]) -> String {
+    if known.is_empty() {
+        "every dimension of it is fixed".to_owned()
+    } else {
+        format!("it has {}", known.join(", "))
+    }
+}

@@ -1,0 +1,37 @@
+//! ONNX in, layers out: reads a network, groups its nodes into layers, says what crosses each cut between
+//! them, counts their bytes and operations, and cuts any layers i..=j out as a model of their own.
+//!
+//! # Layers
+//! Nodes are taken in topological order, in the file's order where that leaves a choice. Each convolution,
+//! fully connected or pooling node starts the next layer. Any other node joins the highest-numbered layer
+//! among those that its inputs come from (layer 1 if they come from the model's inputs), so that every
+//! tensor goes from a layer to the same or a later one. Nodes that compute the same whatever the input are
+//! no part of any layer: what follows from the shapes alone becomes a constant, and what follows from
+//! constants goes along with each segment that reads it.
+//!
+//! # Cuts
+//! Cut `l` lies after layer `l`; cut 0 lies before the first. Its frontier is what was given before it and
+//! is read after it or is an output of the model. A segment takes all of its left frontier and gives all of
+//! its right one, in that order; a tensor alive on both sides passes through it.
+
+// A test that fails to unwrap has failed.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod constant;
+mod count;
+mod dims;
+mod error;
+mod graph;
+mod infer;
+mod layers;
+mod network;
+mod optimize;
+mod read;
+mod sub_model;
+mod tensor;
+
+pub use error::ModelError;
+pub use layers::OperatorClass;
+pub use network::{Network, Operator};
+pub use sub_model::SubModel;
+pub use tensor::{ElementType, TensorSpec};

@@ -1,0 +1,473 @@
+//! A network as the rest of layerlab sees it: a table of layers, the frontier at each cut, and one
+//! self-contained file.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use layerlab_profiles::{Bytes, Layer, Segment};
+use prost::Message;
+use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
+
+use crate::count::{Count, count};
+use crate::graph::{Graph, named};
+use crate::layers::{OperatorClass, assign};
+use crate::read::PROTOBUF_LIMIT;
+use crate::sub_model::SubModel;
+use crate::tensor::TensorSpec;
+use crate::{ModelError, infer, read};
+
+/// The oldest operator set that is read.
+const OLDEST_OPSET: i64 = 7;
+
+/// A network, cut into layers. It holds its weights and needs no other file.
+#[derive(Clone, Debug)]
+pub struct Network {
+    name: String,
+    opset: i64,
+    header: ModelProto,
+    graph: Graph,
+    /// The layer of each of the graph's nodes; none for one that is constant.
+    node_layers: Vec<Option<u32>>,
+    layers: Vec<Layer>,
+    operators: Vec<Vec<Operator>>,
+    frontiers: Vec<Vec<TensorSpec>>,
+}
+
+/// One node of a layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The node's name, which no other node of the network has.
+    pub name: String,
+    /// Its ONNX operator type.
+    pub op_type: String,
+    /// What kind of work it is.
+    pub class: OperatorClass,
+    /// Additions, subtractions and comparisons of one inference.
+    pub additions: u64,
+    /// Multiplications and divisions of one inference.
+    pub multiplications: u64,
+    /// The constants that it reads.
+    pub parameter_bytes: Bytes,
+    /// The computed tensors that it reads.
+    pub input_bytes: Bytes,
+    /// The tensors that it gives.
+    pub output_bytes: Bytes,
+}
+
+impl Network {
+    /// Reads the ONNX file at `path` and the external data beside it, with open dimensions set to `dims`.
+    ///
+    /// An open first dimension of an input is the batch and is 1 unless it is given.
+    pub fn open(path: &Path, dims: &BTreeMap<String, u64>) -> Result<Network, ModelError> {
+        let model = read::from_file(path)?;
+        let name = path
+            .file_stem()
+            .map_or("model".into(), |stem| stem.to_string_lossy());
+        let folder = path.parent().unwrap_or(Path::new("."));
+        Network::new(
+            model,
+            name.into_owned(),
+            &format!("`{}`", path.display()),
+            Some(folder),
+            dims,
+        )
+    }
+
+    /// Reads what [`Network::to_onnx`] wrote.
+    pub fn from_onnx(bytes: &[u8]) -> Result<Network, ModelError> {
+        const SUBJECT: &str = "the model received";
+        let model = read::from_bytes(bytes, SUBJECT.to_owned())?;
+        let name = model
+            .graph
+            .as_ref()
+            .map_or(String::new(), |graph| graph.name.clone());
+        Network::new(model, name, SUBJECT, None, &BTreeMap::new())
+    }
+
+    fn new(
+        mut model: ModelProto,
+        name: String,
+        subject: &str,
+        folder: Option<&Path>,
+        dims: &BTreeMap<String, u64>,
+    ) -> Result<Network, ModelError> {
+        let Some(graph) = model.graph.take() else {
+            return Err(ModelError::NotOnnx {
+                model: subject.to_owned(),
+                reason: "it has no graph".to_owned(),
+            });
+        };
+        let opset = opset(&model.opset_import);
+        if opset < OLDEST_OPSET {
+            return Err(ModelError::OldOpset { found: opset });
+        }
+        let header = header(model);
+
+        let mut graph = Graph::read(graph, folder, dims)?;
+        let facts = infer::infer(&whole(&header, &name, &graph, &[]))?;
+        // What follows from constants alone stays as it is: accelerators recognise quantised weights by the
+        // nodes that expand them.
+        let constant = graph.constant_nodes();
+        let mut folded = facts.values;
+        for (node, _) in graph
+            .nodes
+            .iter()
+            .zip(constant)
+            .filter(|(_, constant)| *constant)
+        {
+            for output in &node.output {
+                folded.remove(output);
+            }
+        }
+        graph.fold(folded);
+
+        let mut specs = facts.specs;
+        specs.extend(
+            graph
+                .inputs
+                .iter()
+                .map(|spec| (spec.name.clone(), spec.clone())),
+        );
+        specs.extend(
+            graph
+                .constants
+                .values()
+                .map(|constant| (constant.spec.name.clone(), constant.spec.clone())),
+        );
+        let network = Network::divide(name, opset, header, graph, &specs)?;
+        let bytes = network.model().encoded_len() as u64;
+        if bytes > PROTOBUF_LIMIT {
+            return Err(ModelError::TooLarge {
+                model: subject.to_owned(),
+                bytes,
+            });
+        }
+        Ok(network)
+    }
+
+    /// Divides a clean graph into layers.
+    fn divide(
+        name: String,
+        opset: i64,
+        header: ModelProto,
+        graph: Graph,
+        specs: &HashMap<String, TensorSpec>,
+    ) -> Result<Network, ModelError> {
+        let constant = graph.constant_nodes();
+        let computing: Vec<&NodeProto> = graph
+            .nodes
+            .iter()
+            .zip(&constant)
+            .filter(|(_, constant)| !**constant)
+            .map(|(n, _)| n)
+            .collect();
+        if !computing
+            .iter()
+            .any(|node| OperatorClass::of(&node.op_type).starts_layer())
+        {
+            return Err(ModelError::NoLayers {
+                nodes: computing.len(),
+            });
+        }
+        let assigned = assign(computing.iter().copied());
+        let count = assigned.iter().copied().max().unwrap_or(0);
+        let mut next = assigned.iter().copied();
+        let node_layers: Vec<Option<u32>> = constant
+            .iter()
+            .map(|&constant| if constant { None } else { next.next() })
+            .collect();
+
+        let frontiers = frontiers(&graph, &node_layers, count, specs);
+        let computed = computed(&graph, &node_layers);
+        let mut operators = vec![Vec::new(); count as usize];
+        let mut parameters: Vec<HashSet<&str>> = vec![HashSet::new(); count as usize];
+        for (node, layer) in computing.iter().zip(assigned) {
+            let index = layer as usize - 1;
+            operators[index].push(Operator::new(node, opset, &computed, specs));
+            parameters[index]
+                .extend(named(&node.input).filter(|input| !computed.contains_key(input)));
+        }
+        let layers = (0..count)
+            .map(|index| {
+                let at = index as usize;
+                layer(
+                    index + 1,
+                    &operators[at],
+                    &parameters[at],
+                    specs,
+                    &frontiers[at..=at + 1],
+                )
+            })
+            .collect();
+        Ok(Network {
+            name,
+            opset,
+            header,
+            graph,
+            node_layers,
+            layers,
+            operators,
+            frontiers,
+        })
+    }
+
+    /// The network as one ONNX file: no external data, no open dimension. The same network gives the same
+    /// bytes.
+    pub fn to_onnx(&self) -> Vec<u8> {
+        self.model().encode_to_vec()
+    }
+
+    fn model(&self) -> ModelProto {
+        whole(
+            &self.header,
+            &self.name,
+            &self.graph,
+            self.frontier(self.layer_count()),
+        )
+    }
+
+    /// What the network is called: the name of its file without the ending.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version of ONNX's operator set that its nodes follow.
+    pub fn opset(&self) -> i64 {
+        self.opset
+    }
+
+    /// The layer table, layer 1 first.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// How many layers there are, at least one.
+    pub fn layer_count(&self) -> u32 {
+        // Layers are numbered by u32.
+        self.layers.len() as u32
+    }
+
+    /// The operators of a layer, in the order in which they run.
+    ///
+    /// # Panics
+    /// Unless `layer` is one of the network's, counted from 1.
+    pub fn operators(&self, layer: u32) -> &[Operator] {
+        assert!(
+            (1..=self.layer_count()).contains(&layer),
+            "there is no layer {layer}"
+        );
+        &self.operators[layer as usize - 1]
+    }
+
+    /// The tensors that cross the cut after layer `cut`: the network's inputs for 0, its outputs for the
+    /// last layer.
+    ///
+    /// # Panics
+    /// When `cut` is larger than the number of layers.
+    pub fn frontier(&self, cut: u32) -> &[TensorSpec] {
+        assert!(cut <= self.layer_count(), "there is no cut {cut}");
+        &self.frontiers[cut as usize]
+    }
+
+    /// Cuts the layers of `segment` out as a model of their own.
+    pub fn segment(&self, segment: Segment) -> Result<SubModel, ModelError> {
+        if segment.last() > self.layer_count() {
+            return Err(ModelError::SegmentBeyondModel {
+                segment,
+                layers: self.layer_count(),
+            });
+        }
+        let name = format!("{} {segment}", self.name);
+        let nodes = self.graph.nodes.iter().zip(&self.node_layers);
+        Ok(SubModel::cut(
+            &self.header,
+            name,
+            &self.graph.constants,
+            nodes.map(|(node, layer)| {
+                let inside = layer.map(|layer| (segment.first()..=segment.last()).contains(&layer));
+                (node, inside)
+            }),
+            self.frontier(segment.first() - 1),
+            self.frontier(segment.last()),
+        ))
+    }
+}
+
+impl Operator {
+    fn new(
+        node: &NodeProto,
+        opset: i64,
+        computed: &HashMap<&str, u32>,
+        specs: &HashMap<String, TensorSpec>,
+    ) -> Self {
+        let Count {
+            additions,
+            multiplications,
+        } = count(node, opset, |name| specs.get(name));
+        let inputs: HashSet<&str> = named(&node.input).collect();
+        let bytes = |of_computed: bool| {
+            let read = inputs
+                .iter()
+                .filter(|input| computed.contains_key(**input) == of_computed);
+            read.filter_map(|input| specs.get(*input))
+                .map(TensorSpec::bytes)
+                .sum()
+        };
+        Operator {
+            name: node.name.clone(),
+            op_type: node.op_type.clone(),
+            class: OperatorClass::of(&node.op_type),
+            additions,
+            multiplications,
+            parameter_bytes: bytes(false),
+            input_bytes: bytes(true),
+            output_bytes: named(&node.output)
+                .filter_map(|name| specs.get(name))
+                .map(TensorSpec::bytes)
+                .sum(),
+        }
+    }
+}
+
+/// The tensors that are no constants, with the layer that gives each: 0 for the network's inputs.
+fn computed<'a>(graph: &'a Graph, node_layers: &[Option<u32>]) -> HashMap<&'a str, u32> {
+    let inputs = graph.inputs.iter().map(|input| (input.name.as_str(), 0));
+    let nodes = graph
+        .nodes
+        .iter()
+        .zip(node_layers)
+        .filter_map(|(node, layer)| Some((node, (*layer)?)));
+    inputs
+        .chain(nodes.flat_map(|(node, layer)| named(&node.output).map(move |name| (name, layer))))
+        .collect()
+}
+
+/// What crosses each cut, from 0 to `count`: inputs in their order, then what nodes give in theirs.
+fn frontiers(
+    graph: &Graph,
+    node_layers: &[Option<u32>],
+    count: u32,
+    specs: &HashMap<String, TensorSpec>,
+) -> Vec<Vec<TensorSpec>> {
+    let mut last_use: HashMap<&str, u32> = HashMap::new();
+    for (node, layer) in graph.nodes.iter().zip(node_layers) {
+        for input in named(&node.input) {
+            let last = last_use.entry(input).or_default();
+            *last = (*last).max(layer.unwrap_or(0));
+        }
+    }
+    for output in &graph.outputs {
+        last_use.insert(output, u32::MAX);
+    }
+    let computed = computed(graph, node_layers);
+    let in_order = graph
+        .inputs
+        .iter()
+        .map(|input| input.name.as_str())
+        .chain(graph.nodes.iter().flat_map(|node| named(&node.output)));
+    let lives: Vec<(&TensorSpec, u32, u32)> = in_order
+        .filter_map(|name| {
+            Some((
+                specs.get(name)?,
+                *computed.get(name)?,
+                last_use.get(name).copied().unwrap_or(0),
+            ))
+        })
+        .collect();
+    (0..=count)
+        .map(|cut| match cut {
+            0 => graph.inputs.clone(),
+            _ if cut == count => graph
+                .outputs
+                .iter()
+                .filter_map(|name| specs.get(name))
+                .cloned()
+                .collect(),
+            _ => lives
+                .iter()
+                .filter(|(_, given, last)| *given <= cut && *last > cut)
+                .map(|(spec, _, _)| (*spec).clone())
+                .collect(),
+        })
+        .collect()
+}
+
+/// A row of the layer table; `cuts` are the frontiers before and after it.
+fn layer(
+    number: u32,
+    operators: &[Operator],
+    parameters: &HashSet<&str>,
+    specs: &HashMap<String, TensorSpec>,
+    cuts: &[Vec<TensorSpec>],
+) -> Layer {
+    let defining = operators
+        .iter()
+        .find(|operator| operator.class.starts_layer());
+    let total = |of: fn(&Operator) -> u64| operators.iter().map(of).fold(0, u64::saturating_add);
+    let bytes = |specs: &[TensorSpec]| specs.iter().map(TensorSpec::bytes).sum();
+    Layer {
+        number,
+        name: defining.map_or(String::new(), |operator| operator.name.clone()),
+        operators: operators
+            .iter()
+            .map(|operator| operator.op_type.clone())
+            .collect(),
+        parameter_bytes: parameters
+            .iter()
+            .filter_map(|name| specs.get(*name))
+            .map(TensorSpec::bytes)
+            .sum(),
+        input_bytes: bytes(&cuts[0]),
+        output_bytes: bytes(&cuts[1]),
+        additions: total(|operator| operator.additions),
+        multiplications: total(|operator| operator.multiplications),
+    }
+}
+
+/// The version of ONNX's own operator set among those that a model imports; 0 if it imports none.
+fn opset(imports: &[OperatorSetIdProto]) -> i64 {
+    let own = |import: &&OperatorSetIdProto| matches!(import.domain.as_str(), "" | "ai.onnx");
+    imports.iter().find(own).map_or(0, |import| import.version)
+}
+
+/// What stays of a model besides its graph: nothing that only people read.
+fn header(model: ModelProto) -> ModelProto {
+    /// The first format version in which an initialiser need not be an input as well.
+    const INITIALISERS_APART: i64 = 4;
+    ModelProto {
+        ir_version: model.ir_version.max(INITIALISERS_APART),
+        opset_import: model.opset_import,
+        producer_name: model.producer_name,
+        producer_version: model.producer_version,
+        ..ModelProto::default()
+    }
+}
+
+/// A whole graph as a model; `outputs` may be empty where their shapes are not known yet.
+fn whole(header: &ModelProto, name: &str, graph: &Graph, outputs: &[TensorSpec]) -> ModelProto {
+    let mut model = header.clone();
+    let output = |(index, name): (usize, &String)| match outputs.get(index) {
+        Some(spec) => spec.value_info(name),
+        None => tract_onnx::pb::ValueInfoProto {
+            name: name.clone(),
+            ..Default::default()
+        },
+    };
+    model.graph = Some(GraphProto {
+        name: name.to_owned(),
+        node: graph.nodes.clone(),
+        initializer: graph
+            .constants
+            .values()
+            .map(|constant| constant.to_proto())
+            .collect(),
+        input: graph
+            .inputs
+            .iter()
+            .map(|input| input.value_info(&input.name))
+            .collect(),
+        output: graph.outputs.iter().enumerate().map(output).collect(),
+        ..GraphProto::default()
+    });
+    model
+}

@@ -1,0 +1,169 @@
+//! Running models with tract and comparing every bit of what they give.
+
+use layerlab_model::{ElementType, Network, SubModel, TensorSpec};
+use layerlab_profiles::Segment;
+use tract_onnx::prelude::*;
+
+/// Who optimises a model before it runs.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Optimiser {
+    /// Nobody: tract's typed graph as it comes.
+    None,
+    /// `SubModel::optimized`.
+    Layerlab,
+    /// tract's own `into_optimized`.
+    Tract,
+}
+
+/// A value for each of `specs`, the same in every run; small numbers of both signs.
+pub(crate) fn inputs(specs: &[TensorSpec], mut seed: u64) -> TVec<TValue> {
+    let mut next = move || {
+        // Knuth's linear congruential generator; its high bits are good enough for test inputs.
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    specs
+        .iter()
+        .map(|spec| {
+            let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
+            let values: Vec<f32> = (0..spec.elements()).map(|_| next()).collect();
+            let floats = Tensor::from_shape(&shape, &values).unwrap();
+            match spec.element {
+                ElementType::F32 => floats.into_tvalue(),
+                other => floats
+                    .cast_to_dt(other.tract())
+                    .unwrap()
+                    .into_owned()
+                    .into_tvalue(),
+            }
+        })
+        .collect()
+}
+
+/// Runs the model as tract reads it, without layerlab: only the shapes of the inputs are given.
+///
+/// It is not optimised, so that nothing can be wrong in the same way on both sides.
+pub(crate) fn never_cut(
+    mut model: InferenceModel,
+    specs: &[TensorSpec],
+    inputs: TVec<TValue>,
+) -> TVec<TValue> {
+    for (index, spec) in specs.iter().enumerate() {
+        let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
+        model
+            .set_input_fact(index, InferenceFact::dt_shape(spec.element.tract(), shape))
+            .unwrap();
+    }
+    model
+        .into_typed()
+        .unwrap()
+        .into_runnable()
+        .unwrap()
+        .run(inputs)
+        .unwrap()
+}
+
+/// Runs a segment on `inputs` and checks that it gives what it promises.
+pub(crate) fn segment(
+    sub_model: &SubModel,
+    inputs: TVec<TValue>,
+    optimiser: Optimiser,
+) -> TVec<TValue> {
+    let model = match optimiser {
+        Optimiser::None => sub_model.typed().unwrap(),
+        Optimiser::Layerlab => sub_model.optimized().unwrap(),
+        Optimiser::Tract => sub_model.typed().unwrap().into_optimized().unwrap(),
+    };
+    let outputs = model.into_runnable().unwrap().run(inputs).unwrap();
+    assert_eq!(outputs.len(), sub_model.outputs.len());
+    for (output, spec) in outputs.iter().zip(&sub_model.outputs) {
+        let shape: Vec<u64> = output.shape().iter().map(|&length| length as u64).collect();
+        assert_eq!(shape, spec.shape, "{}", spec.name);
+        assert_eq!(
+            output.datum_type().unquantized(),
+            spec.element.tract(),
+            "{}",
+            spec.name
+        );
+    }
+    outputs
+}
+
+/// Two answers that should have been the same.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    /// The layers that were run as one.
+    pub(crate) segment: Segment,
+    /// The largest difference, as a part of the largest value.
+    pub(crate) relative: f32,
+}
+
+/// Compares bits; where they differ, says by how much.
+pub(crate) fn difference(
+    segment: Segment,
+    left: &[TValue],
+    right: &[TValue],
+) -> Option<Difference> {
+    assert_eq!(left.len(), right.len());
+    let mut found = None;
+    for (left, right) in left.iter().zip(right) {
+        assert_eq!(left.shape(), right.shape());
+        assert_eq!(left.datum_type(), right.datum_type());
+        if left.as_bytes() != right.as_bytes() {
+            let (left, right) = (
+                left.cast_to::<f32>().unwrap(),
+                right.cast_to::<f32>().unwrap(),
+            );
+            let left = left.to_plain_array_view::<f32>().unwrap();
+            let right = right.to_plain_array_view::<f32>().unwrap();
+            let largest = left
+                .iter()
+                .fold(0.0_f32, |most, value| most.max(value.abs()));
+            let pairs = left.iter().zip(right.iter());
+            let apart = pairs.fold(0.0_f32, |most, (l, r)| most.max((l - r).abs()));
+            let relative = found.map_or(0.0, |found: Difference| found.relative);
+            found = Some(Difference {
+                segment,
+                relative: relative.max(apart / largest),
+            });
+        }
+    }
+    found
+}
+
+/// Compares segments of `network`, the whole among them, with the layers chained one by one; all segments
+/// if there are no more than `all_up_to` layers, else singles, neighbours, prefixes and suffixes.
+///
+/// Returns the answer of the chain with what differs.
+pub(crate) fn chain(
+    network: &Network,
+    inputs: TVec<TValue>,
+    all_up_to: u32,
+    optimiser: Optimiser,
+) -> (TVec<TValue>, Vec<Difference>) {
+    let n = network.layer_count();
+    let mut frontiers = vec![inputs];
+    for layer in 1..=n {
+        let single = network.segment(Segment::single(layer)).unwrap();
+        frontiers.push(segment(
+            &single,
+            frontiers[layer as usize - 1].clone(),
+            optimiser,
+        ));
+    }
+    let mut found = Vec::new();
+    for first in 1..=n {
+        for last in first + 1..=n {
+            if n > all_up_to && first != 1 && last != n && last != first + 1 {
+                continue;
+            }
+            let layers = Segment::new(first, last).unwrap();
+            let sub_model = network.segment(layers).unwrap();
+            let outputs = segment(&sub_model, frontiers[first as usize - 1].clone(), optimiser);
+            found.extend(difference(layers, &outputs, &frontiers[last as usize]));
+        }
+    }
+    (frontiers.swap_remove(n as usize), found)
+}

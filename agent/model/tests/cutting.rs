@@ -1,0 +1,343 @@
+//! Where layers begin and what crosses their cuts, on small graphs worked out by hand.
+
+// A test that fails to unwrap has failed.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::build::{Builder, int, ints};
+use common::run::{self, Optimiser};
+use layerlab_model::{ModelError, Network, OperatorClass};
+use layerlab_profiles::{Bytes, Segment};
+use tract_onnx::pb::NodeProto;
+
+fn network(builder: &Builder) -> Network {
+    Network::from_onnx(&builder.bytes()).unwrap()
+}
+
+fn frontier(network: &Network, cut: u32) -> Vec<&str> {
+    network
+        .frontier(cut)
+        .iter()
+        .map(|spec| spec.name.as_str())
+        .collect()
+}
+
+fn operators(network: &Network) -> Vec<Vec<&str>> {
+    network
+        .layers()
+        .iter()
+        .map(|layer| layer.operators.iter().map(String::as_str).collect())
+        .collect()
+}
+
+/// Cut anywhere, the network gives the same bits.
+fn assert_chains(network: &Network) {
+    for optimiser in [Optimiser::None, Optimiser::Layerlab] {
+        let inputs = run::inputs(network.frontier(0), 1);
+        let (_, found) = run::chain(network, inputs, 12, optimiser);
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
+
+/// A convolution, a second one that a shortcut passes by, and a sum of both.
+fn shortcut() -> Builder {
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 3, 5, 5]);
+    builder.conv("a", "image", 3, 4, 3);
+    builder.conv("b", "a", 4, 4, 3);
+    builder.node("Add b,a sum", vec![]);
+    builder.node("GlobalAveragePool sum mean", vec![]);
+    builder.output("mean");
+    builder
+}
+
+#[test]
+fn the_layer_table_of_a_shortcut() {
+    let network = network(&shortcut());
+    assert_eq!(
+        operators(&network),
+        [vec!["Conv"], vec!["Conv", "Add"], vec!["GlobalAveragePool"]]
+    );
+    let second = &network.layers()[1];
+    assert_eq!((second.number, second.name.as_str()), (2, "b"));
+    // 4 x 4 x 3 x 3 weights, 4 x 5 x 5 values, each of four bytes.
+    assert_eq!(second.parameter_bytes, Bytes::from_bytes(576));
+    assert_eq!(second.input_bytes, Bytes::from_bytes(400));
+    assert_eq!(second.output_bytes, Bytes::from_bytes(400));
+    // 100 sums of 36 products, and 100 sums of two.
+    assert_eq!(
+        (second.additions, second.multiplications),
+        (100 * 35 + 100, 100 * 36)
+    );
+
+    let [convolution, sum] = network.operators(2) else {
+        panic!("two operators")
+    };
+    assert_eq!(convolution.class, OperatorClass::Convolution);
+    assert_eq!(sum.class, OperatorClass::Other);
+    assert_eq!(sum.input_bytes, Bytes::from_bytes(800));
+    assert_eq!(sum.output_bytes, Bytes::from_bytes(400));
+    assert_eq!(sum.parameter_bytes, Bytes::ZERO);
+}
+
+#[test]
+fn a_frontier_is_what_is_alive_across_the_cut() {
+    let mut builder = shortcut();
+    builder.input("late", &[1, 4, 1, 1]);
+    builder.node("Mul mean,late scaled", vec![]);
+    builder.graph.output.clear();
+    builder.output("scaled");
+    builder.output("a");
+    let network = network(&builder);
+    assert_eq!(frontier(&network, 0), ["image", "late"]);
+    assert_eq!(frontier(&network, 1), ["late", "a"]);
+    assert_eq!(frontier(&network, 2), ["late", "a", "sum"]);
+    assert_eq!(frontier(&network, 3), ["scaled", "a"]);
+    assert_chains(&network);
+}
+
+#[test]
+fn what_passes_through_a_segment_gets_another_name() {
+    let mut builder = shortcut();
+    builder.output("a");
+    let network = network(&builder);
+    let sub_model = network.segment(Segment::single(3)).unwrap();
+    let names = |specs: &[layerlab_model::TensorSpec]| -> Vec<String> {
+        specs.iter().map(|spec| spec.name.clone()).collect()
+    };
+    assert_eq!(names(&sub_model.inputs), ["a", "sum"]);
+    assert_eq!(names(&sub_model.outputs), ["mean", "a.passed"]);
+    let graph = sub_model.model.graph.unwrap();
+    let identity = graph
+        .node
+        .iter()
+        .find(|node| node.op_type == "Identity")
+        .unwrap();
+    assert_eq!(
+        (&identity.input[..], &identity.output[..]),
+        (&["a".into()][..], &["a.passed".into()][..])
+    );
+    // The pooling needs no weights.
+    assert!(graph.initializer.is_empty());
+}
+
+#[test]
+fn a_segment_beyond_the_model_is_an_error() {
+    let error = network(&shortcut()).segment(Segment::whole(4)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "layers 1..=4 were asked for and the model has 3"
+    );
+}
+
+#[test]
+fn shapes_worked_out_in_the_graph_cross_no_cut() {
+    // What PyTorch exports for `x.view(x.size(0), -1)`, here with a layer in between.
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 3, 5, 5]);
+    builder.conv("a", "image", 3, 4, 3);
+    builder.integers("zero", &[0]);
+    builder.integers("rest", &[-1]);
+    builder.node("Shape a shape", vec![]);
+    builder.node("Gather shape,zero batch", vec![int("axis", 0)]);
+    builder.node("Concat batch,rest sizes", vec![int("axis", 0)]);
+    builder.node("MaxPool a b", vec![ints("kernel_shape", &[2, 2])]);
+    builder.node("Reshape b,sizes flat", vec![]);
+    builder.weights("w", &[64, 2]);
+    builder.node("MatMul flat,w y", vec![]);
+    builder.output("y");
+    let network = network(&builder);
+    assert_eq!(
+        operators(&network),
+        [vec!["Conv"], vec!["MaxPool", "Reshape"], vec!["MatMul"]]
+    );
+    assert_eq!(frontier(&network, 1), ["a"]);
+    assert_eq!(frontier(&network, 2), ["flat"]);
+    assert_chains(&network);
+}
+
+#[test]
+fn what_follows_from_constants_goes_along_with_each_segment() {
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 4, 5, 5]);
+    builder.weights("stored", &[4, 4]);
+    builder.integers("kernel", &[4, 4, 1, 1]);
+    builder.node("Reshape stored,kernel w", vec![]);
+    builder.node("Conv image,w a", vec![]);
+    builder.node("Conv a,w b", vec![]);
+    builder.output("b");
+    let network = network(&builder);
+    assert_eq!(operators(&network), [["Conv"], ["Conv"]]);
+    assert_eq!(network.layers()[1].parameter_bytes, Bytes::from_bytes(64));
+    for layer in 1..=2 {
+        let graph = network
+            .segment(Segment::single(layer))
+            .unwrap()
+            .model
+            .graph
+            .unwrap();
+        let types: Vec<&str> = graph
+            .node
+            .iter()
+            .map(|node| node.op_type.as_str())
+            .collect();
+        assert_eq!(types, ["Reshape", "Conv"]);
+        assert_eq!(graph.initializer.len(), 2);
+    }
+    assert_chains(&network);
+}
+
+#[test]
+fn a_constant_can_be_an_output() {
+    let mut builder = shortcut();
+    builder.weights("anchors", &[3]);
+    builder.output("anchors");
+    let network = network(&builder);
+    assert_eq!(frontier(&network, 2), ["sum"]);
+    assert_eq!(frontier(&network, 3), ["mean", "anchors"]);
+    assert_chains(&network);
+}
+
+#[test]
+fn twins_that_are_needed_later_survive_every_cut() {
+    // tract's own optimiser loses `b` in the first layer, since both its twins are outputs of that.
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 3, 5, 5]);
+    builder.conv("a", "image", 3, 4, 3);
+    for twin in ["b", "c"] {
+        builder.node(&format!("Relu a {twin}"), vec![]);
+    }
+    builder.conv("late", "c", 4, 4, 3);
+    builder.node("Concat a,b both", vec![int("axis", 1)]);
+    builder.node("Relu a d", vec![]);
+    for output in ["late", "both", "d"] {
+        builder.output(output);
+    }
+    assert_chains(&network(&builder));
+}
+
+#[test]
+fn a_scale_by_channel_rounds_alike_wherever_the_model_is_cut() {
+    for operator in ["Mul", "Add", "Sub", "Div"] {
+        // The convolution is read by its scale and by a later layer; tract's own optimiser folds the scale
+        // into its weights where it does not see that layer.
+        let mut builder = Builder::default();
+        builder.input("image", &[1, 3, 5, 5]);
+        builder.weights("a.w", &[4, 3, 3, 3]);
+        builder.weights("a.bias", &[4]);
+        builder.node("Conv image,a.w,a.bias a", vec![]);
+        builder.weights("scale", &[1, 4, 1, 1]);
+        builder.node(&format!("{operator} a,scale scaled"), vec![]);
+        builder.conv("b", "a", 4, 4, 3);
+        builder.output("scaled");
+        builder.output("b");
+        assert_chains(&network(&builder));
+    }
+}
+
+#[test]
+fn a_product_of_a_concatenation_rounds_alike_wherever_the_model_is_cut() {
+    // tract's own optimiser makes two products of one where it sees the concatenation.
+    let mut builder = Builder::default();
+    builder.input("left", &[1, 40]);
+    builder.input("right", &[1, 30]);
+    builder.weights("w", &[40, 40]);
+    builder.weights("v", &[70, 20]);
+    builder.node("MatMul left,w a", vec![]);
+    builder.node("Concat a,right both", vec![int("axis", 1)]);
+    builder.node("MatMul both,v y", vec![]);
+    builder.output("y");
+    assert_chains(&network(&builder));
+}
+
+#[test]
+fn a_convolution_that_is_subtracted_or_divided_by_is_right() {
+    // tract's own optimiser folds these as if they commuted.
+    for operator in ["Sub", "Div"] {
+        let mut builder = Builder::default();
+        builder.input("image", &[1, 3, 5, 5]);
+        builder.conv("a", "image", 3, 4, 3);
+        builder.weights("from", &[1, 4, 1, 1]);
+        builder.node(&format!("{operator} from,a y"), vec![]);
+        builder.output("y");
+        let network = network(&builder);
+        let whole = network.segment(Segment::whole(1)).unwrap();
+        let inputs = run::inputs(network.frontier(0), 1);
+        let plain = run::segment(&whole, inputs.clone(), Optimiser::None);
+        let optimised = run::segment(&whole, inputs, Optimiser::Layerlab);
+        // Where the result is right, it is still rounded otherwise.
+        let apart = run::difference(Segment::whole(1), &optimised, &plain);
+        assert!(
+            apart.is_none_or(|apart| apart.relative < 1e-6),
+            "{operator}"
+        );
+    }
+}
+
+#[test]
+fn nodes_in_any_order_give_the_same_layers() {
+    let mut builder = shortcut();
+    let sorted = network(&builder);
+    builder.graph.node.reverse();
+    assert_eq!(network(&builder).layers(), sorted.layers());
+}
+
+#[test]
+fn what_no_output_needs_is_no_layer() {
+    let mut builder = shortcut();
+    builder.conv("unread", "a", 4, 4, 3);
+    assert_eq!(network(&builder).layers(), network(&shortcut()).layers());
+}
+
+#[test]
+fn damaged_graphs_are_refused_with_a_reason() {
+    let refused = |builder: &Builder| Network::from_onnx(&builder.bytes()).unwrap_err();
+
+    let mut builder = shortcut();
+    builder.graph.node[1].input[0] = "nowhere".into();
+    let error = refused(&builder);
+    assert!(
+        matches!(&error, ModelError::MissingTensor { tensor, .. } if tensor == "nowhere"),
+        "{error}"
+    );
+
+    let mut builder = shortcut();
+    builder.output("nothing");
+    assert!(matches!(
+        refused(&builder),
+        ModelError::MissingTensor { .. }
+    ));
+
+    let mut builder = shortcut();
+    builder.graph.node[0].input[0] = "sum".into();
+    assert!(matches!(refused(&builder), ModelError::Cycle { .. }));
+
+    let mut builder = shortcut();
+    builder.node("Relu a b", vec![]);
+    let error = refused(&builder);
+    assert!(
+        matches!(&error, ModelError::DuplicateTensor { tensor } if tensor == "b"),
+        "{error}"
+    );
+
+    let mut builder = shortcut();
+    builder.graph.node.push(NodeProto {
+        name: "choose".into(),
+        op_type: "If".into(),
+        ..NodeProto::default()
+    });
+    let error = refused(&builder);
+    assert!(
+        error.to_string().starts_with("node `choose` is a `If`"),
+        "{error}"
+    );
+
+    let mut builder = shortcut();
+    builder.weights("b.w", &[4, 5, 3, 3]);
+    builder
+        .graph
+        .initializer
+        .retain(|tensor| tensor.name != "b.w" || tensor.dims[1] == 5);
+    assert!(matches!(refused(&builder), ModelError::Shapes { .. }));
+}

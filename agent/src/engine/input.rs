@@ -1,0 +1,66 @@
+//! The tensors that segments are timed with.
+
+use layerlab_model::TensorSpec;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tract_onnx::prelude::{DatumType, Tensor};
+
+/// One tensor for each of a frontier: floats uniform in [0, 1), integers 0 or 1.
+///
+/// Values of ordinary size, because subnormal numbers and NaNs are slow on some processors. The same
+/// frontier and seed give the same tensors.
+pub fn timing_input(frontier: &[TensorSpec], seed: u64) -> Vec<Tensor> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    frontier
+        .iter()
+        .map(|spec| tensor(spec, &mut random))
+        .collect()
+}
+
+fn tensor(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Tensor {
+    let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
+    let datum = spec.element.tract();
+    let is_float = matches!(datum, DatumType::F16 | DatumType::F32 | DatumType::F64);
+    let values: Vec<f32> = (0..spec.elements())
+        .map(|_| {
+            if is_float {
+                random.random::<f32>()
+            } else {
+                f32::from(random.random::<bool>())
+            }
+        })
+        .collect();
+    Tensor::from_shape(&shape, &values)
+        .and_then(|tensor| Ok(tensor.cast_to_dt(datum)?.into_owned()))
+        .expect("as many values as the shape has, and every element type holds 0 and 1")
+}
+
+#[cfg(test)]
+mod tests {
+    use layerlab_model::ElementType;
+
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_tensors_of_the_right_types() {
+        let spec = |element| TensorSpec {
+            name: "t".into(),
+            element,
+            shape: vec![2, 3],
+        };
+        let frontier = [
+            spec(ElementType::F32),
+            spec(ElementType::I64),
+            spec(ElementType::Bool),
+        ];
+        let tensors = timing_input(&frontier, 7);
+        assert_eq!(tensors, timing_input(&frontier, 7));
+        assert_ne!(tensors, timing_input(&frontier, 8));
+        for (tensor, spec) in tensors.iter().zip(&frontier) {
+            assert_eq!(
+                (tensor.datum_type(), tensor.shape()),
+                (spec.element.tract(), [2, 3].as_slice())
+            );
+        }
+    }
+}

@@ -1,0 +1,270 @@
+use super::*;
+use tract_onnx::prelude::Tensor;
+
+use crate::engine::{Inference, Invocation, timing_input};
+
+/// A device whose NPU lacks the lines that a test adds.
+fn device(clock: &str, npu: &str) -> DeviceFile {
+    let text = format!(
+        r#"
+        name = "d (simulated)"
+        clock = "{clock}"
+        [heat]
+        ambient_celsius = 25
+        kelvin_per_watt = 10
+        joules_per_kelvin = 0.0005
+        throttle_start_celsius = 45
+        slowdown_per_kelvin = 0.05
+        minimum_speed = 0.5
+        [[processor]]
+        name = "cpu"
+        kind = "cpu"
+        numerics = "f32"
+        convolution_flop_per_s = 1e9
+        fully_connected_flop_per_s = 1e9
+        pooling_flop_per_s = 1e9
+        other_flop_per_s = 1e9
+        [[processor]]
+        name = "npu"
+        kind = "accelerator"
+        numerics = "i8"
+        convolution_flop_per_s = 2e10
+        fully_connected_flop_per_s = 2e10
+        pooling_flop_per_s = 2e10
+        other_flop_per_s = 2e10
+        fixed_cost_ns = 20001
+        input_bytes_per_s = 2e8
+        output_bytes_per_s = 3e8
+        {npu}
+        "#
+    );
+    DeviceFile::parse("d.toml", &text).expect("a device")
+}
+
+fn network() -> Arc<Network> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/models/vgg16.onnx");
+    Arc::new(Network::open(path.as_ref(), &Default::default()).expect("a model"))
+}
+
+fn segment(first: u32, last: u32) -> Segment {
+    Segment::new(first, last).expect("a segment")
+}
+
+fn run(session: &mut dyn Session, network: &Network, first: u32, index: u64) -> Inference {
+    let inputs = timing_input(network.frontier(first - 1), 1);
+    session
+        .run(&inputs, Invocation::sample(1, index))
+        .expect("an inference")
+}
+
+const GAP: Nanos = Nanos::from_millis(100);
+
+#[test]
+fn without_noise_a_run_takes_the_planted_time_to_the_nanosecond() {
+    let (device, network) = (device("exact", ""), network());
+    let work = LayerWork::of(&network);
+    let layers = work.len() as u32;
+    let mut engine = Simulated::new(device.clone());
+    for processor in &device.processors {
+        let planted = PlantedTimes::new(processor, &work);
+        for segment in [
+            segment(1, layers),
+            segment(1, 3),
+            segment(5, 5),
+            segment(9, layers),
+        ] {
+            let mut session = engine
+                .load(&processor.name, &network, segment)
+                .expect("loaded");
+            engine.idle(GAP);
+            let before = engine.now();
+            let inference = run(session.as_mut(), &network, segment.first(), 0);
+            assert_eq!(inference.duration, planted.segment(segment));
+            assert_eq!(inference.started, before);
+            assert_eq!(engine.now(), before + inference.duration);
+        }
+    }
+}
+
+#[test]
+fn the_same_invocation_takes_the_same_time_on_an_engine_that_was_started_anew() {
+    let noisy = device(
+        "exact",
+        "noise_proportional_sigma = 0.03\nspike_probability = 0.1",
+    );
+    let network = network();
+    let durations = |indices: &mut dyn Iterator<Item = u64>| -> Vec<Nanos> {
+        let mut engine = Simulated::new(noisy.clone());
+        let mut session = engine.load("npu", &network, segment(2, 4)).expect("loaded");
+        indices
+            .map(|index| {
+                engine.idle(GAP);
+                run(session.as_mut(), &network, 2, index).duration
+            })
+            .collect()
+    };
+    let uninterrupted = durations(&mut (0..20));
+    let resumed = durations(&mut (12..20));
+    assert_eq!(uninterrupted[12..], resumed);
+    assert!(uninterrupted.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn memory_limits_what_is_loaded_together_until_a_session_is_dropped() {
+    let network = network();
+    let mut engine = Simulated::new(device("exact", ""));
+    let all = segment(1, network.layers().len() as u32);
+    let needed = engine
+        .load("npu", &network, all)
+        .expect("no limit")
+        .memory();
+    let limit = needed.as_bytes();
+    let mut engine = Simulated::new(device("exact", &format!("memory_bytes = {limit}")));
+    let session = engine.load("npu", &network, all).expect("fits exactly");
+    let error = engine
+        .load("npu", &network, segment(1, 1))
+        .err()
+        .expect("no memory left");
+    let sentence = error.to_string();
+    assert!(
+        matches!(
+            error,
+            EngineError::OutOfMemory {
+                free: Bytes::ZERO,
+                ..
+            }
+        ),
+        "{sentence}"
+    );
+    assert!(sentence.starts_with("layers 1..=1 need "), "{sentence}");
+    assert!(
+        sentence.ends_with(": load fewer layers at once"),
+        "{sentence}"
+    );
+    drop(session);
+    assert!(engine.load("npu", &network, segment(1, 1)).is_ok());
+
+    let mut engine = Simulated::new(device("exact", &format!("memory_bytes = {}", limit - 1)));
+    assert!(matches!(
+        engine.load("npu", &network, all).err(),
+        Some(EngineError::OutOfMemory { free, .. }) if free.as_bytes() == limit - 1
+    ));
+}
+
+#[test]
+fn a_processor_slows_down_when_it_is_hot_and_recovers_when_it_rests() {
+    let network = network();
+    let mut engine = Simulated::new(device("exact", "power_watts = 5"));
+    let mut session = engine.load("npu", &network, segment(1, 3)).expect("loaded");
+    let cool = run(session.as_mut(), &network, 1, 0).duration;
+    let hot = (1..200)
+        .map(|index| run(session.as_mut(), &network, 1, index).duration)
+        .max();
+    assert!(
+        hot > Some(Nanos::from_nanos(cool.as_nanos() * 11 / 10)),
+        "{hot:?} {cool}"
+    );
+    engine.idle(GAP);
+    assert_eq!(run(session.as_mut(), &network, 1, 200).duration, cool);
+}
+
+#[test]
+fn a_new_input_gets_its_own_outputs_and_an_old_one_the_same() {
+    let network = network();
+    let mut engine = Simulated::new(device("exact", ""));
+    let mut session = engine.load("npu", &network, segment(1, 2)).expect("loaded");
+    let mut outputs = |seed| {
+        // Pixels are larger than what segments are timed with, which dies out after a layer or two.
+        let pixels: Vec<f32> = (0..3 * 64 * 64)
+            .map(|index| ((index * seed) % 256) as f32)
+            .collect();
+        let inputs = [Tensor::from_shape(&[1, 3, 64, 64], &pixels).expect("an image")];
+        session
+            .run(&inputs, Invocation::sample(1, 0))
+            .expect("an inference")
+            .outputs
+    };
+    let (first, second) = (outputs(101), outputs(57));
+    assert_ne!(first, second);
+    assert_eq!(outputs(57), second);
+    assert_eq!(outputs(101), first);
+}
+
+#[test]
+fn on_the_real_clock_a_run_takes_at_least_its_modelled_time() {
+    let network = network();
+    let device = device("real", "");
+    let planted = PlantedTimes::new(&device.processors[1], &LayerWork::of(&network));
+    let mut engine = Simulated::new(device);
+    let mut session = engine.load("npu", &network, segment(1, 3)).expect("loaded");
+    for index in 0..3 {
+        let before = engine.now();
+        let inference = run(session.as_mut(), &network, 1, index);
+        assert!(inference.duration >= planted.segment(segment(1, 3)));
+        assert!(inference.started >= before);
+        assert!(engine.now() >= inference.started + inference.duration);
+    }
+}
+
+#[test]
+fn loading_takes_the_modelled_time() {
+    let network = network();
+    let mut engine = Simulated::new(device(
+        "exact",
+        "load_fixed_ns = 1000\nload_bytes_per_s = 1e6",
+    ));
+    let session = engine.load("npu", &network, segment(1, 1)).expect("loaded");
+    // 8-bit weights take a quarter of the model's bytes, at a byte per microsecond.
+    let stored = network.layers()[0].parameter_bytes.as_bytes().div_ceil(4);
+    assert_eq!(session.load_time().as_nanos(), 1_000 + stored * 1_000);
+    assert_eq!(engine.now(), session.load_time());
+}
+
+#[test]
+fn the_description_says_that_it_is_simulated() {
+    let description = Simulated::new(device("exact", "memory_bytes = 5")).describe();
+    assert!(description.device.simulated);
+    let names: Vec<&str> = description
+        .processors
+        .iter()
+        .map(|p| p.name.as_str())
+        .collect();
+    assert_eq!(names, ["cpu", "npu"]);
+    assert_eq!(
+        description.processors[1].memory_bytes,
+        Some(Bytes::from_bytes(5))
+    );
+}
+
+#[test]
+fn what_cannot_be_loaded_or_run_is_named() {
+    let network = network();
+    let mut engine = Simulated::new(device("exact", ""));
+    let unknown = engine
+        .load("gpu", &network, segment(1, 1))
+        .err()
+        .expect("no gpu");
+    assert_eq!(
+        unknown.to_string(),
+        "this device has no processor `gpu`: choose one of cpu, npu"
+    );
+    let beyond = engine
+        .load("npu", &network, segment(1, 99))
+        .err()
+        .expect("too long");
+    let layers = network.layers().len();
+    assert_eq!(
+        beyond.to_string(),
+        format!("cannot load layers 1..=99 on npu: the network has {layers} layers")
+    );
+    let mut session = engine.load("npu", &network, segment(1, 1)).expect("loaded");
+    let error = session
+        .run(&[], Invocation::sample(1, 0))
+        .expect_err("no input")
+        .to_string();
+    assert!(
+        error.starts_with("cannot run layers 1..=1 on npu: "),
+        "{error}"
+    );
+    assert!(!error.contains('\n'), "{error}");
+}

@@ -1,0 +1,10 @@
+//! The program that runs on the phone: it times segments in the order it is told to, keeps what it
+//! measured in a journal, and goes on without the daemon.
+
+pub mod engine;
+pub mod journal;
+pub mod models;
+pub mod queue;
+pub mod serve;
+pub mod timing;
+pub mod truth;

@@ -1,0 +1,192 @@
+//! `layerlab-agent`: serves one daemon at a time, and works on without one.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use clap::{Args, Parser, Subcommand};
+use layerlab_agent::engine::simulated::DeviceFile;
+use layerlab_agent::engine::{Engine, Host, Simulated};
+use layerlab_agent::models::Models;
+use layerlab_agent::queue::Queue;
+use layerlab_agent::serve::{Address, Server};
+use layerlab_agent::{timing, truth};
+use layerlab_model::Network;
+
+/// Exit code for a device file or model that cannot be used.
+const BAD_INPUT: u8 = 3;
+/// Exit code for everything else that goes wrong.
+const FAILED: u8 = 1;
+
+/// Times segments of neural networks on the device it runs on. Started by layerlab; of use by hand
+/// for `truth` and `describe`.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve a daemon until told to stop. The token is read from LAYERLAB_AGENT_TOKEN.
+    Serve {
+        /// Where to listen: unix:PATH or abstract:NAME
+        #[arg(long)]
+        listen: Address,
+        /// The folder of journals and models
+        #[arg(long)]
+        state: PathBuf,
+        /// Stop when standard input ends: for an agent that is a child of its daemon
+        #[arg(long)]
+        until_stdin_ends: bool,
+        #[command(flatten)]
+        device: DeviceArgs,
+    },
+    /// Print the device and its processors as JSON
+    Describe {
+        #[command(flatten)]
+        device: DeviceArgs,
+    },
+    /// Print what a simulated device really costs: the planted truth that measurements are compared with
+    Truth {
+        /// The simulated device's file
+        #[arg(long)]
+        device: PathBuf,
+        /// The ONNX model
+        #[arg(long)]
+        model: PathBuf,
+        /// The size of a symbolic dimension of the model
+        #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = dimension)]
+        dims: Vec<(String, u64)>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Args)]
+struct DeviceArgs {
+    /// Play the simulated device described by this file instead of using this machine
+    #[arg(long)]
+    device: Option<PathBuf>,
+}
+
+impl DeviceArgs {
+    fn engine(&self) -> anyhow::Result<Box<dyn Engine>> {
+        Ok(match &self.device {
+            Some(file) => Box::new(Simulated::new(DeviceFile::open(file)?)),
+            None => Box::new(Host::new()),
+        })
+    }
+}
+
+fn dimension(text: &str) -> Result<(String, u64), String> {
+    let (name, size) = text
+        .split_once('=')
+        .ok_or("write NAME=SIZE, such as H=224")?;
+    let size = size.parse().map_err(|_| format!("`{size}` is no size"))?;
+    Ok((name.to_owned(), size))
+}
+
+fn main() -> ExitCode {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::from_env(
+            "LAYERLAB_AGENT_LOG",
+        ))
+        .with_writer(io::stderr)
+        .init();
+    let (result, code) = match Cli::parse().command {
+        Command::Serve {
+            listen,
+            state,
+            until_stdin_ends,
+            device,
+        } => match device.engine() {
+            Ok(engine) => (serve(engine, &listen, &state, until_stdin_ends), FAILED),
+            Err(error) => (Err(error), BAD_INPUT),
+        },
+        Command::Describe { device } => (describe(&device), BAD_INPUT),
+        Command::Truth {
+            device,
+            model,
+            dims,
+            json,
+        } => (
+            print_truth(&device, &model, dims.into_iter().collect(), json),
+            BAD_INPUT,
+        ),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "layerlab-agent: {error}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn serve(
+    mut engine: Box<dyn Engine>,
+    listen: &Address,
+    state: &std::path::Path,
+    until_stdin_ends: bool,
+) -> anyhow::Result<()> {
+    let token = std::env::var("LAYERLAB_AGENT_TOKEN").context("LAYERLAB_AGENT_TOKEN is not set")?;
+    let models = Models::open(&state.join("models"))
+        .map_err(|error| anyhow!("cannot use {} as a state folder: {error}", state.display()))?;
+    let queue = Arc::new(Queue::open(&state.join("runs"))?);
+    let listener = listen
+        .listen()
+        .map_err(|error| anyhow!("cannot listen on {listen:?}: {error}"))?;
+    let server = Server {
+        queue: Arc::clone(&queue),
+        models: models.clone(),
+        device: engine.describe(),
+        token,
+    };
+    let server = Arc::new(server);
+    thread::spawn(move || {
+        if let Err(error) = server.serve(&listener) {
+            tracing::error!(%error, "cannot accept connections any more");
+        }
+    });
+    if until_stdin_ends {
+        let queue = Arc::clone(&queue);
+        thread::spawn(move || {
+            // An error on standard input is its end, too.
+            let _ = io::stdin().read_to_end(&mut Vec::new());
+            queue.stop();
+        });
+    }
+    // The daemon waits for this line before it connects.
+    writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
+    timing::work(&queue, &models, engine.as_mut());
+    Ok(())
+}
+
+fn describe(device: &DeviceArgs) -> anyhow::Result<()> {
+    let description = device.engine()?.describe();
+    let text = serde_json::to_string_pretty(&description)?;
+    Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+fn print_truth(
+    device: &std::path::Path,
+    model: &std::path::Path,
+    dims: BTreeMap<String, u64>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let network = Network::open(model, &dims)?;
+    let truth = truth::truth(&DeviceFile::open(device)?, &network);
+    let text = if json {
+        serde_json::to_string_pretty(&truth)?
+    } else {
+        truth.to_string()
+    };
+    Ok(writeln!(io::stdout(), "{text}")?)
+}

@@ -1,0 +1,279 @@
+//! Connections: one daemon at a time. A newer connection takes the place of an older one, which may
+//! be the remains of a cable that was pulled.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use layerlab_protocol::{
+    FramingError, MAX_LINE_BYTES, Order, Refusal, Request, Response, RunId, VERSION, decode, encode,
+};
+
+use crate::engine::DeviceDescription;
+use crate::models::Models;
+use crate::queue::{Queue, SubmitError};
+
+/// A daemon that does not say hello within this time is none.
+const HELLO_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A daemon that does not read for this long is gone; what it has not read stays in the journal.
+const WRITE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// How long a follower sleeps at most before it looks whether its connection still exists.
+const FOLLOW_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Entries sent in one go: enough to fill a packet, few enough to let a response pass between.
+const FOLLOW_BATCH: usize = 256;
+
+/// Where the agent listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A socket in the file system.
+    Path(PathBuf),
+    /// A name in the abstract namespace, as `adb forward localabstract:` reaches it.
+    Abstract(String),
+}
+
+impl FromStr for Address {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Ok(Address::Path(path.into())),
+            Some(("abstract", name)) if !name.is_empty() => Ok(Address::Abstract(name.to_owned())),
+            _ => Err("write unix:PATH or abstract:NAME".to_owned()),
+        }
+    }
+}
+
+impl Address {
+    /// Starts to listen. A socket file that a killed agent left behind is replaced.
+    pub fn listen(&self) -> io::Result<UnixListener> {
+        match self {
+            Address::Abstract(name) => {
+                UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+            }
+            Address::Path(path) => match std::fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => UnixListener::bind(path),
+            },
+        }
+    }
+}
+
+/// What every connection needs.
+pub struct Server {
+    /// The agent's queue.
+    pub queue: Arc<Queue>,
+    /// The models on the phone.
+    pub models: Models,
+    /// What the hello says.
+    pub device: DeviceDescription,
+    /// The secret that the daemon must know.
+    pub token: String,
+}
+
+impl Server {
+    /// Serves connections until the queue stops.
+    pub fn serve(self: Arc<Self>, listener: &UnixListener) -> io::Result<()> {
+        let current: Arc<Mutex<Option<UnixStream>>> = Arc::default();
+        for stream in listener.incoming() {
+            if self.queue.is_stopping() {
+                break;
+            }
+            let stream = stream?;
+            let (server, current) = (Arc::clone(&self), Arc::clone(&current));
+            thread::spawn(move || {
+                if let Err(error) = server.converse(stream, &current) {
+                    tracing::info!(%error, "connection ended");
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn converse(&self, stream: UnixStream, current: &Mutex<Option<UnixStream>>) -> io::Result<()> {
+        stream.set_write_timeout(Some(WRITE_DEADLINE))?;
+        stream.set_read_timeout(Some(HELLO_DEADLINE))?;
+        let mut lines = Lines::new(stream.try_clone()?);
+        let writer = Writer::new(stream.try_clone()?);
+        let hello = match lines.next()? {
+            Some(hello) => self.greet(hello),
+            None => return Ok(()),
+        };
+        writer.send(&hello)?;
+        if !matches!(hello, Response::Hello { .. }) {
+            return Ok(());
+        }
+        stream.set_read_timeout(None)?;
+        let previous = current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(stream.try_clone()?);
+        if let Some(previous) = previous {
+            // It may be closed already, which is what is wanted.
+            let _ = previous.shutdown(std::net::Shutdown::Both);
+        }
+        thread::scope(|scope| {
+            let result = self.answer_all(scope, &mut lines, &writer);
+            // Ends the followers of this connection.
+            writer.close();
+            result
+        })
+    }
+
+    fn answer_all<'scope, 'env>(
+        &'env self,
+        scope: &'scope thread::Scope<'scope, 'env>,
+        lines: &mut Lines,
+        writer: &'env Writer,
+    ) -> io::Result<()> {
+        while let Some(request) = lines.next()? {
+            let response = match request {
+                Ok(Request::Follow { run, after }) => {
+                    scope.spawn(move || self.follow(&run, after, writer));
+                    continue;
+                }
+                Ok(Request::Stop) => {
+                    self.queue.stop();
+                    return Ok(());
+                }
+                Ok(Request::Submit { order }) => self.submit(order),
+                Ok(Request::Forget { run }) => match self.queue.forget(&run) {
+                    Ok(()) => Response::Forgotten { run },
+                    Err(error) => refused(Refusal::Storage, error.to_string()),
+                },
+                Ok(Request::Ping) => Response::Pong,
+                Ok(Request::Hello { .. }) => {
+                    refused(Refusal::Malformed, "hello was said already".to_owned())
+                }
+                Err(error) => refused(Refusal::Malformed, error.to_string()),
+            };
+            writer.send(&response)?;
+        }
+        Ok(())
+    }
+
+    fn greet(&self, request: Result<Request, FramingError>) -> Response {
+        match request {
+            Ok(Request::Hello { protocol, .. }) if protocol != VERSION => refused(
+                Refusal::Version,
+                format!("this agent speaks protocol version {VERSION}, not {protocol}; install the agent that came with layerlab"),
+            ),
+            Ok(Request::Hello { token, .. }) if token != self.token => refused(
+                Refusal::Token,
+                "the token is not the one that this agent was started with; stop the agent and start it anew".to_owned(),
+            ),
+            Ok(Request::Hello { .. }) => Response::Hello {
+                protocol: VERSION,
+                agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+                device: self.device.device.clone(),
+                system: self.device.system.clone(),
+                processors: self.device.processors.clone(),
+            },
+            Ok(_) => refused(Refusal::Malformed, "a connection begins with hello".to_owned()),
+            Err(error) => refused(Refusal::Malformed, error.to_string()),
+        }
+    }
+
+    fn submit(&self, order: Order) -> Response {
+        if !self.models.contains(&order.model_sha256) {
+            let message = format!("push the model {} first", order.model_sha256);
+            return refused(Refusal::UnknownModel, message);
+        }
+        let (run, number) = (order.run.clone(), order.number);
+        match self.queue.submit(order) {
+            Ok(()) => Response::Accepted { run, order: number },
+            Err(error @ SubmitError::Conflict { .. }) => {
+                refused(Refusal::Conflict, error.to_string())
+            }
+            Err(error) => refused(Refusal::Storage, error.to_string()),
+        }
+    }
+
+    /// Sends the run's entries until the connection ends.
+    fn follow(&self, run: &RunId, mut after: u64, writer: &Writer) {
+        while !self.queue.is_stopping() && writer.is_open() {
+            for entry in self
+                .queue
+                .entries_after(run, after, FOLLOW_BATCH, FOLLOW_PATIENCE)
+            {
+                after = entry.sequence;
+                if writer
+                    .send(&Response::Entry {
+                        run: run.clone(),
+                        entry,
+                    })
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn refused(refusal: Refusal, message: String) -> Response {
+    Response::Refused { refusal, message }
+}
+
+/// The requests of a connection, one a line.
+struct Lines(BufReader<UnixStream>);
+
+impl Lines {
+    fn new(stream: UnixStream) -> Lines {
+        Lines(BufReader::new(stream))
+    }
+
+    /// The next line as a request; `None` at the end of the connection.
+    fn next(&mut self) -> io::Result<Option<Result<Request, FramingError>>> {
+        let mut line = Vec::new();
+        let limit = MAX_LINE_BYTES as u64 + 1;
+        self.0.by_ref().take(limit).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if line.len() > MAX_LINE_BYTES {
+            // Where the next line begins is unknown.
+            return Err(io::Error::other(FramingError::TooLong));
+        }
+        let text = String::from_utf8_lossy(&line);
+        Ok(Some(decode(&text)))
+    }
+}
+
+/// The sending side of a connection, shared by its answers and its followers.
+struct Writer {
+    stream: Mutex<UnixStream>,
+    open: AtomicBool,
+}
+
+impl Writer {
+    fn new(stream: UnixStream) -> Writer {
+        Writer {
+            stream: Mutex::new(stream),
+            open: AtomicBool::new(true),
+        }
+    }
+
+    fn send(&self, response: &Response) -> io::Result<()> {
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        // After a failure half a line may be out: nothing sensible can follow it.
+        stream
+            .write_all(encode(response).as_bytes())
+            .inspect_err(|_| self.close())
+    }
+
+    fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    fn close(&self) {
+        self.open.store(false, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,385 @@
+//! Conversations with the real agent over its socket, as PROTOCOL.md tells them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use layerlab_model::Network;
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{
+    Entry, Event, FailureKind, Order, Refusal, Request, Response, RunId, VERSION, WarmUp, Work,
+    decode, encode,
+};
+use sha2::{Digest, Sha256};
+
+const TOKEN: &str = "a secret";
+
+/// Nothing here takes this long; a test that waits longer has hung.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// An agent with a state folder that outlives it.
+struct Agent {
+    folder: tempfile::TempDir,
+    process: Child,
+}
+
+impl Agent {
+    fn start() -> Agent {
+        let folder = tempfile::tempdir().expect("a folder");
+        let process = spawn(folder.path());
+        Agent { folder, process }
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it was started here");
+    }
+
+    fn restart(&mut self) {
+        self.process = spawn(self.folder.path());
+    }
+
+    /// Puts alexnet where the agent looks for it.
+    fn push_model(&self) -> String {
+        let path = tests().join("models/alexnet.onnx");
+        let onnx = Network::open(&path, &Default::default())
+            .expect("a model")
+            .to_onnx();
+        let sha256: String = Sha256::digest(&onnx)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        let models = self.folder.path().join("models");
+        std::fs::write(models.join(format!("{sha256}.onnx")), onnx).expect("room");
+        sha256
+    }
+
+    fn connect(&self) -> Talk {
+        let stream = UnixStream::connect(self.folder.path().join("socket")).expect("it listens");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+        Talk {
+            reader: BufReader::new(stream.try_clone().expect("a copy")),
+            stream,
+        }
+    }
+
+    /// A connection on which hello was said.
+    fn greet(&self) -> Talk {
+        let mut talk = self.connect();
+        let hello = talk.ask(&Request::Hello {
+            protocol: VERSION,
+            token: TOKEN.to_owned(),
+        });
+        assert!(matches!(hello, Response::Hello { .. }), "{hello:?}");
+        talk
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // It may have ended by itself, as one test wants.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn spawn(folder: &Path) -> Child {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_layerlab-agent"))
+        .arg("serve")
+        .arg(format!("--listen=unix:{}", folder.join("socket").display()))
+        .arg("--state")
+        .arg(folder)
+        .arg("--device")
+        .arg(tests().join("devices/noisy.toml"))
+        .env("LAYERLAB_AGENT_TOKEN", TOKEN)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the agent starts");
+    let mut line = String::new();
+    let stdout = process.stdout.take().expect("a pipe");
+    BufReader::new(stdout)
+        .read_line(&mut line)
+        .expect("it says that it listens");
+    assert_eq!(line, "listening\n");
+    process
+}
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the root")
+        .join("tests")
+}
+
+struct Talk {
+    reader: BufReader<UnixStream>,
+    stream: UnixStream,
+}
+
+impl Talk {
+    fn say(&mut self, line: &str) {
+        self.stream
+            .write_all(line.as_bytes())
+            .expect("the agent reads");
+    }
+
+    /// The agent's next line; `None` when it closed the connection.
+    fn hear(&mut self) -> Option<Response> {
+        let mut line = String::new();
+        match self.reader.read_line(&mut line) {
+            Ok(0) => None,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => None,
+            Ok(_) => Some(decode(&line).expect("a response")),
+            Err(error) => panic!("nothing heard: {error}"),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Response {
+        self.say(&encode(request));
+        self.hear().expect("an answer")
+    }
+
+    #[track_caller]
+    fn is_refused(&mut self, line: &str, expected: Refusal) {
+        self.say(line);
+        match self.hear() {
+            Some(Response::Refused { refusal, message }) => {
+                assert_eq!(refusal, expected, "{message}");
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// The entries of the run from the one after `after` to the first for which `is_last` holds.
+    fn follow(&mut self, after: u64, is_last: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        self.say(&encode(&Request::Follow { run: run(), after }));
+        let mut entries = Vec::new();
+        loop {
+            let Some(Response::Entry { entry, .. }) = self.hear() else {
+                panic!("no entry")
+            };
+            let last = is_last(&entry);
+            entries.push(entry);
+            if last {
+                return entries;
+            }
+        }
+    }
+}
+
+fn run() -> RunId {
+    RunId::new("talk").expect("a name")
+}
+
+fn order(number: u32, sha256: &str, segments: &[(u32, u32)]) -> Order {
+    let segment = |&(first, last): &(u32, u32)| Segment::new(first, last).expect("a segment");
+    Order {
+        run: run(),
+        number,
+        model_sha256: sha256.to_owned(),
+        processor: "npu".to_owned(),
+        work: Work::TimeSegments {
+            segments: segments.iter().map(segment).collect(),
+        },
+        samples_per_segment: 5,
+        gap_ns: Nanos::from_micros(1),
+        warm_up: WarmUp::default(),
+        seed: 1,
+    }
+}
+
+fn submit(order: &Order) -> Request {
+    Request::Submit {
+        order: order.clone(),
+    }
+}
+
+fn samples(entries: &[Entry]) -> Vec<(u32, u64, u64)> {
+    let sample = |entry: &Entry| match entry.event {
+        Event::Sample {
+            index, duration_ns, ..
+        } => Some((entry.order, index, duration_ns.as_nanos())),
+        _ => None,
+    };
+    entries.iter().filter_map(sample).collect()
+}
+
+#[test]
+fn only_a_hello_of_this_version_with_the_token_opens_a_conversation() {
+    let agent = Agent::start();
+    let hello = |protocol, token: &str| {
+        encode(&Request::Hello {
+            protocol,
+            token: token.to_owned(),
+        })
+    };
+    let cases = [
+        (hello(VERSION + 1, TOKEN), Refusal::Version),
+        (hello(VERSION, "a guess"), Refusal::Token),
+        (encode(&Request::Ping), Refusal::Malformed),
+        ("GET / HTTP/1.1\n".to_owned(), Refusal::Malformed),
+    ];
+    for (line, refusal) in cases {
+        let mut talk = agent.connect();
+        talk.is_refused(&line, refusal);
+        assert_eq!(
+            talk.hear(),
+            None,
+            "the connection ends after a refused hello"
+        );
+    }
+    assert_eq!(agent.greet().ask(&Request::Ping), Response::Pong);
+}
+
+#[test]
+fn what_is_wrong_in_a_conversation_is_refused_and_the_conversation_goes_on() {
+    let agent = Agent::start();
+    let mut talk = agent.greet();
+    talk.is_refused("nonsense\n", Refusal::Malformed);
+    talk.is_refused(
+        "{\"type\":\"follow\",\"run\":\"../x\",\"after\":0}\n",
+        Refusal::Malformed,
+    );
+    let unknown = order(1, &"ab".repeat(32), &[(1, 1)]);
+    talk.is_refused(&encode(&submit(&unknown)), Refusal::UnknownModel);
+    let path = order(1, "../../etc/passwd", &[(1, 1)]);
+    talk.is_refused(&encode(&submit(&path)), Refusal::UnknownModel);
+    assert_eq!(talk.ask(&Request::Ping), Response::Pong);
+}
+
+#[test]
+fn an_order_sent_twice_is_worked_off_once() {
+    let agent = Agent::start();
+    let sha256 = agent.push_model();
+    let mut talk = agent.greet();
+    let first = order(1, &sha256, &[(1, 2), (3, 3)]);
+    for _ in 0..2 {
+        assert_eq!(
+            talk.ask(&submit(&first)),
+            Response::Accepted {
+                run: run(),
+                order: 1
+            }
+        );
+    }
+    let other = order(1, &sha256, &[(4, 4)]);
+    talk.is_refused(&encode(&submit(&other)), Refusal::Conflict);
+    let entries = talk.follow(0, |entry| entry.event.is_final());
+    let sequences: Vec<u64> = entries.iter().map(|entry| entry.sequence).collect();
+    assert_eq!(sequences, (1..=entries.len() as u64).collect::<Vec<_>>());
+    let mut indices: Vec<u64> = samples(&entries)
+        .iter()
+        .map(|&(_, index, _)| index)
+        .collect();
+    indices.sort_unstable();
+    assert_eq!(indices, (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_order_that_cannot_be_done_fails_with_its_reason_and_the_next_one_is_done() {
+    let agent = Agent::start();
+    let sha256 = agent.push_model();
+    let mut talk = agent.greet();
+    let beyond = order(1, &sha256, &[(1, 99)]);
+    let processor = Order {
+        processor: "tpu".to_owned(),
+        ..order(2, &sha256, &[(1, 1)])
+    };
+    let good = order(3, &sha256, &[(1, 1)]);
+    for order in [beyond, processor, good] {
+        talk.ask(&submit(&order));
+    }
+    let entries = talk.follow(0, |entry| entry.order == 3 && entry.event.is_final());
+    let ends: Vec<(u32, Option<FailureKind>)> = entries
+        .iter()
+        .filter(|entry| entry.event.is_final())
+        .map(|entry| match &entry.event {
+            Event::Failed { failure } => (entry.order, Some(failure.kind)),
+            _ => (entry.order, None),
+        })
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            (1, Some(FailureKind::Order)),
+            (2, Some(FailureKind::Order)),
+            (3, None)
+        ]
+    );
+}
+
+#[test]
+fn a_newer_connection_ends_the_older_one() {
+    let agent = Agent::start();
+    let mut older = agent.greet();
+    let mut newer = agent.greet();
+    assert_eq!(older.hear(), None);
+    assert_eq!(newer.ask(&Request::Ping), Response::Pong);
+}
+
+#[test]
+fn an_agent_that_is_killed_goes_on_where_its_journal_ends() {
+    let mut agent = Agent::start();
+    let sha256 = agent.push_model();
+    let orders = [
+        order(1, &sha256, &[(1, 11), (2, 5), (3, 3)]),
+        order(2, &sha256, &[(1, 4), (6, 6)]),
+    ];
+    let is_end = |entry: &Entry| entry.order == 2 && entry.event.is_final();
+    let mut talk = agent.greet();
+    for order in &orders {
+        talk.ask(&submit(order));
+    }
+    // Nobody is connected while it is killed and while it goes on.
+    let before = talk.follow(0, |entry| {
+        matches!(entry.event, Event::Sample { index: 2, .. })
+    });
+    drop(talk);
+    agent.kill();
+    agent.restart();
+    let after = before.len() as u64;
+    let rest = agent.greet().follow(after, is_end);
+    assert_eq!(rest.first().map(|entry| entry.sequence), Some(after + 1));
+    let mut interrupted = samples(&before);
+    interrupted.extend(samples(&rest));
+    interrupted.sort_unstable();
+
+    let undisturbed = Agent::start();
+    undisturbed.push_model();
+    let mut talk = undisturbed.greet();
+    for order in &orders {
+        talk.ask(&submit(order));
+    }
+    let mut whole = samples(&talk.follow(0, is_end));
+    whole.sort_unstable();
+    assert_eq!(interrupted, whole);
+}
+
+#[test]
+fn a_forgotten_run_is_gone_and_its_number_can_be_used_again() {
+    let agent = Agent::start();
+    let sha256 = agent.push_model();
+    let mut talk = agent.greet();
+    talk.ask(&submit(&order(1, &sha256, &[(1, 11)])));
+    assert_eq!(
+        talk.ask(&Request::Forget { run: run() }),
+        Response::Forgotten { run: run() }
+    );
+    let journal = agent.folder.path().join("runs/talk.jsonl");
+    assert!(!journal.exists());
+    talk.ask(&submit(&order(1, &sha256, &[(2, 2)])));
+    let entries = talk.follow(0, |entry| entry.event.is_final());
+    assert_eq!(entries.first().map(|entry| entry.sequence), Some(1));
+    assert_eq!(samples(&entries).len(), 5);
+}
+
+#[test]
+fn an_agent_that_is_told_to_stop_ends_by_itself() {
+    let mut agent = Agent::start();
+    let mut talk = agent.greet();
+    talk.say(&encode(&Request::Stop));
+    assert_eq!(talk.hear(), None);
+    assert!(agent.process.wait().expect("it was started here").success());
+}

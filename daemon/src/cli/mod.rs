@@ -1,0 +1,94 @@
+//! The command line: one file per subcommand.
+
+mod check;
+mod demo;
+mod devices;
+pub mod exit;
+mod model;
+mod output;
+mod profile;
+mod progress;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use exit::{Code, ExitWith, Failure};
+
+/// Profiles neural networks on phones, layer by layer: what each layer costs on each processor, and
+/// what it costs to move its data.
+#[derive(Parser)]
+#[command(name = "layerlab", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// The agent's program [default: layerlab-agent beside this program]
+    #[arg(
+        long,
+        global = true,
+        env = "LAYERLAB_AGENT",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
+    agent: Option<PathBuf>,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file or \
+profile; 4 device or agent failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Profile two small networks on three simulated phones: no phone needed
+    Demo(demo::Args),
+    /// Measure a model on a device and publish its profile
+    Profile(profile::Args),
+    /// List the devices that can be measured
+    Devices(devices::Args),
+    /// Look at a model
+    Model(model::Args),
+    /// Say whether a published profile is sound
+    Check(check::Args),
+    /// Print a published profile as tables
+    Show(show::Args),
+}
+
+/// Runs layerlab with the process's arguments.
+pub fn main() -> ExitCode {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::error(&failure);
+            ExitCode::from(failure.code as u8)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
+    runtime.block_on(async {
+        let work = async {
+            match cli.command {
+                Command::Demo(args) => demo::run(&args, cli.agent).await,
+                Command::Profile(args) => profile::run(&args, cli.agent).await,
+                Command::Devices(args) => devices::run(&args),
+                Command::Model(args) => model::run(&args),
+                Command::Check(args) => check::run(&args),
+                Command::Show(args) => show::run(&args),
+            }
+        };
+        tokio::select! {
+            result = work => result,
+            // Dropping the work kills its agents and removes what is not published.
+            _ = tokio::signal::ctrl_c() => {
+                Err(Failure::new(Code::Interrupted, anyhow::anyhow!("interrupted; nothing unfinished was published")))
+            }
+        }
+    })
+}

@@ -1,0 +1,165 @@
+//! `layerlab profile`: measures a model on a device and publishes its profile.
+
+use std::path::{Path, PathBuf};
+
+use layerlab_profiles::check::Finding;
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::Profile;
+use layerlab_profiles::units::Nanos;
+
+use super::exit::{Code, ExitWith, Failure};
+use super::model::DimArgs;
+use super::progress::Bars;
+use super::{output, show};
+use crate::device::discovery::{self, Choice};
+use crate::device::local::LocalLink;
+use crate::device::{ConnectionError, LinkError};
+use crate::measure::{MeasureError, ModelFile, RunError, Settings, measure};
+use crate::publish::{PublishError, Staging};
+
+/// Below six samples no two of them enclose the median with 95 % confidence, and a profile without
+/// intervals is no use; thirty are the papers' habit.
+const DEFAULT_SAMPLES: u64 = 30;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The ONNX model
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// The device: a name that `layerlab devices` lists, or a simulated device's file
+    #[arg(long, value_name = "DEVICE")]
+    device: String,
+    /// Where to publish the profile [default: layerlab-profiles/DEVICE/MODEL]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Replace a profile that is already there
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    dims: DimArgs,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The choices that every measurement has.
+#[derive(clap::Args)]
+pub(super) struct SettingsArgs {
+    /// Which segments to measure on an accelerator: prefix-suffix (the papers' 2n-1) or grouped (all)
+    #[arg(long, default_value_t = Design::PrefixSuffix)]
+    design: Design,
+    /// How many samples each segment gets; below 6 there are no confidence intervals
+    #[arg(long, default_value_t = DEFAULT_SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
+    samples: u64,
+    /// The idle time before each inference, in microseconds
+    #[arg(long, default_value_t = 1000, value_name = "MICROSECONDS")]
+    gap_us: u64,
+    /// Seeds the models' inputs and the order in which segments are run
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl SettingsArgs {
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            design: self.design,
+            samples_per_segment: self.samples,
+            gap: Nanos::from_micros(self.gap_us),
+            seed: self.seed,
+        }
+    }
+}
+
+pub(super) async fn run(args: &Args, agent: Option<PathBuf>) -> Result<(), Failure> {
+    let device = discovery::choose(&args.device).exit_with(Code::Input)?;
+    let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => Path::new("layerlab-profiles")
+            .join(device.name())
+            .join(safe_name(model.network.name())),
+    };
+    let program = agent_program(agent)?;
+    let settings = args.settings.settings();
+    let bars = Bars::new();
+    let (profile, findings) =
+        profile(program, device, &model, settings, &out, args.replace, &bars).await?;
+    if args.json {
+        return output::print_json(&show::summary(&profile, &out));
+    }
+    output::print(show::tables(&profile))?;
+    for finding in findings {
+        output::note(format_args!("\n{finding}"));
+    }
+    output::print(format_args!("\nPublished in {}", out.display()))
+}
+
+/// Measures `model` on `device` and publishes the profile at `out`.
+pub(super) async fn profile(
+    agent_program: PathBuf,
+    device: Choice,
+    model: &ModelFile,
+    settings: Settings,
+    out: &Path,
+    replace: bool,
+    bars: &Bars,
+) -> Result<(Profile, Vec<Finding>), Failure> {
+    let staging = Staging::prepare(out, replace).map_err(publish_failure)?;
+    let mut bar = bars.add(format!("{} on {}", model.network.name(), device.name()));
+    let link = LocalLink::new(agent_program, device).exit_with(Code::Output)?;
+    let profile = measure(&link, model, settings, &mut |progress| bar.update(progress))
+        .await
+        .map_err(measure_failure)?;
+    let findings = staging.publish(&profile).map_err(publish_failure)?;
+    Ok((profile, findings))
+}
+
+/// The agent's program: the one named, or the one beside this program.
+pub(super) fn agent_program(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    if let Some(program) = named {
+        return Ok(program);
+    }
+    let this = std::env::current_exe().exit_with(Code::Internal)?;
+    Ok(this.with_file_name("layerlab-agent"))
+}
+
+/// `name` as a single folder, wherever it came from.
+pub(super) fn safe_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_alphanumeric() || "-_. ".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.chars().map(safe).collect();
+    let name = name.trim_start_matches('.').trim();
+    if name.is_empty() {
+        "model".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+fn measure_failure(error: MeasureError) -> Failure {
+    let code = match &error {
+        MeasureError::Plan(_) => Code::Input,
+        MeasureError::Run(RunError::Link(LinkError::Refused { .. })) => Code::Input,
+        MeasureError::Run(RunError::Link(LinkError::Connection(ConnectionError::Refused {
+            ..
+        }))) => Code::Device,
+        MeasureError::Run(_) => Code::Device,
+        MeasureError::Build(_) => Code::Internal,
+    };
+    Failure::new(code, error)
+}
+
+fn publish_failure(error: PublishError) -> Failure {
+    let code = match &error {
+        PublishError::Unfit { .. } => Code::Check,
+        _ => Code::Output,
+    };
+    Failure::new(code, error)
+}

@@ -1,0 +1,7 @@
+//! layerlab's host side: finds devices, has their agents measure, derives and publishes profiles.
+
+pub mod cli;
+pub mod device;
+pub mod host;
+pub mod measure;
+pub mod publish;

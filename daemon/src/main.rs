@@ -1,0 +1,7 @@
+//! `layerlab`, the program that users meet.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    layerlab::cli::main()
+}

@@ -1,0 +1,131 @@
+//! A run: from a model and a device to a profile.
+
+mod drive;
+mod model_file;
+mod plan;
+
+use layerlab_profiles::document::{
+    BuildError, FORMAT, Header, Model, Profile, Provenance, VERSION,
+};
+use layerlab_protocol::{Entry, Event, RunId};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+pub use drive::{RunError, drive};
+pub use model_file::ModelFile;
+pub use plan::{Plan, PlanError, ProcessorPlan, Settings};
+
+use crate::device::{Link, LinkError};
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The device is reached and the run will have so many samples.
+    Planned {
+        /// How many.
+        samples: u64,
+    },
+    /// One more sample has come.
+    Sample,
+}
+
+/// Why a run gave no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// The device does not fit the plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The device or its agent failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The samples make no profile.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl From<LinkError> for MeasureError {
+    fn from(error: LinkError) -> Self {
+        MeasureError::Run(error.into())
+    }
+}
+
+/// Measures `model` on the device behind `link` and derives its profile.
+pub async fn measure<L: Link>(
+    link: &L,
+    model: &ModelFile,
+    settings: Settings,
+    on_progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Profile, MeasureError> {
+    let layers = model.network.layer_count();
+    let hello = link.connect().await?.hello;
+    let started = OffsetDateTime::now_utc();
+    let run = run_id(started);
+    let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings)?;
+    on_progress(Progress::Planned {
+        samples: plan.samples(layers),
+    });
+    link.push_model(&model.sha256, &model.onnx).await?;
+    let mut on_entry = |entry: &Entry| {
+        if matches!(entry.event, Event::Sample { .. }) {
+            on_progress(Progress::Sample);
+        }
+    };
+    let samples = drive(link, &run, &plan.orders, &mut on_entry).await?;
+    let simulated = hello.device.simulated;
+    let header = Header {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        simulated,
+        model: Model {
+            name: model.network.name().to_owned(),
+            sha256: model.source_sha256.clone(),
+            opset: model.network.opset(),
+            layers,
+        },
+        device: hello.device,
+        measurements: plan.measurements(),
+        processors: plan
+            .processors
+            .into_iter()
+            .map(|plan| plan.processor)
+            .collect(),
+        provenance: Provenance {
+            started_at: rfc3339(started),
+            finished_at: rfc3339(OffsetDateTime::now_utc()),
+            layerlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+            agent_version: hello.agent_version,
+            run: run.to_string(),
+            link: link.kind().to_owned(),
+            device_system: hello.system,
+            host: crate::host::host(),
+        },
+    };
+    Ok(Profile::build(
+        header,
+        model.network.layers().to_vec(),
+        samples,
+    )?)
+}
+
+/// A name that sorts by time and that no other run has.
+fn run_id(started: OffsetDateTime) -> RunId {
+    let (date, time) = (started.date(), started.time());
+    let name = format!(
+        "{:04}{:02}{:02}T{:02}{:02}{:02}Z-{:08x}",
+        date.year(),
+        u8::from(date.month()),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second(),
+        rand::random::<u32>()
+    );
+    RunId::new(name).expect("digits, letters and a dash")
+}
+
+fn rfc3339(instant: OffsetDateTime) -> String {
+    let whole_seconds = instant.replace_nanosecond(0).unwrap_or(instant);
+    whole_seconds
+        .format(&Rfc3339)
+        .expect("years of the clock have four digits")
+}

@@ -1,0 +1,51 @@
+//! A model as the user gave it, and as it is sent to devices.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use layerlab_model::{ModelError, Network};
+use sha2::{Digest, Sha256};
+
+/// A model that was read and taken apart into layers.
+pub struct ModelFile {
+    /// Its layers.
+    pub network: Network,
+    /// The self-contained file that is sent to devices.
+    pub onnx: Vec<u8>,
+    /// SHA-256 of what is sent.
+    pub sha256: String,
+    /// SHA-256 of the user's own file, for the provenance.
+    pub source_sha256: String,
+}
+
+impl ModelFile {
+    /// Reads the model at `path`, with symbolic dimensions set by `dims`.
+    pub fn open(path: &Path, dims: &BTreeMap<String, u64>) -> Result<ModelFile, ModelError> {
+        let network = Network::open(path, dims)?;
+        // The network was just read from there; a file that vanishes meanwhile has no hash.
+        let source = std::fs::read(path).unwrap_or_default();
+        Ok(ModelFile::new(network, &source))
+    }
+
+    /// The self-contained model in `onnx`, which goes by the name of its graph.
+    pub fn from_onnx(onnx: &[u8]) -> Result<ModelFile, ModelError> {
+        Ok(ModelFile::new(Network::from_onnx(onnx)?, onnx))
+    }
+
+    fn new(network: Network, source: &[u8]) -> ModelFile {
+        let onnx = network.to_onnx();
+        ModelFile {
+            sha256: sha256(&onnx),
+            source_sha256: sha256(source),
+            onnx,
+            network,
+        }
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

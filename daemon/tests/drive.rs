@@ -1,0 +1,263 @@
+//! Driving a run against agents that hang, cheat or forget. They are scripts at the other end of a
+//! pipe in memory, because the real agent cannot be made to do this; time is paused, so that deadlines
+//! pass at once.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use layerlab::device::{Connection, Link, LinkError};
+use layerlab::measure::{RunError, drive};
+use layerlab_profiles::document::{Clock, Device};
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{
+    Entry, Event, Order, Request, Response, RunId, VERSION, WarmUp, Work, decode, encode,
+};
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+
+/// The agent's end of a connection.
+struct Peer {
+    requests: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+}
+
+impl Peer {
+    async fn request(&mut self) -> Option<Request> {
+        let line = self.requests.next_line().await.ok()??;
+        Some(decode(&line).expect("the daemon speaks the protocol"))
+    }
+
+    async fn say(&mut self, response: &Response) {
+        // The daemon may have gone, which is its right.
+        let _ = self.writer.write_all(encode(response).as_bytes()).await;
+    }
+
+    async fn entry(&mut self, sequence: u64, order: u32, event: Event) {
+        let entry = Entry {
+            sequence,
+            order,
+            event,
+        };
+        self.say(&Response::Entry { run: run(), entry }).await;
+    }
+}
+
+/// A link whose agent does as `script` says, given how often it was connected to before.
+struct Scripted<F> {
+    script: F,
+    connections: AtomicU32,
+    agents: Mutex<Vec<tokio::task::JoinHandle<()>>>,
+}
+
+impl<F, A> Scripted<F>
+where
+    F: Fn(u32, Peer) -> A + Send + Sync,
+    A: Future<Output = ()> + Send + 'static,
+{
+    fn new(script: F) -> Self {
+        Scripted {
+            script,
+            connections: AtomicU32::new(0),
+            agents: Mutex::default(),
+        }
+    }
+
+    fn connections(&self) -> u32 {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+impl<F, A> Link for Scripted<F>
+where
+    F: Fn(u32, Peer) -> A + Send + Sync,
+    A: Future<Output = ()> + Send + 'static,
+{
+    fn kind(&self) -> &'static str {
+        "scripted"
+    }
+
+    async fn push_model(&self, _sha256: &str, _onnx: &[u8]) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Connection, LinkError> {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (reader, writer) = tokio::io::split(theirs);
+        let mut peer = Peer {
+            requests: BufReader::new(reader).lines(),
+            writer,
+        };
+        let hello = Response::Hello {
+            protocol: VERSION,
+            agent_version: "1".to_owned(),
+            device: Device {
+                name: "x".to_owned(),
+                simulated: true,
+                clock: Clock::Monotonic,
+            },
+            system: "y".to_owned(),
+            processors: Vec::new(),
+        };
+        peer.say(&hello).await;
+        let agent = (self.script)(self.connections.fetch_add(1, Ordering::Relaxed), peer);
+        self.agents
+            .lock()
+            .expect("no panic")
+            .push(tokio::spawn(agent));
+        Ok(Connection::open(ours, "token").await?)
+    }
+}
+
+fn run() -> RunId {
+    RunId::new("run").expect("a name")
+}
+
+fn order(number: u32) -> Order {
+    Order {
+        run: run(),
+        number,
+        model_sha256: "ab".repeat(32),
+        processor: "npu".to_owned(),
+        work: Work::TimePasses,
+        samples_per_segment: 1,
+        gap_ns: Nanos::ZERO,
+        warm_up: WarmUp::default(),
+        seed: 1,
+    }
+}
+
+fn sample(index: u64) -> Event {
+    let time = Nanos::from_nanos(5);
+    Event::Sample {
+        index,
+        segment: Segment::single(1),
+        started_ns: time,
+        duration_ns: time,
+    }
+}
+
+async fn drive_with<L: Link>(link: &L) -> Result<usize, RunError> {
+    let samples = drive(link, &run(), &[order(1)], &mut |_| {}).await?;
+    Ok(samples.len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_says_nothing_is_given_up() {
+    let link =
+        Scripted::new(|_, mut peer: Peer| async move { while peer.request().await.is_some() {} });
+    let error = drive_with(&link).await.expect_err("nothing comes");
+    assert!(
+        matches!(
+            error,
+            RunError::GaveUp {
+                last: LinkError::Deadline { .. }
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(link.connections(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_answers_but_does_nothing_is_stuck() {
+    let link = Scripted::new(|_, mut peer: Peer| async move {
+        while let Some(request) = peer.request().await {
+            if request == Request::Ping {
+                peer.say(&Response::Pong).await;
+            }
+        }
+    });
+    let error = drive_with(&link).await.expect_err("nothing comes");
+    assert!(matches!(error, RunError::Stuck), "{error}");
+    assert_eq!(link.connections(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_goes_away_after_every_entry_is_followed_to_the_end() {
+    // Each connection shows one entry more and closes; the daemon asks for what it lacks.
+    let link = Scripted::new(|_, mut peer: Peer| async move {
+        while let Some(request) = peer.request().await {
+            if let Request::Follow { after, .. } = request {
+                let event = if after < 20 {
+                    sample(after)
+                } else {
+                    Event::Finished
+                };
+                return peer.entry(after + 1, 1, event).await;
+            }
+        }
+    });
+    assert_eq!(drive_with(&link).await.expect("all samples"), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finished_order_is_not_sent_again() {
+    let submitted: Arc<Mutex<Vec<(u32, u32)>>> = Arc::default();
+    let seen = Arc::clone(&submitted);
+    let link = Scripted::new(move |connection, mut peer: Peer| {
+        let seen = Arc::clone(&seen);
+        async move {
+            while let Some(request) = peer.request().await {
+                match request {
+                    Request::Submit { order } => {
+                        seen.lock()
+                            .expect("no panic")
+                            .push((connection, order.number));
+                    }
+                    // Each connection finishes one order and closes.
+                    Request::Follow { after, .. } => {
+                        return peer
+                            .entry(after + 1, after as u32 + 1, Event::Finished)
+                            .await;
+                    }
+                    _ => {}
+                }
+            }
+        }
+    });
+    drive(&link, &run(), &[order(1), order(2)], &mut |_| {})
+        .await
+        .expect("both orders");
+    assert_eq!(
+        *submitted.lock().expect("no panic"),
+        [(0, 1), (0, 2), (1, 2)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gap_in_the_journal_is_an_error() {
+    let link = Scripted::new(|_, mut peer: Peer| async move {
+        peer.entry(1, 1, sample(0)).await;
+        peer.entry(3, 1, sample(2)).await;
+        while peer.request().await.is_some() {}
+    });
+    let error = drive_with(&link).await.expect_err("entry 2 is missing");
+    assert!(
+        matches!(
+            error,
+            RunError::Gap {
+                expected: 2,
+                found: 3
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_order_ends_the_run_at_once() {
+    let link = Scripted::new(|_, mut peer: Peer| async move {
+        let refusal = layerlab_protocol::Refusal::UnknownModel;
+        peer.say(&Response::Refused {
+            refusal,
+            message: "push it first".to_owned(),
+        })
+        .await;
+        while peer.request().await.is_some() {}
+    });
+    let error = drive_with(&link).await.expect_err("refused");
+    assert!(error.to_string().contains("push it first"), "{error}");
+    assert_eq!(link.connections(), 1);
+}

@@ -1,0 +1,77 @@
+//! What the whole-system tests share: the real binaries, and the files they are fed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The repository's root.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ has a parent")
+}
+
+/// A file below `tests/`.
+pub fn file(path: &str) -> PathBuf {
+    root().join("tests").join(path)
+}
+
+/// The folder of the freshly built binaries.
+pub fn binaries() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let status = Command::new(env!("CARGO"))
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "layerlab",
+                "--package",
+                "layerlab-agent",
+            ])
+            .current_dir(root())
+            .status()
+            .expect("cargo runs");
+        assert!(status.success(), "layerlab and layerlab-agent do not build");
+        // target/debug/deps/this-test → target/debug
+        let test = std::env::current_exe().expect("this test's own path");
+        test.ancestors().nth(2).expect("target/debug").to_owned()
+    })
+}
+
+/// The `layerlab` command.
+pub fn layerlab() -> Command {
+    Command::new(binaries().join("layerlab"))
+}
+
+/// The agent's program.
+pub fn agent_program() -> PathBuf {
+    binaries().join("layerlab-agent")
+}
+
+/// Runs `command` to its end.
+pub fn output(command: &mut Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+/// What `output` wrote to standard error.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What `output` wrote to standard output.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs `command`, which must succeed, and returns its standard output.
+#[track_caller]
+pub fn succeed(command: &mut Command) -> String {
+    let output = output(command);
+    assert!(
+        output.status.success(),
+        "{command:?} failed: {}",
+        stderr(&output)
+    );
+    stdout(&output)
+}

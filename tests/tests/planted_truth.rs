@@ -1,0 +1,183 @@
+//! What layerlab derives from measurements is what the simulated device really costs: the real
+//! binaries, from the model file to the published profile.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use layerlab_agent::engine::simulated::DeviceFile;
+use layerlab_agent::truth::{Truth, truth};
+use layerlab_model::Network;
+use layerlab_profiles::derive::LayerTime;
+use layerlab_profiles::document::Profile;
+use layerlab_profiles::time_model::TimeModel;
+use layerlab_profiles::{Combination, Nanos, SignedNanos};
+use layerlab_tests::{file, layerlab, succeed};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Halves of nanoseconds are rounded away; a derived time is a sum of a few of them.
+const TOLERANCE_NS: i64 = 2;
+
+struct Measured {
+    profile: Profile,
+    truth: Truth,
+}
+
+/// Measures `model` on `device` with the command line and reads both the profile and the truth.
+fn measure(model: &str, device: &str) -> Measured {
+    let (model, device) = (
+        file(&format!("models/{model}.onnx")),
+        file(&format!("devices/{device}.toml")),
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("profile");
+    let mut command = layerlab();
+    command.args(["profile", "--samples", "6", "--gap-us", "0"]);
+    succeed(
+        command
+            .arg("--model")
+            .arg(&model)
+            .arg("--device")
+            .arg(&device)
+            .arg("--out")
+            .arg(&out),
+    );
+    let profile = Profile::read(&out).expect("a published profile");
+    Measured {
+        profile,
+        truth: planted(&model, &device),
+    }
+}
+
+fn planted(model: &Path, device: &Path) -> Truth {
+    let network = Network::open(model, &BTreeMap::new()).expect("a model");
+    truth(&DeviceFile::open(device).expect("a device file"), &network)
+}
+
+impl Measured {
+    fn times(&self, processor: &str) -> Vec<LayerTime> {
+        let rows = self
+            .profile
+            .times
+            .iter()
+            .filter(|row| row.processor == processor);
+        rows.map(|row| row.time).collect()
+    }
+
+    /// The largest difference between T(L) predicted from the profile and planted, per NPU run, over
+    /// random combinations drawn as METHOD draws them.
+    fn assert_combinations_are_predicted(&self, count: usize) {
+        let (cpu, npu) = (self.times("cpu"), self.times("npu"));
+        let model = TimeModel::new(&cpu, &npu).expect("one model");
+        let mut random = ChaCha8Rng::seed_from_u64(20);
+        for _ in 0..count {
+            let k = random.random_range(1..=npu.len());
+            let share = k as f64 / npu.len() as f64;
+            let on_npu = npu.iter().map(|_| random.random_bool(share)).collect();
+            let combination = Combination::new(on_npu);
+            let predicted = model
+                .predict(&combination)
+                .expect("the model's own layers")
+                .total();
+            let truth = self
+                .truth
+                .combination("cpu", "npu", &combination)
+                .expect("processors");
+            let runs = combination.npu_runs().count() as i64;
+            assert_near(predicted, truth, TOLERANCE_NS * runs, &combination);
+        }
+    }
+}
+
+#[track_caller]
+fn assert_near(
+    found: SignedNanos,
+    planted: Nanos,
+    tolerance_ns: i64,
+    what: &dyn std::fmt::Display,
+) {
+    let difference = (found - planted.signed()).as_nanos().abs();
+    assert!(
+        difference <= tolerance_ns,
+        "{what}: {found:?} instead of {planted:?}"
+    );
+}
+
+#[test]
+fn on_a_symmetric_phone_differencing_gives_back_every_planted_time() {
+    for model in ["yolo-small", "alexnet", "resnet50", "inception"] {
+        let measured = measure(model, "symmetric-exact");
+        let planted = measured
+            .truth
+            .processors
+            .iter()
+            .find(|p| p.processor == "npu")
+            .expect("npu");
+        let n = planted.layers.len();
+        for (time, planted) in measured.times("npu").iter().zip(&planted.layers) {
+            let (enter, leave) = (planted.to_processor_ns, planted.from_processor_ns);
+            let (enter, leave) = (enter.expect("t_d"), leave.expect("t_r"));
+            let what = format!("{model} {}", planted.name);
+            let (first, last) = (planted.layer == 1, planted.layer as usize == n);
+            assert_eq!(time.to_processor.is_none(), first, "{what}");
+            assert_eq!(time.from_processor.is_none(), last, "{what}");
+            // The first layer's t_d and the last layer's t_r are published within the compute time.
+            let merged = [first.then_some(enter), last.then_some(leave)]
+                .into_iter()
+                .flatten();
+            let compute = merged.fold(planted.compute_ns, |sum, transfer| sum + transfer);
+            assert_near(time.compute.value, compute, TOLERANCE_NS, &what);
+            for (found, planted) in [(time.to_processor, enter), (time.from_processor, leave)] {
+                if let Some(found) = found {
+                    assert_near(found.value, planted, TOLERANCE_NS, &what);
+                }
+            }
+        }
+        measured.assert_combinations_are_predicted(1000);
+    }
+}
+
+#[test]
+fn on_the_cpu_every_layer_takes_its_planted_time() {
+    let measured = measure("alexnet", "symmetric-exact");
+    let planted = measured
+        .truth
+        .processors
+        .iter()
+        .find(|p| p.processor == "cpu")
+        .expect("cpu");
+    for (time, planted) in measured.times("cpu").iter().zip(&planted.layers) {
+        assert_near(time.compute.value, planted.compute_ns, 0, &planted.name);
+    }
+}
+
+/// METHOD §3: T(L) needs only a_i + b_j and is right without the symmetry assumption; the transfers
+/// one by one are not.
+#[test]
+fn on_an_asymmetric_phone_with_fusion_combinations_are_exact_and_transfers_are_not() {
+    for model in ["yolo-small", "alexnet", "resnet50"] {
+        let measured = measure(model, "asymmetric-fusion");
+        measured.assert_combinations_are_predicted(1000);
+        let planted = measured
+            .truth
+            .processors
+            .iter()
+            .find(|p| p.processor == "npu")
+            .expect("npu");
+        let wrong = measured
+            .times("npu")
+            .iter()
+            .zip(&planted.layers)
+            .any(|(time, planted)| {
+                let (Some(found), Some(planted)) = (time.to_processor, planted.to_processor_ns)
+                else {
+                    return false;
+                };
+                (found.value - planted.signed()).as_nanos().abs() > 100 * TOLERANCE_NS
+            });
+        assert!(
+            wrong,
+            "{model}: t_d would be right although its assumption is not"
+        );
+    }
+}
