@@ -106,11 +106,10 @@ impl Server {
             Some(hello) => self.greet(hello),
             None => return Ok(()),
         };
-        writer.send(&hello)?;
         if !matches!(hello, Response::Hello { .. }) {
-            return Ok(());
+            return writer.send(&hello);
         }
-        stream.set_read_timeout(None)?;
+        // Before the hello is sent: a daemon that has heard it may already be connecting anew.
         let previous = current
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -119,6 +118,8 @@ impl Server {
             // It may be closed already, which is what is wanted.
             let _ = previous.shutdown(std::net::Shutdown::Both);
         }
+        writer.send(&hello)?;
+        stream.set_read_timeout(None)?;
         thread::scope(|scope| {
             let result = self.answer_all(scope, &mut lines, &writer);
             // Ends the followers of this connection.

@@ -168,7 +168,7 @@ pub enum EngineError {
     /// The processor's memory does not hold the segment.
     #[error(
         "layers {segment} need {needed} of the memory of {processor}, which has {free} of {capacity} free: \
-         load fewer layers at once"
+         use a smaller model or a device with more memory"
     )]
     OutOfMemory {
         /// The processor.

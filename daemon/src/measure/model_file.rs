@@ -1,7 +1,8 @@
 //! A model as the user gave it, and as it is sent to devices.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use layerlab_model::{ModelError, Network};
 use sha2::{Digest, Sha256};
@@ -18,10 +19,35 @@ pub struct ModelFile {
     pub source_sha256: String,
 }
 
+/// A model file that cannot be used.
+#[derive(Debug)]
+pub struct ModelFileError {
+    path: PathBuf,
+    reason: ModelError,
+}
+
+impl std::error::Error for ModelFileError {}
+
+impl fmt::Display for ModelFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reason {
+            // These are about the file and name it themselves.
+            ModelError::Unreadable { .. }
+            | ModelError::NotOnnx { .. }
+            | ModelError::Truncated { .. }
+            | ModelError::TooLarge { .. } => self.reason.fmt(f),
+            reason => write!(f, "`{}`: {reason}", self.path.display()),
+        }
+    }
+}
+
 impl ModelFile {
     /// Reads the model at `path`, with symbolic dimensions set by `dims`.
-    pub fn open(path: &Path, dims: &BTreeMap<String, u64>) -> Result<ModelFile, ModelError> {
-        let network = Network::open(path, dims)?;
+    pub fn open(path: &Path, dims: &BTreeMap<String, u64>) -> Result<ModelFile, ModelFileError> {
+        let network = Network::open(path, dims).map_err(|reason| ModelFileError {
+            path: path.to_owned(),
+            reason,
+        })?;
         // The network was just read from there; a file that vanishes meanwhile has no hash.
         let source = std::fs::read(path).unwrap_or_default();
         Ok(ModelFile::new(network, &source))
