@@ -135,6 +135,7 @@ mod tests {
 
     fn sample(index: u64) -> Event {
         Event::Sample {
+            block: 0,
             index,
             segment: Segment::single(1),
             started_ns: Nanos::from_nanos(10 * index),

@@ -1,7 +1,9 @@
 //! The program that runs on the phone: it times segments in the order it is told to, keeps what it
 //! measured in a journal, and goes on without the daemon.
 
+pub mod conditions;
 pub mod engine;
+pub mod hygiene;
 pub mod journal;
 pub mod models;
 pub mod queue;

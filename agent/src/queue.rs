@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use layerlab_profiles::Nanos;
 use layerlab_protocol::{Entry, Event, Order, RunId};
 
 use crate::journal::{Journal, JournalError};
@@ -38,8 +39,10 @@ struct State {
 pub struct Task {
     /// The order.
     pub order: Order,
-    /// The indices of the samples that are already in the journal.
-    pub done: HashSet<u64>,
+    /// What the journal says about it already.
+    pub history: Vec<Event>,
+    /// The sentinel of the run's first accepted block on the order's processor.
+    pub baseline: Option<Nanos>,
     /// How often its run had been forgotten when the task was given out.
     forgotten: u64,
 }
@@ -131,11 +134,11 @@ impl Queue {
             if let Some((run, number)) = state.pending.first() {
                 let journal = state.journals.get(run)?;
                 let order = accepted(journal, *number)?.clone();
-                let forgotten = state.times_forgotten(run);
                 return Some(Task {
-                    done: samples_of(journal, *number),
+                    history: history(journal, *number),
+                    baseline: baseline(journal, &order.processor),
+                    forgotten: state.times_forgotten(run),
                     order,
-                    forgotten,
                 });
             }
             state = self
@@ -204,6 +207,12 @@ impl Queue {
         }
     }
 
+    /// Whether anybody still wants the task done.
+    pub fn wants(&self, task: &Task) -> bool {
+        let state = self.lock();
+        !state.stopping && state.times_forgotten(&task.order.run) == task.forgotten
+    }
+
     /// Deletes the run's journal and drops its orders; one in progress is abandoned.
     pub fn forget(&self, run: &RunId) -> Result<(), JournalError> {
         let mut state = self.lock();
@@ -266,15 +275,28 @@ fn unfinished(journal: &Journal) -> impl Iterator<Item = u32> + '_ {
         })
 }
 
-fn samples_of(journal: &Journal, number: u32) -> HashSet<u64> {
+fn history(journal: &Journal, number: u32) -> Vec<Event> {
     let of_order = journal
         .entries()
         .iter()
         .filter(|entry| entry.order == number);
-    of_order
-        .filter_map(|entry| match entry.event {
-            Event::Sample { index, .. } => Some(index),
-            _ => None,
-        })
-        .collect()
+    of_order.map(|entry| entry.event.clone()).collect()
+}
+
+/// The sentinel at the start of the first accepted block on `processor`.
+fn baseline(journal: &Journal, processor: &str) -> Option<Nanos> {
+    let on_processor = |number| accepted(journal, number).is_some_and(|o| o.processor == processor);
+    let mut started = None;
+    for entry in journal.entries() {
+        match entry.event {
+            Event::BlockStarted { sentinel_ns, .. } => started = Some(sentinel_ns),
+            Event::BlockEnded {
+                rejection: None, ..
+            } if on_processor(entry.order) => {
+                return started;
+            }
+            _ => {}
+        }
+    }
+    None
 }

@@ -59,7 +59,7 @@ impl Address {
                 UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
             }
             Address::Path(path) => match std::fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => UnixListener::bind(path),
             },
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
-    Entry, Event, FailureKind, Order, Refusal, Request, Response, RunId, VERSION, WarmUp, Work,
-    decode, encode,
+    Entry, Event, FailureKind, Hygiene, Order, Refusal, Request, Response, RunId, VERSION, WarmUp,
+    Work, decode, encode,
 };
 use sha2::{Digest, Sha256};
 
@@ -186,6 +186,7 @@ fn order(number: u32, sha256: &str, segments: &[(u32, u32)]) -> Order {
         samples_per_segment: 5,
         gap_ns: Nanos::from_micros(1),
         warm_up: WarmUp::default(),
+        hygiene: Hygiene::default(),
         seed: 1,
     }
 }

@@ -11,7 +11,8 @@ use layerlab::measure::{RunError, drive};
 use layerlab_profiles::document::{Clock, Device};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
-    Entry, Event, Order, Request, Response, RunId, VERSION, WarmUp, Work, decode, encode,
+    Conditions, Entry, Event, Hygiene, Order, Rejection, Request, Response, RunId, VERSION, WarmUp,
+    Work, decode, encode,
 };
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -124,6 +125,7 @@ fn order(number: u32) -> Order {
         samples_per_segment: 1,
         gap_ns: Nanos::ZERO,
         warm_up: WarmUp::default(),
+        hygiene: Hygiene::default(),
         seed: 1,
     }
 }
@@ -131,6 +133,7 @@ fn order(number: u32) -> Order {
 fn sample(index: u64) -> Event {
     let time = Nanos::from_nanos(5);
     Event::Sample {
+        block: 0,
         index,
         segment: Segment::single(1),
         started_ns: time,
@@ -138,9 +141,18 @@ fn sample(index: u64) -> Event {
     }
 }
 
+fn block_ended(rejection: Option<Rejection>) -> Event {
+    Event::BlockEnded {
+        block: 0,
+        sentinel_ns: Nanos::from_nanos(5),
+        conditions: Conditions::default(),
+        rejection,
+    }
+}
+
 async fn drive_with<L: Link>(link: &L) -> Result<usize, RunError> {
-    let samples = drive(link, &run(), &[order(1)], &mut |_| {}).await?;
-    Ok(samples.len())
+    let measured = drive(link, &run(), &[order(1)], &mut |_| {}).await?;
+    Ok(measured.samples.len())
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,10 +192,10 @@ async fn an_agent_that_goes_away_after_every_entry_is_followed_to_the_end() {
     let link = Scripted::new(|_, mut peer: Peer| async move {
         while let Some(request) = peer.request().await {
             if let Request::Follow { after, .. } = request {
-                let event = if after < 20 {
-                    sample(after)
-                } else {
-                    Event::Finished
+                let event = match after {
+                    0..20 => sample(after),
+                    20 => block_ended(None),
+                    _ => Event::Finished,
                 };
                 return peer.entry(after + 1, 1, event).await;
             }
@@ -224,6 +236,35 @@ async fn a_finished_order_is_not_sent_again() {
         *submitted.lock().expect("no panic"),
         [(0, 1), (0, 2), (1, 2)]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_samples_of_a_rejected_block_are_kept_apart() {
+    let link = Scripted::new(|_, mut peer: Peer| async move {
+        let throttling = Rejection::Throttling { thermal_status: 1 };
+        let events = [
+            sample(0),
+            sample(1),
+            block_ended(Some(throttling)),
+            sample(0),
+            block_ended(None),
+            Event::Finished,
+        ];
+        for (sequence, event) in (1..).zip(events) {
+            peer.entry(sequence, 1, event).await;
+        }
+        while peer.request().await.is_some() {}
+    });
+    let measured = drive(&link, &run(), &[order(1)], &mut |_| {})
+        .await
+        .expect("samples");
+    assert_eq!(measured.samples.len(), 1);
+    let rejected: Vec<usize> = measured
+        .rejected
+        .iter()
+        .map(|block| block.samples.len())
+        .collect();
+    assert_eq!(rejected, [2]);
 }
 
 #[tokio::test(start_paused = true)]

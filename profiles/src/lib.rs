@@ -15,4 +15,4 @@ pub mod units;
 
 pub use layer::Layer;
 pub use segment::{Combination, Segment};
-pub use units::{Bytes, Nanos, SignedNanos};
+pub use units::{Bytes, MilliCelsius, Nanos, SignedNanos};

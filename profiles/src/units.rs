@@ -82,6 +82,14 @@ impl Add for Nanos {
     }
 }
 
+impl Sub for Nanos {
+    type Output = Nanos;
+    /// Saturates at zero: a difference that may be negative is [`SignedNanos`].
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
 impl Sum for Nanos {
     fn sum<I: Iterator<Item = Nanos>>(terms: I) -> Nanos {
         terms.fold(Nanos::ZERO, Add::add)
@@ -170,6 +178,31 @@ impl fmt::Display for SignedNanos {
             _ => 1,
         };
         f.pad(&format!("{value:.decimals$} {unit}"))
+    }
+}
+
+/// A temperature in thousandths of a degree Celsius.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct MilliCelsius(i64);
+
+impl MilliCelsius {
+    /// A temperature of `millicelsius` thousandths of a degree.
+    pub const fn from_millicelsius(millicelsius: i64) -> Self {
+        MilliCelsius(millicelsius)
+    }
+
+    /// The temperature in thousandths of a degree.
+    pub const fn as_millicelsius(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for MilliCelsius {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:.1} °C", self.0 as f64 / 1000.0))
     }
 }
 

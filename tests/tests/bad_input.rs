@@ -1,6 +1,8 @@
 //! Whatever is wrong with the input gives one clear sentence that names the thing, its own exit code,
 //! and leaves nothing half-written.
 
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

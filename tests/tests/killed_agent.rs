@@ -11,7 +11,7 @@ use layerlab::measure::{ModelFile, Plan, Settings, drive};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Sample;
-use layerlab_protocol::{Entry, Event, RunId};
+use layerlab_protocol::{Entry, Event, Hygiene, RunId};
 use layerlab_tests::{agent_program, file};
 
 /// A link that knows how often it was connected, and to which process last.
@@ -61,6 +61,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
         samples_per_segment: 10,
         gap: Nanos::from_micros(10),
         seed: 5,
+        hygiene: Hygiene::default(),
     };
     let run = RunId::new("killed").expect("a name");
     let layers = model.network.layer_count();
@@ -88,7 +89,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
         "each sample is reported once"
     );
     assert!(kill_at.is_empty(), "never came to kill at {kill_at:?}");
-    (driven, link.connections.load(Ordering::Relaxed))
+    (driven.samples, link.connections.load(Ordering::Relaxed))
 }
 
 fn kill_now(process: u32) {

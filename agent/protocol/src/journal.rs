@@ -1,7 +1,10 @@
 //! Journal entries: what the agent did, in the order in which it did it.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use layerlab_profiles::Segment;
-use layerlab_profiles::units::{Bytes, Nanos};
+use layerlab_profiles::units::{Bytes, MilliCelsius, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::order::Order;
@@ -43,8 +46,21 @@ pub enum Event {
         /// How many runs it took.
         runs: u32,
     },
+    /// A block begins: segments that are loaded together take turns.
+    BlockStarted {
+        /// The block's number in its order, counted from 0. A block that is measured again is another.
+        block: u32,
+        /// The segments that take turns.
+        segments: Vec<Segment>,
+        /// How long the sentinel, the whole model, took: the median of a few runs.
+        sentinel_ns: Nanos,
+        /// The state of the device.
+        conditions: Conditions,
+    },
     /// One inference was timed.
     Sample {
+        /// The block that it belongs to.
+        block: u32,
         /// The sample's number in its order: the segment's place in the order times the samples per
         /// segment, plus the repetition. Each occurs once, however often the agent was restarted.
         index: u64,
@@ -54,6 +70,24 @@ pub enum Event {
         started_ns: Nanos,
         /// How long it took.
         duration_ns: Nanos,
+    },
+    /// A block is over.
+    BlockEnded {
+        /// The block.
+        block: u32,
+        /// How long the sentinel took.
+        sentinel_ns: Nanos,
+        /// The state of the device.
+        conditions: Conditions,
+        /// Why the block's samples must not be used; absent when they may.
+        rejection: Option<Rejection>,
+    },
+    /// The device has rested.
+    CooledDown {
+        /// How long.
+        rested_ns: Nanos,
+        /// The state that it is in now.
+        conditions: Conditions,
     },
     /// The order is done.
     Finished,
@@ -68,6 +102,65 @@ impl Event {
     /// Whether nothing more will be said about the order.
     pub fn is_final(&self) -> bool {
         matches!(self, Event::Finished | Event::Failed { .. })
+    }
+}
+
+/// The state of a device between inferences. What it does not tell is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditions {
+    /// Android's thermal status: 0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown.
+    pub thermal_status: Option<u8>,
+    /// The temperature of the hottest sensor that can be read.
+    pub temperature_millicelsius: Option<MilliCelsius>,
+    /// How full the battery is.
+    pub battery_percent: Option<u8>,
+    /// The highest frequency that each group of cores may have now, by the group's name.
+    pub frequency_caps_khz: BTreeMap<String, u64>,
+}
+
+/// Why the samples of a block must not be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rejection {
+    /// The sentinel was not as fast as in the run's first block.
+    SentinelMoved {
+        /// The run's first sentinel.
+        baseline_ns: Nanos,
+        /// The one that differs.
+        sentinel_ns: Nanos,
+    },
+    /// The device throttled.
+    Throttling {
+        /// Its thermal status.
+        thermal_status: u8,
+    },
+    /// A clock cap changed during the block.
+    ClockCapChanged {
+        /// The group of cores.
+        group: String,
+    },
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejection::SentinelMoved {
+                baseline_ns,
+                sentinel_ns,
+            } => {
+                write!(
+                    f,
+                    "the whole model took {sentinel_ns} instead of {baseline_ns}"
+                )
+            }
+            Rejection::Throttling { thermal_status } => {
+                write!(f, "the device throttled (thermal status {thermal_status})")
+            }
+            Rejection::ClockCapChanged { group } => {
+                write!(f, "the highest frequency of {group} changed")
+            }
+        }
     }
 }
 
@@ -93,4 +186,6 @@ pub enum FailureKind {
     Order,
     /// The processor or its runtime failed.
     Device,
+    /// The device stayed hot or unsteady however long it rested: no number of it would be a good one.
+    Throttled,
 }

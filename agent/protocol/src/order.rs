@@ -75,6 +75,8 @@ pub struct Order {
     pub gap_ns: Nanos,
     /// When a segment is warm.
     pub warm_up: WarmUp,
+    /// When a block counts.
+    pub hygiene: Hygiene,
     /// Seeds the model's input and the order in which segments are run.
     pub seed: u64,
 }
@@ -111,6 +113,37 @@ impl Default for WarmUp {
             min_runs: 3,
             max_runs: 30,
             agreement_percent: 4,
+        }
+    }
+}
+
+/// When a block counts (METHOD §5), and what to do when it does not.
+///
+/// The whole model is the sentinel, timed at both ends of a block. A block is rejected when its sentinel
+/// moved against the run's first, when the device throttles, or when a clock cap changed during it; the
+/// device then rests until it is cool, and the block is measured again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hygiene {
+    /// A sentinel within this many per cent of the run's first has not moved.
+    pub sentinel_tolerance_percent: u32,
+    /// How often a block is measured again before its order fails as throttled.
+    pub redos: u32,
+    /// How long to rest before looking again whether the device is cool.
+    pub cool_down_poll_ns: Nanos,
+    /// After this rest a device that is not cool yet will not become so.
+    pub cool_down_deadline_ns: Nanos,
+}
+
+impl Default for Hygiene {
+    /// METHOD: 10 %. Five redos outlast a passing disturbance. Fleets poll every 5 to 30 s, for at most
+    /// 20 minutes.
+    fn default() -> Self {
+        Hygiene {
+            sentinel_tolerance_percent: 10,
+            redos: 5,
+            cool_down_poll_ns: Nanos::from_millis(10_000),
+            cool_down_deadline_ns: Nanos::from_millis(1_200_000),
         }
     }
 }

@@ -4,10 +4,10 @@
 //! New messages of version 1 may be added at the end of a table only if older agents never get them.
 
 use layerlab_profiles::document::{Clock, Device, Numerics, Processor, ProcessorKind};
-use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
-    Entry, Event, Failure, FailureKind, Order, Refusal, Request, Response, RunId, WarmUp, Work,
-    decode, encode,
+    Conditions, Entry, Event, Failure, FailureKind, Hygiene, Order, Refusal, Rejection, Request,
+    Response, RunId, WarmUp, Work, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -38,11 +38,19 @@ fn order(work: Work) -> Order {
             max_runs: 30,
             agreement_percent: 4,
         },
+        hygiene: Hygiene {
+            sentinel_tolerance_percent: 10,
+            redos: 5,
+            cool_down_poll_ns: Nanos::from_nanos(10),
+            cool_down_deadline_ns: Nanos::from_nanos(20),
+        },
         seed: 1,
     }
 }
 
-const SEGMENTS_ORDER: &str = r#"{"run":"night-7","number":3,"model_sha256":"abababababababababababababababababababababababababababababababab","processor":"npu","work":{"type":"time_segments","segments":[[1,1],[2,5]]},"samples_per_segment":30,"gap_ns":5000,"warm_up":{"min_runs":3,"max_runs":30,"agreement_percent":4},"seed":1}"#;
+const SEGMENTS_ORDER: &str = r#"{"run":"night-7","number":3,"model_sha256":"abababababababababababababababababababababababababababababababab","processor":"npu","work":{"type":"time_segments","segments":[[1,1],[2,5]]},"samples_per_segment":30,"gap_ns":5000,"warm_up":{"min_runs":3,"max_runs":30,"agreement_percent":4},"hygiene":{"sentinel_tolerance_percent":10,"redos":5,"cool_down_poll_ns":10,"cool_down_deadline_ns":20},"seed":1}"#;
+
+const UNKNOWN: &str = r#"{"thermal_status":null,"temperature_millicelsius":null,"battery_percent":null,"frequency_caps_khz":{}}"#;
 
 fn segments_order() -> Order {
     let segments = vec![Segment::single(1), Segment::new(2, 5).expect("a segment")];
@@ -192,14 +200,78 @@ fn journal_entries() {
         &framed(r#"{"type":"warm","segment":[2,2],"runs":5}"#),
     );
     assert_frozen(
+        &entry(Event::BlockStarted {
+            block: 2,
+            segments: vec![Segment::single(2)],
+            sentinel_ns: Nanos::from_nanos(10),
+            conditions: Conditions::default(),
+        }),
+        &framed(&format!(
+            r#"{{"type":"block_started","block":2,"segments":[[2,2]],"sentinel_ns":10,"conditions":{UNKNOWN}}}"#
+        )),
+    );
+    assert_frozen(
         &entry(Event::Sample {
+            block: 2,
             index: 31,
             segment: Segment::single(2),
             started_ns: Nanos::from_nanos(u64::MAX),
             duration_ns: Nanos::from_nanos(7),
         }),
         &framed(
-            r#"{"type":"sample","index":31,"segment":[2,2],"started_ns":18446744073709551615,"duration_ns":7}"#,
+            r#"{"type":"sample","block":2,"index":31,"segment":[2,2],"started_ns":18446744073709551615,"duration_ns":7}"#,
+        ),
+    );
+    let ended = |rejection| {
+        entry(Event::BlockEnded {
+            block: 2,
+            sentinel_ns: Nanos::from_nanos(10),
+            conditions: Conditions::default(),
+            rejection,
+        })
+    };
+    let moved = Rejection::SentinelMoved {
+        baseline_ns: Nanos::from_nanos(8),
+        sentinel_ns: Nanos::from_nanos(10),
+    };
+    let capped = Rejection::ClockCapChanged {
+        group: "policy0".to_owned(),
+    };
+    for (rejection, text) in [
+        (None, "null"),
+        (
+            Some(moved),
+            r#"{"type":"sentinel_moved","baseline_ns":8,"sentinel_ns":10}"#,
+        ),
+        (
+            Some(Rejection::Throttling { thermal_status: 2 }),
+            r#"{"type":"throttling","thermal_status":2}"#,
+        ),
+        (
+            Some(capped),
+            r#"{"type":"clock_cap_changed","group":"policy0"}"#,
+        ),
+    ] {
+        assert_frozen(
+            &ended(rejection),
+            &framed(&format!(
+                r#"{{"type":"block_ended","block":2,"sentinel_ns":10,"conditions":{UNKNOWN},"rejection":{text}}}"#
+            )),
+        );
+    }
+    let conditions = Conditions {
+        thermal_status: Some(1),
+        temperature_millicelsius: Some(MilliCelsius::from_millicelsius(41_500)),
+        battery_percent: Some(80),
+        frequency_caps_khz: [("policy0".to_owned(), 1_800_000)].into(),
+    };
+    assert_frozen(
+        &entry(Event::CooledDown {
+            rested_ns: Nanos::from_nanos(10),
+            conditions,
+        }),
+        &framed(
+            r#"{"type":"cooled_down","rested_ns":10,"conditions":{"thermal_status":1,"temperature_millicelsius":41500,"battery_percent":80,"frequency_caps_khz":{"policy0":1800000}}}"#,
         ),
     );
     assert_frozen(&entry(Event::Finished), &framed(r#"{"type":"finished"}"#));
@@ -208,6 +280,7 @@ fn journal_entries() {
         (FailureKind::OutOfMemory, "out_of_memory"),
         (FailureKind::Order, "order"),
         (FailureKind::Device, "device"),
+        (FailureKind::Throttled, "throttled"),
     ] {
         let failure = Failure {
             kind,

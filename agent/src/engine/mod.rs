@@ -10,6 +10,7 @@ use std::sync::Arc;
 use layerlab_model::Network;
 use layerlab_profiles::document::{Device, Processor};
 use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_protocol::Conditions;
 use serde::Serialize;
 use tract_onnx::prelude::Tensor;
 
@@ -31,6 +32,9 @@ pub trait Engine: Send {
 
     /// Lets `gap` pass with all processors idle: sleeps, or advances a simulated clock, and cools.
     fn idle(&mut self, gap: Nanos);
+
+    /// The state of the device now. What it does not tell is absent.
+    fn conditions(&mut self) -> Conditions;
 
     /// Makes layers `segment` of `network` ready to run on `processor`.
     ///
@@ -92,6 +96,7 @@ pub struct Invocation {
 enum Purpose {
     Sample,
     WarmUp { place: u64 },
+    Sentinel { block: u64 },
 }
 
 impl Invocation {
@@ -119,6 +124,19 @@ impl Invocation {
         }
     }
 
+    /// The inference that is run number `run` of the sentinels of `block` of the order with this seed.
+    pub fn sentinel(seed: u64, block: u32, run: u32) -> Self {
+        let purpose = Purpose::Sentinel {
+            block: u64::from(block),
+        };
+        Invocation {
+            seed,
+            purpose,
+            index: u64::from(run),
+            step: 0,
+        }
+    }
+
     /// The inference that is step number `step` of a chain of segments, all of which go by this name.
     pub fn step(self, step: usize) -> Self {
         Invocation {
@@ -127,15 +145,15 @@ impl Invocation {
         }
     }
 
-    /// The name in 32 bytes: different for different inferences, the same on every machine.
-    fn bytes(self) -> [u8; 32] {
-        // Places are counted from 0, so that 0 is free to mean that this is no warm-up.
-        let place = match self.purpose {
-            Purpose::Sample => 0,
-            Purpose::WarmUp { place } => place + 1,
+    /// The name in 40 bytes: different for different inferences, the same on every machine.
+    fn bytes(self) -> [u8; 40] {
+        let (purpose, of) = match self.purpose {
+            Purpose::Sample => (0, 0),
+            Purpose::WarmUp { place } => (1, place),
+            Purpose::Sentinel { block } => (2, block),
         };
-        let mut bytes = [0; 32];
-        let words = [self.seed, place, self.index, self.step];
+        let mut bytes = [0; 40];
+        let words = [self.seed, purpose, of, self.index, self.step];
         for (slot, word) in bytes.chunks_exact_mut(8).zip(words) {
             slot.copy_from_slice(&word.to_le_bytes());
         }

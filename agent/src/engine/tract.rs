@@ -1,11 +1,13 @@
 //! The CPU of the machine that the agent runs on, through tract: 32-bit floats, one thread.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use layerlab_model::{Network, SubModel, TensorSpec};
 use layerlab_profiles::document::{Clock, Device, Numerics, Processor, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_protocol::Conditions;
 use tract_onnx::prelude::{
     IntoTensor, TValue, TVec, Tensor, TractResult, TypedRunnableModel, TypedSimpleState,
 };
@@ -66,6 +68,10 @@ impl Engine for Host {
 
     fn idle(&mut self, gap: Nanos) {
         std::thread::sleep(gap.into());
+    }
+
+    fn conditions(&mut self) -> Conditions {
+        crate::conditions::read(Path::new("/sys"))
     }
 
     fn load(

@@ -6,6 +6,7 @@ use layerlab_profiles::check::Finding;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::units::Nanos;
+use layerlab_protocol::Hygiene;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
@@ -68,6 +69,7 @@ impl SettingsArgs {
             samples_per_segment: self.samples,
             gap: Nanos::from_micros(self.gap_us),
             seed: self.seed,
+            hygiene: Hygiene::default(),
         }
     }
 }

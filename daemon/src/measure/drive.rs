@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use layerlab_profiles::document::Sample;
-use layerlab_protocol::{Entry, Event, FailureKind, Order, Refusal, Request, Response, RunId};
+use layerlab_protocol::{
+    Entry, Event, FailureKind, Order, Refusal, Rejection, Request, Response, RunId,
+};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::device::{Connection, ConnectionError, Link, LinkError};
@@ -62,6 +64,24 @@ pub enum RunError {
     Stuck,
 }
 
+/// What a run gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The samples of accepted blocks, in the order of the journal.
+    pub samples: Vec<Sample>,
+    /// The blocks that were rejected, and measured again.
+    pub rejected: Vec<RejectedBlock>,
+}
+
+/// A block whose samples must not be used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RejectedBlock {
+    /// Why.
+    pub rejection: Rejection,
+    /// Its samples.
+    pub samples: Vec<Sample>,
+}
+
 /// Works off `orders`, all of one run, and returns every sample in the order of the journal.
 /// `on_entry` sees each entry once, as it comes.
 ///
@@ -71,20 +91,21 @@ pub async fn drive<L: Link>(
     run: &RunId,
     orders: &[Order],
     on_entry: &mut (dyn FnMut(&Entry) + Send),
-) -> Result<Vec<Sample>, RunError> {
+) -> Result<Measured, RunError> {
     let mut progress = Progress {
         run,
         orders,
         received: 0,
         open: orders.iter().map(|order| order.number).collect(),
-        samples: Vec::new(),
+        measured: Measured::default(),
+        block: Vec::new(),
         on_entry,
     };
     let mut failures = 0;
     loop {
         let received = progress.received;
         let error = match session(link, &mut progress).await {
-            Ok(()) => return Ok(progress.samples),
+            Ok(()) => return Ok(progress.measured),
             Err(RunError::Link(error)) if error.is_transient() => error,
             Err(error) => return Err(error),
         };
@@ -109,7 +130,9 @@ struct Progress<'a> {
     received: u64,
     /// Orders without a final entry.
     open: BTreeSet<u32>,
-    samples: Vec<Sample>,
+    measured: Measured,
+    /// The samples of the block in progress; orders and their blocks come one after the other.
+    block: Vec<Sample>,
     on_entry: &'a mut (dyn FnMut(&Entry) + Send),
 }
 
@@ -166,13 +189,14 @@ impl Progress<'_> {
         (self.on_entry)(&entry);
         match entry.event {
             Event::Sample {
+                block: _,
                 index,
                 segment,
                 started_ns,
                 duration_ns,
             } => {
                 if let Some(order) = self.orders.iter().find(|order| order.number == entry.order) {
-                    self.samples.push(Sample {
+                    self.block.push(Sample {
                         processor: order.processor.clone(),
                         segment,
                         order: entry.order,
@@ -180,6 +204,18 @@ impl Progress<'_> {
                         started: started_ns,
                         duration: duration_ns,
                     });
+                }
+            }
+            Event::BlockEnded { rejection, .. } => {
+                let samples = std::mem::take(&mut self.block);
+                match rejection {
+                    None => self.measured.samples.extend(samples),
+                    Some(rejection) => {
+                        tracing::warn!(%rejection, "a block was rejected");
+                        self.measured
+                            .rejected
+                            .push(RejectedBlock { rejection, samples });
+                    }
                 }
             }
             Event::Finished => {
@@ -191,7 +227,11 @@ impl Progress<'_> {
                     message: failure.message,
                 });
             }
-            Event::Accepted { .. } | Event::Loaded { .. } | Event::Warm { .. } => {}
+            Event::Accepted { .. }
+            | Event::Loaded { .. }
+            | Event::Warm { .. }
+            | Event::BlockStarted { .. }
+            | Event::CooledDown { .. } => {}
         }
         Ok(())
     }

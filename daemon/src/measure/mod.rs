@@ -11,7 +11,7 @@ use layerlab_protocol::{Entry, Event, RunId};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-pub use drive::{RunError, drive};
+pub use drive::{Measured, RejectedBlock, RunError, drive};
 pub use model_file::ModelFile;
 pub use plan::{Plan, PlanError, ProcessorPlan, Settings};
 
@@ -70,7 +70,7 @@ pub async fn measure<L: Link>(
             on_progress(Progress::Sample);
         }
     };
-    let samples = drive(link, &run, &plan.orders, &mut on_entry).await?;
+    let measured = drive(link, &run, &plan.orders, &mut on_entry).await?;
     let simulated = hello.device.simulated;
     let header = Header {
         format: FORMAT.to_owned(),
@@ -103,7 +103,7 @@ pub async fn measure<L: Link>(
     Ok(Profile::build(
         header,
         model.network.layers().to_vec(),
-        samples,
+        measured.samples,
     )?)
 }
 

@@ -3,7 +3,7 @@
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{Measurement, Method, Processor, ProcessorKind};
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Order, RunId, WarmUp, Work};
+use layerlab_protocol::{Hygiene, Order, RunId, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -23,6 +23,8 @@ pub struct Settings {
     pub gap: Nanos,
     /// Seeds inputs and order.
     pub seed: u64,
+    /// When a block counts.
+    pub hygiene: Hygiene,
 }
 
 /// How one processor is measured.
@@ -102,6 +104,7 @@ impl Plan {
                     samples_per_segment: settings.samples_per_segment,
                     gap_ns: settings.gap,
                     warm_up: WarmUp::default(),
+                    hygiene: settings.hygiene,
                     seed: settings.seed,
                 });
             }
@@ -174,6 +177,7 @@ mod tests {
             samples_per_segment: 10,
             gap: Nanos::ZERO,
             seed,
+            hygiene: Hygiene::default(),
         }
     }
 

@@ -1,6 +1,12 @@
 //! An agent for what the real one cannot be made to do: speak another version, talk nonsense, die
 //! between hello and work. `LAYERLAB_FAKE` says which.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it speaks as the real agent does"
+)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
 

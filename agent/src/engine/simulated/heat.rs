@@ -27,6 +27,16 @@ impl Heat {
         settled + (celsius - settled) * (-(elapsed.as_nanos() as f64) / time_constant_ns).exp()
     }
 
+    /// Android's thermal status: 0 (none) while the device keeps its speed, 1 (light) as soon as it slows
+    /// down, 3 (severe) at its minimum speed.
+    pub fn thermal_status(&self, celsius: f64) -> u8 {
+        match self.speed(celsius) {
+            speed if speed >= 1.0 => 0,
+            speed if speed > self.minimum_speed => 1,
+            _ => 3,
+        }
+    }
+
     /// The fraction of its full speed at which the device computes.
     pub fn speed(&self, celsius: f64) -> f64 {
         let excess = (celsius - self.throttle_start_celsius).max(0.0);
@@ -69,6 +79,13 @@ mod tests {
         let tenth = Nanos::from_millis(6_000);
         let steps = (0..10).fold(25.0, |celsius, _| HEAT.after(celsius, 3.0, tenth));
         assert!((steps - HEAT.after(25.0, 3.0, MINUTE)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_thermal_status_rises_with_the_slowdown() {
+        for (celsius, status) in [(30.0, 0), (46.0, 1), (80.0, 3)] {
+            assert_eq!(HEAT.thermal_status(celsius), status, "{celsius}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 use layerlab_model::Network;
 use layerlab_profiles::document::{Device, Processor};
 use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_protocol::Conditions;
 
 pub use self::file::{
     Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, SimulatedProcessor, Throughput,
@@ -91,6 +92,10 @@ impl Engine for Simulated {
 
     fn idle(&mut self, gap: Nanos) {
         lock(&self.state).pass(gap, 0.0);
+    }
+
+    fn conditions(&mut self) -> Conditions {
+        lock(&self.state).conditions()
     }
 
     fn load(

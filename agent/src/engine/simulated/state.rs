@@ -1,6 +1,7 @@
 //! What the sessions of one simulated device share: its clock, its temperature and its memory.
 
-use layerlab_profiles::{Bytes, Nanos};
+use layerlab_profiles::{Bytes, MilliCelsius, Nanos};
+use layerlab_protocol::Conditions;
 
 use super::clock::SimulatedClock;
 use super::file::DeviceFile;
@@ -48,6 +49,21 @@ impl State {
     pub(super) fn speed(&mut self) -> f64 {
         self.settle(0.0);
         self.heat.map_or(1.0, |heat| heat.speed(self.celsius))
+    }
+
+    /// What the device tells of its temperature; nothing, if it never warms up.
+    pub(super) fn conditions(&mut self) -> Conditions {
+        self.settle(0.0);
+        let celsius = self
+            .heat
+            .map(|heat| (self.celsius, heat.thermal_status(self.celsius)));
+        Conditions {
+            thermal_status: celsius.map(|(_, status)| status),
+            temperature_millicelsius: celsius.map(|(celsius, _)| {
+                MilliCelsius::from_millicelsius((celsius * 1000.0).round() as i64)
+            }),
+            ..Conditions::default()
+        }
     }
 
     /// Takes `needed` bytes of `capacity`, or says how much is free.

@@ -1,0 +1,110 @@
+//! A hot number is never published as a good one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use layerlab_profiles::document::Profile;
+use layerlab_profiles::summary::Estimate;
+use layerlab_tests::{file, layerlab, output, stderr};
+
+/// The device that heats, with `field = value` changed.
+fn device(folder: &Path, name: &str, changes: &[(&str, &str)]) -> PathBuf {
+    let mut text = std::fs::read_to_string(file("devices/heats.toml")).expect("the device");
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from} is not in the device file");
+        text = text.replace(from, to);
+    }
+    let path = folder.join(format!("{name}.toml"));
+    std::fs::write(&path, text).expect("room");
+    path
+}
+
+fn profile(device: &Path, out: &Path) -> Command {
+    let mut command = layerlab();
+    command
+        .args(["profile", "--samples", "30", "--gap-us", "0"])
+        .env("LAYERLAB_LOG", "warn");
+    command.arg("--model").arg(file("models/yolo-small.onnx"));
+    command.arg("--device").arg(device).arg("--out").arg(out);
+    command
+}
+
+fn numbers(profile: &Profile) -> Vec<Estimate> {
+    let times = profile.times.iter().map(|row| row.time);
+    times
+        .flat_map(|time| [Some(time.compute), time.to_processor, time.from_processor])
+        .flatten()
+        .collect()
+}
+
+#[test]
+fn a_phone_that_heats_gives_the_numbers_of_a_cool_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hot = device(folder.path(), "hot", &[]);
+    let cool = device(
+        folder.path(),
+        "cool",
+        &[("power_watts = 12.0", "power_watts = 0.0")],
+    );
+    let mut published = Vec::new();
+    for device in [&hot, &cool] {
+        let out = device.with_extension("profile");
+        let run = output(&mut profile(device, &out));
+        assert!(run.status.success(), "{}", stderr(&run));
+        assert_eq!(
+            stderr(&run).contains("rejected"),
+            device == &hot,
+            "{}",
+            stderr(&run)
+        );
+        published.push(Profile::read(&out).expect("a profile"));
+    }
+    let [hot, cool] = &published[..] else {
+        panic!("two profiles")
+    };
+    let pairs: Vec<_> = numbers(hot).into_iter().zip(numbers(cool)).collect();
+    assert!(pairs.len() > 100);
+    for (hot, cool) in pairs {
+        let (low, high) = hot.ci95.expect("an interval");
+        assert!(
+            (low..=high).contains(&cool.value),
+            "{hot:?} against {cool:?}"
+        );
+    }
+}
+
+#[test]
+fn a_phone_that_cannot_cool_down_ends_throttled_and_publishes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sun = device(
+        folder.path(),
+        "sun",
+        &[("ambient_celsius = 25.0", "ambient_celsius = 50.0")],
+    );
+    let out = folder.path().join("profile");
+    let run = output(&mut profile(&sun, &out));
+    assert_eq!(run.status.code(), Some(4), "{}", stderr(&run));
+    let said = stderr(&run);
+    let last = said.lines().last().expect("a sentence");
+    assert!(
+        last.contains("throttled") && last.contains("nothing is published"),
+        "{said}"
+    );
+    assert!(!out.exists());
+}
+
+/// Even the shortest block heats this phone too far: measuring again does not help.
+#[test]
+fn a_phone_that_every_block_overheats_ends_throttled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tiny = device(
+        folder.path(),
+        "tiny",
+        &[("joules_per_kelvin = 0.3", "joules_per_kelvin = 0.02")],
+    );
+    let out = folder.path().join("profile");
+    let run = output(&mut profile(&tiny, &out));
+    assert_eq!(run.status.code(), Some(4), "{}", stderr(&run));
+    assert!(stderr(&run).contains("however often"), "{}", stderr(&run));
+    assert!(!out.exists());
+}
