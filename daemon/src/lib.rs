@@ -4,4 +4,5 @@ pub mod cli;
 pub mod device;
 pub mod host;
 pub mod measure;
+pub mod plot;
 pub mod publish;

@@ -10,6 +10,11 @@ use layerlab_profiles::document::{DocumentError, Profile};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
+use crate::plot;
+
+/// The picture beside a profile's tables.
+const PLOT: &str = "plot.svg";
+
 /// A place for a profile that is not yet visible, beside where it will be.
 ///
 /// Made before measuring, so that a folder that cannot be written costs no night. Dropping it removes
@@ -96,8 +101,17 @@ impl Staging {
         profile
             .write(self.folder.path())
             .map_err(|source| PublishError::Document { source })?;
+        self.write_plot(profile)?;
         self.rename()?;
         Ok(findings)
+    }
+
+    fn write_plot(&self, profile: &Profile) -> Result<(), PublishError> {
+        let path = self.folder.path().join(PLOT);
+        plot::svg(profile)
+            .map_err(io::Error::other)
+            .and_then(|svg| fs::write(&path, svg))
+            .map_err(|source| PublishError::Folder { path, source })
     }
 
     /// One rename: a reader sees what was there before or the new profile, nothing in between.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use layerlab::device::{Connection, Link, LinkError};
+use layerlab::measure::orders::Fixed;
 use layerlab::measure::{RunError, drive};
 use layerlab_profiles::document::{Clock, Device};
 use layerlab_profiles::{Nanos, Segment};
@@ -151,7 +152,7 @@ fn block_ended(rejection: Option<Rejection>) -> Event {
 }
 
 async fn drive_with<L: Link>(link: &L) -> Result<usize, RunError> {
-    let measured = drive(link, &run(), &[order(1)], &mut |_| {}).await?;
+    let measured = drive(link, &run(), &mut Fixed::new(vec![order(1)]), &mut |_| {}).await?;
     Ok(measured.samples.len())
 }
 
@@ -229,9 +230,14 @@ async fn a_finished_order_is_not_sent_again() {
             }
         }
     });
-    drive(&link, &run(), &[order(1), order(2)], &mut |_| {})
-        .await
-        .expect("both orders");
+    drive(
+        &link,
+        &run(),
+        &mut Fixed::new(vec![order(1), order(2)]),
+        &mut |_| {},
+    )
+    .await
+    .expect("both orders");
     assert_eq!(
         *submitted.lock().expect("no panic"),
         [(0, 1), (0, 2), (1, 2)]
@@ -255,7 +261,7 @@ async fn the_samples_of_a_rejected_block_are_kept_apart() {
         }
         while peer.request().await.is_some() {}
     });
-    let measured = drive(&link, &run(), &[order(1)], &mut |_| {})
+    let measured = drive(&link, &run(), &mut Fixed::new(vec![order(1)]), &mut |_| {})
         .await
         .expect("samples");
     assert_eq!(measured.samples.len(), 1);

@@ -22,7 +22,7 @@ use crate::document::{
 use crate::segment::Segment;
 use crate::units::Nanos;
 
-pub use doubt::{LARGE_SPREAD, SAMPLES_FOR_AN_INTERVAL};
+pub use doubt::{LARGE_MISFIT_PERCENT, LARGE_SPREAD, SAMPLES_FOR_AN_INTERVAL};
 pub use rule::Rule;
 
 /// How bad a finding is.

@@ -4,6 +4,7 @@
 //! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same output.
 
 pub mod check;
+pub mod compare;
 pub mod derive;
 pub mod design;
 pub mod document;

@@ -78,6 +78,21 @@ impl Estimate {
         Estimate { value, ci95 }
     }
 
+    /// The whole nanosecond nearest to `value_ns` with the interval of `half_width_ns` on both sides of
+    /// the value itself, rounded outwards.
+    pub fn around(value_ns: f64, half_width_ns: Option<f64>) -> Estimate {
+        let nanos = |nanos: f64| SignedNanos::from_nanos(nanos as i64);
+        Estimate {
+            value: nanos(value_ns.round()),
+            ci95: half_width_ns.map(|half_width| {
+                (
+                    nanos((value_ns - half_width).floor()),
+                    nanos((value_ns + half_width).ceil()),
+                )
+            }),
+        }
+    }
+
     /// Whether the interval contains zero: the measurement cannot tell the quantity from nothing.
     pub fn is_unresolved(&self) -> bool {
         self.ci95

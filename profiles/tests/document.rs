@@ -9,7 +9,8 @@ use std::path::Path;
 use common::{good_profile, header, layers, samples};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
-    DocumentError, LayerTimeRow, Method, Profile, Sample, SegmentRow,
+    Additivity, CutRow, DocumentError, LayerTimeRow, Method, Profile, Sample, SegmentRow,
+    TestedSegment,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment, SignedNanos};
@@ -158,7 +159,7 @@ fn any_time() -> impl Strategy<Value = LayerTimeRow> {
         prop::option::of(any_estimate()),
         prop::option::of(any_estimate()),
     );
-    let method = prop::sample::select(vec![Method::Median, Method::Differencing]);
+    let method = prop::sample::select(vec![Method::Median, Method::Differencing, Method::Graph]);
     let row = (
         any::<u32>(),
         any::<String>(),
@@ -181,6 +182,44 @@ fn any_time() -> impl Strategy<Value = LayerTimeRow> {
             method,
         }
     })
+}
+
+fn any_cut() -> impl Strategy<Value = CutRow> {
+    (any::<u32>(), any::<String>(), any_estimate()).prop_map(|(after_layer, processor, cost)| {
+        CutRow {
+            after_layer,
+            processor,
+            cost,
+            method: Method::Graph,
+        }
+    })
+}
+
+fn any_additivity() -> impl Strategy<Value = Additivity> {
+    // Numbers with as many decimals as are published.
+    let shares = (
+        0..10_000_000_u32,
+        prop::option::of(0..=1_000_000_u32),
+        any::<String>(),
+    );
+    let segment = (any::<u32>(), any::<u32>(), any_nanos(), any_estimate()).prop_map(
+        |(first_layer, last_layer, measured_ns, predicted)| TestedSegment {
+            first_layer,
+            last_layer,
+            measured_ns,
+            predicted_ns: predicted.value,
+            predicted_ci95_low_ns: predicted.ci95.map(|(low, _)| low),
+            predicted_ci95_high_ns: predicted.ci95.map(|(_, high)| high),
+        },
+    );
+    (shares, prop::collection::vec(segment, 0..3)).prop_map(
+        |((misfit, p_value, processor), segments)| Additivity {
+            processor,
+            segments,
+            misfit_percent: f64::from(misfit) / 1e3,
+            p_value: p_value.map(|p| f64::from(p) / 1e6),
+        },
+    )
 }
 
 fn any_row() -> impl Strategy<Value = SegmentRow> {
@@ -234,10 +273,13 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     let tables = (
         prop::collection::vec(any_layer(), 0..5),
         prop::collection::vec(any_time(), 0..5),
+        prop::collection::vec(any_cut(), 0..5),
+        prop::collection::vec(any_additivity(), 0..3),
         prop::collection::vec(any_row(), 0..5),
         prop::collection::vec(any_sample(), 0..5),
     );
-    (texts, numbers, tables).prop_map(|(texts, numbers, (layers, times, segments, samples))| {
+    (texts, numbers, tables).prop_map(|(texts, numbers, tables)| {
+        let (layers, times, cuts, additivity, segments, samples) = tables;
         let mut header = header();
         header.simulated = numbers.0;
         header.model.name = texts.0;
@@ -249,14 +291,16 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             header,
             layers,
             times,
+            cuts,
             segments,
             samples,
+            additivity,
         }
     })
 }
 
 proptest! {
-    // Each case writes ten files and waits for the disk.
+    // Each case writes twelve files and waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
@@ -287,8 +331,8 @@ fn refusal(file: &str, from: &str, to: &str) -> String {
 fn what_cannot_be_read_is_refused_in_one_sentence() {
     let refusals = [
         ("profile.json", "\"layerlab-profile\"", "\"recipe\""),
-        ("profile.json", "\"version\": 1", "\"version\": 2"),
-        ("profile.json", "  \"version\": 1,\n", ""),
+        ("profile.json", "\"version\": 2", "\"version\": 1"),
+        ("profile.json", "  \"version\": 2,\n", ""),
         ("profile.json", "\"opset\": 13", "\"opset\": \"13\""),
         (
             "profile.json",
@@ -306,6 +350,8 @@ fn what_cannot_be_read_is_refused_in_one_sentence() {
         ("layers.csv", "Conv+Relu", "Conv++Relu"),
         ("times.csv", ",to_processor,", ",to_cpu,"),
         ("times.csv", "differencing", "guessing"),
+        ("times.csv", ",,median", ",compute,median"),
+        ("cuts.csv", "after_layer", "before_layer"),
         ("segments.csv", ",9,", ",nine,"),
         ("segments.csv", ",measured\n", ",measured,\n"),
         ("samples.csv", ",1,1,", ",2,1,"),
@@ -347,7 +393,7 @@ fn nothing_is_written_beside_what_is_there() {
 #[test]
 fn a_profile_of_another_version_is_not_written() {
     let mut profile = good_profile();
-    profile.header.version = 2;
-    let error = profile.to_files().expect_err("of version 2");
+    profile.header.version = 3;
+    let error = profile.to_files().expect_err("of version 3");
     assert!(matches!(error, DocumentError::Version { .. }), "{error}");
 }

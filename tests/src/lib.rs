@@ -1,5 +1,7 @@
 //! What the whole-system tests share: the real binaries, and the files they are fed.
 
+pub mod proof;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;

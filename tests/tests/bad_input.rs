@@ -38,7 +38,14 @@ impl Bench {
     fn profile(&self, model: &Path, device: &Path) -> Command {
         let mut command = layerlab();
         command
-            .args(["profile", "--samples", "6", "--out"])
+            .args([
+                "profile",
+                "--design",
+                "prefix-suffix",
+                "--samples",
+                "6",
+                "--out",
+            ])
             .arg(self.path("published/profile"));
         command
             .arg("--model")
@@ -290,7 +297,7 @@ fn a_profile_that_is_none_or_contradicts_itself() {
     let published = bench.path("good");
     let mut command = layerlab();
     command
-        .args(["profile", "--samples", "6"])
+        .args(["profile", "--design", "prefix-suffix", "--samples", "6"])
         .arg("--model")
         .arg(alexnet());
     command

@@ -22,7 +22,15 @@ fn device(folder: &Path, name: &str, changes: &[(&str, &str)]) -> PathBuf {
 fn profile(device: &Path, out: &Path) -> Command {
     let mut command = layerlab();
     command
-        .args(["profile", "--samples", "30", "--gap-us", "0"])
+        .args([
+            "profile",
+            "--design",
+            "prefix-suffix",
+            "--samples",
+            "30",
+            "--gap-us",
+            "0",
+        ])
         .env("LAYERLAB_LOG", "warn");
     command.arg("--model").arg(file("models/yolo-small.onnx"));
     command.arg("--device").arg(device).arg("--out").arg(out);

@@ -62,6 +62,8 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
         gap: Nanos::from_micros(10),
         seed: 5,
         hygiene: Hygiene::default(),
+        target: 0.02,
+        budget: Nanos::from_millis(1000),
     };
     let run = RunId::new("killed").expect("a name");
     let layers = model.network.layer_count();
@@ -80,12 +82,12 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
             }
         }
     };
-    let driven = drive(&link, &run, &plan.orders, &mut on_entry)
+    let driven = drive(&link, &run, &mut plan.orders(), &mut on_entry)
         .await
         .expect("samples");
     assert_eq!(
         samples,
-        plan.samples(layers),
+        plan.samples().expect("a fixed number"),
         "each sample is reported once"
     );
     assert!(kill_at.is_empty(), "never came to kill at {kill_at:?}");

@@ -32,7 +32,15 @@ fn measure(model: &str, device: &str) -> Measured {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("profile");
     let mut command = layerlab();
-    command.args(["profile", "--samples", "6", "--gap-us", "0"]);
+    command.args([
+        "profile",
+        "--design",
+        "prefix-suffix",
+        "--samples",
+        "6",
+        "--gap-us",
+        "0",
+    ]);
     succeed(
         command
             .arg("--model")

@@ -9,7 +9,16 @@ fn publish(folder: &Path) -> std::path::PathBuf {
     let out = folder.join("alexnet");
     let mut command = layerlab();
     command
-        .args(["profile", "--samples", "6", "--gap-us", "0", "--out"])
+        .args([
+            "profile",
+            "--design",
+            "prefix-suffix",
+            "--samples",
+            "6",
+            "--gap-us",
+            "0",
+            "--out",
+        ])
         .arg(&out);
     command.arg("--model").arg(file("models/alexnet.onnx"));
     succeed(
@@ -97,7 +106,14 @@ fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
     let out = folder.path().join("demo");
     let run = output(
         layerlab()
-            .args(["demo", "--samples", "6", "--out"])
+            .args([
+                "demo",
+                "--design",
+                "prefix-suffix",
+                "--samples",
+                "6",
+                "--out",
+            ])
             .arg(&out),
     );
     assert!(run.status.success(), "{}", stderr(&run));
@@ -116,7 +132,14 @@ fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
     }
     let again = output(
         layerlab()
-            .args(["demo", "--samples", "6", "--out"])
+            .args([
+                "demo",
+                "--design",
+                "prefix-suffix",
+                "--samples",
+                "6",
+                "--out",
+            ])
             .arg(&out),
     );
     assert_eq!(
@@ -126,7 +149,15 @@ fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
     );
     succeed(
         layerlab()
-            .args(["demo", "--samples", "6", "--replace", "--out"])
+            .args([
+                "demo",
+                "--design",
+                "prefix-suffix",
+                "--samples",
+                "6",
+                "--replace",
+                "--out",
+            ])
             .arg(&out),
     );
 }
@@ -139,7 +170,16 @@ fn two_runs_with_the_same_seed_give_the_same_files() {
         let out = folder.path().join(name);
         let mut command = layerlab();
         command
-            .args(["profile", "--samples", "6", "--seed", seed, "--out"])
+            .args([
+                "profile",
+                "--design",
+                "prefix-suffix",
+                "--samples",
+                "6",
+                "--seed",
+                seed,
+                "--out",
+            ])
             .arg(&out);
         command.arg("--model").arg(file("models/alexnet.onnx"));
         succeed(command.args(["--device", "pixel6"]));

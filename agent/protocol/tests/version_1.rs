@@ -112,6 +112,8 @@ fn responses() {
                 runtime: "tract".to_owned(),
                 runtime_version: "0.23.9".to_owned(),
                 memory_bytes: None,
+                threads: Some(2),
+                pinned_to_cores: Some(vec![4, 5]),
             },
             Processor {
                 name: "npu".to_owned(),
@@ -120,12 +122,14 @@ fn responses() {
                 runtime: "simulated".to_owned(),
                 runtime_version: "0.1.0".to_owned(),
                 memory_bytes: Some(Bytes::from_bytes(4096)),
+                threads: None,
+                pinned_to_cores: None,
             },
         ],
     };
     assert_frozen(
         &hello,
-        r#"{"type":"hello","protocol":1,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","runtime":"tract","runtime_version":"0.23.9","memory_bytes":null},{"name":"npu","kind":"accelerator","numerics":"f16","runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096}]}"#,
+        r#"{"type":"hello","protocol":1,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","runtime":"tract","runtime_version":"0.23.9","memory_bytes":null,"threads":2,"pinned_to_cores":[4,5]},{"name":"npu","kind":"accelerator","numerics":"f16","runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096,"threads":null,"pinned_to_cores":null}]}"#,
     );
     assert_frozen(
         &Response::Accepted {

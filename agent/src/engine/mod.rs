@@ -1,6 +1,7 @@
 //! The seam between the timing loop and the runtimes: an [`Engine`] loads a segment of a network on a
 //! processor, the [`Session`] that comes back runs it.
 
+mod cores;
 mod input;
 pub mod simulated;
 mod tract;

@@ -1,5 +1,7 @@
-//! The CPU of the machine that the agent runs on, through tract: 32-bit floats, one thread.
+//! The CPU of the machine that the agent runs on, through tract: 32-bit floats, a thread for each core of
+//! a named set.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,30 +10,45 @@ use layerlab_model::{Network, SubModel, TensorSpec};
 use layerlab_profiles::document::{Clock, Device, Numerics, Processor, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos, Segment};
 use layerlab_protocol::Conditions;
+use rayon::{ThreadPool, ThreadPoolBuildError};
+use tract_linalg::multithread::{Executor, multithread_tract_scope};
 use tract_onnx::prelude::{
     IntoTensor, TValue, TVec, Tensor, TractResult, TypedRunnableModel, TypedSimpleState,
 };
 
+use super::cores::{CoreSet, core_sets};
 use super::{DeviceDescription, Engine, EngineError, Inference, Invocation, Session, Subject};
-
-/// The name of the only processor.
-const CPU: &str = "cpu";
 
 /// The version of tract that the lock file pins; tract does not say it itself. Held by a test.
 pub(super) const TRACT_VERSION: &str = "0.23.9";
 
-/// This machine.
+/// This machine: its cores, all together and by speed.
 #[derive(Debug)]
 pub struct Host {
     start: Instant,
+    sets: Vec<CoreSet>,
+    /// The threads of each set that was used, by its place.
+    threads: BTreeMap<usize, Arc<ThreadPool>>,
 }
 
 impl Host {
     /// The engine; its clock starts now.
     pub fn new() -> Self {
+        let sets = core_sets(Path::new("/sys"));
         Host {
             start: Instant::now(),
+            sets,
+            threads: BTreeMap::new(),
         }
+    }
+
+    fn threads(&mut self, place: usize) -> Result<Arc<ThreadPool>, ThreadPoolBuildError> {
+        if let Some(threads) = self.threads.get(&place) {
+            return Ok(Arc::clone(threads));
+        }
+        let threads = self.sets[place].threads()?;
+        self.threads.insert(place, Arc::clone(&threads));
+        Ok(threads)
     }
 }
 
@@ -43,22 +60,24 @@ impl Default for Host {
 
 impl Engine for Host {
     fn describe(&self) -> DeviceDescription {
-        let system = super::system();
+        let processor = |set: &CoreSet| Processor {
+            name: set.name.clone(),
+            kind: ProcessorKind::Cpu,
+            numerics: Numerics::F32,
+            runtime: "tract".to_owned(),
+            runtime_version: TRACT_VERSION.to_owned(),
+            memory_bytes: None,
+            threads: Some(set.cores.len() as u32),
+            pinned_to_cores: set.pinned.then(|| set.cores.clone()),
+        };
         DeviceDescription {
             device: Device {
                 name: hostname(),
                 simulated: false,
                 clock: Clock::Monotonic,
             },
-            system,
-            processors: vec![Processor {
-                name: CPU.to_owned(),
-                kind: ProcessorKind::Cpu,
-                numerics: Numerics::F32,
-                runtime: "tract".to_owned(),
-                runtime_version: TRACT_VERSION.to_owned(),
-                memory_bytes: None,
-            }],
+            system: super::system(),
+            processors: self.sets.iter().map(processor).collect(),
         }
     }
 
@@ -80,10 +99,13 @@ impl Engine for Host {
         network: &Arc<Network>,
         segment: Segment,
     ) -> Result<Box<dyn Session>, EngineError> {
-        if processor != CPU {
-            let (processor, known) = (processor.to_owned(), vec![CPU.to_owned()]);
-            return Err(EngineError::UnknownProcessor { processor, known });
-        }
+        let Some(place) = self.sets.iter().position(|set| set.name == processor) else {
+            let known = self.sets.iter().map(|set| set.name.clone()).collect();
+            return Err(EngineError::UnknownProcessor {
+                processor: processor.to_owned(),
+                known,
+            });
+        };
         let subject = Subject {
             processor: processor.to_owned(),
             segment,
@@ -93,11 +115,15 @@ impl Engine for Host {
             .segment(segment)
             .map_err(|error| subject.cannot_load(error))?;
         let state = optimized(&cut).map_err(|error| subject.cannot_load(error))?;
+        let threads = self
+            .threads(place)
+            .map_err(|error| subject.cannot_load(error))?;
         Ok(Box::new(HostSession {
             start: self.start,
             memory: memory(network, segment),
             load_time: begin.elapsed().into(),
             state,
+            threads,
             subject,
         }))
     }
@@ -109,6 +135,7 @@ struct HostSession {
     memory: Bytes,
     load_time: Nanos,
     state: TypedSimpleState,
+    threads: Arc<ThreadPool>,
     subject: Subject,
 }
 
@@ -124,9 +151,16 @@ impl Session for HostSession {
     fn run(&mut self, inputs: &[Tensor], _: Invocation) -> Result<Inference, EngineError> {
         // Copied before the clock is read: a caller that owns its tensors would not have to.
         let inputs: TVec<TValue> = inputs.iter().cloned().map(TValue::from).collect();
-        let begin = Instant::now();
-        let outputs = self.state.run(inputs);
-        let duration = begin.elapsed();
+        let executor = Executor::MultiThread(Arc::clone(&self.threads));
+        let state = &mut self.state;
+        // On a thread of the set from beginning to end: what tract does not spread runs there, too.
+        let (begin, duration, outputs) = self.threads.install(|| {
+            multithread_tract_scope(executor, || {
+                let begin = Instant::now();
+                let outputs = state.run(inputs);
+                (begin, begin.elapsed(), outputs)
+            })
+        });
         let outputs = outputs.map_err(|error| self.subject.cannot_run(error))?;
         Ok(Inference {
             outputs: outputs.into_iter().map(TValue::into_tensor).collect(),
@@ -173,11 +207,11 @@ mod tests {
     fn a_processor_that_does_not_exist_is_named_with_those_that_do() {
         let error = EngineError::UnknownProcessor {
             processor: "npu".into(),
-            known: vec![CPU.into()],
+            known: vec!["cpu:all".into()],
         };
         assert_eq!(
             error.to_string(),
-            "this device has no processor `npu`: choose one of cpu"
+            "this device has no processor `npu`: choose one of cpu:all"
         );
     }
 
@@ -188,7 +222,7 @@ mod tests {
         inputs: &[Tensor],
     ) -> Inference {
         let segment = Segment::try_from(segment).expect("a segment");
-        let mut session = host.load(CPU, network, segment).expect("loaded");
+        let mut session = host.load("cpu:all", network, segment).expect("loaded");
         assert!(session.memory() > Bytes::ZERO && session.load_time() > Nanos::ZERO);
         session
             .run(inputs, Invocation::sample(1, 0))
@@ -221,7 +255,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/models/vgg16.onnx");
         let network = Arc::new(Network::open(path.as_ref(), &Default::default()).expect("a model"));
         let mut session = Host::new()
-            .load(CPU, &network, Segment::single(2))
+            .load("cpu:all", &network, Segment::single(2))
             .expect("loaded");
         for inputs in [
             vec![],
@@ -232,7 +266,7 @@ mod tests {
                 .expect_err("bad inputs");
             let sentence = error.to_string();
             assert!(
-                sentence.starts_with("cannot run layers 2..=2 on cpu: "),
+                sentence.starts_with("cannot run layers 2..=2 on cpu:all: "),
                 "{sentence}"
             );
             assert!(!sentence.contains('\n'), "{sentence}");

@@ -48,10 +48,18 @@ pub(super) struct Args {
 /// The choices that every measurement has.
 #[derive(clap::Args)]
 pub(super) struct SettingsArgs {
-    /// Which segments to measure on an accelerator: prefix-suffix (the papers' 2n-1) or grouped (all)
-    #[arg(long, default_value_t = Design::PrefixSuffix)]
+    /// Which segments to measure on an accelerator: adaptive (until the intervals are narrow enough), local
+    /// (layers and neighbours), prefix-suffix (the papers' 2n-1) or grouped (all)
+    #[arg(long, default_value_t = Design::Adaptive)]
     design: Design,
-    /// How many samples each segment gets; below 6 there are no confidence intervals
+    /// With the design adaptive: how wide a 95 % interval may be on either side, as a share of its number
+    #[arg(long, default_value = "2%", value_name = "PERCENT", value_parser = percent)]
+    target_ci: f64,
+    /// With the design adaptive: the most device time to spend on each accelerator, such as 90s or 10m
+    #[arg(long, default_value = "10m", value_name = "DURATION")]
+    budget: humantime::Duration,
+    /// How many samples each segment gets, with designs other than adaptive; below 6 there are no
+    /// confidence intervals
     #[arg(long, default_value_t = DEFAULT_SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
     /// The idle time before each inference, in microseconds
@@ -70,7 +78,17 @@ impl SettingsArgs {
             gap: Nanos::from_micros(self.gap_us),
             seed: self.seed,
             hygiene: Hygiene::default(),
+            target: self.target_ci,
+            budget: std::time::Duration::from(self.budget).into(),
         }
+    }
+}
+
+/// `2%`, or `2`, as 0.02.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
+        _ => Err("write a percentage above 0 and up to 100, such as 2%".to_owned()),
     }
 }
 

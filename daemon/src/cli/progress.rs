@@ -41,12 +41,16 @@ impl Bars {
 impl Bar {
     pub(super) fn update(&mut self, progress: Progress) {
         match progress {
-            Progress::Planned { samples } => self.bar.set_length(samples),
+            Progress::Planned { samples } => {
+                if let Some(samples) = samples {
+                    self.bar.set_length(samples);
+                }
+            }
             Progress::Sample => self.bar.inc(1),
         }
         if !self.shown && self.started.elapsed() >= PATIENCE {
             self.shown = true;
-            self.bar.set_style(style());
+            self.bar.set_style(style(self.bar.length().is_some()));
             self.bar = self.bars.add(self.bar.clone());
         }
     }
@@ -58,9 +62,15 @@ impl Drop for Bar {
     }
 }
 
-/// The time left follows from the rate of samples, which segments in random order keep steady.
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{msg:26} {bar:30} {human_pos}/{human_len} samples, {eta} left")
+/// The time left follows from the rate of samples, which segments in random order keep steady. Where
+/// it turns out only while measuring how many samples it takes, no time left is promised.
+fn style(length_is_known: bool) -> ProgressStyle {
+    let template = if length_is_known {
+        "{msg:26} {bar:30} {human_pos}/{human_len} samples, {eta} left"
+    } else {
+        "{msg:26} {spinner} {human_pos} samples until the intervals are narrow enough, {elapsed} so far"
+    };
+    ProgressStyle::with_template(template)
         .expect("a valid template")
         .progress_chars("=> ")
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
+use crate::plot;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -22,10 +23,21 @@ pub(super) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Draw the profile into this SVG file instead
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    plot: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
+    if let Some(file) = &args.plot {
+        let svg = plot::svg(&profile)
+            .map_err(anyhow::Error::msg)
+            .exit_with(Code::Internal)?;
+        return std::fs::write(file, svg)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", file.display()))
+            .exit_with(Code::Output);
+    }
     if args.json {
         return output::print_json(&View::new(&profile));
     }
@@ -102,6 +114,7 @@ fn methods(profile: &Profile) -> String {
             let method = match measurement.method {
                 Method::Median => "medians",
                 Method::Differencing => "derived by differencing (mlmp §4.2.2)",
+                Method::Graph => "derived by least squares over all segments",
             };
             format!(
                 "{}: {}, {} {}; design {}, {} samples per segment, {method}",

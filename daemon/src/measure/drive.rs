@@ -1,6 +1,6 @@
 //! Has an agent work off a run's orders and follows its journal, across lost links and dead agents.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use layerlab_profiles::document::Sample;
@@ -9,6 +9,7 @@ use layerlab_protocol::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::orders::{News, Orders};
 use crate::device::{Connection, ConnectionError, Link, LinkError};
 
 /// How often to ask an agent that says nothing whether it is there.
@@ -89,14 +90,18 @@ pub struct RejectedBlock {
 pub async fn drive<L: Link>(
     link: &L,
     run: &RunId,
-    orders: &[Order],
+    orders: &mut dyn Orders,
     on_entry: &mut (dyn FnMut(&Entry) + Send),
 ) -> Result<Measured, RunError> {
+    let open = orders.next(&[]);
     let mut progress = Progress {
         run,
-        orders,
         received: 0,
-        open: orders.iter().map(|order| order.number).collect(),
+        open: open
+            .into_iter()
+            .map(|order| (order.number, order))
+            .collect(),
+        orders,
         measured: Measured::default(),
         block: Vec::new(),
         on_entry,
@@ -125,11 +130,11 @@ pub async fn drive<L: Link>(
 /// What has come so far.
 struct Progress<'a> {
     run: &'a RunId,
-    orders: &'a [Order],
     /// The number of the last entry.
     received: u64,
-    /// Orders without a final entry.
-    open: BTreeSet<u32>,
+    /// Orders without a final entry, by number.
+    open: BTreeMap<u32, Order>,
+    orders: &'a mut dyn Orders,
     measured: Measured,
     /// The samples of the block in progress; orders and their blocks come one after the other.
     block: Vec<Sample>,
@@ -139,18 +144,8 @@ struct Progress<'a> {
 /// One connection: submits what is open, follows the journal to its end and has it forgotten.
 async fn session<L: Link>(link: &L, progress: &mut Progress<'_>) -> Result<(), RunError> {
     let mut connection = link.connect().await?;
-    for order in progress
-        .orders
-        .iter()
-        .filter(|order| progress.open.contains(&order.number))
-    {
-        send(
-            &mut connection,
-            &Request::Submit {
-                order: order.clone(),
-            },
-        )
-        .await?;
+    for order in progress.open.values() {
+        submit(&mut connection, order).await?;
     }
     let (run, after) = (progress.run.clone(), progress.received);
     send(
@@ -167,7 +162,9 @@ async fn session<L: Link>(link: &L, progress: &mut Progress<'_>) -> Result<(), R
             return Err(RunError::Stuck);
         }
         if let Some(entry) = next_entry(&mut connection).await? {
-            progress.take(entry)?;
+            for order in progress.take(entry)? {
+                submit(&mut connection, &order).await?;
+            }
             last_progress = Instant::now();
         }
     }
@@ -177,7 +174,8 @@ async fn session<L: Link>(link: &L, progress: &mut Progress<'_>) -> Result<(), R
 }
 
 impl Progress<'_> {
-    fn take(&mut self, entry: Entry) -> Result<(), RunError> {
+    /// Takes one entry in, and returns the orders that follow from it.
+    fn take(&mut self, entry: Entry) -> Result<Vec<Order>, RunError> {
         let expected = self.received + 1;
         if entry.sequence != expected {
             return Err(RunError::Gap {
@@ -187,37 +185,11 @@ impl Progress<'_> {
         }
         self.received = expected;
         (self.on_entry)(&entry);
+        let sample = self.sample(&entry);
+        let news = News::of(entry.order, &entry.event, sample.as_ref());
+        self.block.extend(sample);
         match entry.event {
-            Event::Sample {
-                block: _,
-                index,
-                segment,
-                started_ns,
-                duration_ns,
-            } => {
-                if let Some(order) = self.orders.iter().find(|order| order.number == entry.order) {
-                    self.block.push(Sample {
-                        processor: order.processor.clone(),
-                        segment,
-                        order: entry.order,
-                        index,
-                        started: started_ns,
-                        duration: duration_ns,
-                    });
-                }
-            }
-            Event::BlockEnded { rejection, .. } => {
-                let samples = std::mem::take(&mut self.block);
-                match rejection {
-                    None => self.measured.samples.extend(samples),
-                    Some(rejection) => {
-                        tracing::warn!(%rejection, "a block was rejected");
-                        self.measured
-                            .rejected
-                            .push(RejectedBlock { rejection, samples });
-                    }
-                }
-            }
+            Event::BlockEnded { rejection, .. } => self.end_block(rejection),
             Event::Finished => {
                 self.open.remove(&entry.order);
             }
@@ -227,13 +199,47 @@ impl Progress<'_> {
                     message: failure.message,
                 });
             }
-            Event::Accepted { .. }
-            | Event::Loaded { .. }
-            | Event::Warm { .. }
-            | Event::BlockStarted { .. }
-            | Event::CooledDown { .. } => {}
+            _ => {}
         }
-        Ok(())
+        let orders = news.map_or_else(Vec::new, |news| self.orders.next(&[news]));
+        self.open
+            .extend(orders.iter().map(|order| (order.number, order.clone())));
+        Ok(orders)
+    }
+
+    /// The entry as a sample, if it is one of an order that is open.
+    fn sample(&self, entry: &Entry) -> Option<Sample> {
+        let Event::Sample {
+            block: _,
+            index,
+            segment,
+            started_ns,
+            duration_ns,
+        } = entry.event
+        else {
+            return None;
+        };
+        Some(Sample {
+            processor: self.open.get(&entry.order)?.processor.clone(),
+            segment,
+            order: entry.order,
+            index,
+            started: started_ns,
+            duration: duration_ns,
+        })
+    }
+
+    fn end_block(&mut self, rejection: Option<Rejection>) {
+        let samples = std::mem::take(&mut self.block);
+        match rejection {
+            None => self.measured.samples.extend(samples),
+            Some(rejection) => {
+                tracing::warn!(%rejection, "a block was rejected");
+                self.measured
+                    .rejected
+                    .push(RejectedBlock { rejection, samples });
+            }
+        }
     }
 }
 
@@ -268,6 +274,11 @@ async fn next_entry(connection: &mut Connection) -> Result<Option<Entry>, RunErr
 
 fn refused(refusal: Refusal, message: String) -> RunError {
     LinkError::from(ConnectionError::Refused { refusal, message }).into()
+}
+
+async fn submit(connection: &mut Connection, order: &Order) -> Result<(), RunError> {
+    let order = order.clone();
+    send(connection, &Request::Submit { order }).await
 }
 
 async fn send(connection: &mut Connection, request: &Request) -> Result<(), RunError> {

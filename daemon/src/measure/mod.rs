@@ -2,6 +2,7 @@
 
 mod drive;
 mod model_file;
+pub mod orders;
 mod plan;
 
 use layerlab_profiles::document::{
@@ -22,8 +23,8 @@ use crate::device::{Link, LinkError};
 pub enum Progress {
     /// The device is reached and the run will have so many samples.
     Planned {
-        /// How many.
-        samples: u64,
+        /// How many; `None` if that turns out while it measures.
+        samples: Option<u64>,
     },
     /// One more sample has come.
     Sample,
@@ -62,7 +63,7 @@ pub async fn measure<L: Link>(
     let run = run_id(started);
     let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings)?;
     on_progress(Progress::Planned {
-        samples: plan.samples(layers),
+        samples: plan.samples(),
     });
     link.push_model(&model.sha256, &model.onnx).await?;
     let mut on_entry = |entry: &Entry| {
@@ -70,7 +71,7 @@ pub async fn measure<L: Link>(
             on_progress(Progress::Sample);
         }
     };
-    let measured = drive(link, &run, &plan.orders, &mut on_entry).await?;
+    let measured = drive(link, &run, &mut plan.orders(), &mut on_entry).await?;
     let simulated = hello.device.simulated;
     let header = Header {
         format: FORMAT.to_owned(),

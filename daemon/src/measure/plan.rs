@@ -1,6 +1,7 @@
 //! Which orders a run consists of.
 
 use layerlab_profiles::design::Design;
+use layerlab_profiles::design::adaptive::{self, Overhead, Planner};
 use layerlab_profiles::document::{Measurement, Method, Processor, ProcessorKind};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Hygiene, Order, RunId, WarmUp, Work};
@@ -8,12 +9,18 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::orders::{Adaptive, Fixed, Orders, Sequence};
+
 /// Segments per order. Segments of one order take turns, which spreads drift over them; an order
 /// that is lost with a phone is measured again, which should not cost much.
 const SEGMENTS_PER_ORDER: usize = 16;
 
+/// How often a block of the adaptive design repeats its segments, at least: few, so that what they tell
+/// can be acted on early.
+const ADAPTIVE_REPETITIONS: u64 = 6;
+
 /// What the user may choose about a measurement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Which segments to measure on accelerators.
     pub design: Design,
@@ -25,6 +32,10 @@ pub struct Settings {
     pub seed: u64,
     /// When a block counts.
     pub hygiene: Hygiene,
+    /// With the design adaptive: the half width that every interval should have, as a share. 0.02 is 2 %.
+    pub target: f64,
+    /// With the design adaptive: how much device time there is on each accelerator.
+    pub budget: Nanos,
 }
 
 /// How one processor is measured.
@@ -36,13 +47,14 @@ pub struct ProcessorPlan {
     pub design: Design,
 }
 
-/// The orders of a run.
+/// A plan of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The processors and their designs.
     pub processors: Vec<ProcessorPlan>,
-    /// The orders, in the order in which they are sent.
-    pub orders: Vec<Order>,
+    layers: u32,
+    /// An order of the run; each part of it has others of its fields.
+    template: Order,
     settings: Settings,
 }
 
@@ -75,7 +87,6 @@ impl Plan {
         if settings.design == Design::LayerPass {
             return Err(PlanError::NotForAccelerators(settings.design));
         }
-        let mut random = ChaCha8Rng::seed_from_u64(settings.seed);
         let processors: Vec<ProcessorPlan> = processors
             .iter()
             .map(|processor| ProcessorPlan {
@@ -86,44 +97,78 @@ impl Plan {
                 },
             })
             .collect();
-        let mut orders = Vec::new();
-        for ProcessorPlan { processor, design } in &processors {
-            let works = match design {
-                Design::LayerPass => vec![Work::TimePasses],
-                Design::PrefixSuffix | Design::Grouped => {
-                    time_segments(design.segments(layers), &mut random)
-                }
-            };
-            for work in works {
-                orders.push(Order {
-                    run: run.clone(),
-                    number: orders.len() as u32 + 1,
-                    model_sha256: model_sha256.to_owned(),
-                    processor: processor.name.clone(),
-                    work,
-                    samples_per_segment: settings.samples_per_segment,
-                    gap_ns: settings.gap,
-                    warm_up: WarmUp::default(),
-                    hygiene: settings.hygiene,
-                    seed: settings.seed,
-                });
-            }
-        }
+        let template = Order {
+            run: run.clone(),
+            number: 0,
+            model_sha256: model_sha256.to_owned(),
+            processor: String::new(),
+            work: Work::TimePasses,
+            samples_per_segment: settings.samples_per_segment,
+            gap_ns: settings.gap,
+            warm_up: WarmUp::default(),
+            hygiene: settings.hygiene,
+            seed: settings.seed,
+        };
         Ok(Plan {
             processors,
-            orders,
+            layers,
+            template,
             settings,
         })
     }
 
-    /// How many samples the run will have.
-    pub fn samples(&self, layers: u32) -> u64 {
-        let segments: usize = self
-            .processors
-            .iter()
-            .map(|plan| plan.design.segments(layers).len())
-            .sum();
-        segments as u64 * self.settings.samples_per_segment
+    /// The orders of the run, one processor after the other.
+    pub fn orders(&self) -> Sequence {
+        let mut random = ChaCha8Rng::seed_from_u64(self.settings.seed);
+        Sequence::new(
+            self.processors
+                .iter()
+                .map(|plan| self.part(plan, &mut random)),
+        )
+    }
+
+    fn part(&self, plan: &ProcessorPlan, random: &mut ChaCha8Rng) -> Box<dyn Orders> {
+        let template = Order {
+            processor: plan.processor.name.clone(),
+            ..self.template.clone()
+        };
+        match plan.design {
+            Design::LayerPass => Box::new(Fixed::new(vec![template])),
+            Design::PrefixSuffix | Design::Local | Design::Grouped => {
+                let works = time_segments(plan.design.segments(self.layers), random);
+                let order = |work| Order {
+                    work,
+                    ..template.clone()
+                };
+                Box::new(Fixed::new(works.into_iter().map(order).collect()))
+            }
+            Design::Adaptive => Box::new(Adaptive::new(self.planner(), template)),
+        }
+    }
+
+    fn planner(&self) -> Planner {
+        Planner::new(adaptive::Settings {
+            layers: self.layers,
+            seed: self.settings.seed,
+            target: self.settings.target,
+            budget: self.settings.budget,
+            repetitions: ADAPTIVE_REPETITIONS,
+            segments_per_block: SEGMENTS_PER_ORDER,
+            overhead: Overhead {
+                per_sample: self.settings.gap,
+                ..Overhead::default()
+            },
+        })
+    }
+
+    /// How many samples the run will have; `None` if that turns out while it measures.
+    pub fn samples(&self) -> Option<u64> {
+        let segments = |plan: &ProcessorPlan| match plan.design {
+            Design::Adaptive => None,
+            design => Some(design.segments(self.layers).len() as u64),
+        };
+        let segments: Option<u64> = self.processors.iter().map(segments).sum();
+        Some(segments? * self.settings.samples_per_segment)
     }
 
     /// How the profile describes the plan.
@@ -131,11 +176,15 @@ impl Plan {
         let measurement = |plan: &ProcessorPlan| Measurement {
             processor: plan.processor.name.clone(),
             design: plan.design,
-            samples_per_segment: self.settings.samples_per_segment,
+            samples_per_segment: match plan.design {
+                Design::Adaptive => ADAPTIVE_REPETITIONS,
+                _ => self.settings.samples_per_segment,
+            },
             gap_ns: self.settings.gap,
             method: match plan.design {
                 Design::LayerPass => Method::Median,
                 Design::PrefixSuffix | Design::Grouped => Method::Differencing,
+                Design::Local | Design::Adaptive => Method::Graph,
             },
             seed: self.settings.seed,
         };
@@ -157,6 +206,7 @@ fn time_segments(mut segments: Vec<Segment>, random: &mut ChaCha8Rng) -> Vec<Wor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::orders::News;
     use layerlab_profiles::document::Numerics;
     use std::collections::BTreeSet;
 
@@ -168,6 +218,8 @@ mod tests {
             runtime: "test".to_owned(),
             runtime_version: "1".to_owned(),
             memory_bytes: None,
+            threads: None,
+            pinned_to_cores: None,
         }
     }
 
@@ -178,6 +230,8 @@ mod tests {
             gap: Nanos::ZERO,
             seed,
             hygiene: Hygiene::default(),
+            target: 0.02,
+            budget: Nanos::from_millis(1000),
         }
     }
 
@@ -195,12 +249,24 @@ mod tests {
         )
     }
 
+    /// All orders, as they come when each is done at once.
+    fn all_orders(plan: &Plan) -> Vec<Order> {
+        let mut source = plan.orders();
+        let mut all = source.next(&[]);
+        let mut done = 0;
+        while done < all.len() {
+            let finished = News::Finished(all[done].number);
+            all.extend(source.next(&[finished]));
+            done += 1;
+        }
+        all
+    }
+
     #[test]
     fn every_segment_of_the_design_is_ordered_once() {
-        for design in [Design::PrefixSuffix, Design::Grouped] {
+        for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
             let plan = plan(design, 7).expect("processors");
-            let ordered: Vec<Segment> = plan
-                .orders
+            let ordered: Vec<Segment> = all_orders(&plan)
                 .iter()
                 .filter_map(|order| match &order.work {
                     Work::TimeSegments { segments } => Some(segments.clone()),
@@ -216,23 +282,19 @@ mod tests {
 
     #[test]
     fn orders_are_numbered_once_and_the_seed_decides_their_content() {
-        let first = plan(Design::PrefixSuffix, 1).expect("processors");
-        let numbers: Vec<u32> = first.orders.iter().map(|order| order.number).collect();
+        let orders = |seed| all_orders(&plan(Design::PrefixSuffix, seed).expect("processors"));
+        let first = orders(1);
+        let numbers: Vec<u32> = first.iter().map(|order| order.number).collect();
         assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
-        assert_eq!(first, plan(Design::PrefixSuffix, 1).expect("processors"));
-        assert_ne!(
-            first.orders,
-            plan(Design::PrefixSuffix, 2).expect("processors").orders
-        );
+        assert_eq!(first, orders(1));
+        assert_ne!(first, orders(2));
     }
 
     #[test]
     fn the_sample_count_is_that_of_the_orders() {
         assert_eq!(
-            plan(Design::PrefixSuffix, 1)
-                .expect("processors")
-                .samples(30),
-            (30 + 59) * 10
+            plan(Design::PrefixSuffix, 1).expect("processors").samples(),
+            Some((30 + 59) * 10)
         );
     }
 

@@ -14,11 +14,37 @@ pub const SAMPLES_FOR_AN_INTERVAL: u64 = 6;
 /// the samples lie further off than that, a hot block could not be told from a good one.
 pub const LARGE_SPREAD: f64 = 0.10;
 
+/// The misfit in per cent below which times add up well enough: what T(L) promises (1 %).
+pub const LARGE_MISFIT_PERCENT: f64 = 1.0;
+
+/// Additivity is doubted when chance explains the misfit less often than once in a hundred profiles.
+const IMPROBABLE: f64 = 0.01;
+
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::FewSamples, few_samples(subject));
     findings.add(Rule::LargeSpread, large_spread(subject));
     findings.add(Rule::UnresolvedTimes, unresolved(subject));
     findings.add(Rule::NegativeTimes, negative(subject));
+    findings.add(Rule::NotAdditive, not_additive(subject));
+}
+
+/// A misfit that is certain but small is a property of every real device; one that is large and uncertain
+/// may be noise.
+fn not_additive(subject: &Subject<'_>) -> Vec<String> {
+    let tested = subject.profile.additivity.iter();
+    tested
+        .filter(|found| found.misfit_percent >= LARGE_MISFIT_PERCENT)
+        .filter_map(|found| {
+            let p_value = found.p_value.filter(|p| *p < IMPROBABLE)?;
+            Some(format!(
+                "the {} long segments on `{}` that were predicted from the others take {:.1} % more or less \
+                 than predicted, which noise explains with a probability of {p_value}",
+                found.segments.len(),
+                found.processor,
+                found.misfit_percent
+            ))
+        })
+        .collect()
 }
 
 fn few_samples(subject: &Subject<'_>) -> Option<String> {

@@ -52,6 +52,8 @@ pub enum Rule {
     HistogramContradiction,
     /// A layer's times do not follow from the segments.
     TimeContradiction,
+    /// The test of additivity does not follow from the samples.
+    AdditivityContradiction,
     /// Too few samples for an interval.
     FewSamples,
     /// Samples lie far apart.
@@ -60,11 +62,15 @@ pub enum Rule {
     UnresolvedTimes,
     /// Times below zero by more than noise explains.
     NegativeTimes,
+    /// Long segments take another time than their parts together.
+    NotAdditive,
+    /// Segments that contradict the others.
+    SuspectSegments,
 }
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 25] = [
+    pub const ALL: [Rule; 28] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -86,10 +92,13 @@ impl Rule {
         Rule::SummaryContradiction,
         Rule::HistogramContradiction,
         Rule::TimeContradiction,
+        Rule::AdditivityContradiction,
         Rule::FewSamples,
         Rule::LargeSpread,
         Rule::UnresolvedTimes,
         Rule::NegativeTimes,
+        Rule::NotAdditive,
+        Rule::SuspectSegments,
     ];
 
     /// The stable name, in kebab-case.
@@ -116,19 +125,25 @@ impl Rule {
             Rule::SummaryContradiction => "summary-contradiction",
             Rule::HistogramContradiction => "histogram-contradiction",
             Rule::TimeContradiction => "time-contradiction",
+            Rule::AdditivityContradiction => "additivity-contradiction",
             Rule::FewSamples => "few-samples",
             Rule::LargeSpread => "large-spread",
             Rule::UnresolvedTimes => "unresolved-times",
             Rule::NegativeTimes => "negative-times",
+            Rule::NotAdditive => "not-additive",
+            Rule::SuspectSegments => "suspect-segments",
         }
     }
 
     /// How bad it is.
     pub fn severity(self) -> Severity {
         match self {
-            Rule::FewSamples | Rule::LargeSpread | Rule::UnresolvedTimes | Rule::NegativeTimes => {
-                Severity::Warning
-            }
+            Rule::FewSamples
+            | Rule::LargeSpread
+            | Rule::UnresolvedTimes
+            | Rule::NegativeTimes
+            | Rule::NotAdditive
+            | Rule::SuspectSegments => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -155,7 +170,8 @@ impl Rule {
             | Rule::RowOrder
             | Rule::SummaryContradiction
             | Rule::HistogramContradiction
-            | Rule::TimeContradiction => "rebuild the profile from its samples",
+            | Rule::TimeContradiction
+            | Rule::AdditivityContradiction => "rebuild the profile from its samples",
             Rule::MissingRow | Rule::SegmentOutsideDesign | Rule::SampleCount => {
                 "let the run finish, or measure again with the design that the header names"
             }
@@ -172,6 +188,12 @@ impl Rule {
             Rule::NegativeTimes => {
                 "moving data costs differently in and out or layers fuse: trust T(L) of whole placements, \
                  not single transfers, or measure with the design grouped"
+            }
+            Rule::NotAdditive => {
+                "do not predict long segments from layer times on this device; measure with the design grouped"
+            }
+            Rule::SuspectSegments => {
+                "measure again; if the same segments differ again, the device treats them differently"
             }
         }
     }

@@ -1,6 +1,7 @@
 //! From segment times to layer times.
 
 mod differencing;
+pub mod graph;
 mod median;
 
 use crate::summary::Estimate;

@@ -1,6 +1,8 @@
 //! Designs: which segments of a model are measured, so that layer times can be derived from them.
 
+pub mod adaptive;
 mod grouped;
+mod local;
 mod prefix_suffix;
 
 use std::fmt;
@@ -17,6 +19,10 @@ use crate::segment::Segment;
 pub enum Design {
     /// Every prefix and every suffix of the model (mlmp §4.2.2): 2n - 1 segments.
     PrefixSuffix,
+    /// Every layer alone, every pair of neighbours, and the whole model (METHOD §4): 2n segments.
+    Local,
+    /// What `local` measures and whatever else a planner finds worth its time while it measures.
+    Adaptive,
     /// Every segment (JointDNN's grouped table): n(n + 1) / 2 of them.
     Grouped,
     /// Every layer by itself, in order, each fed by the layer before it: how a processor that computes
@@ -26,9 +32,16 @@ pub enum Design {
 
 impl Design {
     /// All designs, in the order in which they are offered.
-    pub const ALL: [Design; 3] = [Design::PrefixSuffix, Design::Grouped, Design::LayerPass];
+    pub const ALL: [Design; 5] = [
+        Design::PrefixSuffix,
+        Design::Local,
+        Design::Adaptive,
+        Design::Grouped,
+        Design::LayerPass,
+    ];
 
     /// The segments this design measures on a model of `layers` layers, ascending, each once.
+    /// `adaptive` measures others too, which it chooses while it measures.
     pub fn segments(self, layers: u32) -> Vec<Segment> {
         self.iter(layers).collect()
     }
@@ -37,18 +50,20 @@ impl Design {
     pub fn iter(self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
         match self {
             Design::PrefixSuffix => Box::new(prefix_suffix::segments(layers)),
+            Design::Local | Design::Adaptive => Box::new(local::segments(layers)),
             Design::Grouped => Box::new(grouped::segments(layers)),
             Design::LayerPass => Box::new((1..=layers).map(Segment::single)),
         }
     }
 
-    /// Whether this design measures `segment` on a model of `layers` layers.
+    /// Whether this design may measure `segment` on a model of `layers` layers.
     pub fn contains(self, layers: u32, segment: Segment) -> bool {
         let (first, last) = segment.into();
         last <= layers
             && match self {
                 Design::PrefixSuffix => first == 1 || last == layers,
-                Design::Grouped => true,
+                Design::Local => local::contains(layers, segment),
+                Design::Adaptive | Design::Grouped => true,
                 Design::LayerPass => first == last,
             }
     }
@@ -57,6 +72,8 @@ impl Design {
     pub fn name(self) -> &'static str {
         match self {
             Design::PrefixSuffix => "prefix-suffix",
+            Design::Local => "local",
+            Design::Adaptive => "adaptive",
             Design::Grouped => "grouped",
             Design::LayerPass => "layer-pass",
         }
@@ -71,7 +88,7 @@ impl fmt::Display for Design {
 
 /// A name that no design has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no design: choose prefix-suffix, grouped or layer-pass")]
+#[error("`{0}` is no design: choose prefix-suffix, local, adaptive, grouped or layer-pass")]
 pub struct UnknownDesign(String);
 
 impl FromStr for Design {
@@ -94,6 +111,9 @@ mod tests {
             assert_eq!(Design::PrefixSuffix.segments(n).len() as u32, 2 * n - 1);
             assert_eq!(Design::Grouped.segments(n).len() as u32, n * (n + 1) / 2);
             assert_eq!(Design::LayerPass.segments(n).len() as u32, n);
+            // With one or two layers the whole model is a single or a pair.
+            let whole = u32::from(n > 2);
+            assert_eq!(Design::Local.segments(n).len() as u32, 2 * n - 1 + whole);
         }
     }
 
@@ -114,9 +134,11 @@ mod tests {
             for design in Design::ALL {
                 let listed = design.segments(layers);
                 for segment in Design::Grouped.segments(layers + 1) {
+                    // Adaptive chooses the rest as it goes: anything that is a segment of the model.
+                    let chosen = design == Design::Adaptive && segment.last() <= layers;
                     assert_eq!(
                         design.contains(layers, segment),
-                        listed.contains(&segment),
+                        chosen || listed.contains(&segment),
                         "{design}: {segment} of {layers}"
                     );
                 }

@@ -1,16 +1,17 @@
 //! From raw samples to a profile: pure, so that the same samples give the same profile, byte for byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Header, LayerTimeRow, Measurement, Method, ProcessorKind, Profile, Sample, SegmentRow,
-    encode_histogram,
+    Additivity, CutRow, Header, LayerTimeRow, Measurement, Method, ProcessorKind, Profile, Sample,
+    SegmentRow, encode_histogram,
 };
+use crate::derive::graph::{Fit, GraphError, additivity, observe};
 use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
-use crate::design::Design;
+use crate::design::{Design, adaptive};
 use crate::layer::Layer;
 use crate::segment::Segment;
-use crate::summary::Summary;
+use crate::summary::{Estimate, Summary};
 use crate::units::Nanos;
 
 /// Why samples make no profile.
@@ -39,7 +40,8 @@ pub enum BuildError {
     /// Layer times do not follow from this design by this method.
     #[error(
         "processor `{processor}`: the method {method} does not apply to the design {design}; \
-         layer-pass goes with median, prefix-suffix and grouped go with differencing"
+         layer-pass goes with median, prefix-suffix and grouped go with differencing or least-squares, \
+         local and adaptive go with least-squares"
     )]
     Method {
         /// The processor.
@@ -52,7 +54,7 @@ pub enum BuildError {
     /// A design that shows no transfers was used where there are transfers.
     #[error(
         "processor `{processor}` is an accelerator, whose transfers the design layer-pass cannot show; \
-         measure with prefix-suffix or grouped"
+         measure with adaptive, local, prefix-suffix or grouped"
     )]
     TransfersHidden {
         /// The processor.
@@ -65,6 +67,14 @@ pub enum BuildError {
         processor: String,
         /// The segment that it lacks.
         reason: DifferencingError,
+    },
+    /// Least squares lacks samples.
+    #[error("processor `{processor}`: {reason}")]
+    Graph {
+        /// The processor.
+        processor: String,
+        /// What it lacks.
+        reason: GraphError,
     },
     /// A layer pass lacks samples.
     #[error("processor `{processor}`: {reason}")]
@@ -92,14 +102,53 @@ impl Profile {
         }
         sort_samples(&header, &mut samples)?;
         let segments = summarise(&samples);
-        let times = times(&header, &segments)?;
+        let derivations = derivations(&header, &segments, &samples)?;
+        let (mut times, mut cuts, mut tested) = (Vec::new(), Vec::new(), Vec::new());
+        for (measurement, derivation) in derivations {
+            let (processor, method) = (&measurement.processor, measurement.method);
+            times.extend(
+                (1..)
+                    .zip(derivation.times)
+                    .map(|(layer, time)| LayerTimeRow {
+                        layer,
+                        processor: processor.clone(),
+                        time,
+                        method,
+                    }),
+            );
+            cuts.extend(
+                (1..)
+                    .zip(derivation.cuts)
+                    .map(|(after_layer, cost)| CutRow {
+                        after_layer,
+                        processor: processor.clone(),
+                        cost,
+                        method,
+                    }),
+            );
+            tested.extend(derivation.additivity);
+        }
         Ok(Profile {
             header,
             layers,
             times,
+            cuts,
             segments,
             samples,
+            additivity: tested,
         })
+    }
+
+    /// The same samples with layer times by another method, on every processor that was measured in
+    /// segments. Processors that were read layer by layer keep their medians.
+    pub fn rederive(&self, method: Method) -> Result<Profile, BuildError> {
+        let mut header = self.header.clone();
+        for measurement in &mut header.measurements {
+            if measurement.design != Design::LayerPass {
+                measurement.method = method;
+            }
+        }
+        Profile::build(header, self.layers.clone(), self.samples.clone())
     }
 }
 
@@ -147,9 +196,13 @@ fn summarise(samples: &[Sample]) -> Vec<SegmentRow> {
         .collect()
 }
 
-fn times(header: &Header, segments: &[SegmentRow]) -> Result<Vec<LayerTimeRow>, BuildError> {
-    let mut rows = Vec::new();
-    for processor in &header.processors {
+/// What follows from the segments of each processor, in the header's order.
+fn derivations<'a>(
+    header: &'a Header,
+    segments: &[SegmentRow],
+    samples: &[Sample],
+) -> Result<Vec<(&'a Measurement, Derivation)>, BuildError> {
+    let one = |processor: &'a super::Processor| {
         let name = &processor.name;
         let measurement = header
             .measurements
@@ -163,38 +216,130 @@ fn times(header: &Header, segments: &[SegmentRow]) -> Result<Vec<LayerTimeRow>, 
             .filter(|row| &row.processor == name)
             .map(|row| (row.segment, row.summary))
             .collect();
-        let layer_times =
-            layer_times(processor.kind, measurement, header.model.layers, &summaries)?;
-        rows.extend((1..).zip(layer_times).map(|(layer, time)| LayerTimeRow {
-            layer,
-            processor: name.clone(),
-            time,
-            method: measurement.method,
-        }));
-    }
-    Ok(rows)
+        let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
+        if measurement.method == Method::Graph {
+            for sample in samples.iter().filter(|sample| &sample.processor == name) {
+                let of_segment = durations.entry(sample.segment).or_default();
+                of_segment.push(sample.duration);
+            }
+        }
+        let layers = header.model.layers;
+        let derivation = derivation(processor.kind, measurement, layers, &summaries, &durations)?;
+        Ok((measurement, derivation))
+    };
+    header.processors.iter().map(one).collect()
 }
 
-/// The times of layers 1..=`layers` on one processor, as its measurement says.
-pub(crate) fn layer_times(
+/// What follows from the segments of one processor.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Derivation {
+    /// Layer 1 first.
+    pub(crate) times: Vec<LayerTime>,
+    /// The cut after layer 1 first; none but by least squares.
+    pub(crate) cuts: Vec<Estimate>,
+    /// How well segment times add up, if that was tested.
+    pub(crate) additivity: Option<Additivity>,
+    /// Segments that contradict the others and therefore lost their weight.
+    pub(crate) suspects: Vec<Segment>,
+}
+
+/// The times of layers 1..=`layers` on one processor and what else its measurement gives. Least squares
+/// looks at the samples' durations, the other methods at their summaries.
+pub(crate) fn derivation(
     kind: ProcessorKind,
     measurement: &Measurement,
     layers: u32,
     segments: &BTreeMap<Segment, Summary>,
-) -> Result<Vec<LayerTime>, BuildError> {
+    durations: &BTreeMap<Segment, Vec<Nanos>>,
+) -> Result<Derivation, BuildError> {
     refuse_unless_derivable(kind, measurement)?;
     let processor = || measurement.processor.clone();
+    let times_alone = |times| Derivation {
+        times,
+        cuts: Vec::new(),
+        additivity: None,
+        suspects: Vec::new(),
+    };
     match measurement.method {
-        Method::Median => medians(layers, segments).map_err(|reason| BuildError::Median {
-            processor: processor(),
-            reason,
-        }),
-        Method::Differencing => {
-            differencing(layers, segments).map_err(|reason| BuildError::Differencing {
+        Method::Median => medians(layers, segments)
+            .map(times_alone)
+            .map_err(|reason| BuildError::Median {
+                processor: processor(),
+                reason,
+            }),
+        Method::Differencing => differencing(layers, segments)
+            .map(times_alone)
+            .map_err(|reason| BuildError::Differencing {
+                processor: processor(),
+                reason,
+            }),
+        Method::Graph => {
+            by_least_squares(measurement, layers, durations).map_err(|reason| BuildError::Graph {
                 processor: processor(),
                 reason,
             })
         }
+    }
+}
+
+fn by_least_squares(
+    measurement: &Measurement,
+    layers: u32,
+    durations: &BTreeMap<Segment, Vec<Nanos>>,
+) -> Result<Derivation, GraphError> {
+    let observations = observe(durations);
+    let held_back = held_back(measurement, layers);
+    let fit = Fit::new(layers, &observations, &held_back)?;
+    let tested = additivity(layers, &observations, &tested(measurement, layers))?;
+    Ok(Derivation {
+        times: fit.layer_times(),
+        cuts: fit.cuts(),
+        additivity: tested.map(|tested| Additivity::new(&measurement.processor, &tested)),
+        suspects: fit.suspects().to_vec(),
+    })
+}
+
+/// The segments that never take part in the fit.
+fn held_back(measurement: &Measurement, layers: u32) -> BTreeSet<Segment> {
+    match measurement.design {
+        Design::Adaptive => adaptive::held_back(layers, measurement.seed),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The segments with which additivity is tested, each against a fit without any of them. Prefixes and
+/// suffixes are just enough to determine the times and leave nothing to test.
+fn tested(measurement: &Measurement, layers: u32) -> BTreeSet<Segment> {
+    match measurement.design {
+        Design::Adaptive | Design::Grouped => adaptive::held_back(layers, measurement.seed),
+        // With two layers the whole model is a pair of neighbours, which the fit cannot do without.
+        Design::Local if layers > 2 => BTreeSet::from([Segment::whole(layers)]),
+        Design::Local | Design::PrefixSuffix | Design::LayerPass => BTreeSet::new(),
+    }
+}
+
+impl Profile {
+    /// The fit from which a processor's times came, made again from its samples: the time of any segment
+    /// and any combination with its interval. `None` when its times did not come from least squares.
+    pub fn fit(&self, processor: &str) -> Option<Result<Fit, GraphError>> {
+        let measurements = self.header.measurements.iter();
+        let measurement = measurements
+            .filter(|measurement| measurement.method == Method::Graph)
+            .find(|measurement| measurement.processor == processor)?;
+        let layers = self.header.model.layers;
+        let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
+        for sample in self
+            .samples
+            .iter()
+            .filter(|sample| sample.processor == processor)
+        {
+            durations
+                .entry(sample.segment)
+                .or_default()
+                .push(sample.duration);
+        }
+        let held_back = held_back(measurement, layers);
+        Some(Fit::new(layers, &observe(&durations), &held_back))
     }
 }
 
@@ -211,7 +356,12 @@ pub(crate) fn refuse_unless_derivable(
             })
         }
         (Design::LayerPass, Method::Median, ProcessorKind::Cpu)
-        | (Design::PrefixSuffix | Design::Grouped, Method::Differencing, _) => Ok(()),
+        | (Design::PrefixSuffix | Design::Grouped, Method::Differencing, _)
+        | (
+            Design::PrefixSuffix | Design::Local | Design::Adaptive | Design::Grouped,
+            Method::Graph,
+            _,
+        ) => Ok(()),
         (design, method, _) => Err(BuildError::Method {
             processor: processor(),
             design,

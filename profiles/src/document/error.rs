@@ -138,6 +138,17 @@ pub enum RowError {
          to_processor+from_processor and nothing"
     )]
     Includes(String),
+    /// `unresolved` is not what the row's intervals say.
+    #[error(
+        "column unresolved is `{found}` and should be `{expected}`: it names the numbers whose interval \
+         contains zero"
+    )]
+    Unresolved {
+        /// What the row says.
+        found: String,
+        /// What follows from its intervals.
+        expected: String,
+    },
 }
 
 fn or_nothing(column: &Option<String>) -> String {

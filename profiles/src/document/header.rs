@@ -13,7 +13,7 @@ use crate::units::{Bytes, Nanos};
 pub const FORMAT: &str = "layerlab-profile";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The runtime of every simulated processor, and of no other.
 pub const SIMULATED_RUNTIME: &str = "simulated";
@@ -105,6 +105,10 @@ pub struct Processor {
     pub runtime_version: String,
     /// Memory for loaded segments, where the processor has a limit of its own.
     pub memory_bytes: Option<Bytes>,
+    /// How many threads compute on it, where that is the runtime's choice.
+    pub threads: Option<u32>,
+    /// The cores that these threads are bound to; absent where the system does not allow it.
+    pub pinned_to_cores: Option<Vec<u32>>,
 }
 
 /// What sort of processor it is.
@@ -137,7 +141,8 @@ pub struct Measurement {
     pub processor: String,
     /// Which segments were measured.
     pub design: Design,
-    /// How many samples each segment has.
+    /// How many samples each segment has; with the design adaptive, at least. The whole model may have
+    /// more with any design, because it is timed as the sentinel too.
     pub samples_per_segment: u64,
     /// The idle time before each inference.
     pub gap_ns: Nanos,
@@ -155,6 +160,9 @@ pub enum Method {
     Median,
     /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
     Differencing,
+    /// Least squares over all measured segments (METHOD §4).
+    #[serde(rename = "least-squares")]
+    Graph,
 }
 
 impl Method {
@@ -163,6 +171,7 @@ impl Method {
         match self {
             Method::Median => "median",
             Method::Differencing => "differencing",
+            Method::Graph => "least-squares",
         }
     }
 }

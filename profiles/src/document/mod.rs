@@ -1,5 +1,6 @@
-//! The published profile: `profile.json` and four tables beside it. FORMAT.md says every field.
+//! The published profile: `profile.json` and five tables beside it. FORMAT.md says every field.
 
+mod additivity;
 mod build;
 mod error;
 mod header;
@@ -9,6 +10,7 @@ mod read;
 mod wire;
 mod write;
 
+pub use additivity::{Additivity, TestedSegment};
 pub use build::BuildError;
 pub use error::{Contradiction, DocumentError, RowError};
 pub use header::*;
@@ -16,14 +18,14 @@ pub use histogram::{decode_histogram, encode_histogram};
 pub use origin::Origin;
 pub use wire::schema;
 
-pub(crate) use build::{layer_times, refuse_unless_derivable};
+pub(crate) use build::{Derivation, derivation, refuse_unless_derivable};
 pub(crate) use histogram::is_histogram_of;
 pub(crate) use read::read_with_contradictions;
 
 use crate::derive::LayerTime;
 use crate::layer::Layer;
 use crate::segment::Segment;
-use crate::summary::Summary;
+use crate::summary::{Estimate, Summary};
 use crate::units::Nanos;
 
 /// The file that says what the tables beside it are.
@@ -38,10 +40,14 @@ pub struct Profile {
     pub layers: Vec<Layer>,
     /// `times.csv`: what each layer costs on each processor, in the header's order of processors.
     pub times: Vec<LayerTimeRow>,
+    /// `cuts.csv`: what cutting between layers costs, of processors whose times come from least squares.
+    pub cuts: Vec<CutRow>,
     /// `segments.csv`: what the samples of each segment say.
     pub segments: Vec<SegmentRow>,
     /// `samples.csv`: every inference that was timed.
     pub samples: Vec<Sample>,
+    /// `additivity` of `profile.json`: how well segment times add up, where that was tested.
+    pub additivity: Vec<Additivity>,
 }
 
 /// One inference of one segment.
@@ -84,5 +90,19 @@ pub struct LayerTimeRow {
     /// The times and their intervals.
     pub time: LayerTime,
     /// How the times came to be.
+    pub method: Method,
+}
+
+/// What cutting a model between two layers costs on one processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CutRow {
+    /// The layer before the cut, counted from 1.
+    pub after_layer: u32,
+    /// The processor, by the name that the header gives it.
+    pub processor: String,
+    /// Leaving after this layer and entering before the next, and what the two would have saved by running
+    /// together. Unlike single transfers it needs no assumption (METHOD §3).
+    pub cost: Estimate,
+    /// How it came to be.
     pub method: Method,
 }

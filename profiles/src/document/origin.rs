@@ -56,8 +56,8 @@ impl Header {
         match (method, self.simulated) {
             // A median is a sample, or the middle of two: nothing different was combined.
             (Method::Median, _) => self.origin_of_samples(),
-            (Method::Differencing, false) => Origin::Derived,
-            (Method::Differencing, true) => Origin::DerivedFromSimulated,
+            (Method::Differencing | Method::Graph, false) => Origin::Derived,
+            (Method::Differencing | Method::Graph, true) => Origin::DerivedFromSimulated,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading a profile from its five files.
+//! Reading a profile from its six files.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::wire::{
-    LAYERS, LayerRow, ProfileJson, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow,
-    sha256,
+    CUTS, CutRow, LAYERS, LayerRow, ProfileJson, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES,
+    Table, TimeRow, sha256,
 };
 use super::{
     Contradiction, DocumentError, FORMAT, Header, LayerTimeRow, Origin, PROFILE_JSON, Profile,
@@ -37,6 +37,7 @@ pub(crate) fn read_with_contradictions(
 ) -> Result<(Profile, Vec<Contradiction>), DocumentError> {
     let json = read_json(dir)?;
     let files = json.files.clone();
+    let additivity = json.additivity.clone();
     let header = Header::from(json);
     let of_samples = header.origin_of_samples();
     let mut reading = Reading {
@@ -50,6 +51,12 @@ pub(crate) fn read_with_contradictions(
     let times = reading.table(TIMES, &files.times, |row: TimeRow<'_>| {
         let found = row.origin;
         let row = LayerTimeRow::try_from(row)?;
+        let expected = header.origin_of_times(row.method);
+        Ok((row, Some((found, expected))))
+    })?;
+    let cuts = reading.table(CUTS, &files.cuts, |row: CutRow<'_>| {
+        let found = row.origin;
+        let row = super::CutRow::try_from(row)?;
         let expected = header.origin_of_times(row.method);
         Ok((row, Some((found, expected))))
     })?;
@@ -67,8 +74,10 @@ pub(crate) fn read_with_contradictions(
         header,
         layers,
         times,
+        cuts,
         segments,
         samples,
+        additivity,
     };
     Ok((profile, reading.contradictions))
 }

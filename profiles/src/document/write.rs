@@ -1,17 +1,17 @@
-//! Writing a profile: five files into an empty directory.
+//! Writing a profile: six files into an empty directory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    Files, LAYERS, LayerRow, ProfileJson, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table,
-    TimeRow, sha256,
+    CUTS, CutRow, Files, LAYERS, LayerRow, ProfileJson, SAMPLES, SEGMENTS, SampleRow, SegmentRow,
+    TIMES, Table, TimeRow, sha256,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
 
 impl Profile {
-    /// Writes the five files into the existing, empty directory `dir` and waits until they are on the
+    /// Writes the six files into the existing, empty directory `dir` and waits until they are on the
     /// disk. To publish, write into a directory beside the final place and rename that.
     pub fn write(&self, dir: &Path) -> Result<(), DocumentError> {
         let files = self.to_files()?;
@@ -26,8 +26,8 @@ impl Profile {
         })
     }
 
-    /// The five files by name, `profile.json` last: a directory that has it has all of them.
-    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 5], DocumentError> {
+    /// The six files by name, `profile.json` last: a directory that has it has all of them.
+    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 6], DocumentError> {
         let header = &self.header;
         if header.format != FORMAT {
             return Err(DocumentError::Format {
@@ -51,6 +51,11 @@ impl Profile {
             TimeRow::from((row, origin))
         });
         let times = table(TIMES, TIMES.encode(time_rows))?;
+        let cut_rows = self.cuts.iter().map(|row| {
+            let origin = header.origin_of_times(row.method);
+            CutRow::from((row, origin))
+        });
+        let cuts = table(CUTS, CUTS.encode(cut_rows))?;
         let origin = header.origin_of_samples();
         let segment_rows = self
             .segments
@@ -66,20 +71,21 @@ impl Profile {
         let hashes = Files {
             layers: sha256(&layers),
             times: sha256(&times),
+            cuts: sha256(&cuts),
             segments: sha256(&segments),
             samples: sha256(&samples),
         };
         let mut json =
-            serde_json::to_vec_pretty(&ProfileJson::from((header, hashes))).map_err(|reason| {
-                DocumentError::Json {
+            serde_json::to_vec_pretty(&ProfileJson::from((header, &*self.additivity, hashes)))
+                .map_err(|reason| DocumentError::Json {
                     path: PROFILE_JSON.into(),
                     reason,
-                }
-            })?;
+                })?;
         json.push(b'\n');
         Ok([
             (LAYERS.file, layers),
             (TIMES.file, times),
+            (CUTS.file, cuts),
             (SEGMENTS.file, segments),
             (SAMPLES.file, samples),
             (PROFILE_JSON, json),

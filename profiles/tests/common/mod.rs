@@ -48,6 +48,8 @@ pub(crate) fn header() -> Header {
                 runtime: "tract".to_owned(),
                 runtime_version: "0.23.0".to_owned(),
                 memory_bytes: None,
+                threads: None,
+                pinned_to_cores: None,
             },
             Processor {
                 name: NPU.to_owned(),
@@ -56,6 +58,8 @@ pub(crate) fn header() -> Header {
                 runtime: "onnxruntime".to_owned(),
                 runtime_version: "1.20.0".to_owned(),
                 memory_bytes: Some(Bytes::from_bytes(200 << 20)),
+                threads: None,
+                pinned_to_cores: None,
             },
         ],
         measurements: vec![
@@ -159,4 +163,13 @@ pub(crate) fn good_profile() -> Profile {
 /// The profile that the same header, layers and samples give after all.
 pub(crate) fn rebuilt(profile: Profile) -> Profile {
     Profile::build(profile.header, profile.layers, profile.samples).expect("still complete")
+}
+
+/// The good profile, its accelerator measured by the local design.
+pub(crate) fn by_least_squares() -> Profile {
+    let mut header = header();
+    header.measurements[1].design = Design::Local;
+    header.measurements[1].method = Method::Graph;
+    let samples = samples(&header);
+    Profile::build(header, layers(), samples).expect("every segment has samples")
 }

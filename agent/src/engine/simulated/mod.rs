@@ -74,6 +74,8 @@ impl Engine for Simulated {
             runtime: "simulated".to_owned(),
             runtime_version: env!("CARGO_PKG_VERSION").to_owned(),
             memory_bytes: processor.memory,
+            threads: None,
+            pinned_to_cores: None,
         };
         DeviceDescription {
             device: Device {

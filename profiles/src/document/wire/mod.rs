@@ -1,13 +1,16 @@
 //! The files as they lie on disk. Each has a row type of its own, which becomes the in-memory type by
 //! `TryFrom` and comes from it by `From`, so that neither can change without the other noticing.
 
+mod cut_row;
 mod layer_row;
 mod profile_json;
 mod sample_row;
 mod segment_row;
 mod table;
 mod time_row;
+mod unresolved;
 
+pub(super) use cut_row::{CUTS, CutRow};
 pub(super) use layer_row::{LAYERS, LayerRow};
 pub(super) use profile_json::{Files, ProfileJson, sha256};
 pub(super) use sample_row::{SAMPLES, SampleRow};

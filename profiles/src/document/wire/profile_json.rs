@@ -4,12 +4,14 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::document::{Device, FORMAT, Header, Measurement, Model, Processor, Provenance, VERSION};
+use crate::document::{
+    Additivity, Device, FORMAT, Header, Measurement, Model, Processor, Provenance, VERSION,
+};
 
 /// A layerlab profile: what was measured, where, how and when, and which tables belong to it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "layerlab profile, version 1: profile.json")]
+#[schemars(title = "layerlab profile, version 2: profile.json")]
 pub(in crate::document) struct ProfileJson {
     /// Always `layerlab-profile`.
     #[schemars(extend("const" = FORMAT))]
@@ -28,6 +30,8 @@ pub(in crate::document) struct ProfileJson {
     processors: Vec<Processor>,
     /// How each processor was measured, in the order of `processors`.
     measurements: Vec<Measurement>,
+    /// How well the times of segments add up, for each processor on which that was tested.
+    pub(in crate::document) additivity: Vec<Additivity>,
     /// What differs between two runs of the same measurement: times, versions, the host.
     provenance: Provenance,
     /// The tables that belong to this file.
@@ -46,6 +50,10 @@ pub(in crate::document) struct Files {
     #[serde(rename = "times.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) times: String,
+    /// What cutting between layers costs.
+    #[serde(rename = "cuts.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) cuts: String,
     /// What the samples of each segment say.
     #[serde(rename = "segments.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
@@ -56,8 +64,8 @@ pub(in crate::document) struct Files {
     pub(in crate::document) samples: String,
 }
 
-impl From<(&Header, Files)> for ProfileJson {
-    fn from((header, files): (&Header, Files)) -> Self {
+impl From<(&Header, &[Additivity], Files)> for ProfileJson {
+    fn from((header, additivity, files): (&Header, &[Additivity], Files)) -> Self {
         let header = header.clone();
         ProfileJson {
             format: header.format,
@@ -67,6 +75,7 @@ impl From<(&Header, Files)> for ProfileJson {
             device: header.device,
             processors: header.processors,
             measurements: header.measurements,
+            additivity: additivity.to_vec(),
             provenance: header.provenance,
             files,
         }

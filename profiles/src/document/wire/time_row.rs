@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::unresolved::{self, COMPUTE};
 use super::{JOINT, Table};
 use crate::derive::{Includes, LayerTime};
 use crate::document::{LayerTimeRow, Method, Origin, RowError};
@@ -25,6 +26,7 @@ pub(in crate::document) const TIMES: Table = Table {
         "from_processor_ns",
         "from_processor_ci95_low_ns",
         "from_processor_ci95_high_ns",
+        "unresolved",
         "method",
         "origin",
     ],
@@ -47,6 +49,7 @@ pub(in crate::document) struct TimeRow<'a> {
     from_processor_ns: Option<SignedNanos>,
     from_processor_ci95_low_ns: Option<SignedNanos>,
     from_processor_ci95_high_ns: Option<SignedNanos>,
+    unresolved: String,
     method: Method,
     pub(in crate::document) origin: Origin,
 }
@@ -72,6 +75,11 @@ impl<'a> From<(&'a LayerTimeRow, Origin)> for TimeRow<'a> {
             from_processor_ns: from_processor.map(|transfer| transfer.value),
             from_processor_ci95_low_ns: low(from_processor),
             from_processor_ci95_high_ns: high(from_processor),
+            unresolved: unresolved::text(&[
+                (COMPUTE, Some(compute)),
+                (TO_PROCESSOR, to_processor),
+                (FROM_PROCESSOR, from_processor),
+            ]),
             method: row.method,
             origin,
         }
@@ -82,7 +90,7 @@ impl TryFrom<TimeRow<'_>> for LayerTimeRow {
     type Error = RowError;
     fn try_from(row: TimeRow<'_>) -> Result<Self, RowError> {
         let compute = estimate(
-            "compute",
+            COMPUTE,
             Some(row.compute_ns),
             row.compute_ci95_low_ns,
             row.compute_ci95_high_ns,
@@ -99,11 +107,19 @@ impl TryFrom<TimeRow<'_>> for LayerTimeRow {
             row.from_processor_ci95_low_ns,
             row.from_processor_ci95_high_ns,
         )?;
+        unresolved::refuse_other_text(
+            &row.unresolved,
+            &[
+                (COMPUTE, compute),
+                (TO_PROCESSOR, to_processor),
+                (FROM_PROCESSOR, from_processor),
+            ],
+        )?;
         Ok(LayerTimeRow {
             layer: row.layer,
             processor: row.processor.into_owned(),
             time: LayerTime {
-                compute: compute.ok_or(RowError::HalfInterval { value: "compute" })?,
+                compute: compute.ok_or(RowError::HalfInterval { value: COMPUTE })?,
                 compute_includes: includes_from_text(&row.compute_includes)?,
                 to_processor,
                 from_processor,

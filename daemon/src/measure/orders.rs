@@ -1,0 +1,350 @@
+//! Where a run's orders come from: a plan that is known from the start, or one that is made while the
+//! device measures.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use layerlab_profiles::derive::graph::observe;
+use layerlab_profiles::design::adaptive::{Block, Next, Planner, Reason};
+use layerlab_profiles::document::Sample;
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{Event, Order, Work};
+
+/// The next order is planned when this share of the samples of the one in progress has come: late enough
+/// to know most of what it tells, early enough to be there before it ends.
+const PLAN_AHEAD: f64 = 0.8;
+
+/// Where a run's orders come from.
+pub trait Orders: Send {
+    /// The orders to send next. Asked at the start of a run and after each entry; `events` are those since
+    /// it was asked last, with the samples they hold. A run ends when there are none left open and none
+    /// come.
+    fn next(&mut self, news: &[News]) -> Vec<Order>;
+}
+
+/// Something that a run's journal says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// A sample came.
+    Sample(Sample),
+    /// The block in progress is over.
+    BlockEnded {
+        /// Whether its samples must not be used.
+        rejected: bool,
+    },
+    /// An order is done.
+    Finished(u32),
+}
+
+impl News {
+    /// The part of an event that plans depend on, if any; `sample` is the event's own.
+    pub(super) fn of(order: u32, event: &Event, sample: Option<&Sample>) -> Option<News> {
+        match event {
+            Event::Sample { .. } => sample.cloned().map(News::Sample),
+            Event::BlockEnded { rejection, .. } => Some(News::BlockEnded {
+                rejected: rejection.is_some(),
+            }),
+            Event::Finished => Some(News::Finished(order)),
+            _ => None,
+        }
+    }
+}
+
+/// Orders that are known from the start.
+#[derive(Clone, Debug, Default)]
+pub struct Fixed(Vec<Order>);
+
+impl Fixed {
+    /// These orders, all at once.
+    pub fn new(orders: Vec<Order>) -> Fixed {
+        Fixed(orders)
+    }
+}
+
+impl Orders for Fixed {
+    fn next(&mut self, _: &[News]) -> Vec<Order> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// One kind of orders after the other: those of the next begin when those of the one before are done.
+/// They are numbered as they come, from 1.
+pub struct Sequence {
+    parts: VecDeque<Box<dyn Orders>>,
+    open: BTreeSet<u32>,
+    next_number: u32,
+}
+
+impl Sequence {
+    /// These parts, in order.
+    pub fn new(parts: impl IntoIterator<Item = Box<dyn Orders>>) -> Sequence {
+        Sequence {
+            parts: parts.into_iter().collect(),
+            open: BTreeSet::new(),
+            next_number: 1,
+        }
+    }
+}
+
+impl Orders for Sequence {
+    fn next(&mut self, news: &[News]) -> Vec<Order> {
+        for event in news {
+            if let News::Finished(order) = event {
+                self.open.remove(order);
+            }
+        }
+        let mut news = news;
+        while let Some(part) = self.parts.front_mut() {
+            let mut orders = part.next(news);
+            for order in &mut orders {
+                order.number = self.next_number;
+                self.next_number += 1;
+                self.open.insert(order.number);
+            }
+            if !self.open.is_empty() {
+                return orders;
+            }
+            self.parts.pop_front();
+            // What has come was about the part that is over.
+            news = &[];
+        }
+        Vec::new()
+    }
+}
+
+/// Orders of the adaptive design on one processor.
+pub struct Adaptive {
+    planner: Planner,
+    /// An order of the run on the processor, whose segments are set anew for each block.
+    template: Order,
+    /// The samples of accepted blocks and of the one in progress, by segment.
+    samples: BTreeMap<Segment, Vec<Nanos>>,
+    /// The samples of the block in progress.
+    block: Vec<Sample>,
+    spent: Spent,
+    /// Samples still to come from the orders that were sent.
+    outstanding: u64,
+    /// Samples of the order that was sent last.
+    last_order: u64,
+    done: Option<Reason>,
+}
+
+/// Device time, by the device's own clock.
+#[derive(Default)]
+struct Spent {
+    total: Nanos,
+    last: Option<Nanos>,
+}
+
+impl Spent {
+    /// Counts what passed since the sample before. A clock that has gone back was started anew, and what
+    /// passed in between is not known.
+    fn count(&mut self, sample: &Sample) {
+        let end = sample.started + sample.duration;
+        let since = self.last.map_or(sample.duration, |last| end - last);
+        self.total = self.total + since;
+        self.last = Some(end);
+    }
+}
+
+impl Adaptive {
+    /// Orders like `template`.
+    pub fn new(planner: Planner, template: Order) -> Adaptive {
+        Adaptive {
+            planner,
+            template,
+            samples: BTreeMap::new(),
+            block: Vec::new(),
+            spent: Spent::default(),
+            outstanding: 0,
+            last_order: 0,
+            done: None,
+        }
+    }
+
+    fn hear(&mut self, news: &News) {
+        match news {
+            News::Sample(sample) => {
+                self.spent.count(sample);
+                self.samples
+                    .entry(sample.segment)
+                    .or_default()
+                    .push(sample.duration);
+                self.block.push(sample.clone());
+                self.outstanding = self.outstanding.saturating_sub(1);
+            }
+            News::BlockEnded { rejected: false } => self.block.clear(),
+            News::BlockEnded { rejected: true } => {
+                // Its samples come again.
+                self.outstanding += self.block.len() as u64;
+                for sample in self.block.drain(..) {
+                    if let Some(samples) = self.samples.get_mut(&sample.segment) {
+                        samples.pop();
+                    }
+                }
+            }
+            News::Finished(_) => {}
+        }
+    }
+
+    fn order(&mut self, block: &Block) -> Order {
+        let samples = block.segments.len() as u64 * block.repetitions;
+        self.outstanding += samples;
+        self.last_order = samples;
+        Order {
+            work: Work::TimeSegments {
+                segments: block.segments.clone(),
+            },
+            samples_per_segment: block.repetitions,
+            ..self.template.clone()
+        }
+    }
+}
+
+impl Orders for Adaptive {
+    fn next(&mut self, news: &[News]) -> Vec<Order> {
+        news.iter().for_each(|news| self.hear(news));
+        let enough_to_do = self.outstanding as f64 > (1.0 - PLAN_AHEAD) * self.last_order as f64;
+        if self.done.is_some() || enough_to_do {
+            return Vec::new();
+        }
+        match self.planner.next(&observe(&self.samples), self.spent.total) {
+            Ok(Next::Measure(block)) => {
+                tracing::debug!(?block, "planned");
+                vec![self.order(&block)]
+            }
+            Ok(Next::Done(reason)) => {
+                tracing::info!(%reason, "measured enough");
+                self.done = Some(reason);
+                Vec::new()
+            }
+            // Observations are of segments that this planner asked for; the derivation says what is
+            // wrong with them.
+            Err(error) => {
+                tracing::error!(%error, "cannot plan");
+                Vec::new()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layerlab_profiles::design::adaptive::{Overhead, Settings};
+    use layerlab_protocol::{Hygiene, RunId, WarmUp};
+
+    const LAYERS: u32 = 6;
+
+    fn template() -> Order {
+        Order {
+            run: RunId::new("run").expect("a name"),
+            number: 0,
+            model_sha256: "ab".repeat(32),
+            processor: "npu".to_owned(),
+            work: Work::TimePasses,
+            samples_per_segment: 2,
+            gap_ns: Nanos::ZERO,
+            warm_up: WarmUp::default(),
+            hygiene: Hygiene::default(),
+            seed: 1,
+        }
+    }
+
+    fn adaptive(target: f64) -> Adaptive {
+        let settings = Settings {
+            layers: LAYERS,
+            seed: 1,
+            target,
+            budget: Nanos::from_millis(2_000),
+            repetitions: 5,
+            segments_per_block: 8,
+            overhead: Overhead::default(),
+        };
+        Adaptive::new(Planner::new(settings), template())
+    }
+
+    /// Does an order as a device would whose layers take 100 µs each, give or take the sample's number.
+    fn work_off(orders: &mut dyn Orders, order: &Order) -> (Vec<Order>, u64) {
+        let Work::TimeSegments { segments } = &order.work else {
+            panic!("segments")
+        };
+        let (mut planned, mut samples) = (Vec::new(), 0);
+        for repetition in 0..order.samples_per_segment {
+            for &segment in segments {
+                let spread = (repetition * 7 + samples * 3) % 5;
+                let micros = 50 + 100 * u64::from(segment.layers()) + spread;
+                let sample = Sample {
+                    processor: order.processor.clone(),
+                    segment,
+                    order: order.number,
+                    index: samples,
+                    started: Nanos::from_micros(1_000 * samples),
+                    duration: Nanos::from_micros(micros),
+                };
+                planned.extend(orders.next(&[News::Sample(sample)]));
+                samples += 1;
+            }
+        }
+        planned.extend(orders.next(&[News::BlockEnded { rejected: false }]));
+        planned.extend(orders.next(&[News::Finished(order.number)]));
+        (planned, samples)
+    }
+
+    #[test]
+    fn parts_come_one_after_the_other_and_orders_are_numbered_once() {
+        let parts: [Box<dyn Orders>; 2] = [
+            Box::new(Fixed::new(vec![template(), template()])),
+            Box::new(Fixed::new(vec![template()])),
+        ];
+        let mut sequence = Sequence::new(parts);
+        let numbers = |orders: Vec<Order>| orders.iter().map(|o| o.number).collect::<Vec<_>>();
+        assert_eq!(numbers(sequence.next(&[])), [1, 2]);
+        assert!(numbers(sequence.next(&[News::Finished(1)])).is_empty());
+        assert_eq!(numbers(sequence.next(&[News::Finished(2)])), [3]);
+        assert!(numbers(sequence.next(&[News::Finished(3)])).is_empty());
+    }
+
+    #[test]
+    fn the_next_block_is_planned_before_the_one_in_progress_ends_and_never_twice() {
+        let mut orders = Sequence::new([Box::new(adaptive(0.001)) as Box<dyn Orders>]);
+        let mut open = VecDeque::from(orders.next(&[]));
+        let mut done = 0;
+        while let Some(order) = open.pop_front() {
+            let (planned, _) = work_off(&mut orders, &order);
+            assert!(planned.len() <= 1, "one block at a time");
+            open.extend(planned);
+            done += 1;
+            assert!(done < 1000, "the budget ends it");
+        }
+        assert!(done > 3, "{done} blocks");
+    }
+
+    #[test]
+    fn samples_of_a_rejected_block_are_forgotten() {
+        let mut orders = adaptive(0.5);
+        let first = orders.next(&[]).remove(0);
+        let Work::TimeSegments { segments } = &first.work else {
+            panic!("segments")
+        };
+        let sample = Sample {
+            processor: "npu".to_owned(),
+            segment: segments[0],
+            order: 1,
+            index: 0,
+            started: Nanos::ZERO,
+            duration: Nanos::from_micros(5),
+        };
+        orders.next(&[News::Sample(sample.clone())]);
+        assert_eq!(orders.samples[&segments[0]].len(), 1);
+        orders.next(&[News::BlockEnded { rejected: true }]);
+        assert_eq!(orders.samples[&segments[0]].len(), 0);
+        orders.next(&[News::Sample(sample)]);
+        orders.next(&[News::BlockEnded { rejected: false }]);
+        orders.next(&[News::BlockEnded { rejected: true }]);
+        assert_eq!(
+            orders.samples[&segments[0]].len(),
+            1,
+            "an accepted block is over"
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! What the planner and the estimator cost: the next block must be planned while the phone works on the
+//! one before.
+// Criterion's macro makes items that have no documentation.
+#![allow(missing_docs)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use layerlab_profiles::derive::graph::{Fit, observe};
+use layerlab_profiles::design::adaptive::{Next, Overhead, Planner, Settings};
+use layerlab_profiles::{Nanos, Segment};
+use plant::{phone, proportional};
+
+#[path = "../tests/plant/mod.rs"]
+mod plant;
+
+fn planner(layers: u32) -> Planner {
+    Planner::new(Settings {
+        layers,
+        seed: 1,
+        target: 0.02,
+        budget: Nanos::from_millis(600_000),
+        repetitions: 10,
+        segments_per_block: 16,
+        overhead: Overhead::default(),
+    })
+}
+
+/// The start set, measured; then as many blocks as asked for.
+fn samples(layers: u32, blocks: usize) -> BTreeMap<Segment, Vec<Nanos>> {
+    let (plant, planner) = (phone(layers as usize, 1), planner(layers));
+    let mut noise = proportional(0.05, 1);
+    let mut samples = plant.measure(planner.start_set(), 10, &mut noise);
+    for _ in 0..blocks {
+        let Ok(Next::Measure(block)) = planner.next(&observe(&samples), Nanos::ZERO) else {
+            break;
+        };
+        for (segment, times) in plant.measure(block.segments, 10, &mut noise) {
+            samples.entry(segment).or_default().extend(times);
+        }
+    }
+    samples
+}
+
+fn planning(criterion: &mut Criterion) {
+    for layers in [30, 50, 100] {
+        let observations = observe(&samples(layers, 20));
+        let planner = planner(layers);
+        criterion.bench_function(
+            &format!("plan a block of 16 of {layers} layers"),
+            |bencher| {
+                bencher.iter(|| planner.next(black_box(&observations), Nanos::ZERO));
+            },
+        );
+    }
+}
+
+fn estimating(criterion: &mut Criterion) {
+    let samples = samples(50, 50);
+    let count: usize = samples.values().map(Vec::len).sum();
+    criterion.bench_function(
+        &format!("observe {count} samples of 50 layers"),
+        |bencher| {
+            bencher.iter(|| observe(black_box(&samples)));
+        },
+    );
+    let observations = observe(&samples);
+    criterion.bench_function("fit 50 layers", |bencher| {
+        bencher.iter(|| Fit::new(50, black_box(&observations), &BTreeSet::new()));
+    });
+}
+
+criterion_group!(benches, planning, estimating);
+criterion_main!(benches);

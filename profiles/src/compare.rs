@@ -1,0 +1,254 @@
+//! Which layers differ between two profiles of one model: two phones, two versions, two nights.
+//!
+//! Every number that both profiles have is compared by the difference of the two, which is taken as normal
+//! with the variances that the numbers' own intervals stand for. A model has dozens of numbers, of which
+//! some would differ at 5 % by chance alone; p-values are therefore adjusted by Holm's method (1979) over
+//! all numbers of a processor: where no layer differs, the chance that any is said to is 5 % in all.
+
+use serde::Serialize;
+
+use crate::derive::LayerTime;
+use crate::derive::graph::two_sided_p_normal;
+use crate::document::{LayerTimeRow, Profile};
+use crate::summary::{Estimate, Z_95};
+
+/// The chance, per processor, that a layer is said to differ although none does.
+pub const SIGNIFICANCE: f64 = 0.05;
+
+/// Two profiles that cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// The profiles are of different networks.
+    #[error(
+        "the profiles are of different models: {one} ({one_layers} layers) and {other} ({other_layers} layers)"
+    )]
+    DifferentModels {
+        /// The first profile's model: its name and the beginning of its hash.
+        one: String,
+        /// Its layers.
+        one_layers: u32,
+        /// The second profile's model.
+        other: String,
+        /// Its layers.
+        other_layers: u32,
+    },
+    /// No processor is in both profiles.
+    #[error("no processor is in both profiles: {one} and {other}")]
+    NoCommonProcessor {
+        /// The first profile's processors.
+        one: String,
+        /// The second profile's.
+        other: String,
+    },
+    /// The compute times of a layer contain different transfers.
+    #[error(
+        "layer {layer} on `{processor}`: one profile's compute time contains transfers that the other's \
+         does not; derive both by the same method"
+    )]
+    DifferentMeaning {
+        /// The layer.
+        layer: u32,
+        /// The processor.
+        processor: String,
+    },
+}
+
+/// What a time is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Computing the layer.
+    Compute,
+    /// Moving its input to the processor.
+    ToProcessor,
+    /// Moving its output from the processor.
+    FromProcessor,
+}
+
+impl Quantity {
+    /// The name that the columns of `times.csv` begin with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Quantity::Compute => "compute",
+            Quantity::ToProcessor => "to_processor",
+            Quantity::FromProcessor => "from_processor",
+        }
+    }
+}
+
+/// One number in both profiles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The processor, by its name.
+    pub processor: String,
+    /// The layer, counted from 1.
+    pub layer: u32,
+    /// What was compared.
+    pub quantity: Quantity,
+    /// The first profile's number.
+    pub one: Estimate,
+    /// The second profile's.
+    pub other: Estimate,
+    /// The second less the first, with the 95 % interval of this difference alone.
+    pub difference: Estimate,
+    /// How probable a difference at least as large is where there is none, adjusted for the number of
+    /// comparisons (Holm). `None` where a number has no interval.
+    pub p_value: Option<f64>,
+}
+
+impl Difference {
+    /// Whether the layer differs by more than noise explains.
+    pub fn is_significant(&self) -> bool {
+        self.p_value.is_some_and(|p| p < SIGNIFICANCE)
+    }
+}
+
+/// Every number that both profiles have, by processor in the first profile's order, then layer.
+pub fn compare(one: &Profile, other: &Profile) -> Result<Vec<Difference>, CompareError> {
+    refuse_different_models(one, other)?;
+    let common: Vec<&str> = names(one)
+        .filter(|name| names(other).any(|known| known == *name))
+        .collect();
+    if common.is_empty() {
+        let list = |profile| names(profile).collect::<Vec<_>>().join(", ");
+        return Err(CompareError::NoCommonProcessor {
+            one: list(one),
+            other: list(other),
+        });
+    }
+    let mut differences = Vec::new();
+    for processor in common {
+        let mut of_processor = Vec::new();
+        for (row, counterpart) in pairs(one, other, processor) {
+            if row.time.compute_includes != counterpart.time.compute_includes {
+                return Err(CompareError::DifferentMeaning {
+                    layer: row.layer,
+                    processor: processor.to_owned(),
+                });
+            }
+            let numbers = numbers(&row.time).zip(numbers(&counterpart.time));
+            for ((quantity, a), (_, b)) in numbers {
+                if let (Some(a), Some(b)) = (a, b) {
+                    of_processor.push(difference(row, quantity, a, b));
+                }
+            }
+        }
+        drop_repetitions(&mut of_processor);
+        adjust(&mut of_processor);
+        differences.extend(of_processor);
+    }
+    Ok(differences)
+}
+
+fn refuse_different_models(one: &Profile, other: &Profile) -> Result<(), CompareError> {
+    let (a, b) = (&one.header.model, &other.header.model);
+    if a.sha256 == b.sha256 && a.layers == b.layers {
+        return Ok(());
+    }
+    let name = |model: &crate::document::Model| {
+        let hash: String = model.sha256.chars().take(8).collect();
+        format!("{} {hash}", model.name)
+    };
+    Err(CompareError::DifferentModels {
+        one: name(a),
+        one_layers: a.layers,
+        other: name(b),
+        other_layers: b.layers,
+    })
+}
+
+fn names(profile: &Profile) -> impl Iterator<Item = &str> {
+    profile.header.processors.iter().map(|p| p.name.as_str())
+}
+
+/// The rows of the same layer in both profiles.
+fn pairs<'a>(
+    one: &'a Profile,
+    other: &'a Profile,
+    processor: &'a str,
+) -> impl Iterator<Item = (&'a LayerTimeRow, &'a LayerTimeRow)> {
+    let of = move |profile: &'a Profile| {
+        profile
+            .times
+            .iter()
+            .filter(move |row| row.processor == processor)
+    };
+    of(one).filter_map(move |row| Some((row, of(other).find(|found| found.layer == row.layer)?)))
+}
+
+fn numbers(time: &LayerTime) -> impl Iterator<Item = (Quantity, Option<Estimate>)> {
+    [
+        (Quantity::ToProcessor, time.to_processor),
+        (Quantity::Compute, Some(time.compute)),
+        (Quantity::FromProcessor, time.from_processor),
+    ]
+    .into_iter()
+}
+
+fn difference(
+    row: &LayerTimeRow,
+    quantity: Quantity,
+    one: Estimate,
+    other: Estimate,
+) -> Difference {
+    let variance = (|| Some(variance(one)? + variance(other)?))();
+    let difference = Estimate::normal(other.value - one.value, variance.map(f64::sqrt));
+    let p_value = variance.map(|variance| {
+        let nanos = difference.value.as_nanos() as f64;
+        // Of two exact numbers any difference is certain.
+        if nanos == 0.0 {
+            1.0
+        } else {
+            two_sided_p_normal(nanos / variance.sqrt())
+        }
+    });
+    Difference {
+        processor: row.processor.clone(),
+        layer: row.layer,
+        quantity,
+        one,
+        other,
+        difference,
+        p_value,
+    }
+}
+
+/// The variance that a normal interval as wide as this estimate's stands for.
+fn variance(estimate: Estimate) -> Option<f64> {
+    let (low, high) = estimate.ci95?;
+    Some(((high - low).as_nanos() as f64 / (2.0 * Z_95)).powi(2))
+}
+
+/// Where a layer's transfer out is the next layer's transfer in by assumption, it is one number: to count
+/// it twice would make the adjustment too strict.
+fn drop_repetitions(differences: &mut Vec<Difference>) {
+    let entering: Vec<(u32, Estimate, Estimate)> = differences
+        .iter()
+        .filter(|difference| difference.quantity == Quantity::ToProcessor)
+        .map(|difference| (difference.layer, difference.one, difference.other))
+        .collect();
+    differences.retain(|difference| {
+        let repeated = (
+            difference.layer.saturating_add(1),
+            difference.one,
+            difference.other,
+        );
+        difference.quantity != Quantity::FromProcessor || !entering.contains(&repeated)
+    });
+}
+
+/// Holm's step-down adjustment: the smallest of m p-values times m, the next times m - 1, and so on, none
+/// smaller than the one before.
+fn adjust(differences: &mut [Difference]) {
+    let mut tested: Vec<(f64, &mut Option<f64>)> = differences
+        .iter_mut()
+        .filter_map(|difference| Some((difference.p_value?, &mut difference.p_value)))
+        .collect();
+    tested.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let count = tested.len();
+    let mut largest = 0.0_f64;
+    for (rank, (p, adjusted)) in tested.into_iter().enumerate() {
+        largest = largest.max((p * (count - rank) as f64).min(1.0));
+        *adjusted = Some(largest);
+    }
+}

@@ -1,0 +1,101 @@
+//! What can be asked of a and b: sparse linear combinations, each of which leaves the one thing that
+//! cannot be known (how a constant is divided between all a and all b) out.
+
+use crate::segment::{Combination, Segment};
+
+/// Where the nodes a_1..a_n and b_1..b_n stand in the vector of unknowns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nodes {
+    layers: usize,
+}
+
+impl Nodes {
+    pub(crate) fn of(layers: u32) -> Nodes {
+        Nodes {
+            layers: layers as usize,
+        }
+    }
+
+    pub(crate) fn layers(self) -> u32 {
+        self.layers as u32
+    }
+
+    /// All nodes. The last, b_n, is fixed at 0: that divides the constant.
+    pub(crate) fn count(self) -> usize {
+        2 * self.layers
+    }
+
+    /// The node a of a segment that begins with `layer`.
+    pub(crate) fn begin(self, layer: u32) -> usize {
+        layer as usize - 1
+    }
+
+    /// The node b of a segment that ends with `layer`.
+    pub(crate) fn end(self, layer: u32) -> usize {
+        self.layers + layer as usize - 1
+    }
+
+    /// The two nodes that a segment joins.
+    pub(crate) fn ends(self, segment: Segment) -> (usize, usize) {
+        (self.begin(segment.first()), self.end(segment.last()))
+    }
+
+    /// S(i,j) = a_i + b_j.
+    pub(crate) fn segment(self, segment: Segment) -> Contrast {
+        let (begin, end) = self.ends(segment);
+        Contrast(vec![(begin, 1.0), (end, 1.0)])
+    }
+
+    /// The cost of cutting after `layer`: c = t_r(layer) + t_d(layer + 1) less what the two layers would
+    /// have saved by running together, a_(l+1) + b_l.
+    pub(crate) fn cut_after(self, layer: u32) -> Contrast {
+        Contrast(vec![(self.begin(layer + 1), 1.0), (self.end(layer), 1.0)])
+    }
+
+    /// t_d(layer + 1) = t_r(layer) under the assumption that both are half of the cut.
+    pub(crate) fn transfer_after(self, layer: u32) -> Contrast {
+        let mut half = self.cut_after(layer);
+        half.0.iter_mut().for_each(|(_, factor)| *factor /= 2.0);
+        half
+    }
+
+    /// t_p(layer): the layer alone, less half of the cuts on both sides; the first layer keeps its
+    /// transfer in, the last its transfer out, from which nothing separates them (METHOD §2).
+    pub(crate) fn compute(self, layer: u32) -> Contrast {
+        let mut terms = self.segment(Segment::single(layer)).0;
+        let mut without = |half: Contrast| {
+            terms.extend(half.0.iter().map(|&(node, factor)| (node, -factor)));
+        };
+        if layer > 1 {
+            without(self.transfer_after(layer - 1));
+        }
+        if layer < self.layers() {
+            without(self.transfer_after(layer));
+        }
+        Contrast(terms)
+    }
+
+    /// The accelerator's part of T(L): the sum of S over the maximal runs of NPU layers.
+    pub(crate) fn npu_part(self, combination: &Combination) -> Contrast {
+        Contrast(
+            combination
+                .npu_runs()
+                .flat_map(|run| self.segment(run).0)
+                .collect(),
+        )
+    }
+}
+
+/// A linear combination of nodes: (node, factor), a node possibly several times.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Contrast(pub(crate) Vec<(usize, f64)>);
+
+impl Contrast {
+    /// Its value for given values of all nodes.
+    pub(crate) fn of(&self, nodes: &[f64]) -> f64 {
+        self.0
+            .iter()
+            .map(|&(node, factor)| factor * nodes[node])
+            .sum()
+    }
+}

@@ -1,0 +1,68 @@
+//! The few quantiles and tails that intervals and tests need, from statrs.
+
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
+
+use crate::summary::Z_95;
+
+/// From here on Student's t is so close to normal that two terms of its expansion give ten digits, and
+/// the continued fraction behind the exact quantile becomes slow.
+const EXPAND_FROM: f64 = 200.0;
+
+/// The quantile of Student's t that leaves 2.5 % in each tail.
+pub(super) fn t_95(freedom: f64) -> f64 {
+    t_quantile(Z_95, 0.975, freedom)
+}
+
+/// The quantile that leaves as much beyond it as four standard deviations of a normal do.
+pub(super) fn t_at_four_sigma(freedom: f64) -> f64 {
+    t_quantile(4.0, Normal::standard().cdf(4.0), freedom)
+}
+
+fn t_quantile(z: f64, probability: f64, freedom: f64) -> f64 {
+    if freedom < EXPAND_FROM
+        && let Ok(student) = StudentsT::new(0.0, 1.0, freedom)
+    {
+        return student.inverse_cdf(probability);
+    }
+    // Abramowitz and Stegun 26.7.5.
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    z + first / freedom + second / (freedom * freedom)
+}
+
+/// How probable a value of F at least as large is: `mean_square` over a variance known to `freedom`
+/// degrees, with `terms` squares in the mean.
+pub(super) fn f_tail(mean_square: f64, terms: f64, freedom: f64) -> f64 {
+    FisherSnedecor::new(terms, freedom.min(1e6)).map_or(1.0, |f| f.sf(mean_square.max(0.0)))
+}
+
+/// How probable a normal deviation at least as large, either way, is.
+pub(crate) fn two_sided_p_normal(deviations: f64) -> f64 {
+    2.0 * Normal::standard().sf(deviations.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As printed tables have them.
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (freedom, expected) in [
+            (1.0, 12.706),
+            (2.0, 4.3027),
+            (5.0, 2.5706),
+            (30.0, 2.0423),
+            (199.0, 1.97196),
+            (1_000.0, 1.96234),
+            (f64::INFINITY, 1.95996),
+        ] {
+            let t = t_95(freedom);
+            assert!((t / expected - 1.0).abs() < 1e-4, "{freedom}: {t}");
+        }
+        assert!((t_at_four_sigma(f64::INFINITY) - 4.0).abs() < 1e-9);
+        assert!(t_at_four_sigma(20.0) > 5.0);
+        assert!((f_tail(2.0, 4.0, 1e9) - 0.091_578).abs() < 1e-5);
+        assert!((two_sided_p_normal(1.959_964) - 0.05).abs() < 1e-6);
+    }
+}

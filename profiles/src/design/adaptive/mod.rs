@@ -1,0 +1,312 @@
+//! The adaptive design: after a start set each next block is what lowers the widest interval most per
+//! second of device time, until all are as narrow as wanted or the budget is spent (METHOD §4).
+//!
+//! The planner is a pure function of what has been observed: it keeps nothing between blocks, so that a
+//! daemon that was restarted goes on with the same plan.
+
+mod aims;
+mod choice;
+mod start;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::derive::graph::{Fit, GraphError, Observations};
+use crate::segment::Segment;
+use crate::units::Nanos;
+
+use aims::aims;
+pub use aims::widest;
+use choice::{Choice, Offer, candidates};
+
+/// Fewer samples of a segment say nothing about their own spread.
+const LEAST_REPETITIONS: u64 = 3;
+
+/// A block repeats its segments at most this many times as often as asked for to make loading them
+/// worth while; more would leave too little to adapt.
+const MOST_DOUBLINGS: u32 = 4;
+
+/// A block has about this share of all samples before it. Smaller ones would cost more in sentinels and
+/// planning than their better choice brings, larger ones would overshoot the target.
+const GROWTH: f64 = 0.1;
+
+/// What the planner is to reach, and with what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How many layers the model has.
+    pub layers: u32,
+    /// Of the choice of long segments; the seed of the measurement.
+    pub seed: u64,
+    /// The half width that every 95 % interval of the layer table should have, as a share of its number,
+    /// or of the average layer's share of the whole model where that is larger. 0.02 is 2 %.
+    pub target: f64,
+    /// How much device time there is.
+    pub budget: Nanos,
+    /// How often a block repeats each of its segments, at least.
+    pub repetitions: u64,
+    /// How many segments a block has, at most.
+    pub segments_per_block: usize,
+    /// What a block costs beside the inferences themselves.
+    pub overhead: Overhead,
+}
+
+/// Device time beside the timed inferences.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overhead {
+    /// For each sample: the idle gap before it.
+    pub per_sample: Nanos,
+    /// For each segment of a block: loading it and warming it up.
+    pub per_segment: Nanos,
+    /// For each block: its sentinels.
+    pub per_block: Nanos,
+}
+
+/// What to measure next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The segments, ascending, each once.
+    pub segments: Vec<Segment>,
+    /// How often each is to be timed.
+    pub repetitions: u64,
+    /// The device time that the planner expects it to take; zero for the very first, of which nothing
+    /// can be known.
+    pub expected: Nanos,
+    /// Why these.
+    pub purpose: Purpose,
+}
+
+/// Why a block is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Purpose {
+    /// The whole model alone, which says how long anything can take.
+    Gauge,
+    /// Segments without which layer times do not follow, or by which the model is tested.
+    Start,
+    /// Segments that narrow the widest interval most per second; its relative half width before.
+    Narrow {
+        /// The widest relative half width before the block.
+        widest: f64,
+    },
+}
+
+/// The planner's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Measure this, then ask again.
+    Measure(Block),
+    /// Measure no more.
+    Done(Reason),
+}
+
+/// Why nothing more is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reason {
+    /// Every interval is as narrow as wanted.
+    TargetReached {
+        /// The widest relative half width.
+        widest: f64,
+    },
+    /// What is left of the budget is enough for no block.
+    BudgetSpent {
+        /// The widest relative half width; `None` if not even the start set was complete, so that layer
+        /// times cannot be derived.
+        widest: Option<f64>,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::TargetReached { widest } => {
+                write!(
+                    f,
+                    "target reached: the widest interval is ±{:.2} %",
+                    100.0 * widest
+                )
+            }
+            Reason::BudgetSpent {
+                widest: Some(widest),
+            } => write!(
+                f,
+                "budget spent: the widest interval is ±{:.2} %",
+                100.0 * widest
+            ),
+            Reason::BudgetSpent { widest: None } => {
+                write!(f, "budget spent before every layer was measured")
+            }
+        }
+    }
+}
+
+/// The segments that the adaptive design with this seed measures only to test whether times add up. They
+/// never take part in the fit.
+pub fn held_back(layers: u32, seed: u64) -> BTreeSet<Segment> {
+    start::held_back(layers, seed)
+}
+
+/// Plans a measurement block by block.
+#[derive(Clone, Debug)]
+pub struct Planner {
+    settings: Settings,
+    held_back: BTreeSet<Segment>,
+    start: BTreeSet<Segment>,
+}
+
+impl Planner {
+    /// A planner for these settings.
+    pub fn new(settings: Settings) -> Planner {
+        let Settings { layers, seed, .. } = settings;
+        let held_back = start::held_back(layers, seed);
+        let mut start = start::fitted(layers, seed);
+        start.extend(&held_back);
+        Planner {
+            settings,
+            held_back,
+            start,
+        }
+    }
+
+    /// The segments that are measured in any case, ascending.
+    pub fn start_set(&self) -> impl Iterator<Item = Segment> + '_ {
+        self.start.iter().copied()
+    }
+
+    /// The next block, given all that was observed so far and the device time that it took.
+    ///
+    /// No block is expected to exceed what is left of the budget, but the very first, of which nothing can
+    /// be known. A segment that was never measured is expected to take no longer than the whole model
+    /// until a fit says more. Fails only on observations of another model.
+    pub fn next(&self, observations: &Observations, spent: Nanos) -> Result<Next, GraphError> {
+        if self.settings.layers == 0 {
+            return Err(GraphError::NoLayers);
+        }
+        let left_ns = self.settings.budget.as_nanos() as f64 - spent.as_nanos() as f64;
+        let observed: BTreeSet<Segment> = observations.segments.iter().map(|o| o.segment).collect();
+        let missing: Vec<Segment> = self.start.difference(&observed).copied().collect();
+        if missing.is_empty() {
+            return self.narrow(observations, left_ns);
+        }
+        let whole = Segment::whole(self.settings.layers);
+        let Some(gauge) = observations.segments.iter().find(|o| o.segment == whole) else {
+            return Ok(if left_ns > 0.0 {
+                Next::Measure(Block {
+                    segments: vec![whole],
+                    repetitions: self.repetitions(),
+                    expected: Nanos::ZERO,
+                    purpose: Purpose::Gauge,
+                })
+            } else {
+                Next::Done(Reason::BudgetSpent { widest: None })
+            });
+        };
+        Ok(self.start_block(&missing, gauge.time_ns, left_ns))
+    }
+
+    /// As many of the missing segments as a block and the budget hold.
+    fn start_block(&self, missing: &[Segment], whole_ns: f64, left_ns: f64) -> Next {
+        let each = self.cost_ns(whole_ns, self.repetitions());
+        let block = self.settings.overhead.per_block.as_nanos() as f64;
+        let affordable = ((left_ns - block) / each.max(1.0)).floor().max(0.0) as usize;
+        let count = affordable
+            .min(self.settings.segments_per_block.max(1))
+            .min(missing.len());
+        if count == 0 {
+            return Next::Done(Reason::BudgetSpent { widest: None });
+        }
+        Next::Measure(Block {
+            segments: missing[..count].to_vec(),
+            repetitions: self.repetitions(),
+            expected: nanos(block + each * count as f64),
+            purpose: Purpose::Start,
+        })
+    }
+
+    fn narrow(&self, observations: &Observations, left_ns: f64) -> Result<Next, GraphError> {
+        let fit = Fit::new(self.settings.layers, observations, &self.held_back)?;
+        let aims = aims(&fit);
+        let widest = aims.iter().map(aims::Aim::relative).fold(0.0, f64::max);
+        if widest <= self.settings.target {
+            return Ok(Next::Done(Reason::TargetReached { widest }));
+        }
+        let repetitions = self.worthwhile_repetitions(observations, &fit);
+        let offers: Vec<Offer> = candidates(self.settings.layers, &self.held_back)
+            .map(|segment| self.offer(observations, &fit, segment, repetitions))
+            .collect();
+        let mut choice = Choice::new(&fit, &aims, self.settings.target);
+        let mut cost = self.settings.overhead.per_block.as_nanos() as f64;
+        let mut segments = BTreeSet::new();
+        while segments.len() < self.settings.segments_per_block.max(1) && !choice.is_enough() {
+            let open = offers.iter().copied().filter(|offer| {
+                cost + offer.cost_ns <= left_ns && !segments.contains(&offer.segment)
+            });
+            let Some(best) = choice.best(open) else { break };
+            choice.take(&best);
+            segments.insert(best.segment);
+            cost += best.cost_ns;
+        }
+        if segments.is_empty() {
+            let widest = Some(widest);
+            return Ok(Next::Done(Reason::BudgetSpent { widest }));
+        }
+        Ok(Next::Measure(Block {
+            segments: segments.into_iter().collect(),
+            repetitions,
+            expected: nanos(cost),
+            purpose: Purpose::Narrow { widest },
+        }))
+    }
+
+    fn offer(
+        &self,
+        observations: &Observations,
+        fit: &Fit,
+        segment: Segment,
+        repetitions: u64,
+    ) -> Offer {
+        // Noise can drive the fitted time of a short segment to nothing; no inference is free.
+        let time_ns = (fit.segment(segment).value.as_nanos() as f64).max(1.0);
+        Offer {
+            segment,
+            variance: observations.noise.standard_deviation_ns(time_ns).powi(2)
+                / repetitions as f64,
+            cost_ns: self.cost_ns(time_ns, repetitions),
+        }
+    }
+
+    fn repetitions(&self) -> u64 {
+        self.settings.repetitions.max(LEAST_REPETITIONS)
+    }
+
+    /// Doubled until timing an average layer takes as long as loading it, and more as samples add up.
+    fn worthwhile_repetitions(&self, observations: &Observations, fit: &Fit) -> u64 {
+        let layers = self.settings.layers;
+        let alone = (1..=layers).map(|layer| fit.segment(Segment::single(layer)).value.as_nanos());
+        let average = alone.sum::<i64>() as f64 / f64::from(layers);
+        let sample = average + self.settings.overhead.per_sample.as_nanos() as f64;
+        let load = self.settings.overhead.per_segment.as_nanos() as f64;
+        let mut repetitions = self.repetitions();
+        for _ in 0..MOST_DOUBLINGS {
+            if repetitions as f64 * sample >= load {
+                break;
+            }
+            repetitions *= 2;
+        }
+        let so_far: f64 = observations.segments.iter().map(|o| o.count).sum();
+        let segments = self.settings.segments_per_block.max(1) as f64;
+        repetitions.max((GROWTH * so_far / segments) as u64)
+    }
+
+    fn cost_ns(&self, time_ns: f64, repetitions: u64) -> f64 {
+        let Overhead {
+            per_sample,
+            per_segment,
+            ..
+        } = self.settings.overhead;
+        per_segment.as_nanos() as f64
+            + repetitions as f64 * (time_ns + per_sample.as_nanos() as f64)
+    }
+}
+
+fn nanos(nanos: f64) -> Nanos {
+    Nanos::from_nanos(nanos.ceil() as u64)
+}

@@ -1,0 +1,102 @@
+//! `additivity` in `profile.json`: how well the times of segments add up (METHOD §3).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::derive::graph;
+use crate::units::{Nanos, SignedNanos};
+
+/// How well the times of segments add up on one processor: long segments against what all others predict
+/// for them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Additivity {
+    /// The processor, by its name.
+    pub processor: String,
+    /// The segments that were tested, ascending.
+    pub segments: Vec<TestedSegment>,
+    /// The root mean square of the deviations of prediction from measurement, in per cent of the measured
+    /// time; three decimals.
+    pub misfit_percent: f64,
+    /// How probable a misfit at least as large is if times do add up; six decimals. `null` when samples are
+    /// too few to say.
+    pub p_value: Option<f64>,
+}
+
+/// One tested segment: measured, and predicted from all segments that were not tested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestedSegment {
+    /// Its first layer.
+    pub first_layer: u32,
+    /// Its last layer.
+    pub last_layer: u32,
+    /// Its time, from its own samples.
+    pub measured_ns: Nanos,
+    /// Its time, from the others.
+    pub predicted_ns: SignedNanos,
+    /// The lower end of the prediction's 95 % confidence interval.
+    pub predicted_ci95_low_ns: Option<SignedNanos>,
+    /// The upper end.
+    pub predicted_ci95_high_ns: Option<SignedNanos>,
+}
+
+impl Additivity {
+    /// Rounded to what is published: no digit that another machine's arithmetic would give otherwise.
+    pub(crate) fn new(processor: &str, tested: &graph::Additivity) -> Additivity {
+        Additivity {
+            processor: processor.to_owned(),
+            segments: tested.held_back.iter().map(TestedSegment::from).collect(),
+            misfit_percent: round(tested.misfit_percent, 1e3),
+            p_value: tested.p_value.map(|p| round(p, 1e6)),
+        }
+    }
+
+    /// Whether `other` is the same but for the last digit of each number.
+    pub(crate) fn is_about(&self, other: &Additivity) -> bool {
+        let near = |a: f64, b: f64, unit: f64| (a - b).abs() <= 1.5 * unit;
+        let p_values = match (self.p_value, other.p_value) {
+            (Some(a), Some(b)) => near(a, b, 1e-6),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let pairs = self.segments.iter().zip(&other.segments);
+        p_values
+            && near(self.misfit_percent, other.misfit_percent, 1e-3)
+            && self.segments.len() == other.segments.len()
+            && pairs.into_iter().all(|(a, b)| a.is_about(b))
+    }
+}
+
+impl TestedSegment {
+    fn is_about(&self, other: &TestedSegment) -> bool {
+        let near = |a: SignedNanos, b: SignedNanos| (a - b).as_nanos().abs() <= 1;
+        let ends = |a: Option<SignedNanos>, b: Option<SignedNanos>| match (a, b) {
+            (Some(a), Some(b)) => near(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        (self.first_layer, self.last_layer) == (other.first_layer, other.last_layer)
+            && near(self.measured_ns.signed(), other.measured_ns.signed())
+            && near(self.predicted_ns, other.predicted_ns)
+            && ends(self.predicted_ci95_low_ns, other.predicted_ci95_low_ns)
+            && ends(self.predicted_ci95_high_ns, other.predicted_ci95_high_ns)
+    }
+}
+
+impl From<&graph::HeldBack> for TestedSegment {
+    fn from(held_back: &graph::HeldBack) -> Self {
+        let (low, high) = held_back.predicted.ci95.unzip();
+        TestedSegment {
+            first_layer: held_back.segment.first(),
+            last_layer: held_back.segment.last(),
+            measured_ns: held_back.measured,
+            predicted_ns: held_back.predicted.value,
+            predicted_ci95_low_ns: low,
+            predicted_ci95_high_ns: high,
+        }
+    }
+}
+
+/// To whole multiples of 1 / `per_unit`.
+fn round(value: f64, per_unit: f64) -> f64 {
+    (value * per_unit).round() / per_unit
+}

@@ -1,0 +1,456 @@
+//! How precise layer and transfer times are after 60 s of timed inference, by design and noise, against
+//! the papers' design and against what no estimator can beat; and how long each design takes to its
+//! target. Writes `tests/reports/precision.md` and `precision.svg`, or compares them when asked to.
+
+#![expect(clippy::print_stdout, reason = "its tables are what it is for")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use layerlab_agent::engine::simulated::Noise;
+use layerlab_profiles::derive::graph::{Fit, observe};
+use layerlab_profiles::derive::{LayerTime, differencing};
+use layerlab_profiles::design::Design;
+use layerlab_profiles::design::adaptive::{
+    self, Next, Overhead, Planner, Reason, Settings, widest,
+};
+use layerlab_profiles::summary::Summary;
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_tests::file;
+use layerlab_tests::proof::bound::Bound;
+use layerlab_tests::proof::plot::{Series, plot};
+use layerlab_tests::proof::table::markdown;
+use layerlab_tests::proof::yolo_small::yolo_small;
+use layerlab_tests::proof::{Measured, Planted, SimulatedProcessor};
+
+const DEVICE: &str = "mate10pro";
+const NOISE: [f64; 5] = [0.005, 0.01, 0.02, 0.03, 0.05];
+/// Runs over which errors are averaged.
+const SEEDS: u64 = 30;
+/// Runs over which times to the target are averaged; they are long.
+const SEEDS_TO_TARGET: u64 = 3;
+const TIMED: Nanos = Nanos::from_millis(60_000);
+const TARGET: f64 = 0.02;
+/// More samples of a segment than any design may need to its target.
+const MOST_SAMPLES: u64 = 1 << 14;
+
+/// A design and how layer times come from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Prefixes and suffixes, medians, differencing: the papers, to the letter.
+    Papers,
+    /// The same samples by least squares.
+    PrefixSuffix,
+    Local,
+    Adaptive,
+}
+
+impl Way {
+    const ALL: [Way; 4] = [Way::Papers, Way::PrefixSuffix, Way::Local, Way::Adaptive];
+
+    fn name(self) -> &'static str {
+        match self {
+            Way::Papers => "prefix-suffix, differencing (the papers)",
+            Way::PrefixSuffix => "prefix-suffix, least squares",
+            Way::Local => "local, least squares",
+            Way::Adaptive => "adaptive, least squares",
+        }
+    }
+
+    fn design(self) -> Design {
+        match self {
+            Way::Papers | Way::PrefixSuffix => Design::PrefixSuffix,
+            Way::Local => Design::Local,
+            Way::Adaptive => Design::Adaptive,
+        }
+    }
+
+    /// Layer times from samples, and the whole model's time.
+    fn derive(self, npu: &SimulatedProcessor, measured: &Measured, seed: u64) -> Vec<LayerTime> {
+        if self == Way::Papers {
+            let summaries = measured
+                .iter()
+                .filter_map(|(segment, samples)| Some((*segment, Summary::of(samples)?)))
+                .collect();
+            return differencing(npu.layers(), &summaries).expect("a complete design");
+        }
+        let held_back = match self {
+            Way::Adaptive => adaptive::held_back(npu.layers(), seed),
+            _ => BTreeSet::new(),
+        };
+        let fit = Fit::new(npu.layers(), &observe(measured), &held_back);
+        fit.expect("a complete design").layer_times()
+    }
+}
+
+fn main() -> ExitCode {
+    let mut report = String::from(HEAD);
+    let spiky: Vec<Vec<Errors>> = NOISE.iter().map(|&noise| errors(noise, true)).collect();
+    precision_table(&mut report, &spiky);
+    let smooth: Vec<Vec<Errors>> = NOISE.iter().map(|&noise| errors(noise, false)).collect();
+    bound_table(&mut report, &smooth);
+    let met = verdict(&mut report, &spiky, &smooth);
+    target_table(&mut report);
+    print!("{report}");
+    let folder = file("reports");
+    let series = |of: fn(&Errors) -> f64, what: &str| -> Vec<Series> {
+        let line = |(place, way): (usize, &Way)| Series {
+            name: format!("{what}: {}", way.name()),
+            points: NOISE
+                .iter()
+                .zip(&spiky)
+                .map(|(noise, errors)| (100.0 * noise, of(&errors[place]) / 1e6))
+                .collect(),
+        };
+        let drawn = [Way::Papers, Way::Local, Way::Adaptive];
+        let ways = Way::ALL.iter().enumerate();
+        ways.filter(|(_, way)| drawn.contains(way))
+            .map(line)
+            .collect()
+    };
+    let written = std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(folder.join("precision.md"), &report))
+        .map_err(|error| error.to_string())
+        .and_then(|()| {
+            let panels = [
+                ("layer times (t_p)", series(|e| e.compute, "t_p")),
+                ("transfers (t_d, t_r)", series(|e| e.transfer, "t_d")),
+            ];
+            plot(&folder.join("precision.svg"), &panels)
+        });
+    match written {
+        Ok(()) if met => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("the report could not be written: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const HEAD: &str = "\
+# Precision at equal device time
+
+Simulated, not measured: YOLO Small at full scale (30 layers) on the accelerator of
+`tests/devices/mate10pro.toml`, whose planted times are known. Every design has 60 s of timed inference.
+Errors are root mean squares over all layers and 30 seeds. Made by
+`cargo run -p layerlab-tests --bin precision`; the same seeds give the same page.
+
+What counts as right are the layer times that follow from the planted segment times under the assumption
+that a cut costs the same both ways (METHOD §3); the device itself does not keep that assumption.
+";
+
+fn processor(noise: f64, spikes: bool) -> SimulatedProcessor {
+    let mut npu = SimulatedProcessor::open(DEVICE, "npu", &yolo_small());
+    npu.noise = Noise {
+        proportional_sigma: noise,
+        // The bound is exact for proportional noise alone.
+        absolute_sigma_ns: if spikes {
+            npu.noise.absolute_sigma_ns
+        } else {
+            0.0
+        },
+        spike_probability: if spikes { 0.01 } else { 0.0 },
+        spike_factor: npu.noise.spike_factor,
+    };
+    npu
+}
+
+/// Root mean square errors of one way, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Errors {
+    compute: f64,
+    transfer: f64,
+    /// The same for the best unbiased estimator of the same samples.
+    compute_bound: f64,
+    transfer_bound: f64,
+}
+
+/// Of each way, over all seeds.
+fn errors(noise: f64, spikes: bool) -> Vec<Errors> {
+    let npu = processor(noise, spikes);
+    let planted = Planted::of(&npu.times);
+    let of_way = |way: &Way| {
+        let mut sums = Errors::default();
+        for seed in 0..SEEDS {
+            let measured = sixty_seconds(&npu, *way, seed);
+            let times = way.derive(&npu, &measured, seed);
+            let (compute, transfer) = squares(&times, &planted);
+            sums.compute += compute;
+            sums.transfer += transfer;
+            let bound = Bound::of(&npu, &measured, noise);
+            sums.compute_bound += bound.compute;
+            sums.transfer_bound += bound.transfer;
+        }
+        let root = |sum: f64| (sum / SEEDS as f64).sqrt();
+        Errors {
+            compute: root(sums.compute),
+            transfer: root(sums.transfer),
+            compute_bound: root(sums.compute_bound),
+            transfer_bound: root(sums.transfer_bound),
+        }
+    };
+    Way::ALL.iter().map(of_way).collect()
+}
+
+/// Mean squares of the errors of compute times and of transfers.
+fn squares(times: &[LayerTime], planted: &Planted) -> (f64, f64) {
+    let mean = |errors: Vec<f64>| {
+        errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64
+    };
+    let compute = times.iter().zip(&planted.compute);
+    let transfers = times.iter().skip(1).zip(&planted.cuts);
+    (
+        mean(
+            compute
+                .map(|(time, truth)| time.compute.value.as_nanos() as f64 - truth)
+                .collect(),
+        ),
+        mean(
+            transfers
+                .filter_map(|(time, cut)| {
+                    Some(time.to_processor?.value.as_nanos() as f64 - cut / 2.0)
+                })
+                .collect(),
+        ),
+    )
+}
+
+/// As many samples as 60 s hold: equally many of each segment, or as the planner chooses.
+fn sixty_seconds(npu: &SimulatedProcessor, way: Way, seed: u64) -> Measured {
+    let mut measured = Measured::new();
+    if way == Way::Adaptive {
+        adaptively(npu, &mut measured, TIMED, 0.0, seed);
+        return measured;
+    }
+    let segments = way.design().segments(npu.layers());
+    let round: Nanos = segments
+        .iter()
+        .map(|segment| npu.times.segment(*segment))
+        .sum();
+    let count = TIMED.as_nanos() / round.as_nanos();
+    npu.measure(&mut measured, segments, count, seed);
+    measured
+}
+
+/// Measures as the planner says, and returns the time that the inferences took.
+fn adaptively(
+    npu: &SimulatedProcessor,
+    measured: &mut Measured,
+    budget: Nanos,
+    target: f64,
+    seed: u64,
+) -> (Nanos, Reason) {
+    let planner = Planner::new(Settings {
+        layers: npu.layers(),
+        seed,
+        target,
+        budget,
+        repetitions: 10,
+        segments_per_block: 16,
+        overhead: Overhead::default(),
+    });
+    let mut spent = Nanos::ZERO;
+    loop {
+        match planner
+            .next(&observe(measured), spent)
+            .expect("this model's observations")
+        {
+            Next::Measure(block) => {
+                spent = spent + npu.measure(measured, block.segments, block.repetitions, seed);
+            }
+            Next::Done(reason) => return (spent, reason),
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", 100.0 * share)
+}
+
+fn millis(nanos: f64) -> String {
+    format!("{:.4}", nanos / 1e6)
+}
+
+fn precision_table(report: &mut String, errors: &[Vec<Errors>]) {
+    report.push_str(
+        "\n## Root mean square error after 60 s\n\nIn ms, t_p / t_d; 1 % of the samples take 1.5 times as long. \
+         In brackets how many times smaller than the\npapers'.\n\n",
+    );
+    let heads: Vec<String> = NOISE.iter().map(|noise| percent(*noise)).collect();
+    let heads: Vec<&str> = std::iter::once("noise")
+        .chain(heads.iter().map(String::as_str))
+        .collect();
+    let rows: Vec<Vec<String>> = Way::ALL
+        .iter()
+        .enumerate()
+        .map(|(place, way)| {
+            let cell = |errors: &Vec<Errors>| {
+                let (one, papers) = (errors[place], errors[0]);
+                format!(
+                    "{} / {} ({:.1} / {:.1})",
+                    millis(one.compute),
+                    millis(one.transfer),
+                    papers.compute / one.compute,
+                    papers.transfer / one.transfer
+                )
+            };
+            std::iter::once(way.name().to_owned())
+                .chain(errors.iter().map(cell))
+                .collect()
+        })
+        .collect();
+    report.push_str(&markdown(&heads, &rows));
+}
+
+fn bound_table(report: &mut String, errors: &[Vec<Errors>]) {
+    report.push_str(
+        "\n## Against the Cramér-Rao bound\n\nError over the smallest error that any unbiased estimator could have \
+         from the same samples, t_p / t_d;\nproportional noise alone.\n\n",
+    );
+    let heads: Vec<String> = NOISE.iter().map(|noise| percent(*noise)).collect();
+    let heads: Vec<&str> = std::iter::once("noise")
+        .chain(heads.iter().map(String::as_str))
+        .collect();
+    let rows: Vec<Vec<String>> = Way::ALL
+        .iter()
+        .enumerate()
+        .map(|(place, way)| {
+            let cell = |errors: &Vec<Errors>| {
+                let one = errors[place];
+                format!(
+                    "{:.3} / {:.3}",
+                    one.compute / one.compute_bound,
+                    one.transfer / one.transfer_bound
+                )
+            };
+            std::iter::once(way.name().to_owned())
+                .chain(errors.iter().map(cell))
+                .collect()
+        })
+        .collect();
+    report.push_str(&markdown(&heads, &rows));
+}
+
+/// Says whether what was promised is kept by the adaptive design, which is the default.
+fn verdict(report: &mut String, spiky: &[Vec<Errors>], smooth: &[Vec<Errors>]) -> bool {
+    let ratio = |place: usize| {
+        let (papers, ours) = (spiky[place][0], spiky[place][3]);
+        (papers.compute / ours.compute).min(papers.transfer / ours.transfer)
+    };
+    let worst_bound = smooth
+        .iter()
+        .map(|errors| {
+            let ours = errors[3];
+            (ours.compute / ours.compute_bound).max(ours.transfer / ours.transfer_bound)
+        })
+        .fold(0.0, f64::max);
+    let promises = [
+        (
+            "at 3 % noise at least 8 times smaller than the papers'",
+            format!("{:.1}", ratio(3)),
+            ratio(3) >= 8.0,
+        ),
+        (
+            "at 0.5 % noise at least 4 times smaller",
+            format!("{:.1}", ratio(0)),
+            ratio(0) >= 4.0,
+        ),
+        (
+            "at most 1.2 times the bound",
+            format!("{worst_bound:.3}"),
+            worst_bound <= 1.2,
+        ),
+    ];
+    report.push_str("\n## What was promised of the adaptive design\n\n");
+    let rows: Vec<Vec<String>> = promises
+        .iter()
+        .map(|(promise, found, kept)| {
+            let kept = if *kept { "yes" } else { "no" };
+            vec![(*promise).to_owned(), found.clone(), kept.to_owned()]
+        })
+        .collect();
+    report.push_str(&markdown(&["promise", "found", "kept"], &rows));
+    promises.iter().all(|(_, _, kept)| *kept)
+}
+
+fn target_table(report: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = write!(
+        report,
+        "\n## Device time to an interval of ±{:.0} %\n\nSeconds of timed inference until the half width of every \
+         95 % interval is {:.0} % of its number, or of the\naverage layer's share of the whole model where that is \
+         larger. Means over {SEEDS_TO_TARGET} seeds.\n\n",
+        100.0 * TARGET,
+        100.0 * TARGET
+    );
+    let heads: Vec<String> = NOISE.iter().map(|noise| percent(*noise)).collect();
+    let heads: Vec<&str> = std::iter::once("noise")
+        .chain(heads.iter().map(String::as_str))
+        .collect();
+    let rows: Vec<Vec<String>> = Way::ALL
+        .iter()
+        .map(|way| {
+            let cells = NOISE.iter().map(|&noise| {
+                let npu = processor(noise, true);
+                let times: Option<Vec<f64>> = (0..SEEDS_TO_TARGET)
+                    .map(|seed| to_target(&npu, *way, seed))
+                    .collect();
+                times.map_or_else(
+                    || "more samples than tried".to_owned(),
+                    |times| {
+                        let mean = times.iter().sum::<f64>() / times.len() as f64;
+                        format!("{mean:.1}")
+                    },
+                )
+            });
+            std::iter::once(way.name().to_owned())
+                .chain(cells)
+                .collect()
+        })
+        .collect();
+    report.push_str(&markdown(&heads, &rows));
+}
+
+/// Seconds of timed inference to the target; `None` if it takes more than `MOST_SAMPLES` of each segment.
+fn to_target(npu: &SimulatedProcessor, way: Way, seed: u64) -> Option<f64> {
+    if way == Way::Adaptive {
+        let mut measured = Measured::new();
+        let (spent, _) = adaptively(
+            npu,
+            &mut measured,
+            Nanos::from_millis(u64::MAX),
+            TARGET,
+            seed,
+        );
+        return Some(spent.as_millis_f64() / 1e3);
+    }
+    let segments = way.design().segments(npu.layers());
+    let whole = Segment::whole(npu.layers());
+    // Sample k of a segment is the same however many are taken, so that more only adds.
+    let reached = |count: u64| {
+        let mut measured = Measured::new();
+        let spent = npu.measure(&mut measured, segments.iter().copied(), count, seed);
+        let times = way.derive(npu, &measured, seed);
+        let enough = widest(&times, npu.times.segment(whole).signed()) <= TARGET;
+        enough.then_some(spent)
+    };
+    let mut count = 8;
+    while reached(count).is_none() {
+        count *= 2;
+        if count > MOST_SAMPLES {
+            return None;
+        }
+    }
+    let (mut too_few, mut enough) = (count / 2, count);
+    // To 2 %: the width itself is known no better.
+    while enough - too_few > enough / 50 {
+        let middle = too_few.midpoint(enough);
+        match reached(middle) {
+            Some(_) => enough = middle,
+            None => too_few = middle,
+        }
+    }
+    Some(reached(enough)?.as_millis_f64() / 1e3)
+}
