@@ -15,6 +15,9 @@ use crate::summary::{Estimate, Z_95};
 /// The chance, per processor, that a layer is said to differ although none does.
 pub const SIGNIFICANCE: f64 = 0.05;
 
+/// Two numbers that were each rounded to a nanosecond, and are sums of others that were, differ by as much.
+const ROUNDING_NS: u64 = 2;
+
 /// Two profiles that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
@@ -194,8 +197,13 @@ fn difference(
     let variance = (|| Some(variance(one)? + variance(other)?))();
     let difference = Estimate::normal(other.value - one.value, variance.map(f64::sqrt));
     let p_value = variance.map(|variance| {
-        let nanos = difference.value.as_nanos() as f64;
-        // Of two exact numbers any difference is certain.
+        // Numbers are published as whole nanoseconds: what rounding can do is no difference, and beyond it
+        // any difference of two exact numbers is certain.
+        let nanos = difference
+            .value
+            .as_nanos()
+            .unsigned_abs()
+            .saturating_sub(ROUNDING_NS) as f64;
         if nanos == 0.0 {
             1.0
         } else {

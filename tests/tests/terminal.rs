@@ -76,6 +76,71 @@ fn a_sound_profile_is_checked_without_an_error() {
     });
 }
 
+/// From the samples alone: by least squares as the papers' segments allow it, and back again.
+#[test]
+fn times_are_derived_anew_and_compared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = publish(folder.path());
+    let graph = folder.path().join("graph");
+    let derive = |method: &str| {
+        let mut command = layerlab();
+        command.arg("derive").arg(&out).args(["--method", method]);
+        command
+    };
+    succeed(derive("graph").arg("--out").arg(&graph));
+    succeed(layerlab().arg("check").arg(&graph));
+    let shown = succeed(layerlab().arg("show").arg(&out));
+    assert_eq!(succeed(&mut derive("differencing")), shown);
+
+    // On a device without noise both methods give the same numbers.
+    let compared = succeed(layerlab().arg("compare").arg(&out).arg(&graph));
+    assert!(compared.contains("0 of 32 numbers differ"), "{compared}");
+    let other = folder.path().join("pixel6");
+    let mut command = layerlab();
+    command
+        .args([
+            "profile",
+            "--design",
+            "prefix-suffix",
+            "--device",
+            "pixel6",
+            "--out",
+        ])
+        .arg(&other);
+    succeed(command.arg("--model").arg(file("models/alexnet.onnx")));
+    let json = succeed(layerlab().args(["compare", "--json"]).arg(&out).arg(&other));
+    let numbers: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let numbers = numbers.as_array().expect("a list");
+    assert!(
+        numbers
+            .iter()
+            .filter(|number| number["significant"] == true)
+            .count()
+            > 20
+    );
+
+    let yolo = folder.path().join("yolo");
+    let mut command = layerlab();
+    command
+        .args([
+            "profile",
+            "--design",
+            "prefix-suffix",
+            "--device",
+            "pixel6",
+            "--out",
+        ])
+        .arg(&yolo);
+    succeed(command.arg("--model").arg(file("models/yolo-small.onnx")));
+    let refused = output(layerlab().arg("compare").arg(&out).arg(&yolo));
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(
+        stderr(&refused).contains("different models"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
 #[test]
 fn help_names_every_command_and_every_exit_code() {
     let help = succeed(layerlab().arg("--help"));
@@ -86,6 +151,8 @@ fn help_names_every_command_and_every_exit_code() {
         "model",
         "check",
         "show",
+        "compare",
+        "derive",
         "Exit codes",
         "130",
     ] {

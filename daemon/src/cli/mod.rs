@@ -1,7 +1,9 @@
 //! The command line: one file per subcommand.
 
 mod check;
+mod compare;
 mod demo;
+mod derive;
 mod devices;
 pub mod exit;
 mod model;
@@ -51,6 +53,10 @@ enum Command {
     Check(check::Args),
     /// Print a published profile as tables
     Show(show::Args),
+    /// Say which layers differ between two profiles of one model
+    Compare(compare::Args),
+    /// Derive layer times anew from a profile's samples
+    Derive(derive::Args),
 }
 
 /// Runs layerlab with the process's arguments.
@@ -81,6 +87,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 Command::Model(args) => model::run(&args),
                 Command::Check(args) => check::run(&args),
                 Command::Show(args) => show::run(&args),
+                Command::Compare(args) => compare::run(&args),
+                Command::Derive(args) => derive::run(&args),
             }
         };
         tokio::select! {

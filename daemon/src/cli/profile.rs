@@ -176,7 +176,7 @@ fn measure_failure(error: MeasureError) -> Failure {
     Failure::new(code, error)
 }
 
-fn publish_failure(error: PublishError) -> Failure {
+pub(super) fn publish_failure(error: PublishError) -> Failure {
     let code = match &error {
         PublishError::Unfit { .. } => Code::Check,
         _ => Code::Output,

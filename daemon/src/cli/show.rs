@@ -204,7 +204,7 @@ fn transfer(time: Option<Estimate>, merged: bool) -> String {
 }
 
 /// A value with half the width of its 95 % interval; a question mark when the interval contains zero.
-fn estimate(estimate: &Estimate) -> String {
+pub(super) fn estimate(estimate: &Estimate) -> String {
     let mark = if estimate.is_unresolved() { "? " } else { "" };
     match estimate.ci95 {
         None => estimate.value.to_string(),
