@@ -19,6 +19,10 @@ use aims::aims;
 pub use aims::widest;
 use choice::{Choice, Offer, candidates};
 
+/// What a target of nothing is planned as, a millionth: below any clock's noise, and far enough from zero
+/// to divide by.
+const LEAST_TARGET: f64 = 1e-6;
+
 /// Fewer samples of a segment say nothing about their own spread.
 const LEAST_REPETITIONS: u64 = 3;
 
@@ -38,7 +42,8 @@ pub struct Settings {
     /// Of the choice of long segments; the seed of the measurement.
     pub seed: u64,
     /// The half width that every 95 % interval of the layer table should have, as a share of its number,
-    /// or of the average layer's share of the whole model where that is larger. 0.02 is 2 %.
+    /// or of the average layer's share of the whole model where that is larger. 0.02 is 2 %; 0 is never
+    /// reached and spends the whole budget.
     pub target: f64,
     /// How much device time there is.
     pub budget: Nanos,
@@ -232,7 +237,7 @@ impl Planner {
         let offers: Vec<Offer> = candidates(self.settings.layers, &self.held_back)
             .map(|segment| self.offer(observations, &fit, segment, repetitions))
             .collect();
-        let mut choice = Choice::new(&fit, &aims, self.settings.target);
+        let mut choice = Choice::new(&fit, &aims, self.settings.target.max(LEAST_TARGET));
         let mut cost = self.settings.overhead.per_block.as_nanos() as f64;
         let mut segments = BTreeSet::new();
         while segments.len() < self.settings.segments_per_block.max(1) && !choice.is_enough() {
