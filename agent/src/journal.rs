@@ -99,9 +99,13 @@ impl Journal {
         };
         let line = encode(&entry);
         let mut written = self.file.write_all(line.as_bytes());
-        // Samples may be lost with the phone's power, and are then measured again; what was promised
-        // (an accepted order) or will not be repeated (its end) may not.
-        if written.is_ok() && !matches!(entry.event, Event::Sample { .. }) {
+        // What is done again may be lost with the phone's power: samples, loading, warming up. What was
+        // promised (an accepted order) or will not be repeated (an end) may not.
+        let repeatable = matches!(
+            entry.event,
+            Event::Sample { .. } | Event::Loaded { .. } | Event::Warm { .. }
+        );
+        if written.is_ok() && !repeatable {
             written = self.file.sync_data();
         }
         if let Err(source) = written {

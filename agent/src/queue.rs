@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use layerlab_profiles::Nanos;
-use layerlab_protocol::{Entry, Event, Order, RunId};
+use layerlab_protocol::{Entry, Event, Order, RunId, Work};
 
 use crate::journal::{Journal, JournalError};
 
@@ -136,7 +136,7 @@ impl Queue {
                 let order = accepted(journal, *number)?.clone();
                 return Some(Task {
                     history: history(journal, *number),
-                    baseline: baseline(journal, &order.processor),
+                    baseline: baseline(journal, &order),
                     forgotten: state.times_forgotten(run),
                     order,
                 });
@@ -283,16 +283,22 @@ fn history(journal: &Journal, number: u32) -> Vec<Event> {
     of_order.map(|entry| entry.event.clone()).collect()
 }
 
-/// The sentinel at the start of the first accepted block on `processor`.
-fn baseline(journal: &Journal, processor: &str) -> Option<Nanos> {
-    let on_processor = |number| accepted(journal, number).is_some_and(|o| o.processor == processor);
+/// The sentinel at the start of the first accepted block on the processor of `order`. A placement's sentinel is the
+/// placement itself, which is compared with no other order's.
+fn baseline(journal: &Journal, order: &Order) -> Option<Nanos> {
+    let is_placement = |order: &Order| matches!(order.work, Work::TimePlacement { .. });
+    let comparable = |other: &Order| match is_placement(order) || is_placement(other) {
+        true => other.number == order.number,
+        false => other.processor == order.processor,
+    };
+    let comparable = |number| accepted(journal, number).is_some_and(comparable);
     let mut started = None;
     for entry in journal.entries() {
         match entry.event {
             Event::BlockStarted { sentinel_ns, .. } => started = Some(sentinel_ns),
             Event::BlockEnded {
                 rejection: None, ..
-            } if on_processor(entry.order) => {
+            } if comparable(entry.order) => {
                 return started;
             }
             _ => {}

@@ -82,9 +82,16 @@ fn execute(
     let segments = match &task.order.work {
         Work::TimeSegments { segments } => segments.clone(),
         Work::TimePasses => (1..=layers).map(Segment::single).collect(),
+        Work::TimePlacement { parts } => parts.iter().map(|part| part.segment).collect(),
     };
     if let Some(beyond) = segments.iter().find(|segment| segment.last() > layers) {
         let message = format!("the order names layers {beyond}, but the model has {layers}");
+        return Err(failed(FailureKind::Order, message));
+    }
+    if matches!(task.order.work, Work::TimePlacement { .. }) && !is_chain(&segments, layers) {
+        let message = format!(
+            "the parts of the order's placement are not layers 1..={layers} one after the other"
+        );
         return Err(failed(FailureKind::Order, message));
     }
     let progress = Progress::from_history(&task.history);
@@ -99,8 +106,21 @@ fn execute(
     };
     match task.order.work {
         Work::TimeSegments { .. } => timing.time_segments(),
-        Work::TimePasses => timing.time_passes(),
+        Work::TimePasses | Work::TimePlacement { .. } => timing.time_passes(),
     }
+}
+
+/// Whether each segment begins where the one before ends, the first with layer 1 and the last with the
+/// model.
+fn is_chain(segments: &[Segment], layers: u32) -> bool {
+    let mut next = 1;
+    for segment in segments {
+        if segment.first() != next {
+            return false;
+        }
+        next = segment.last() + 1;
+    }
+    next == layers + 1
 }
 
 fn failed(kind: FailureKind, message: String) -> Ended {
@@ -236,7 +256,7 @@ impl Timing<'_> {
         }
     }
 
-    /// Times passes over the whole model, layer by layer, each layer fed by the one before.
+    /// Times passes over the whole model, layer by layer or part by part, each fed by the one before.
     fn time_passes(&mut self) -> Result<(), Ended> {
         if self.next_candidates().is_empty() {
             return Ok(());
@@ -247,9 +267,9 @@ impl Timing<'_> {
                 Ok(loaded) => group.push(loaded),
                 Err(Load::Full(_)) if !group.is_empty() => {
                     let message = format!(
-                        "the memory of {} holds {} of the model's {} layers, and passes need all of them; \
+                        "the memory of {} holds {} of the {} parts of a pass, which needs all of them; \
                          use a smaller model or a device with more memory",
-                        self.task.order.processor,
+                        self.task.order.processor_of(self.segments[place]),
                         group.len(),
                         self.segments.len()
                     );
@@ -450,9 +470,11 @@ impl Timing<'_> {
     }
 
     fn load(&mut self, place: Option<usize>, segment: Segment) -> Result<Loaded, Load> {
-        let session = self
-            .engine
-            .load(&self.task.order.processor, &self.network, segment)?;
+        let session = self.engine.load(
+            self.task.order.processor_of(segment),
+            &self.network,
+            segment,
+        )?;
         self.queue.record(
             self.task,
             Event::Loaded {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::engine::simulated::{DeviceFile, LayerWork, PlantedTimes};
 
 /// The planted times of a network on a simulated device, before noise and heat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Truth {
     /// The device's name.
     pub device: String,
@@ -23,7 +23,7 @@ pub struct Truth {
 }
 
 /// The planted times on one processor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProcessorTruth {
     /// The processor's name.
     pub processor: String,

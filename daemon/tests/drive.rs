@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use layerlab::device::{Connection, Link, LinkError};
 use layerlab::measure::orders::Fixed;
 use layerlab::measure::{RunError, drive};
-use layerlab_profiles::document::{Clock, Device};
+use layerlab_profiles::document::{Clock, Device, Rejected};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
     Conditions, Entry, Event, Hygiene, Order, Rejection, Request, Response, RunId, VERSION, WarmUp,
@@ -142,6 +142,15 @@ fn sample(index: u64) -> Event {
     }
 }
 
+fn block_started(block: u32) -> Event {
+    Event::BlockStarted {
+        block,
+        segments: vec![Segment::single(1)],
+        sentinel_ns: Nanos::from_nanos(5),
+        conditions: Conditions::default(),
+    }
+}
+
 fn block_ended(rejection: Option<Rejection>) -> Event {
     Event::BlockEnded {
         block: 0,
@@ -194,8 +203,9 @@ async fn an_agent_that_goes_away_after_every_entry_is_followed_to_the_end() {
         while let Some(request) = peer.request().await {
             if let Request::Follow { after, .. } = request {
                 let event = match after {
-                    0..20 => sample(after),
-                    20 => block_ended(None),
+                    0 => block_started(0),
+                    1..21 => sample(after),
+                    21 => block_ended(None),
                     _ => Event::Finished,
                 };
                 return peer.entry(after + 1, 1, event).await;
@@ -249,9 +259,15 @@ async fn the_samples_of_a_rejected_block_are_kept_apart() {
     let link = Scripted::new(|_, mut peer: Peer| async move {
         let throttling = Rejection::Throttling { thermal_status: 1 };
         let events = [
+            block_started(0),
             sample(0),
             sample(1),
             block_ended(Some(throttling)),
+            Event::CooledDown {
+                rested_ns: Nanos::from_millis(30_000),
+                conditions: Conditions::default(),
+            },
+            block_started(0),
             sample(0),
             block_ended(None),
             Event::Finished,
@@ -265,12 +281,17 @@ async fn the_samples_of_a_rejected_block_are_kept_apart() {
         .await
         .expect("samples");
     assert_eq!(measured.samples.len(), 1);
-    let rejected: Vec<usize> = measured
-        .rejected
+    assert_eq!(measured.rejected.len(), 2);
+    let blocks: Vec<_> = measured
+        .blocks
         .iter()
-        .map(|block| block.samples.len())
+        .map(|block| (block.rejection, block.rested))
         .collect();
-    assert_eq!(rejected, [2]);
+    let rested = Nanos::from_millis(30_000);
+    assert_eq!(
+        blocks,
+        [(Some(Rejected::Throttling), Nanos::ZERO), (None, rested)]
+    );
 }
 
 #[tokio::test(start_paused = true)]

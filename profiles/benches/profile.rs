@@ -86,6 +86,7 @@ fn large_profile() -> (Profile, Vec<Sample>) {
                 processor: common::NPU.to_owned(),
                 segment,
                 order: 0,
+                block: 0,
                 index: samples.len() as u64,
                 started,
                 duration,
@@ -93,7 +94,8 @@ fn large_profile() -> (Profile, Vec<Sample>) {
             started = started + duration + Nanos::from_millis(5);
         }
     }
-    let built = Profile::build(header, layers, samples.clone()).expect("complete");
+    let built =
+        Profile::build(header, layers, common::measured(samples.clone())).expect("complete");
     (built, samples)
 }
 
@@ -108,7 +110,7 @@ fn documents(criterion: &mut Criterion) {
                 (
                     profile.header.clone(),
                     profile.layers.clone(),
-                    samples.clone(),
+                    common::measured(samples.clone()),
                 )
             },
             |(header, layers, samples)| Profile::build(header, layers, samples),

@@ -121,21 +121,22 @@ impl Combination {
         &self.0
     }
 
+    /// The maximal runs of neighbouring layers on one processor, in order, and whether it is the NPU.
+    pub fn runs(&self) -> impl Iterator<Item = (Segment, bool)> + '_ {
+        let mut next = 0;
+        self.0
+            .chunk_by(|left, right| left == right)
+            .map(move |run| {
+                let first = next + 1;
+                next += run.len() as u32;
+                (Segment { first, last: next }, run[0])
+            })
+    }
+
     /// The maximal runs of neighbouring NPU layers, in order: what the accelerator executes as units.
     pub fn npu_runs(&self) -> impl Iterator<Item = Segment> + '_ {
-        let mut next = 0;
-        std::iter::from_fn(move || {
-            let first = next + self.0[next..].iter().position(|&npu| npu)?;
-            let last = self.0[first..]
-                .iter()
-                .position(|&npu| !npu)
-                .map_or(self.0.len(), |run| first + run);
-            next = last;
-            Some(Segment {
-                first: first as u32 + 1,
-                last: last as u32,
-            })
-        })
+        self.runs()
+            .filter_map(|(run, on_npu)| on_npu.then_some(run))
     }
 }
 

@@ -8,7 +8,7 @@ use common::{CPU, NPU, ROUNDS_OF_FIRST_ORDER, good_profile, rebuilt};
 use layerlab_profiles::check::{Rule, Severity, check, check_directory};
 use layerlab_profiles::derive::Includes;
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{Clock, Method, Profile, Sample};
+use layerlab_profiles::document::{Clock, Method, Profile, Rejected, Sample};
 use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
 
 fn names(profile: &Profile) -> Vec<&'static str> {
@@ -38,11 +38,15 @@ fn copy_samples(profile: &mut Profile, from: Segment, to: Segment) {
         .map(|(index, sample)| Sample {
             segment: to,
             order: 9,
+            block: 0,
             index,
             ..sample.clone()
         })
         .collect();
     profile.samples.extend(copies);
+    let mut block = profile.blocks[3].clone();
+    (block.order, block.number) = (9, 0);
+    profile.blocks.push(block);
 }
 
 /// Makes the profile one of a simulated device, everywhere.
@@ -52,9 +56,23 @@ fn simulate(profile: &mut Profile) {
     profile.header.device.clock = Clock::SimulatedExact;
 }
 
+/// Adds a block that was measured in vain, with one sample.
+fn reject(profile: &mut Profile) {
+    let mut block = profile.blocks[0].clone();
+    block.number = 1;
+    block.rejection = Some(Rejected::SentinelMoved);
+    let mut sample = profile.samples[0].clone();
+    sample.block = 1;
+    profile.rejected.push(sample);
+    profile.blocks.insert(1, block);
+}
+
 #[test]
 fn a_good_profile_raises_no_finding() {
     assert_eq!(check(&good_profile()), []);
+    let mut redone = good_profile();
+    reject(&mut redone);
+    assert_eq!(check(&redone), []);
     let mut simulated = good_profile();
     simulate(&mut simulated);
     assert_eq!(check(&simulated), []);
@@ -89,6 +107,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.times.clear();
         p.segments.clear();
         p.samples.clear();
+        p.blocks.clear();
     }),
     (Rule::NothingMeasured, "no processors", |p| {
         p.header.processors.clear();
@@ -96,6 +115,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.times.clear();
         p.segments.clear();
         p.samples.clear();
+        p.blocks.clear();
     }),
     (Rule::MalformedField, "short hash", |p| {
         p.header.model.sha256.pop();
@@ -130,6 +150,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.samples
             .iter_mut()
             .for_each(|r| nameless(&mut r.processor));
+        p.blocks.iter_mut().for_each(|r| nameless(&mut r.processor));
     }),
     (Rule::DuplicateProcessor, "one twice", |p| {
         p.header.processors.push(p.header.processors[1].clone());
@@ -171,6 +192,12 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         row.order = 9;
         p.samples.insert(0, row);
     }),
+    (Rule::UnknownProcessor, "blocks", |p| {
+        let mut row = p.blocks[3].clone();
+        row.processor = "gpu".to_owned();
+        row.order = 9;
+        p.blocks.push(row);
+    }),
     (Rule::UnknownLayer, "times, beyond", |p| {
         let mut row = p.times[5].clone();
         row.layer = 4;
@@ -200,9 +227,42 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.samples[9].order = order;
         p.samples[9].index = index;
     }),
+    (Rule::DuplicateRow, "blocks", |p| {
+        p.blocks.insert(0, p.blocks[0].clone())
+    }),
+    (Rule::DuplicateRow, "rejected samples", |p| {
+        reject(p);
+        p.rejected.push(p.rejected[0].clone());
+    }),
     (Rule::RowOrder, "times", |p| p.times.swap(0, 1)),
     (Rule::RowOrder, "segments", |p| p.segments.swap(0, 1)),
     (Rule::RowOrder, "samples", |p| p.samples.swap(0, 1)),
+    (Rule::RowOrder, "blocks", |p| p.blocks.swap(0, 1)),
+    (Rule::BlockContradiction, "no block", |p| {
+        p.samples[0].block = 7;
+    }),
+    (
+        Rule::BlockContradiction,
+        "a block of another processor",
+        |p| {
+            p.blocks[0].processor = NPU.to_owned();
+        },
+    ),
+    (
+        Rule::BlockContradiction,
+        "samples of a rejected block",
+        |p| {
+            p.blocks[0].rejection = Some(Rejected::Throttling);
+        },
+    ),
+    (
+        Rule::BlockContradiction,
+        "rejected samples of a good block",
+        |p| {
+            reject(p);
+            p.blocks[1].rejection = None;
+        },
+    ),
     (Rule::MissingRow, "times", |p| drop(p.times.pop())),
     (Rule::MissingRow, "segment with its samples", |p| {
         let row = p.segments.pop().expect("eight rows");
@@ -431,6 +491,6 @@ fn a_simulated_profile_cannot_be_declared_real() {
     fs::write(&path, text).expect("written");
     let (_, findings) = check_directory(dir.path()).expect("readable");
     let names: Vec<_> = findings.iter().map(|f| f.rule.name()).collect();
-    assert_eq!(names, ["origin-contradiction"; 3]);
+    assert_eq!(names, ["origin-contradiction"; 4]);
     assert!(Profile::read(dir.path()).is_err());
 }

@@ -6,13 +6,14 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{good_profile, header, layers, samples};
+use common::{good_profile, header, layers, measured, samples};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
-    Additivity, CutRow, DocumentError, LayerTimeRow, Method, Profile, Sample, SegmentRow,
-    TestedSegment,
+    Additivity, Block, BlockEnd, Conditions, CutRow, DocumentError, LayerTimeRow, Method, Profile,
+    Rejected, Sample, SegmentRow, TestedSegment,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
+use layerlab_profiles::units::MilliCelsius;
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment, SignedNanos};
 use proptest::prelude::*;
 
@@ -82,7 +83,7 @@ proptest! {
     fn samples_in_any_order_build_the_same_profile(
         shuffled in Just(samples(&header())).prop_shuffle()
     ) {
-        let built = Profile::build(header(), layers(), shuffled).expect("complete");
+        let built = Profile::build(header(), layers(), measured(shuffled)).expect("complete");
         prop_assert_eq!(built, good_profile());
     }
 }
@@ -117,7 +118,7 @@ fn samples_that_make_no_profile_are_refused_by_name() {
             samples,
             ..
         } = profile;
-        let error = Profile::build(header, layers, samples)
+        let error = Profile::build(header, layers, measured(samples))
             .expect_err(part)
             .to_string();
         assert!(error.contains(part), "{error}");
@@ -246,7 +247,7 @@ fn any_row() -> impl Strategy<Value = SegmentRow> {
 }
 
 fn any_sample() -> impl Strategy<Value = Sample> {
-    let place = (any::<u32>(), any::<u64>());
+    let place = (any::<u32>(), any::<u32>(), any::<u64>());
     (
         any::<String>(),
         any_segment(),
@@ -255,13 +256,62 @@ fn any_sample() -> impl Strategy<Value = Sample> {
         any_nanos(),
     )
         .prop_map(
-            |(processor, segment, (order, index), started, duration)| Sample {
+            |(processor, segment, (order, block, index), started, duration)| Sample {
                 processor,
                 segment,
                 order,
+                block,
                 index,
                 started,
                 duration,
+            },
+        )
+}
+
+fn any_block_end() -> impl Strategy<Value = BlockEnd> {
+    let conditions = (
+        any::<Option<u8>>(),
+        any::<Option<i64>>(),
+        any::<Option<u8>>(),
+        prop::collection::btree_map("[a-z=]{1,8}", any::<u64>(), 0..3),
+    );
+    let conditions = conditions.prop_map(
+        |(thermal_status, temperature, battery_percent, frequency_caps_khz)| Conditions {
+            thermal_status,
+            temperature_millicelsius: temperature.map(MilliCelsius::from_millicelsius),
+            battery_percent,
+            frequency_caps_khz,
+        },
+    );
+    (any_nanos(), conditions).prop_map(|(sentinel, conditions)| BlockEnd {
+        sentinel,
+        conditions,
+    })
+}
+
+fn any_block() -> impl Strategy<Value = Block> {
+    let rejection = prop::option::of(prop::sample::select(vec![
+        Rejected::SentinelMoved,
+        Rejected::Throttling,
+        Rejected::ClockCapChanged,
+    ]));
+    let name = (any::<String>(), any::<u32>(), any::<u32>());
+    (
+        name,
+        any_nanos(),
+        any_block_end(),
+        any_block_end(),
+        rejection,
+    )
+        .prop_map(
+            |((processor, order, number), rested, before, after, rejection)| Block {
+                processor,
+                order,
+                number,
+                rested,
+                before,
+                after,
+                rejection,
             },
         )
 }
@@ -277,9 +327,11 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         prop::collection::vec(any_additivity(), 0..3),
         prop::collection::vec(any_row(), 0..5),
         prop::collection::vec(any_sample(), 0..5),
+        prop::collection::vec(any_sample(), 0..3),
+        prop::collection::vec(any_block(), 0..3),
     );
     (texts, numbers, tables).prop_map(|(texts, numbers, tables)| {
-        let (layers, times, cuts, additivity, segments, samples) = tables;
+        let (layers, times, cuts, additivity, segments, samples, rejected, blocks) = tables;
         let mut header = header();
         header.simulated = numbers.0;
         header.model.name = texts.0;
@@ -294,13 +346,15 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             cuts,
             segments,
             samples,
+            rejected,
+            blocks,
             additivity,
         }
     })
 }
 
 proptest! {
-    // Each case writes twelve files and waits for the disk.
+    // Each case writes sixteen files and waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

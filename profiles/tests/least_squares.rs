@@ -76,6 +76,7 @@ fn profile(plant: &Plant, design: Design, method: Method, seed: u64) -> Profile 
                     processor: processor.to_owned(),
                     segment,
                     order,
+                    block: 0,
                     index: samples.len() as u64,
                     started: Nanos::ZERO,
                     duration,
@@ -83,7 +84,7 @@ fn profile(plant: &Plant, design: Design, method: Method, seed: u64) -> Profile 
             }
         }
     }
-    Profile::build(header, layers(), samples).expect("complete")
+    Profile::build(header, layers(), common::measured(samples)).expect("complete")
 }
 
 fn names(profile: &Profile) -> Vec<&'static str> {
@@ -104,7 +105,7 @@ fn stretch(profile: &mut Profile, segment: Segment, factor: f64) {
         samples,
         ..
     } = profile.clone();
-    *profile = Profile::build(header, layers, samples).expect("still complete");
+    *profile = Profile::build(header, layers, common::measured(samples)).expect("still complete");
 }
 
 const DESIGNS: [Design; 4] = [

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::summary::Estimate;
 use layerlab_tests::{file, layerlab, output, stderr};
@@ -70,6 +71,13 @@ fn a_phone_that_heats_gives_the_numbers_of_a_cool_one() {
     let [hot, cool] = &published[..] else {
         panic!("two profiles")
     };
+    // What was thrown away is there to be seen, and used for nothing.
+    let thrown_away = hot.blocks.iter().filter(|block| block.rejection.is_some());
+    assert!(thrown_away.count() > 0);
+    assert!(!hot.rejected.is_empty());
+    assert!(cool.rejected.is_empty());
+    assert!(hot.blocks.iter().any(|block| block.rested > Nanos::ZERO));
+    assert_eq!(hot.samples.len(), cool.samples.len());
     let pairs: Vec<_> = numbers(hot).into_iter().zip(numbers(cool)).collect();
     assert!(pairs.len() > 100);
     for (hot, cool) in pairs {

@@ -1,10 +1,10 @@
 //! Journal entries: what the agent did, in the order in which it did it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use layerlab_profiles::Segment;
-use layerlab_profiles::units::{Bytes, MilliCelsius, Nanos};
+use layerlab_profiles::document::{Conditions, Rejected};
+use layerlab_profiles::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::order::Order;
@@ -105,20 +105,6 @@ impl Event {
     }
 }
 
-/// The state of a device between inferences. What it does not tell is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Conditions {
-    /// Android's thermal status: 0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown.
-    pub thermal_status: Option<u8>,
-    /// The temperature of the hottest sensor that can be read.
-    pub temperature_millicelsius: Option<MilliCelsius>,
-    /// How full the battery is.
-    pub battery_percent: Option<u8>,
-    /// The highest frequency that each group of cores may have now, by the group's name.
-    pub frequency_caps_khz: BTreeMap<String, u64>,
-}
-
 /// Why the samples of a block must not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
@@ -140,6 +126,17 @@ pub enum Rejection {
         /// The group of cores.
         group: String,
     },
+}
+
+impl Rejection {
+    /// The reason as a profile names it.
+    pub fn reason(&self) -> Rejected {
+        match self {
+            Rejection::SentinelMoved { .. } => Rejected::SentinelMoved,
+            Rejection::Throttling { .. } => Rejected::Throttling,
+            Rejection::ClockCapChanged { .. } => Rejected::ClockCapChanged,
+        }
+    }
 }
 
 impl fmt::Display for Rejection {

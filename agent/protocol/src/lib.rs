@@ -10,9 +10,11 @@ mod message;
 mod order;
 
 pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
-pub use journal::{Conditions, Entry, Event, Failure, FailureKind, Rejection};
+pub use layerlab_profiles::document::Conditions;
+
+pub use journal::{Entry, Event, Failure, FailureKind, Rejection};
 pub use message::{Refusal, Request, Response};
-pub use order::{BadRunId, Hygiene, Order, RunId, WarmUp, Work};
+pub use order::{BadRunId, Hygiene, Order, Part, RunId, WarmUp, Work};
 
 /// The version of the protocol that this crate speaks. Daemon and agent must speak the same.
 pub const VERSION: u32 = 1;

@@ -65,7 +65,8 @@ pub struct Order {
     pub number: u32,
     /// SHA-256, in hexadecimal, of the model file, which must have been pushed before.
     pub model_sha256: String,
-    /// The processor to measure, by the name that the agent's hello gave it.
+    /// The processor to measure, by the name that the agent's hello gave it. The parts of a placement
+    /// name their own.
     pub processor: String,
     /// What to measure.
     pub work: Work,
@@ -92,6 +93,33 @@ pub enum Work {
     },
     /// Passes over the whole model, each layer run by itself and fed by the layer before it.
     TimePasses,
+    /// Passes over the whole model as a planner places it: each part on a processor of its own choice,
+    /// fed by the part before it.
+    TimePlacement {
+        /// The parts, the first layer's first; together they are the whole model.
+        parts: Vec<Part>,
+    },
+}
+
+/// A part of a placement: layers that run as one unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The layers.
+    pub segment: Segment,
+    /// The processor, by the name that the agent's hello gave it.
+    pub processor: String,
+}
+
+impl Order {
+    /// The processor on which the order runs `segment`.
+    pub fn processor_of(&self, segment: Segment) -> &str {
+        let part = match &self.work {
+            Work::TimePlacement { parts } => parts.iter().find(|part| part.segment == segment),
+            Work::TimeSegments { .. } | Work::TimePasses => None,
+        };
+        part.map_or(&self.processor, |part| &part.processor)
+    }
 }
 
 /// When a segment is warm: a fast and a slow exponential average of its times agree.

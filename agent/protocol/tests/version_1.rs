@@ -6,8 +6,8 @@
 use layerlab_profiles::document::{Clock, Device, Numerics, Processor, ProcessorKind};
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
-    Conditions, Entry, Event, Failure, FailureKind, Hygiene, Order, Refusal, Rejection, Request,
-    Response, RunId, WarmUp, Work, decode, encode,
+    Conditions, Entry, Event, Failure, FailureKind, Hygiene, Order, Part, Refusal, Rejection,
+    Request, Response, RunId, WarmUp, Work, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -90,6 +90,15 @@ fn requests() {
 #[test]
 fn work() {
     assert_frozen(&Work::TimePasses, r#"{"type":"time_passes"}"#);
+    assert_frozen(
+        &Work::TimePlacement {
+            parts: vec![Part {
+                segment: Segment::single(1),
+                processor: "cpu".to_owned(),
+            }],
+        },
+        r#"{"type":"time_placement","parts":[{"segment":[1,1],"processor":"cpu"}]}"#,
+    );
     assert_frozen(&segments_order(), SEGMENTS_ORDER);
 }
 

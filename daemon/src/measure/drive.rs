@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use layerlab_profiles::document::Sample;
-use layerlab_protocol::{
-    Entry, Event, FailureKind, Order, Refusal, Rejection, Request, Response, RunId,
-};
+use layerlab_profiles::Nanos;
+use layerlab_profiles::document::{Block, BlockEnd, Measured, Rejected, Sample};
+use layerlab_protocol::{Entry, Event, FailureKind, Order, Refusal, Request, Response, RunId};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::orders::{News, Orders};
@@ -60,30 +59,22 @@ pub enum RunError {
         /// The number that came.
         found: u64,
     },
+    /// The journal ends a block that it did not start, so that nothing vouches for its samples.
+    #[error(
+        "the agent's journal ends block {block} of order {order} without having started it; remove the agent's state folder and run again"
+    )]
+    NeverStarted {
+        /// The order.
+        order: u32,
+        /// The block.
+        block: u32,
+    },
     /// The agent is there but does nothing.
     #[error("the agent has done nothing for {} minutes; its runtime may hang: restart the device", PROGRESS_DEADLINE.as_secs() / 60)]
     Stuck,
 }
 
-/// What a run gave.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
-    /// The samples of accepted blocks, in the order of the journal.
-    pub samples: Vec<Sample>,
-    /// The blocks that were rejected, and measured again.
-    pub rejected: Vec<RejectedBlock>,
-}
-
-/// A block whose samples must not be used.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RejectedBlock {
-    /// Why.
-    pub rejection: Rejection,
-    /// Its samples.
-    pub samples: Vec<Sample>,
-}
-
-/// Works off `orders`, all of one run, and returns every sample in the order of the journal.
+/// Works off `orders`, all of one run, and returns every sample and block in the order of the journal.
 /// `on_entry` sees each entry once, as it comes.
 ///
 /// An agent that dies or is cut off is connected to again, and continues where its journal ends.
@@ -103,6 +94,8 @@ pub async fn drive<L: Link>(
             .collect(),
         orders,
         measured: Measured::default(),
+        rested: Nanos::ZERO,
+        started: None,
         block: Vec::new(),
         on_entry,
     };
@@ -136,6 +129,10 @@ struct Progress<'a> {
     open: BTreeMap<u32, Order>,
     orders: &'a mut dyn Orders,
     measured: Measured,
+    /// How long the device has rested since the last block started.
+    rested: Nanos,
+    /// How the block in progress started.
+    started: Option<BlockEnd>,
     /// The samples of the block in progress; orders and their blocks come one after the other.
     block: Vec<Sample>,
     on_entry: &'a mut (dyn FnMut(&Entry) + Send),
@@ -189,7 +186,33 @@ impl Progress<'_> {
         let news = News::of(entry.order, &entry.event, sample.as_ref());
         self.block.extend(sample);
         match entry.event {
-            Event::BlockEnded { rejection, .. } => self.end_block(rejection),
+            Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
+            Event::BlockStarted {
+                sentinel_ns,
+                conditions,
+                ..
+            } => {
+                self.started = Some(BlockEnd {
+                    sentinel: sentinel_ns,
+                    conditions,
+                });
+            }
+            Event::BlockEnded {
+                block,
+                sentinel_ns,
+                conditions,
+                rejection,
+            } => {
+                let after = BlockEnd {
+                    sentinel: sentinel_ns,
+                    conditions,
+                };
+                if let Some(rejection) = &rejection {
+                    tracing::warn!(%rejection, "a block was rejected");
+                }
+                let reason = rejection.map(|rejection| rejection.reason());
+                self.end_block(entry.order, block, after, reason)?;
+            }
             Event::Finished => {
                 self.open.remove(&entry.order);
             }
@@ -210,7 +233,7 @@ impl Progress<'_> {
     /// The entry as a sample, if it is one of an order that is open.
     fn sample(&self, entry: &Entry) -> Option<Sample> {
         let Event::Sample {
-            block: _,
+            block,
             index,
             segment,
             started_ns,
@@ -220,26 +243,50 @@ impl Progress<'_> {
             return None;
         };
         Some(Sample {
-            processor: self.open.get(&entry.order)?.processor.clone(),
+            processor: self
+                .open
+                .get(&entry.order)?
+                .processor_of(segment)
+                .to_owned(),
             segment,
             order: entry.order,
+            block,
             index,
             started: started_ns,
             duration: duration_ns,
         })
     }
 
-    fn end_block(&mut self, rejection: Option<Rejection>) {
+    /// Files the samples of the block in progress under what became of it.
+    fn end_block(
+        &mut self,
+        order: u32,
+        number: u32,
+        after: BlockEnd,
+        rejection: Option<Rejected>,
+    ) -> Result<(), RunError> {
         let samples = std::mem::take(&mut self.block);
+        let rested = std::mem::replace(&mut self.rested, Nanos::ZERO);
+        let (Some(before), Some(open)) = (self.started.take(), self.open.get(&order)) else {
+            return Err(RunError::NeverStarted {
+                order,
+                block: number,
+            });
+        };
+        self.measured.blocks.push(Block {
+            processor: open.processor.clone(),
+            order,
+            number,
+            rested,
+            before,
+            after,
+            rejection,
+        });
         match rejection {
             None => self.measured.samples.extend(samples),
-            Some(rejection) => {
-                tracing::warn!(%rejection, "a block was rejected");
-                self.measured
-                    .rejected
-                    .push(RejectedBlock { rejection, samples });
-            }
+            Some(_) => self.measured.rejected.extend(samples),
         }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 mod drive;
 mod model_file;
 pub mod orders;
+mod placement;
 mod plan;
 
 use layerlab_profiles::document::{
@@ -12,8 +13,9 @@ use layerlab_protocol::{Entry, Event, RunId};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-pub use drive::{Measured, RejectedBlock, RunError, drive};
+pub use drive::{RunError, drive};
 pub use model_file::ModelFile;
+pub use placement::{Passes, PlacementTime, time_placements};
 pub use plan::{Plan, PlanError, ProcessorPlan, Settings};
 
 use crate::device::{Link, LinkError};
@@ -104,7 +106,7 @@ pub async fn measure<L: Link>(
     Ok(Profile::build(
         header,
         model.network.layers().to_vec(),
-        measured.samples,
+        measured,
     )?)
 }
 

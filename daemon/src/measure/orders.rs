@@ -49,20 +49,35 @@ impl News {
     }
 }
 
-/// Orders that are known from the start.
+/// How many orders an agent holds at most: enough that it never waits for the next one, few enough that
+/// submitting them again after a lost link takes no time.
+const AHEAD: usize = 8;
+
+/// Orders that are known from the start. A few at a time are handed out, and one more as one is done.
 #[derive(Clone, Debug, Default)]
-pub struct Fixed(Vec<Order>);
+pub struct Fixed {
+    waiting: VecDeque<Order>,
+    open: usize,
+}
 
 impl Fixed {
-    /// These orders, all at once.
+    /// These orders.
     pub fn new(orders: Vec<Order>) -> Fixed {
-        Fixed(orders)
+        Fixed {
+            waiting: orders.into(),
+            open: 0,
+        }
     }
 }
 
 impl Orders for Fixed {
-    fn next(&mut self, _: &[News]) -> Vec<Order> {
-        std::mem::take(&mut self.0)
+    fn next(&mut self, news: &[News]) -> Vec<Order> {
+        let is_finished = |event: &&News| matches!(event, News::Finished(_));
+        let finished = news.iter().filter(is_finished).count();
+        self.open = self.open.saturating_sub(finished);
+        let more = AHEAD.saturating_sub(self.open).min(self.waiting.len());
+        self.open += more;
+        self.waiting.drain(..more).collect()
     }
 }
 
@@ -277,6 +292,7 @@ mod tests {
                     processor: order.processor.clone(),
                     segment,
                     order: order.number,
+                    block: 0,
                     index: samples,
                     started: Nanos::from_micros(1_000 * samples),
                     duration: Nanos::from_micros(micros),
@@ -330,6 +346,7 @@ mod tests {
             processor: "npu".to_owned(),
             segment: segments[0],
             order: 1,
+            block: 0,
             index: 0,
             started: Nanos::ZERO,
             duration: Nanos::from_micros(5),

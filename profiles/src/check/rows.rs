@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Findings, Rule, Subject};
 use crate::design::Design;
-use crate::document::Method;
+use crate::document::{Method, Profile, Sample};
 use crate::segment::Segment;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -19,6 +19,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     findings.add(Rule::SegmentOutsideDesign, outside_design(subject));
     findings.add(Rule::SampleCount, sample_counts(subject));
+    findings.add(Rule::BlockContradiction, block_contradictions(subject));
     findings.add(Rule::ZeroDuration, zero_durations(subject));
 }
 
@@ -32,15 +33,17 @@ fn unknown_processors(subject: &Subject<'_>) -> Vec<String> {
         .segments
         .iter()
         .map(|row| ("segments.csv", &row.processor));
-    let in_samples = profile
-        .samples
+    let in_samples = sample_tables(profile).map(|(file, row)| (file, &row.processor));
+    let in_blocks = profile
+        .blocks
         .iter()
-        .map(|row| ("samples.csv", &row.processor));
+        .map(|row| ("blocks.csv", &row.processor));
     let in_cuts = profile.cuts.iter().map(|row| ("cuts.csv", &row.processor));
     in_times
         .chain(in_cuts)
         .chain(in_segments)
         .chain(in_samples)
+        .chain(in_blocks)
         .filter(|(_, processor)| !subject.places.contains_key(processor.as_str()))
         .map(|(file, processor)| {
             format!("{file} has a row of `{processor}`, which profile.json does not name")
@@ -60,10 +63,7 @@ fn unknown_layers(subject: &Subject<'_>) -> Vec<String> {
         .segments
         .iter()
         .map(|row| ("segments.csv", row.segment.last()));
-    let in_samples = profile
-        .samples
-        .iter()
-        .map(|row| ("samples.csv", row.segment.last()));
+    let in_samples = sample_tables(profile).map(|(file, row)| (file, row.segment.last()));
     let beyond = in_segments
         .chain(in_samples)
         .filter(|&(_, last)| last > layers);
@@ -121,6 +121,24 @@ fn duplicates(subject: &Subject<'_>) -> Vec<String> {
             ));
         }
     }
+    let mut rejected = BTreeSet::new();
+    for row in &profile.rejected {
+        if !rejected.insert((row.order, row.block, row.index)) {
+            let (order, block, index) = (row.order, row.block, row.index);
+            cases.push(format!(
+                "rejected.csv has two rows of index {index} in block {block} of order {order}"
+            ));
+        }
+    }
+    let mut blocks = BTreeSet::new();
+    for row in &profile.blocks {
+        if !blocks.insert((row.order, row.number)) {
+            let (order, block) = (row.order, row.number);
+            cases.push(format!(
+                "blocks.csv has two rows of block {block} in order {order}"
+            ));
+        }
+    }
     cases
 }
 
@@ -135,10 +153,13 @@ fn disorder(subject: &Subject<'_>) -> Vec<String> {
         .segments
         .iter()
         .map(|row| (place(&row.processor), row.segment));
-    let samples = profile
-        .samples
-        .iter()
-        .map(|row| (place(&row.processor), row.segment, row.order, row.index));
+    let sample = |row: &Sample| {
+        let place = place(&row.processor);
+        (place, row.segment, row.order, row.index, row.block)
+    };
+    let samples = profile.samples.iter().map(sample);
+    let rejected = profile.rejected.iter().map(sample);
+    let blocks = profile.blocks.iter().map(|row| (row.order, row.number));
     let cuts = profile
         .cuts
         .iter()
@@ -156,6 +177,12 @@ fn disorder(subject: &Subject<'_>) -> Vec<String> {
             samples.is_sorted(),
             "processor, segment, order and index",
         ),
+        (
+            "rejected.csv",
+            rejected.is_sorted(),
+            "processor, segment, order, index and block",
+        ),
+        ("blocks.csv", blocks.is_sorted(), "order and block"),
     ]
     .into_iter()
     .filter(|(_, sorted, _)| !sorted)
@@ -258,6 +285,47 @@ fn sample_counts(subject: &Subject<'_>) -> Vec<String> {
             })
         })
         .collect()
+}
+
+/// Samples whose block does not say what their table does: that they count, or that they do not.
+fn block_contradictions(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let blocks: BTreeMap<_, _> = profile
+        .blocks
+        .iter()
+        .map(|block| ((block.order, block.number), block))
+        .collect();
+    let mut said = BTreeSet::new();
+    let mut cases = Vec::new();
+    let of_known = |(_, sample): &(_, &Sample)| subject.places.contains_key(&*sample.processor);
+    for (file, sample) in sample_tables(profile).filter(of_known) {
+        let (order, number) = (sample.order, sample.block);
+        let rejected = file == "rejected.csv";
+        let wrong = match blocks.get(&(order, number)) {
+            None => "which blocks.csv does not have",
+            Some(block) if block.processor != sample.processor => {
+                "which blocks.csv says to be of another processor"
+            }
+            Some(block) if block.rejection.is_some() && !rejected => {
+                "which blocks.csv says was rejected"
+            }
+            Some(block) if block.rejection.is_none() && rejected => "which blocks.csv says counts",
+            Some(_) => continue,
+        };
+        if said.insert((file, order, number)) {
+            cases.push(format!(
+                "{file} has rows of block {number} of order {order}, {wrong}"
+            ));
+        }
+    }
+    cases
+}
+
+/// Every row of `samples.csv` and `rejected.csv`, with its file.
+fn sample_tables(profile: &Profile) -> impl Iterator<Item = (&'static str, &Sample)> {
+    let samples = profile.samples.iter().map(|row| ("samples.csv", row));
+    let rejected = profile.rejected.iter().map(|row| ("rejected.csv", row));
+    samples.chain(rejected)
 }
 
 fn zero_durations(subject: &Subject<'_>) -> Vec<String> {

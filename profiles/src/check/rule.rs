@@ -44,6 +44,8 @@ pub enum Rule {
     SegmentOutsideDesign,
     /// A segment has another number of samples than the header says.
     SampleCount,
+    /// A sample's block is not there, or does not say of it what the table does in which it stands.
+    BlockContradiction,
     /// An inference took no time.
     ZeroDuration,
     /// A segment's order statistics do not follow from its samples.
@@ -70,7 +72,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 28] = [
+    pub const ALL: [Rule; 29] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -88,6 +90,7 @@ impl Rule {
         Rule::MissingRow,
         Rule::SegmentOutsideDesign,
         Rule::SampleCount,
+        Rule::BlockContradiction,
         Rule::ZeroDuration,
         Rule::SummaryContradiction,
         Rule::HistogramContradiction,
@@ -121,6 +124,7 @@ impl Rule {
             Rule::MissingRow => "missing-row",
             Rule::SegmentOutsideDesign => "segment-outside-design",
             Rule::SampleCount => "sample-count",
+            Rule::BlockContradiction => "block-contradiction",
             Rule::ZeroDuration => "zero-duration",
             Rule::SummaryContradiction => "summary-contradiction",
             Rule::HistogramContradiction => "histogram-contradiction",
@@ -175,6 +179,7 @@ impl Rule {
             Rule::MissingRow | Rule::SegmentOutsideDesign | Rule::SampleCount => {
                 "let the run finish, or measure again with the design that the header names"
             }
+            Rule::BlockContradiction => "use only samples whose block counts, and measure again",
             Rule::ZeroDuration => {
                 "measure again: the clock is too coarse or the inference did not run"
             }

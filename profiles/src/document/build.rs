@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Additivity, CutRow, Header, LayerTimeRow, Measurement, Method, ProcessorKind, Profile, Sample,
-    SegmentRow, encode_histogram,
+    Additivity, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, ProcessorKind,
+    Profile, Sample, SegmentRow, encode_histogram,
 };
 use crate::derive::graph::{Fit, GraphError, additivity, observe};
 use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
@@ -88,11 +88,11 @@ pub enum BuildError {
 
 impl Profile {
     /// Groups the samples by processor and segment, summarises them, and derives the times of layers
-    /// as the header's `measurements` say. Samples may come in any order.
+    /// as the header's `measurements` say. Samples and blocks may come in any order.
     pub fn build(
         header: Header,
         layers: Vec<Layer>,
-        mut samples: Vec<Sample>,
+        measured: Measured,
     ) -> Result<Profile, BuildError> {
         if layers.len() as u64 != u64::from(header.model.layers) {
             return Err(BuildError::LayerCount {
@@ -100,7 +100,21 @@ impl Profile {
                 table: layers.len(),
             });
         }
-        sort_samples(&header, &mut samples)?;
+        let Measured {
+            mut samples,
+            mut rejected,
+            mut blocks,
+        } = measured;
+        let of_blocks = blocks.iter().map(|block| block.processor.as_str());
+        refuse_strangers(&header, of_blocks)?;
+        for samples in [&mut samples, &mut rejected] {
+            refuse_strangers(
+                &header,
+                samples.iter().map(|sample| sample.processor.as_str()),
+            )?;
+            sort_samples(&header, samples);
+        }
+        blocks.sort_by_key(|block| (block.order, block.number));
         let segments = summarise(&samples);
         let derivations = derivations(&header, &segments, &samples)?;
         let (mut times, mut cuts, mut tested) = (Vec::new(), Vec::new(), Vec::new());
@@ -135,6 +149,8 @@ impl Profile {
             cuts,
             segments,
             samples,
+            rejected,
+            blocks,
             additivity: tested,
         })
     }
@@ -148,21 +164,33 @@ impl Profile {
                 measurement.method = method;
             }
         }
-        Profile::build(header, self.layers.clone(), self.samples.clone())
+        let measured = Measured {
+            samples: self.samples.clone(),
+            rejected: self.rejected.clone(),
+            blocks: self.blocks.clone(),
+        };
+        Profile::build(header, self.layers.clone(), measured)
     }
 }
 
-/// Sorts by processor in the header's order, then segment, then order and index.
-fn sort_samples(header: &Header, samples: &mut [Sample]) -> Result<(), BuildError> {
-    let places: BTreeMap<&str, usize> = header.places();
-    if let Some(stray) = samples
-        .iter()
-        .find(|sample| !places.contains_key(sample.processor.as_str()))
-    {
-        return Err(BuildError::UnknownProcessor {
-            processor: stray.processor.clone(),
-        });
+/// Refuses samples or blocks of processors that the header does not name.
+fn refuse_strangers<'a>(
+    header: &Header,
+    mut processors: impl Iterator<Item = &'a str>,
+) -> Result<(), BuildError> {
+    let places = header.places();
+    match processors.find(|&processor| !places.contains_key(processor)) {
+        None => Ok(()),
+        Some(stranger) => Err(BuildError::UnknownProcessor {
+            processor: stranger.to_owned(),
+        }),
     }
+}
+
+/// Sorts by processor in the header's order, then segment, then order, index and block: samples of one
+/// index are rejected ones.
+fn sort_samples(header: &Header, samples: &mut [Sample]) {
+    let places = header.places();
     samples.sort_by_cached_key(|sample| {
         let place = places.get(sample.processor.as_str()).copied();
         // The start and the duration matter only if a sample was stored twice under one index; they
@@ -172,11 +200,11 @@ fn sort_samples(header: &Header, samples: &mut [Sample]) -> Result<(), BuildErro
             sample.segment,
             sample.order,
             sample.index,
+            sample.block,
             sample.started,
             sample.duration,
         )
     });
-    Ok(())
 }
 
 /// One row for each run of samples of the same processor and segment.

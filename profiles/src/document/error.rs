@@ -138,6 +138,9 @@ pub enum RowError {
          to_processor+from_processor and nothing"
     )]
     Includes(String),
+    /// A clock cap is not `group=kHz`.
+    #[error("columns frequency_caps_*_khz: `{0}` is not a group of cores, `=` and a number of kHz")]
+    FrequencyCap(String),
     /// `unresolved` is not what the row's intervals say.
     #[error(
         "column unresolved is `{found}` and should be `{expected}`: it names the numbers whose interval \

@@ -13,7 +13,7 @@ use crate::units::{Bytes, Nanos};
 pub const FORMAT: &str = "layerlab-profile";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The runtime of every simulated processor, and of no other.
 pub const SIMULATED_RUNTIME: &str = "simulated";

@@ -1,6 +1,7 @@
-//! The published profile: `profile.json` and five tables beside it. FORMAT.md says every field.
+//! The published profile: `profile.json` and seven tables beside it. FORMAT.md says every field.
 
 mod additivity;
+mod block;
 mod build;
 mod error;
 mod header;
@@ -11,6 +12,7 @@ mod wire;
 mod write;
 
 pub use additivity::{Additivity, TestedSegment};
+pub use block::{Block, BlockEnd, Conditions, Measured, Rejected};
 pub use build::BuildError;
 pub use error::{Contradiction, DocumentError, RowError};
 pub use header::*;
@@ -44,8 +46,12 @@ pub struct Profile {
     pub cuts: Vec<CutRow>,
     /// `segments.csv`: what the samples of each segment say.
     pub segments: Vec<SegmentRow>,
-    /// `samples.csv`: every inference that was timed.
+    /// `samples.csv`: every inference that was timed in a block that counts.
     pub samples: Vec<Sample>,
+    /// `rejected.csv`: every inference that was timed in a block that does not count.
+    pub rejected: Vec<Sample>,
+    /// `blocks.csv`: in which turns they were timed, and in what state the device was.
+    pub blocks: Vec<Block>,
     /// `additivity` of `profile.json`: how well segment times add up, where that was tested.
     pub additivity: Vec<Additivity>,
 }
@@ -57,9 +63,12 @@ pub struct Sample {
     pub processor: String,
     /// The layers that ran as one unit.
     pub segment: Segment,
-    /// The order (block) in which the agent measured it.
+    /// The order in which the agent measured it.
     pub order: u32,
-    /// The sample's number in its order, counted from 0; with `order` it names the sample.
+    /// The block of that order, counted from 0.
+    pub block: u32,
+    /// The sample's number in its order, counted from 0; with `order` it names the sample, with `block`
+    /// too one that was rejected.
     pub index: u64,
     /// When the inference started, since the start of the phone's monotonic clock.
     pub started: Nanos,

@@ -1,4 +1,4 @@
-//! Reading a profile from its six files.
+//! Reading a profile from its files.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::wire::{
-    CUTS, CutRow, LAYERS, LayerRow, ProfileJson, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES,
-    Table, TimeRow, sha256,
+    BLOCKS, BlockRow, CUTS, CutRow, LAYERS, LayerRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS,
+    SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
 };
 use super::{
-    Contradiction, DocumentError, FORMAT, Header, LayerTimeRow, Origin, PROFILE_JSON, Profile,
-    Sample, VERSION,
+    Block, Contradiction, DocumentError, FORMAT, Header, LayerTimeRow, Origin, PROFILE_JSON,
+    Profile, Sample, VERSION,
 };
 use crate::layer::Layer;
 
@@ -65,9 +65,15 @@ pub(crate) fn read_with_contradictions(
         let row = super::SegmentRow::try_from(row)?;
         Ok((row, Some((found, of_samples))))
     })?;
-    let samples = reading.table(SAMPLES, &files.samples, |row: SampleRow<'_>| {
+    let sample = |row: SampleRow<'_>| {
         let found = row.origin;
         Ok((Sample::try_from(row)?, Some((found, of_samples))))
+    };
+    let samples = reading.table(SAMPLES, &files.samples, sample)?;
+    let rejected = reading.table(REJECTED, &files.rejected, sample)?;
+    let blocks = reading.table(BLOCKS, &files.blocks, |row: BlockRow<'_>| {
+        let found = row.origin;
+        Ok((Block::try_from(row)?, Some((found, of_samples))))
     })?;
 
     let profile = Profile {
@@ -77,6 +83,8 @@ pub(crate) fn read_with_contradictions(
         cuts,
         segments,
         samples,
+        rejected,
+        blocks,
         additivity,
     };
     Ok((profile, reading.contradictions))

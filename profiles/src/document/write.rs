@@ -1,17 +1,17 @@
-//! Writing a profile: six files into an empty directory.
+//! Writing a profile: its files into an empty directory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    CUTS, CutRow, Files, LAYERS, LayerRow, ProfileJson, SAMPLES, SEGMENTS, SampleRow, SegmentRow,
-    TIMES, Table, TimeRow, sha256,
+    BLOCKS, BlockRow, CUTS, CutRow, Files, LAYERS, LayerRow, ProfileJson, REJECTED, SAMPLES,
+    SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
 
 impl Profile {
-    /// Writes the six files into the existing, empty directory `dir` and waits until they are on the
+    /// Writes the files into the existing, empty directory `dir` and waits until they are on the
     /// disk. To publish, write into a directory beside the final place and rename that.
     pub fn write(&self, dir: &Path) -> Result<(), DocumentError> {
         let files = self.to_files()?;
@@ -26,8 +26,8 @@ impl Profile {
         })
     }
 
-    /// The six files by name, `profile.json` last: a directory that has it has all of them.
-    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 6], DocumentError> {
+    /// The files by name, `profile.json` last: a directory that has it has all of them.
+    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 8], DocumentError> {
         let header = &self.header;
         if header.format != FORMAT {
             return Err(DocumentError::Format {
@@ -62,11 +62,17 @@ impl Profile {
             .iter()
             .map(|row| SegmentRow::from((row, origin)));
         let segments = table(SEGMENTS, SEGMENTS.encode(segment_rows))?;
-        let sample_rows = self
-            .samples
+        let sample_row = |sample| SampleRow::from((sample, origin));
+        let samples = table(SAMPLES, SAMPLES.encode(self.samples.iter().map(sample_row)))?;
+        let rejected = table(
+            REJECTED,
+            REJECTED.encode(self.rejected.iter().map(sample_row)),
+        )?;
+        let block_rows = self
+            .blocks
             .iter()
-            .map(|sample| SampleRow::from((sample, origin)));
-        let samples = table(SAMPLES, SAMPLES.encode(sample_rows))?;
+            .map(|block| BlockRow::from((block, origin)));
+        let blocks = table(BLOCKS, BLOCKS.encode(block_rows))?;
 
         let hashes = Files {
             layers: sha256(&layers),
@@ -74,6 +80,8 @@ impl Profile {
             cuts: sha256(&cuts),
             segments: sha256(&segments),
             samples: sha256(&samples),
+            rejected: sha256(&rejected),
+            blocks: sha256(&blocks),
         };
         let mut json =
             serde_json::to_vec_pretty(&ProfileJson::from((header, &*self.additivity, hashes)))
@@ -88,6 +96,8 @@ impl Profile {
             (CUTS.file, cuts),
             (SEGMENTS.file, segments),
             (SAMPLES.file, samples),
+            (REJECTED.file, rejected),
+            (BLOCKS.file, blocks),
             (PROFILE_JSON, json),
         ])
     }

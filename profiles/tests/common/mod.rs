@@ -2,10 +2,12 @@
 // Each test binary uses some of this.
 #![allow(dead_code)]
 
+use std::collections::BTreeMap;
+
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Clock, Device, FORMAT, Header, Host, Measurement, Method, Model, Numerics, Processor,
-    ProcessorKind, Profile, Provenance, Sample, VERSION,
+    Block, BlockEnd, Clock, Conditions, Device, FORMAT, Header, Host, Measured, Measurement,
+    Method, Model, Numerics, Processor, ProcessorKind, Profile, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
 
@@ -141,6 +143,7 @@ pub(crate) fn samples(header: &Header) -> Vec<Sample> {
                     processor: measurement.processor.clone(),
                     segment,
                     order: 2 * place + u32::from(round >= ROUNDS_OF_FIRST_ORDER),
+                    block: 0,
                     index,
                     started: Nanos::from_nanos(clock),
                     duration: Nanos::from_nanos(duration),
@@ -154,15 +157,49 @@ pub(crate) fn samples(header: &Header) -> Vec<Sample> {
     samples
 }
 
+/// The samples with the blocks that they name, all of which count.
+pub(crate) fn measured(samples: Vec<Sample>) -> Measured {
+    let end = || BlockEnd {
+        sentinel: Nanos::from_nanos(1_000_000),
+        conditions: Conditions::default(),
+    };
+    let blocks: BTreeMap<_, _> = samples
+        .iter()
+        .map(|sample| ((sample.order, sample.block), &sample.processor))
+        .collect();
+    let blocks = blocks
+        .into_iter()
+        .map(|((order, number), processor)| Block {
+            processor: processor.clone(),
+            order,
+            number,
+            rested: Nanos::ZERO,
+            before: end(),
+            after: end(),
+            rejection: None,
+        })
+        .collect();
+    Measured {
+        samples,
+        rejected: Vec::new(),
+        blocks,
+    }
+}
+
 pub(crate) fn good_profile() -> Profile {
     let header = header();
     let samples = samples(&header);
-    Profile::build(header, layers(), samples).expect("every segment has samples")
+    Profile::build(header, layers(), measured(samples)).expect("every segment has samples")
 }
 
 /// The profile that the same header, layers and samples give after all.
 pub(crate) fn rebuilt(profile: Profile) -> Profile {
-    Profile::build(profile.header, profile.layers, profile.samples).expect("still complete")
+    let measured = Measured {
+        samples: profile.samples,
+        rejected: profile.rejected,
+        blocks: profile.blocks,
+    };
+    Profile::build(profile.header, profile.layers, measured).expect("still complete")
 }
 
 /// The good profile, its accelerator measured by the local design.
@@ -171,5 +208,5 @@ pub(crate) fn by_least_squares() -> Profile {
     header.measurements[1].design = Design::Local;
     header.measurements[1].method = Method::Graph;
     let samples = samples(&header);
-    Profile::build(header, layers(), samples).expect("every segment has samples")
+    Profile::build(header, layers(), measured(samples)).expect("every segment has samples")
 }

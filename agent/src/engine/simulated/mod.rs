@@ -21,8 +21,8 @@ use layerlab_profiles::{Bytes, Nanos, Segment};
 use layerlab_protocol::Conditions;
 
 pub use self::file::{
-    Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, SimulatedProcessor, Throughput,
-    Transfer,
+    Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
+    Throughput, Transfer,
 };
 pub use self::heat::Heat;
 pub use self::noise::Noise;

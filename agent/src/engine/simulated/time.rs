@@ -2,12 +2,13 @@
 //! and heat. Both the simulated sessions and the published truth read them here.
 //!
 //! Each planted part is a whole number of nanoseconds, rounded once, so that sums are exact:
-//! `S(i,j) = t_d(i) + sum of t_p(i..=j) - sum of fusion gains inside i..=j + t_r(j)`.
+//! `S(i,j) = t_d(i) + sum of t_p(i..=j) - sum of fusion gains inside i..=j + t_r(j)`, and what weights
+//! cost that the processor's on-chip memory does not hold.
 
 use layerlab_model::{Network, OperatorClass};
 use layerlab_profiles::{Bytes, Combination, Nanos, Segment};
 
-use super::file::{SimulatedProcessor, Throughput};
+use super::file::{OnChip, SimulatedProcessor, Throughput};
 
 /// The work of one layer, as far as time depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,10 +69,13 @@ impl LayerWork {
 }
 
 /// The planted times of a network's layers on one processor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlantedTimes {
     compute: Vec<Nanos>,
     transfers: Option<Transfers>,
+    /// What each layer's weights take on the processor.
+    weights: Vec<Bytes>,
+    on_chip: Option<OnChip>,
 }
 
 /// The times that only an accelerator has.
@@ -114,7 +118,15 @@ impl PlantedTimes {
                 fusion: compute.windows(2).map(gain).collect(),
             }
         });
-        PlantedTimes { compute, transfers }
+        PlantedTimes {
+            compute,
+            transfers,
+            weights: layers
+                .iter()
+                .map(|work| processor.arithmetic.stored(work.parameters))
+                .collect(),
+            on_chip: processor.on_chip,
+        }
     }
 
     /// Computing each layer by itself, layer 1 first: `t_p` on an accelerator, `t_q` on a CPU.
@@ -155,9 +167,22 @@ impl PlantedTimes {
             return compute;
         };
         let gain: Nanos = transfers.fusion[first..last].iter().copied().sum();
-        let total = transfers.entering[first] + compute + transfers.leaving[last];
+        let spill = self.spill(first, last);
+        let total = transfers.entering[first] + compute + transfers.leaving[last] + spill;
         // No underflow: each gain is less than the compute time of its left layer.
         Nanos::from_nanos(total.as_nanos() - gain.as_nanos())
+    }
+
+    /// What fetching weights again costs that on-chip memory does not hold.
+    fn spill(&self, first: usize, last: usize) -> Nanos {
+        self.on_chip.map_or(Nanos::ZERO, |on_chip| {
+            let weights: u64 = self.weights[first..=last]
+                .iter()
+                .map(|w| w.as_bytes())
+                .sum();
+            let beyond = weights.saturating_sub(on_chip.memory.as_bytes());
+            nanos(over(Bytes::from_bytes(beyond), on_chip.spill_bytes_per_s) * 1e9)
+        })
     }
 
     /// T(L): `accelerator` runs the ones of the combination, each maximal run as one unit; this CPU runs
@@ -212,6 +237,7 @@ mod tests {
             parameter_bytes_per_s: Some(1.3e9),
             transfer,
             memory: None,
+            on_chip: None,
             load_fixed: Nanos::ZERO,
             load_bytes_per_s: None,
             noise: Noise::default(),

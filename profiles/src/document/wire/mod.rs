@@ -1,6 +1,7 @@
 //! The files as they lie on disk. Each has a row type of its own, which becomes the in-memory type by
 //! `TryFrom` and comes from it by `From`, so that neither can change without the other noticing.
 
+mod block_row;
 mod cut_row;
 mod layer_row;
 mod profile_json;
@@ -10,10 +11,11 @@ mod table;
 mod time_row;
 mod unresolved;
 
+pub(super) use block_row::{BLOCKS, BlockRow};
 pub(super) use cut_row::{CUTS, CutRow};
 pub(super) use layer_row::{LAYERS, LayerRow};
 pub(super) use profile_json::{Files, ProfileJson, sha256};
-pub(super) use sample_row::{SAMPLES, SampleRow};
+pub(super) use sample_row::{REJECTED, SAMPLES, SampleRow};
 pub(super) use segment_row::{SEGMENTS, SegmentRow};
 pub(super) use table::Table;
 pub(super) use time_row::{TIMES, TimeRow};

@@ -11,7 +11,7 @@ use crate::document::{
 /// A layerlab profile: what was measured, where, how and when, and which tables belong to it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "layerlab profile, version 2: profile.json")]
+#[schemars(title = "layerlab profile, version 3: profile.json")]
 pub(in crate::document) struct ProfileJson {
     /// Always `layerlab-profile`.
     #[schemars(extend("const" = FORMAT))]
@@ -62,6 +62,14 @@ pub(in crate::document) struct Files {
     #[serde(rename = "samples.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) samples: String,
+    /// The inferences whose blocks were rejected.
+    #[serde(rename = "rejected.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) rejected: String,
+    /// The blocks in which inferences were timed.
+    #[serde(rename = "blocks.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) blocks: String,
 }
 
 impl From<(&Header, &[Additivity], Files)> for ProfileJson {

@@ -1,4 +1,4 @@
-//! A row of `samples.csv`.
+//! A row of `samples.csv` and of `rejected.csv`.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,25 @@ use crate::units::Nanos;
 
 pub(in crate::document) const SAMPLES: Table = Table {
     file: "samples.csv",
-    columns: &[
-        "processor",
-        "first_layer",
-        "last_layer",
-        "order",
-        "index",
-        "started_ns",
-        "duration_ns",
-        "origin",
-    ],
+    columns: &COLUMNS,
 };
+
+pub(in crate::document) const REJECTED: Table = Table {
+    file: "rejected.csv",
+    columns: &COLUMNS,
+};
+
+const COLUMNS: [&str; 9] = [
+    "processor",
+    "first_layer",
+    "last_layer",
+    "order",
+    "block",
+    "index",
+    "started_ns",
+    "duration_ns",
+    "origin",
+];
 
 #[derive(Serialize, Deserialize)]
 pub(in crate::document) struct SampleRow<'a> {
@@ -29,6 +37,7 @@ pub(in crate::document) struct SampleRow<'a> {
     first_layer: u32,
     last_layer: u32,
     order: u32,
+    block: u32,
     index: u64,
     started_ns: Nanos,
     duration_ns: Nanos,
@@ -42,6 +51,7 @@ impl<'a> From<(&'a Sample, Origin)> for SampleRow<'a> {
             first_layer: sample.segment.first(),
             last_layer: sample.segment.last(),
             order: sample.order,
+            block: sample.block,
             index: sample.index,
             started_ns: sample.started,
             duration_ns: sample.duration,
@@ -57,6 +67,7 @@ impl TryFrom<SampleRow<'_>> for Sample {
             processor: row.processor.into_owned(),
             segment: Segment::new(row.first_layer, row.last_layer)?,
             order: row.order,
+            block: row.block,
             index: row.index,
             started: row.started_ns,
             duration: row.duration_ns,
@@ -75,6 +86,7 @@ mod tests {
             processor: "npu".to_owned(),
             segment: Segment::single(1),
             order: 0,
+            block: 0,
             index: 0,
             started: Nanos::ZERO,
             duration: Nanos::from_nanos(1),

@@ -58,6 +58,8 @@ pub struct SimulatedProcessor {
     pub transfer: Option<Transfer>,
     /// Memory for loaded segments; `None` if there is always enough.
     pub memory: Option<Bytes>,
+    /// Where the weights of a unit are kept while it runs; `None` if they fit however long the unit is.
+    pub on_chip: Option<OnChip>,
     /// The part of loading a segment that is the same for all segments.
     pub load_fixed: Nanos,
     /// How fast loading moves weights, in bytes per second; `None` if that takes no time.
@@ -149,6 +151,16 @@ pub struct Transfer {
     /// What neighbouring layers save when they run as one unit: this fraction of the smaller of their
     /// compute times, at each boundary inside the unit.
     pub fusion_gain: f64,
+}
+
+/// Memory close to an accelerator's arithmetic. Weights of a unit that do not fit are fetched again in
+/// every inference, so that a long unit takes longer than its parts let expect: times do not add up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnChip {
+    /// How much it holds.
+    pub memory: Bytes,
+    /// How fast weights are fetched that do not fit, in bytes per second.
+    pub spill_bytes_per_s: f64,
 }
 
 impl DeviceFile {

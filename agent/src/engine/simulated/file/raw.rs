@@ -5,8 +5,8 @@ use layerlab_profiles::{Bytes, Nanos};
 use serde::Deserialize;
 
 use super::{
-    Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, SimulatedProcessor, Throughput,
-    Transfer,
+    Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
+    Throughput, Transfer,
 };
 use crate::engine::simulated::heat::Heat;
 use crate::engine::simulated::noise::Noise;
@@ -65,6 +65,10 @@ struct RawProcessor {
     output_bytes_per_s: Option<f64>,
     /// Absent: nothing is gained.
     fusion_gain: Option<f64>,
+    /// Accelerators only; absent: the weights of any unit fit.
+    on_chip_bytes: Option<i64>,
+    /// With `on_chip_bytes` only.
+    spill_bytes_per_s: Option<f64>,
     /// Absent: no limit.
     memory_bytes: Option<i64>,
     /// Absent: nothing.
@@ -326,6 +330,7 @@ impl RawProcessor {
                 ProcessorKind::Cpu => self.no_transfer(&place)?,
                 ProcessorKind::Accelerator => Some(self.transfer(&place)?),
             },
+            on_chip: self.on_chip(&place)?,
             memory: count("memory_bytes", self.memory_bytes)?.map(Bytes::from_bytes),
             load_fixed: Nanos::from_nanos(count("load_fixed_ns", self.load_fixed_ns)?.unwrap_or(0)),
             load_bytes_per_s: bandwidth("load_bytes_per_s", self.load_bytes_per_s)?,
@@ -379,7 +384,24 @@ impl RawProcessor {
         place.absent("input_bytes_per_s", self.input_bytes_per_s, reason)?;
         place.absent("output_bytes_per_s", self.output_bytes_per_s, reason)?;
         place.absent("fusion_gain", self.fusion_gain, reason)?;
+        place.absent("on_chip_bytes", self.on_chip_bytes, reason)?;
         Ok(None)
+    }
+
+    fn on_chip(&self, place: &Place<'_>) -> Result<Option<OnChip>, DeviceFileError> {
+        let Some(bytes) = place.optional_count("on_chip_bytes", self.on_chip_bytes)? else {
+            let reason = "a processor without `on_chip_bytes`";
+            place.absent("spill_bytes_per_s", self.spill_bytes_per_s, reason)?;
+            return Ok(None);
+        };
+        Ok(Some(OnChip {
+            memory: Bytes::from_bytes(bytes),
+            spill_bytes_per_s: place.number(
+                "spill_bytes_per_s",
+                self.spill_bytes_per_s,
+                &ABOVE_ZERO,
+            )?,
+        }))
     }
 
     fn noise(&self, place: &Place<'_>) -> Result<Noise, DeviceFileError> {

@@ -1,0 +1,91 @@
+//! Blocks: in which turns samples were taken, and whether they count (METHOD §5).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Sample;
+use crate::units::{MilliCelsius, Nanos};
+
+/// One block: segments that were loaded together and took turns, between two looks at the sentinel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The processor, by the name that the header gives it.
+    pub processor: String,
+    /// The order that it belongs to.
+    pub order: u32,
+    /// Its number in the order, counted from 0. A block that was measured again is another.
+    pub number: u32,
+    /// How long the device rested before it, to cool down.
+    pub rested: Nanos,
+    /// How things were before its first sample.
+    pub before: BlockEnd,
+    /// How things were after its last sample.
+    pub after: BlockEnd,
+    /// Why its samples are not used; absent when they are.
+    pub rejection: Option<Rejected>,
+}
+
+/// The sentinel and the device at one end of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockEnd {
+    /// How long the whole model took: the median of a few runs.
+    pub sentinel: Nanos,
+    /// The state of the device.
+    pub conditions: Conditions,
+}
+
+/// The state of a device between inferences. What it does not tell is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditions {
+    /// Android's thermal status: 0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown.
+    pub thermal_status: Option<u8>,
+    /// The temperature of the hottest sensor that can be read.
+    pub temperature_millicelsius: Option<MilliCelsius>,
+    /// How full the battery is.
+    pub battery_percent: Option<u8>,
+    /// The highest frequency that each group of cores may have now, by the group's name.
+    pub frequency_caps_khz: BTreeMap<String, u64>,
+}
+
+/// Why the samples of a block are not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rejected {
+    /// The sentinel was not as fast as in the run's first block.
+    SentinelMoved,
+    /// The device throttled.
+    Throttling,
+    /// A clock cap changed during the block.
+    ClockCapChanged,
+}
+
+impl Rejected {
+    /// The word in `blocks.csv`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rejected::SentinelMoved => "sentinel-moved",
+            Rejected::Throttling => "throttling",
+            Rejected::ClockCapChanged => "clock-cap-changed",
+        }
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What was measured: the samples to use, those not to use, and the blocks that they were taken in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// The samples of accepted blocks.
+    pub samples: Vec<Sample>,
+    /// The samples of rejected blocks. They are kept as evidence and used for nothing.
+    pub rejected: Vec<Sample>,
+    /// Every block that ended, accepted or not.
+    pub blocks: Vec<Block>,
+}

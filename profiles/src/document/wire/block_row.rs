@@ -1,0 +1,160 @@
+//! A row of `blocks.csv`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Table;
+use crate::document::{Block, BlockEnd, Conditions, Origin, Rejected, RowError};
+use crate::units::{MilliCelsius, Nanos};
+
+pub(in crate::document) const BLOCKS: Table = Table {
+    file: "blocks.csv",
+    columns: &[
+        "processor",
+        "order",
+        "block",
+        "rested_ns",
+        "sentinel_before_ns",
+        "sentinel_after_ns",
+        "thermal_status_before",
+        "thermal_status_after",
+        "temperature_before_millicelsius",
+        "temperature_after_millicelsius",
+        "battery_before_percent",
+        "battery_after_percent",
+        "frequency_caps_before_khz",
+        "frequency_caps_after_khz",
+        "rejection",
+        "origin",
+    ],
+};
+
+#[derive(Serialize, Deserialize)]
+pub(in crate::document) struct BlockRow<'a> {
+    processor: Cow<'a, str>,
+    order: u32,
+    block: u32,
+    rested_ns: Nanos,
+    sentinel_before_ns: Nanos,
+    sentinel_after_ns: Nanos,
+    thermal_status_before: Option<u8>,
+    thermal_status_after: Option<u8>,
+    temperature_before_millicelsius: Option<MilliCelsius>,
+    temperature_after_millicelsius: Option<MilliCelsius>,
+    battery_before_percent: Option<u8>,
+    battery_after_percent: Option<u8>,
+    frequency_caps_before_khz: String,
+    frequency_caps_after_khz: String,
+    rejection: Option<Rejected>,
+    pub(in crate::document) origin: Origin,
+}
+
+impl<'a> From<(&'a Block, Origin)> for BlockRow<'a> {
+    fn from((block, origin): (&'a Block, Origin)) -> Self {
+        let Block { before, after, .. } = block;
+        BlockRow {
+            processor: Cow::Borrowed(&block.processor),
+            order: block.order,
+            block: block.number,
+            rested_ns: block.rested,
+            sentinel_before_ns: before.sentinel,
+            sentinel_after_ns: after.sentinel,
+            thermal_status_before: before.conditions.thermal_status,
+            thermal_status_after: after.conditions.thermal_status,
+            temperature_before_millicelsius: before.conditions.temperature_millicelsius,
+            temperature_after_millicelsius: after.conditions.temperature_millicelsius,
+            battery_before_percent: before.conditions.battery_percent,
+            battery_after_percent: after.conditions.battery_percent,
+            frequency_caps_before_khz: caps(&before.conditions.frequency_caps_khz),
+            frequency_caps_after_khz: caps(&after.conditions.frequency_caps_khz),
+            rejection: block.rejection,
+            origin,
+        }
+    }
+}
+
+impl TryFrom<BlockRow<'_>> for Block {
+    type Error = RowError;
+    fn try_from(row: BlockRow<'_>) -> Result<Self, RowError> {
+        Ok(Block {
+            processor: row.processor.into_owned(),
+            order: row.order,
+            number: row.block,
+            rested: row.rested_ns,
+            before: BlockEnd {
+                sentinel: row.sentinel_before_ns,
+                conditions: Conditions {
+                    thermal_status: row.thermal_status_before,
+                    temperature_millicelsius: row.temperature_before_millicelsius,
+                    battery_percent: row.battery_before_percent,
+                    frequency_caps_khz: parse_caps(&row.frequency_caps_before_khz)?,
+                },
+            },
+            after: BlockEnd {
+                sentinel: row.sentinel_after_ns,
+                conditions: Conditions {
+                    thermal_status: row.thermal_status_after,
+                    temperature_millicelsius: row.temperature_after_millicelsius,
+                    battery_percent: row.battery_after_percent,
+                    frequency_caps_khz: parse_caps(&row.frequency_caps_after_khz)?,
+                },
+            },
+            rejection: row.rejection,
+        })
+    }
+}
+
+/// `group=kHz` for each group of cores, joined by `;`.
+fn caps(caps: &BTreeMap<String, u64>) -> String {
+    let one = |(group, khz): (&String, &u64)| format!("{group}={khz}");
+    caps.iter().map(one).collect::<Vec<_>>().join(";")
+}
+
+fn parse_caps(text: &str) -> Result<BTreeMap<String, u64>, RowError> {
+    let one = |cap: &str| {
+        let (group, khz) = cap.rsplit_once('=')?;
+        Some((group.to_owned(), khz.parse().ok()?))
+    };
+    text.split(';')
+        .filter(|cap| !cap.is_empty())
+        .map(|cap| one(cap).ok_or_else(|| RowError::FrequencyCap(cap.to_owned())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::wire::table::assert_columns_are_fields;
+
+    #[test]
+    fn the_columns_are_the_fields() {
+        let end = BlockEnd {
+            sentinel: Nanos::from_nanos(1),
+            conditions: Conditions::default(),
+        };
+        let block = Block {
+            processor: "npu".to_owned(),
+            order: 0,
+            number: 0,
+            rested: Nanos::ZERO,
+            before: end.clone(),
+            after: end,
+            rejection: None,
+        };
+        assert_columns_are_fields(BLOCKS, BlockRow::from((&block, Origin::Measured)));
+    }
+
+    #[test]
+    fn caps_are_read_as_they_were_written() {
+        let written = BTreeMap::from([
+            ("policy0".to_owned(), 1_800_000),
+            ("policy4".to_owned(), 2_360_000),
+        ]);
+        assert_eq!(caps(&written), "policy0=1800000;policy4=2360000");
+        assert_eq!(parse_caps(&caps(&written)).expect("caps"), written);
+        assert!(parse_caps("").expect("no caps").is_empty());
+        assert!(parse_caps("policy0=fast").is_err());
+    }
+}
