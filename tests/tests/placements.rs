@@ -1,5 +1,10 @@
 //! T(L) predicted from a profile, then measured end to end, on devices that do everything to spoil it.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "the figures are what the slow test is run for"
+)]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
