@@ -3,6 +3,7 @@
 //!
 //! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same output.
 
+pub mod accuracy;
 pub mod check;
 pub mod compare;
 pub mod derive;

@@ -1,0 +1,268 @@
+//! An evaluation set as it is sent to devices: labelled images, preprocessed once on the host.
+//!
+//! The file is one line of JSON, which says everything but the pixels, and then the values of all images one
+//! after the other, each in the order of `shape`.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::Metric;
+
+/// The value of the field `format`.
+const FORMAT: &str = "layerlab-evaluation-set";
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// Labelled images, ready to be fed to a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvaluationSet {
+    /// A short name that a person recognises.
+    pub name: String,
+    /// How answers are judged.
+    pub metric: Metric,
+    /// The names of the classes; a class is a place in this list, counted from 0.
+    pub classes: Vec<String>,
+    /// How the images became tensors.
+    pub preprocessing: Preprocessing,
+    /// The shape of one image: channels, height, width; the network's input without its batch dimension.
+    pub shape: Vec<usize>,
+    /// What is true of each answer's image, or of its pair of images.
+    pub truths: Vec<Truth>,
+    /// The values of all images.
+    pub values: Values,
+}
+
+/// What is true of an image, or of a pair.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Truth {
+    /// The classes that it shows.
+    Labels(Vec<u32>),
+    /// The objects that it shows.
+    Boxes(Vec<ObjectBox>),
+    /// Whether a pair shows the same.
+    Same(bool),
+}
+
+/// One object in an image.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectBox {
+    /// What it is.
+    pub class: u32,
+    /// Its left edge, as a share of the image's width.
+    pub x: f32,
+    /// Its upper edge, as a share of the image's height.
+    pub y: f32,
+    /// Its width, as a share of the image's.
+    pub width: f32,
+    /// Its height, as a share of the image's.
+    pub height: f32,
+}
+
+/// How images became tensors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Preprocessing {
+    /// How an image was brought to the network's size.
+    pub resize: Resize,
+    /// The order of the colours in the first dimension: `rgb`, `bgr` or `gray`.
+    pub channels: String,
+    /// Subtracted from each channel's pixels (0 to 255), one for each channel or none.
+    pub mean: Vec<f32>,
+    /// What is left is multiplied by this.
+    pub scale: f32,
+}
+
+/// How an image was brought to the network's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resize {
+    /// Both sides to the network's, whatever their ratio.
+    Stretch,
+    /// As large as fits, centred on grey.
+    Letterbox,
+}
+
+/// The values of all images, in the smallest type that holds them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Pixels as they are.
+    U8(Vec<u8>),
+    /// Values that a mean or a scale made fractions.
+    F32(Vec<f32>),
+}
+
+/// A set that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// It cannot be read.
+    #[error("cannot read `{}`: {reason}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// It is no evaluation set.
+    #[error("this is no evaluation set of layerlab: {0}; make one with `layerlab set`")]
+    NotASet(String),
+    /// It is cut off, or too long.
+    #[error(
+        "the evaluation set has {found} bytes of images and its header asks for {expected}; make it again"
+    )]
+    Length {
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+}
+
+/// The first line of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    format: String,
+    version: u32,
+    name: String,
+    metric: Metric,
+    classes: Vec<String>,
+    preprocessing: Preprocessing,
+    shape: Vec<usize>,
+    /// `u8` or `f32`, little-endian.
+    values: String,
+    truths: Vec<Truth>,
+}
+
+impl EvaluationSet {
+    /// How many answers a network gives to the set.
+    pub fn answers(&self) -> usize {
+        self.truths.len()
+    }
+
+    /// How many values one image has.
+    pub fn image_len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The images of answer number `answer`, one or two, each as a network takes it.
+    ///
+    /// # Panics
+    /// When the set has no such answer.
+    pub fn images(&self, answer: usize) -> Vec<Vec<f32>> {
+        let (length, each) = (self.image_len(), self.metric.images_per_answer());
+        (answer * each..(answer + 1) * each)
+            .map(|image| {
+                let range = image * length..(image + 1) * length;
+                match &self.values {
+                    Values::U8(values) => values[range].iter().map(|&v| f32::from(v)).collect(),
+                    Values::F32(values) => values[range].to_vec(),
+                }
+            })
+            .collect()
+    }
+
+    /// The set as a file's bytes.
+    ///
+    /// # Errors
+    /// When the values are not those of as many images as the truths ask for.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, SetError> {
+        let header = Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            name: self.name.clone(),
+            metric: self.metric.clone(),
+            classes: self.classes.clone(),
+            preprocessing: self.preprocessing.clone(),
+            shape: self.shape.clone(),
+            values: match &self.values {
+                Values::U8(_) => "u8".to_owned(),
+                Values::F32(_) => "f32".to_owned(),
+            },
+            truths: self.truths.clone(),
+        };
+        let mut bytes =
+            serde_json::to_vec(&header).map_err(|error| SetError::NotASet(error.to_string()))?;
+        bytes.push(b'\n');
+        let start = bytes.len();
+        match &self.values {
+            Values::U8(values) => bytes.extend(values),
+            Values::F32(values) => {
+                bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()))
+            }
+        }
+        let found = bytes.len() - start;
+        let expected = expected_len(&header, header.truths.len())?;
+        match found == expected {
+            true => Ok(bytes),
+            false => Err(SetError::Length { found, expected }),
+        }
+    }
+
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// When they are not those of a set of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<EvaluationSet, SetError> {
+        let not_a_set = |reason: &str| SetError::NotASet(reason.to_owned());
+        let end = bytes
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .ok_or_else(|| not_a_set("it has no first line"))?;
+        let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
+        let header: Header =
+            serde_json::from_slice(line).map_err(|error| not_a_set(&error.to_string()))?;
+        if header.format != FORMAT || header.version != VERSION {
+            return Err(not_a_set("its format or version is another"));
+        }
+        let expected = expected_len(&header, header.truths.len())?;
+        if rest.len() != expected {
+            let found = rest.len();
+            return Err(SetError::Length { found, expected });
+        }
+        let values = match header.values.as_str() {
+            "u8" => Values::U8(rest.to_vec()),
+            _ => Values::F32(
+                rest.chunks_exact(4)
+                    .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+                    .collect(),
+            ),
+        };
+        Ok(EvaluationSet {
+            name: header.name,
+            metric: header.metric,
+            classes: header.classes,
+            preprocessing: header.preprocessing,
+            shape: header.shape,
+            truths: header.truths,
+            values,
+        })
+    }
+}
+
+/// The SHA-256 of a set's file, in hexadecimal: the name by which devices keep it.
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn expected_len(header: &Header, answers: usize) -> Result<usize, SetError> {
+    let size = match header.values.as_str() {
+        "u8" => 1,
+        "f32" => 4,
+        other => {
+            return Err(SetError::NotASet(format!(
+                "its values are `{other}`, neither u8 nor f32"
+            )));
+        }
+    };
+    let images = answers.checked_mul(header.metric.images_per_answer());
+    let factors = header.shape.iter().chain([&size]);
+    factors
+        .fold(images, |product, &factor| product?.checked_mul(factor))
+        .ok_or_else(|| SetError::NotASet("its shape is too large".to_owned()))
+}
