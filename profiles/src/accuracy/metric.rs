@@ -1,5 +1,7 @@
 //! Metrics: from a network's answer and what is true to a tally.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ObjectBox, Tally, Truth};
@@ -153,7 +155,9 @@ fn top_k(k: u32, values: &[f32], labels: &[u32]) -> Tally {
                 .iter()
                 .enumerate()
                 .filter(|(class, _)| *class != label as usize);
-            let before = others.filter(|(_, other)| !(own > **other)).count();
+            let before = others
+                .filter(|(_, other)| own.partial_cmp(other) != Some(Ordering::Greater))
+                .count();
             own.is_finite() && before < k as usize
         })
     });
