@@ -2,6 +2,9 @@
 //! be the remains of a cable that was pulled.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+#[cfg(target_os = "android")]
+use std::os::android::net::SocketAddrExt;
+#[cfg(not(target_os = "android"))]
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::PathBuf;
