@@ -5,4 +5,5 @@ pub mod device;
 pub mod host;
 pub mod measure;
 pub mod plot;
+pub mod provision;
 pub mod publish;

@@ -148,6 +148,8 @@ fn help_names_every_command_and_every_exit_code() {
         "demo",
         "profile",
         "devices",
+        "doctor",
+        "quarantine",
         "model",
         "check",
         "show",

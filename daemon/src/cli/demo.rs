@@ -11,6 +11,7 @@ use super::profile::{self, SettingsArgs};
 use super::progress::Bars;
 use super::show::{self, Whole, table};
 use crate::device::discovery::{BUILT_IN, BuiltIn, Choice};
+use crate::device::local::LocalLink;
 use crate::measure::ModelFile;
 
 /// The networks that come with layerlab: random weights, real structure.
@@ -105,16 +106,9 @@ async fn one_phone(
         let device = Choice::BuiltIn(phone.name, phone.toml);
         let out = args.out.join(phone.name).join(model.network.name());
         let settings = args.settings.settings();
-        let (profile, _) = profile::profile(
-            agent.to_owned(),
-            device,
-            model,
-            settings,
-            &out,
-            args.replace,
-            bars,
-        )
-        .await?;
+        let link = LocalLink::new(agent.to_owned(), device).exit_with(Code::Output)?;
+        let (profile, _) =
+            profile::profile(&link, phone.name, model, settings, &out, args.replace, bars).await?;
         published.push((out, profile));
     }
     Ok(published)

@@ -1,34 +1,138 @@
-//! `layerlab devices`: what `--device` can name.
+//! `layerlab devices`: what `--device` can name, and the phones that cannot be used, with the reason.
 
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::adb::AdbArgs;
 use super::exit::Failure;
 use super::output;
 use super::show::table;
-use crate::device::discovery;
+use crate::device::adb::{AdbError, Fleet, Found, Printable};
+use crate::device::discovery::{self, Listed};
+use crate::device::folders::Folders;
+use crate::device::quarantine::Quarantine;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Print JSON
+    /// Go on, and print each phone that comes, goes or changes its state
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON; with --watch, one object a line for each change
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let devices = discovery::list();
-    if args.json {
-        return output::print_json(&devices);
+pub(super) async fn run(args: &Args, adb: &AdbArgs) -> Result<(), Failure> {
+    let folders = Folders::of_this_user();
+    let fleet = adb.fleet(&folders).await;
+    if args.watch {
+        return watch(args, &fleet).await;
     }
-    let rows = devices.into_iter().map(|device| {
+    let quarantine = Quarantine::in_folder(&folders.state);
+    let (found, problems) = fleet.list().await;
+    let phones = join_all(found.iter().map(|found| Listed::phone(found, &quarantine))).await;
+    let devices: Vec<Listed> = discovery::list().into_iter().chain(phones).collect();
+    if args.json {
+        output::print_json(&devices)?;
+    } else {
+        output::print(devices_table(&devices))?;
+        for device in &devices {
+            if let (Some(reason), Some(remedy)) = (&device.reason, &device.remedy) {
+                let name = Printable(&device.name);
+                output::print(format_args!(
+                    "{name}: {}; {}",
+                    Printable(reason),
+                    Printable(remedy)
+                ))?;
+            }
+        }
+    }
+    fleet.problems.iter().chain(&problems).for_each(tell);
+    Ok(())
+}
+
+/// What keeps phones from being seen, on standard error: the list is still worth having.
+fn tell(problem: &AdbError) {
+    output::note(format_args!("layerlab: phones cannot be seen: {problem}"));
+}
+
+fn devices_table(devices: &[Listed]) -> String {
+    let rows = devices.iter().map(|device| {
         let kind = if device.simulated {
             "simulated"
         } else {
             "real"
         };
         vec![
-            device.name,
+            Printable(&device.name).to_string(),
             device.link.to_owned(),
             kind.to_owned(),
-            device.description,
+            Printable(&device.state).to_string(),
+            Printable(&device.description).to_string(),
         ]
     });
-    output::print(table(&["device", "link", "kind", "description"], &[], rows))
+    table(
+        &["device", "link", "kind", "state", "description"],
+        &[],
+        rows,
+    )
+}
+
+/// A change, for scripts.
+#[derive(Serialize)]
+struct Change<'a> {
+    at: String,
+    device: &'a Listed,
+}
+
+async fn watch(args: &Args, fleet: &Fleet) -> Result<(), Failure> {
+    fleet.problems.iter().for_each(tell);
+    let mut known: BTreeMap<String, Found> = BTreeMap::new();
+    let mut watch = fleet.watch();
+    while let Some(found) = watch.next().await {
+        let now: BTreeMap<String, Found> = found
+            .into_iter()
+            .map(|found| (found.name.clone(), found))
+            .collect();
+        for (name, found) in &known {
+            if !now.contains_key(name) {
+                let mut gone = Listed::unasked(found);
+                gone.state = "gone".to_owned();
+                print_change(args, &gone)?;
+            }
+        }
+        for (name, found) in &now {
+            let before = known.get(name).map(|before| &before.row);
+            if before != Some(&found.row) {
+                print_change(args, &Listed::unasked(found))?;
+            }
+        }
+        known = now;
+    }
+    Ok(())
+}
+
+fn print_change(args: &Args, device: &Listed) -> Result<(), Failure> {
+    let at = OffsetDateTime::now_utc()
+        .format(&Rfc3339)
+        .unwrap_or_default();
+    if args.json {
+        let change = Change { at, device };
+        return output::print(serde_json::to_string(&change).unwrap_or_default());
+    }
+    let (name, state) = (Printable(&device.name), Printable(&device.state));
+    match (&device.reason, &device.remedy) {
+        (Some(reason), Some(remedy)) => output::print(format_args!(
+            "{at}  {name}  {state}: {}; {remedy}",
+            Printable(reason)
+        )),
+        _ => output::print(format_args!(
+            "{at}  {name}  {state}  {}",
+            Printable(&device.description)
+        )),
+    }
 }

@@ -1,15 +1,18 @@
 //! The command line: one file per subcommand.
 
+mod adb;
 mod check;
 mod compare;
 mod demo;
 mod derive;
 mod devices;
+mod doctor;
 pub mod exit;
 mod model;
 mod output;
 mod profile;
 mod progress;
+mod quarantine;
 mod show;
 
 use std::path::PathBuf;
@@ -34,6 +37,8 @@ struct Cli {
         hide_env_values = true
     )]
     agent: Option<PathBuf>,
+    #[command(flatten)]
+    adb: adb::AdbArgs,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file or \
@@ -45,8 +50,13 @@ enum Command {
     Demo(demo::Args),
     /// Measure a model on a device and publish its profile
     Profile(profile::Args),
-    /// List the devices that can be measured
+    /// List the devices that can be measured, and those that cannot, with the reason
     Devices(devices::Args),
+    /// Say what is missing for phones to be profiled, and what mends it
+    Doctor(doctor::Args),
+    /// Leave phones alone for a while
+    #[command(subcommand)]
+    Quarantine(quarantine::Command),
     /// Look at a model
     Model(model::Args),
     /// Say whether a published profile is sound
@@ -82,8 +92,12 @@ fn run(cli: Cli) -> Result<(), Failure> {
         let work = async {
             match cli.command {
                 Command::Demo(args) => demo::run(&args, cli.agent).await,
-                Command::Profile(args) => profile::run(&args, cli.agent).await,
-                Command::Devices(args) => devices::run(&args),
+                Command::Profile(args) => profile::run(&args, cli.agent, &cli.adb).await,
+                Command::Devices(args) => devices::run(&args, &cli.adb).await,
+                Command::Doctor(args) => {
+                    doctor::run(&args, &cli.adb, profile::agent_program(cli.agent)?).await
+                }
+                Command::Quarantine(command) => quarantine::run(&command),
                 Command::Model(args) => model::run(&args),
                 Command::Check(args) => check::run(&args),
                 Command::Show(args) => show::run(&args),

@@ -8,13 +8,14 @@ use layerlab_profiles::document::Profile;
 use layerlab_profiles::units::Nanos;
 use layerlab_protocol::Hygiene;
 
+use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
 use super::progress::Bars;
 use super::{output, show};
-use crate::device::discovery::{self, Choice};
-use crate::device::local::LocalLink;
-use crate::device::{ConnectionError, LinkError};
+use crate::device::adb::{AdbError, Printable};
+use crate::device::discovery;
+use crate::device::{ConnectionError, Link, LinkError};
 use crate::measure::{MeasureError, ModelFile, RunError, Settings, measure};
 use crate::publish::{PublishError, Staging};
 
@@ -36,6 +37,8 @@ pub(super) struct Args {
     /// Replace a profile that is already there
     #[arg(long)]
     replace: bool,
+    #[command(flatten)]
+    phone: PhoneArgs,
     #[command(flatten)]
     dims: DimArgs,
     #[command(flatten)]
@@ -92,20 +95,24 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(super) async fn run(args: &Args, agent: Option<PathBuf>) -> Result<(), Failure> {
-    let device = discovery::choose(&args.device).exit_with(Code::Input)?;
+pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
     let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
+    let program = agent_program(agent)?;
+    let link = adb::open(&args.device, program, adb, &args.phone).await?;
+    let device = match discovery::choose(&args.device) {
+        Ok(choice) => choice.name(),
+        Err(_) => args.device.clone(),
+    };
     let out = match &args.out {
         Some(out) => out.clone(),
         None => Path::new("layerlab-profiles")
-            .join(device.name())
+            .join(safe_name(&device))
             .join(safe_name(model.network.name())),
     };
-    let program = agent_program(agent)?;
     let settings = args.settings.settings();
     let bars = Bars::new();
     let (profile, findings) =
-        profile(program, device, &model, settings, &out, args.replace, &bars).await?;
+        profile(&link, &device, &model, settings, &out, args.replace, &bars).await?;
     if args.json {
         return output::print_json(&show::summary(&profile, &out));
     }
@@ -116,10 +123,10 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>) -> Result<(), Failu
     output::print(format_args!("\nPublished in {}", out.display()))
 }
 
-/// Measures `model` on `device` and publishes the profile at `out`.
+/// Measures `model` on the device behind `link`, called `device`, and publishes the profile at `out`.
 pub(super) async fn profile(
-    agent_program: PathBuf,
-    device: Choice,
+    link: &impl Link,
+    device: &str,
     model: &ModelFile,
     settings: Settings,
     out: &Path,
@@ -127,9 +134,8 @@ pub(super) async fn profile(
     bars: &Bars,
 ) -> Result<(Profile, Vec<Finding>), Failure> {
     let staging = Staging::prepare(out, replace).map_err(publish_failure)?;
-    let mut bar = bars.add(format!("{} on {}", model.network.name(), device.name()));
-    let link = LocalLink::new(agent_program, device).exit_with(Code::Output)?;
-    let profile = measure(&link, model, settings, &mut |progress| bar.update(progress))
+    let mut bar = bars.add(format!("{} on {}", model.network.name(), Printable(device)));
+    let profile = measure(link, model, settings, &mut |progress| bar.update(progress))
         .await
         .map_err(measure_failure)?;
     let findings = staging.publish(&profile).map_err(publish_failure)?;
@@ -166,7 +172,9 @@ pub(super) fn safe_name(name: &str) -> String {
 fn measure_failure(error: MeasureError) -> Failure {
     let code = match &error {
         MeasureError::Plan(_) => Code::Input,
-        MeasureError::Run(RunError::Link(LinkError::Refused { .. })) => Code::Input,
+        MeasureError::Run(RunError::Link(
+            LinkError::Refused { .. } | LinkError::Adb(AdbError::AgentRefused { .. }),
+        )) => Code::Input,
         MeasureError::Run(RunError::Link(LinkError::Connection(ConnectionError::Refused {
             ..
         }))) => Code::Device,

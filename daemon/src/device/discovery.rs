@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::adb::{Found, Phone, State, Values, quote};
+use super::quarantine::Quarantine;
+
 /// The simulated phones that come with layerlab, so that it can be tried without a phone.
 pub const BUILT_IN: [BuiltIn; 3] = [
     BuiltIn {
@@ -41,8 +44,96 @@ pub struct Listed {
     pub link: &'static str,
     /// Whether it is only a simulation.
     pub simulated: bool,
+    /// Whether it can be used: `ready`, or why not in a word.
+    pub state: String,
     /// What it is, for a person.
     pub description: String,
+    /// Why it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+    /// What a phone is and can do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<Values>,
+}
+
+/// The state of a device that can be used.
+const READY: &str = "ready";
+
+impl Listed {
+    fn local(name: &str, simulated: bool, description: String) -> Listed {
+        Listed {
+            name: name.to_owned(),
+            link: "local",
+            simulated,
+            state: READY.to_owned(),
+            description,
+            reason: None,
+            remedy: None,
+            capabilities: None,
+        }
+    }
+
+    /// A phone over ADB, as far as the server knows it.
+    pub fn unasked(found: &Found) -> Listed {
+        let state = &found.row.state;
+        let unusable = *state != State::Ready;
+        Listed {
+            link: "adb",
+            state: state.name().to_owned(),
+            reason: unusable.then(|| state.reason()),
+            remedy: unusable.then(|| state.remedy().to_owned()),
+            ..Listed::local(
+                &found.name,
+                false,
+                found.row.model.clone().unwrap_or_default(),
+            )
+        }
+    }
+
+    /// A phone over ADB, which is asked what it is if it can be used.
+    pub async fn phone(found: &Found, quarantine: &Quarantine) -> Listed {
+        let mut listed = Listed::unasked(found);
+        if found.row.state != State::Ready {
+            return listed;
+        }
+        let asked = match Phone::new(&found.server, &found.row) {
+            Ok(phone) => phone.capabilities().await,
+            Err(error) => Err(error),
+        };
+        match asked {
+            Ok(values) => {
+                listed.description = values.summary();
+                listed.capabilities = Some(values);
+            }
+            Err(error) => {
+                listed.state = "silent".to_owned();
+                listed.reason = Some(error.to_string());
+                listed.remedy = Some("unplug it and plug it in again".to_owned());
+            }
+        }
+        let serial = listed
+            .capabilities
+            .as_ref()
+            .and_then(|values| values.text("serial"));
+        let names = [
+            found.name.as_str(),
+            &found.row.serial,
+            serial.unwrap_or_default(),
+        ];
+        // A file that cannot be read is named when the phone is used.
+        if let Ok(Some(entry)) = quarantine.of(&names) {
+            listed.state = "quarantine".to_owned();
+            listed.reason = Some(format!("{} (until {})", entry.reason, entry.until));
+            listed.remedy = Some(format!(
+                "mend it and run `layerlab quarantine lift {}`",
+                quote(&entry.phone)
+            ));
+        }
+        listed
+    }
 }
 
 /// What a user meant by `--device`.
@@ -80,18 +171,11 @@ pub struct UnknownDevice(String);
 
 /// All devices that can be named without a file.
 pub fn list() -> Vec<Listed> {
-    let host = Listed {
-        name: HOST.to_owned(),
-        link: "local",
-        simulated: false,
-        description: "this machine's CPU, measured with tract".to_owned(),
-    };
-    let simulated = BUILT_IN.iter().map(|device| Listed {
-        name: device.name.to_owned(),
-        link: "local",
-        simulated: true,
-        description: first_sentence(device.toml),
-    });
+    let host = "this machine's CPU, measured with tract".to_owned();
+    let host = Listed::local(HOST, false, host);
+    let simulated = BUILT_IN
+        .iter()
+        .map(|device| Listed::local(device.name, true, first_sentence(device.toml)));
     std::iter::once(host).chain(simulated).collect()
 }
 

@@ -1,9 +1,12 @@
 //! Ways to devices. Listing ([`discovery`]) is apart from opening ([`Link`]): a device that cannot be
 //! used is still listed, with the reason.
 
+pub mod adb;
 mod connection;
 pub mod discovery;
+pub mod folders;
 pub mod local;
+pub mod quarantine;
 
 pub use connection::{Connection, ConnectionError};
 
@@ -63,6 +66,9 @@ pub enum LinkError {
     /// The connection failed.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
+    /// The phone, or the way to it over ADB, failed.
+    #[error(transparent)]
+    Adb(#[from] adb::AdbError),
     /// A file could not be put onto the device.
     #[error("cannot store {} on the device: {source}; free some storage there", path.display())]
     Storage {
@@ -82,6 +88,8 @@ impl LinkError {
             }
             LinkError::DiedAtStart { .. } | LinkError::Deadline { .. } => true,
             LinkError::Connection(error) => error.is_transient(),
+            // The link has climbed its whole recovery ladder already.
+            LinkError::Adb(_) => false,
         }
     }
 }

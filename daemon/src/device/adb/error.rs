@@ -1,0 +1,277 @@
+//! What goes wrong with phones over ADB. Each error says whether trying again can help, and if so, what
+//! is at fault: the recovery ladder acts on that.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::list::State;
+use super::text::Printable;
+
+/// Why something could not be done over ADB.
+#[derive(Debug, thiserror::Error)]
+pub enum AdbError {
+    /// There is no `adb`.
+    #[error(
+        "there is no adb program; install the package `adb` or Google's platform-tools, or name it with --adb"
+    )]
+    NoProgram,
+    /// The program cannot be used.
+    #[error("{} is no adb that works ({reason}); name another with --adb", program.display())]
+    BadProgram {
+        /// The program.
+        program: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Our own server does not start.
+    #[error("the adb server does not start on port {port} ({reason}); choose another --adb-port")]
+    ServerStart {
+        /// Its port.
+        port: u16,
+        /// What it said.
+        reason: String,
+    },
+    /// The server cannot be reached.
+    #[error("no adb server answers at {address} ({reason}); start it, or see `layerlab doctor`")]
+    ServerGone {
+        /// Where it should be.
+        address: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// An operation did not end in time.
+    #[error("{} did not {what} within {:.0} s", Printable(subject), deadline.as_secs_f64())]
+    Deadline {
+        /// Who.
+        subject: String,
+        /// What it should have done.
+        what: &'static str,
+        /// How long it was given.
+        deadline: Duration,
+        /// What is at fault.
+        fault: Fault,
+    },
+    /// The server, or the phone through it, refused a request.
+    #[error("{} does not {what}: {}", Printable(subject), Printable(message))]
+    Refused {
+        /// Who.
+        subject: String,
+        /// What it should have done.
+        what: &'static str,
+        /// The server's sentence.
+        message: String,
+        /// What is at fault.
+        fault: Fault,
+    },
+    /// The connection broke in the middle.
+    #[error("the connection to {} broke off: {reason}", Printable(subject))]
+    Lost {
+        /// To whom.
+        subject: String,
+        /// What happened.
+        reason: String,
+        /// What is at fault.
+        fault: Fault,
+    },
+    /// No phone of that name is plugged in.
+    #[error(
+        "{} is not plugged in; plug it in, or see `layerlab devices`",
+        Printable(name)
+    )]
+    Absent {
+        /// Its name.
+        name: String,
+    },
+    /// The phone is there and cannot be used.
+    #[error("{} cannot be used: {}; {}", Printable(name), state.reason(), state.remedy())]
+    Unusable {
+        /// Its name.
+        name: String,
+        /// Its state.
+        state: State,
+    },
+    /// Another phone is where the phone was.
+    #[error(
+        "{} is another phone now (serial {} instead of {}); plug the first one in again, or start a new run",
+        Printable(name),
+        Printable(found),
+        Printable(expected)
+    )]
+    Swapped {
+        /// The name that both go by.
+        name: String,
+        /// The serial of the first.
+        expected: String,
+        /// The serial of the second.
+        found: String,
+    },
+    /// The phone's Android is too old.
+    #[error(
+        "{} has no {feature}, which Android 7 brought; it cannot be profiled",
+        Printable(name)
+    )]
+    TooOld {
+        /// The phone.
+        name: String,
+        /// What it lacks.
+        feature: &'static str,
+    },
+    /// A command on the phone failed.
+    #[error(
+        "{} cannot {what} (exit status {status}): {}",
+        Printable(name),
+        Printable(said)
+    )]
+    Command {
+        /// The phone.
+        name: String,
+        /// What the command was for.
+        what: &'static str,
+        /// Its exit status.
+        status: u8,
+        /// What it said.
+        said: String,
+    },
+    /// What arrived on the phone is not what was sent.
+    #[error(
+        "{} arrived damaged on {}: {found} instead of {expected}",
+        Printable(path),
+        Printable(name)
+    )]
+    Damaged {
+        /// The phone.
+        name: String,
+        /// The file on it.
+        path: String,
+        /// Its size and hash.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// The phone's storage is full.
+    #[error(
+        "the storage of {} is full: {} of {bytes} bytes does not fit; delete something from /data/local/tmp or elsewhere on the phone",
+        Printable(name),
+        Printable(path)
+    )]
+    StorageFull {
+        /// The phone.
+        name: String,
+        /// The file.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// There is no agent for the phone's processor.
+    #[error(
+        "there is no agent for {} ({abi}): {reason}; `make agent ABI={abi}` builds it",
+        Printable(name)
+    )]
+    NoAgent {
+        /// The phone.
+        name: String,
+        /// Its processor's binary interface.
+        abi: String,
+        /// Where it was looked for.
+        reason: String,
+    },
+    /// The agent does not start on the phone.
+    #[error("the agent does not start on {}: {}", Printable(name), Printable(said))]
+    AgentStart {
+        /// The phone.
+        name: String,
+        /// Its last words.
+        said: String,
+    },
+    /// The agent runs and refuses what it was given.
+    #[error("{said}")]
+    AgentRefused {
+        /// Its sentence.
+        said: String,
+    },
+    /// Somebody else uses the phone.
+    #[error(
+        "another layerlab is using {}; wait until it has finished",
+        Printable(name)
+    )]
+    InUse {
+        /// The phone.
+        name: String,
+    },
+    /// The phone was put into quarantine.
+    #[error(
+        "{} is in quarantine until {until}: {}; mend it and run `layerlab quarantine lift {}`",
+        Printable(name),
+        Printable(reason),
+        super::text::quote(name)
+    )]
+    Quarantined {
+        /// The phone.
+        name: String,
+        /// Why.
+        reason: String,
+        /// Until when.
+        until: String,
+    },
+    /// Every rung of the ladder was climbed in vain.
+    #[error("{} was given up: {last}", Printable(name))]
+    GivenUp {
+        /// The phone.
+        name: String,
+        /// The last failure.
+        last: Box<AdbError>,
+    },
+    /// Layerlab's own files cannot be used.
+    #[error("cannot use {}: {source}", path.display())]
+    Own {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What is at fault when trying again can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The server does not answer: no phone of it can be used.
+    Server,
+    /// The phone is not there, or waits for a person.
+    Away,
+    /// The server sees the phone and cannot talk to it.
+    Offline,
+    /// The phone is there, and a shell on it does not do what it should.
+    Shell,
+    /// The phone works, and the agent on it does not.
+    Agent,
+}
+
+impl AdbError {
+    /// What is at fault; `None` when trying again is of no use.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            AdbError::ServerGone { .. } => Some(Fault::Server),
+            AdbError::Deadline { fault, .. }
+            | AdbError::Refused { fault, .. }
+            | AdbError::Lost { fault, .. } => Some(*fault),
+            AdbError::Absent { .. } => Some(Fault::Away),
+            AdbError::Unusable { state, .. } => state.fault(),
+            AdbError::Damaged { .. } => Some(Fault::Shell),
+            AdbError::AgentStart { .. } => Some(Fault::Agent),
+            AdbError::NoProgram
+            | AdbError::BadProgram { .. }
+            | AdbError::ServerStart { .. }
+            | AdbError::Swapped { .. }
+            | AdbError::TooOld { .. }
+            | AdbError::Command { .. }
+            | AdbError::StorageFull { .. }
+            | AdbError::NoAgent { .. }
+            | AdbError::AgentRefused { .. }
+            | AdbError::InUse { .. }
+            | AdbError::Quarantined { .. }
+            | AdbError::GivenUp { .. }
+            | AdbError::Own { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Phones over ADB: our own server, what is asked of it and of phones, and what is done when one of
+//! them fails. The server's protocol is spoken natively, since every operation must have a deadline,
+//! be cancelled by dropping it, and say which of server, phone and agent is at fault.
+
+mod capabilities;
+mod error;
+mod fleet;
+mod link;
+mod list;
+mod own;
+mod phone;
+mod program;
+mod recovery;
+mod server;
+mod shell;
+mod text;
+mod transfer;
+mod usb_port;
+mod wire;
+
+pub use capabilities::Values;
+pub use error::{AdbError, Fault};
+pub use fleet::{Fleet, Found, Settings};
+pub use link::{AdbLink, Policy};
+pub use list::{Row, State};
+pub use own::DEFAULT_PORT;
+pub use phone::{Identity, Phone};
+pub use program::{Program, find as find_program};
+pub use recovery::{Ladder, Rung, Way};
+pub use server::{Address, Server, Tracker};
+pub use shell::Output;
+pub use text::{Printable, quote};
+pub use transfer::Content;

@@ -1,0 +1,242 @@
+//! An adb server: what it is asked, each question with a deadline.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::error::{AdbError, Fault};
+use super::list::{self, Row};
+use super::own::OwnServer;
+use super::wire::{Wire, within};
+
+/// How long a healthy server takes at most for what it knows itself.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// How long connecting to a phone's network address may take: the server gives up after ten seconds.
+const CONNECT: Duration = Duration::from_secs(12);
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// A name or an IP address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl FromStr for Address {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, port) = text.rsplit_once(':').ok_or("write HOST:PORT")?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
+        if host.is_empty() {
+            return Err("write HOST:PORT".to_owned());
+        }
+        Ok(Address {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// A server, ours or a given one.
+#[derive(Clone, Debug)]
+pub struct Server {
+    address: Address,
+    own: Option<Arc<OwnServer>>,
+}
+
+impl Server {
+    /// A server that somebody else runs at `address`.
+    pub fn given(address: Address) -> Server {
+        Server { address, own: None }
+    }
+
+    /// Our own server; started if it does not run.
+    pub async fn own(own: OwnServer) -> Result<Server, AdbError> {
+        own.ensure().await?;
+        let address = Address {
+            host: "127.0.0.1".to_owned(),
+            port: own.port,
+        };
+        Ok(Server {
+            address,
+            own: Some(Arc::new(own)),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether it is ours, so that we may restart it.
+    pub fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// The log of our own server.
+    pub fn log(&self) -> Option<PathBuf> {
+        self.own.as_ref().map(|own| own.log())
+    }
+
+    /// What `serial` is called: for a given server, its address comes with it.
+    pub fn name_of(&self, serial: &str) -> String {
+        if self.is_own() {
+            serial.to_owned()
+        } else {
+            format!("{serial}@{}", self.address)
+        }
+    }
+
+    /// The version of its protocol. The cheapest sign of life.
+    pub async fn version(&self) -> Result<u32, AdbError> {
+        version(&self.address).await
+    }
+
+    /// What the server itself can do.
+    pub async fn features(&self) -> Result<Vec<String>, AdbError> {
+        let features = self.ask("host:host-features", ANSWER).await?;
+        Ok(features.split(',').map(str::to_owned).collect())
+    }
+
+    /// What the adbd of the phone behind `transport` can do.
+    pub async fn features_of(&self, transport: u32) -> Result<Vec<String>, AdbError> {
+        let request = format!("host-transport-id:{transport}:features");
+        let features = self.ask(&request, ANSWER).await?;
+        Ok(features.split(',').map(str::to_owned).collect())
+    }
+
+    /// All phones, in whatever state.
+    pub async fn phones(&self) -> Result<Vec<Row>, AdbError> {
+        Ok(list::parse(&self.ask("host:devices-l", ANSWER).await?))
+    }
+
+    /// The list of phones now and each time that it changes.
+    pub async fn track(&self) -> Result<Tracker, AdbError> {
+        let subject = self.to_string();
+        within(&subject, "list its phones", Fault::Server, ANSWER, async {
+            let mut wire = Wire::open(&self.address.host, self.address.port).await?;
+            wire.request("host:track-devices-l", "track phones").await?;
+            Ok(Tracker { wire })
+        })
+        .await
+    }
+
+    /// Has the server connect to a phone at a network address. Doing it again is free. The server says
+    /// OKAY whatever happens; what it says besides is for people.
+    pub async fn connect(&self, phone: &Address) -> Result<String, AdbError> {
+        self.ask(&format!("host:connect:{phone}"), CONNECT).await
+    }
+
+    /// Drops the connection to one phone and makes it anew.
+    pub async fn reconnect(&self, transport: u32) -> Result<(), AdbError> {
+        let request = format!("host-transport-id:{transport}:reconnect");
+        self.ask(&request, ANSWER).await.map(drop)
+    }
+
+    /// Drops the connections to all phones that are offline, and to no others, and makes them anew.
+    pub async fn reconnect_offline(&self) -> Result<(), AdbError> {
+        self.ask("host:reconnect-offline", ANSWER).await.map(drop)
+    }
+
+    /// Starts our own server anew if it still does not answer. Returns whether it is ours.
+    pub async fn restart(&self) -> Result<bool, AdbError> {
+        match &self.own {
+            None => Ok(false),
+            Some(own) => own.restart().await.map(|()| true),
+        }
+    }
+
+    /// Starts our own server if nothing listens on its port.
+    pub async fn ensure(&self) -> Result<(), AdbError> {
+        match &self.own {
+            None => self.version().await.map(drop),
+            Some(own) => own.ensure().await,
+        }
+    }
+
+    /// A connection that is switched to the phone behind `transport`.
+    pub(super) async fn to_phone(&self, transport: u32, name: &str) -> Result<Wire, AdbError> {
+        let mut wire = Wire::open(&self.address.host, self.address.port).await?;
+        let request = format!("host:transport-id:{transport}");
+        wire.about(name, Fault::Offline);
+        wire.request(&request, "answer the adb server").await?;
+        wire.about(name, Fault::Shell);
+        Ok(wire)
+    }
+
+    async fn ask(&self, request: &str, deadline: Duration) -> Result<String, AdbError> {
+        ask(&self.address, request, deadline).await
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the adb server at {}", self.address)
+    }
+}
+
+/// The version of the protocol of the server at `address`.
+pub(super) async fn version(address: &Address) -> Result<u32, AdbError> {
+    let text = ask(address, "host:version", ANSWER).await?;
+    u32::from_str_radix(&text, 16).map_err(|_| AdbError::Lost {
+        subject: format!("the adb server at {address}"),
+        reason: "its version is no number".to_owned(),
+        fault: Fault::Server,
+    })
+}
+
+async fn ask(address: &Address, request: &str, deadline: Duration) -> Result<String, AdbError> {
+    let subject = format!("the adb server at {address}");
+    within(&subject, "answer", Fault::Server, deadline, async {
+        let mut wire = Wire::open(&address.host, address.port).await?;
+        wire.request(request, "do this").await?;
+        wire.text().await
+    })
+    .await
+}
+
+/// Follows the list of phones of one server.
+pub struct Tracker {
+    wire: Wire,
+}
+
+impl Tracker {
+    /// The next list. Waits as long as nothing changes: the caller knows the deadline, and a tracker
+    /// whose wait was dropped is of no more use.
+    pub async fn next(&mut self) -> Result<Vec<Row>, AdbError> {
+        Ok(list::parse(&self.wire.text().await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_written_alike() {
+        for text in ["127.0.0.1:5037", "lab-3:5038", "[::1]:5037"] {
+            assert_eq!(
+                text.parse::<Address>().map(|address| address.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        for text in ["", "lab", ":5037", "lab:", "lab:99999"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Files to the phone, and from it: the `sync:` service, and proof that what arrived is what was sent.
+//! A file becomes visible under its name when it is whole.
+
+use std::io;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::error::{AdbError, Fault};
+use super::phone::Phone;
+use super::text::quote;
+use super::wire::{Wire, within};
+
+/// How long a transfer may take besides its bytes.
+const BASE: Duration = Duration::from_secs(30);
+
+/// A link that is slower than this is broken: USB 2 brings forty times as much.
+const SLOWEST_BYTES_PER_S: u64 = 1 << 20;
+
+/// The longest portion of a file that adbd takes.
+const PORTION: usize = 64 * 1024;
+
+/// An error message of adbd's that is longer than this is none.
+const LONGEST_MESSAGE: u32 = 4096;
+
+/// A regular file, for its owner alone. What it shall be in the end is said once it is whole.
+const PRIVATE_FILE: u32 = 0o100_600;
+
+/// A file to be sent, with its proof.
+#[derive(Clone, Debug)]
+pub struct Content {
+    bytes: Arc<[u8]>,
+    sha256: String,
+}
+
+impl Content {
+    /// What `bytes` are.
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Content {
+        let bytes = bytes.into();
+        let sha256 = hex(&Sha256::digest(&bytes));
+        Content { bytes, sha256 }
+    }
+
+    /// What the file at `path` holds.
+    pub fn read(path: &Path) -> io::Result<Content> {
+        Ok(Content::new(std::fs::read(path)?))
+    }
+
+    /// Its SHA-256 in hexadecimal.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Its size.
+    pub fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn deadline(bytes: u64) -> Duration {
+    BASE + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
+}
+
+impl Phone {
+    /// Puts `content` at `path` on the phone, with `mode`. What was there is replaced once the new file
+    /// is whole and its hash is right. The folder must be there.
+    pub async fn push(&self, content: &Content, path: &str, mode: u32) -> Result<(), AdbError> {
+        let partial = format!("{path}.partial");
+        let sent = self.send(content, &partial).await;
+        let proved = match sent {
+            Ok(()) => self.prove(content, &partial).await,
+            Err(error) => Err(self.full(error, content, path)),
+        };
+        match proved {
+            Ok(()) => {
+                let (from, to) = (quote(&partial), quote(path));
+                let command = format!("chmod {mode:o} {from} && mv -f {from} {to}");
+                self.succeed("put a file in place", &command, b"")
+                    .await
+                    .map(drop)
+            }
+            Err(error) => {
+                // Where there is no link, nothing can be removed; the next push overwrites it.
+                let _ = self.shell(&format!("rm -f {}", quote(&partial)), b"").await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the file at `path` on the phone.
+    pub async fn pull(&self, path: &str) -> Result<Vec<u8>, AdbError> {
+        let proof = self.proof_of(path).await?;
+        let limit = deadline(proof.0);
+        let bytes = within(self.name(), "send a file", Fault::Shell, limit, async {
+            let mut wire = self.sync().await?;
+            let answer = receive(&mut wire.stream, path, proof.0).await;
+            answered(&wire, "send a file", answer)
+        })
+        .await?;
+        let found = (bytes.len() as u64, hex(&Sha256::digest(&bytes)));
+        // A file that grew or changed meanwhile is told apart neither from a damaged one, nor need it be.
+        if found == proof {
+            return Ok(bytes);
+        }
+        Err(self.damaged(path, &proof, &found))
+    }
+
+    async fn send(&self, content: &Content, path: &str) -> Result<(), AdbError> {
+        let limit = deadline(content.size());
+        within(self.name(), "take a file", Fault::Shell, limit, async {
+            let mut wire = self.sync().await?;
+            let answer = send(&mut wire.stream, path, &content.bytes).await;
+            answered(&wire, "take a file", answer)
+        })
+        .await
+    }
+
+    async fn sync(&self) -> Result<Wire, AdbError> {
+        let mut wire = self
+            .server()
+            .to_phone(self.transport(), self.name())
+            .await?;
+        wire.request("sync:", "take or send files").await?;
+        Ok(wire)
+    }
+
+    /// Whether the file at `path` is `content`.
+    pub async fn holds(&self, content: &Content, path: &str) -> Result<bool, AdbError> {
+        let there = format!("test -f {}", quote(path));
+        if self.shell(&there, b"").await?.status != 0 {
+            return Ok(false);
+        }
+        Ok(self.proof_of(path).await? == (content.size(), content.sha256.clone()))
+    }
+
+    async fn prove(&self, content: &Content, path: &str) -> Result<(), AdbError> {
+        let expected = (content.size(), content.sha256.clone());
+        let found = self.proof_of(path).await?;
+        if found == expected {
+            return Ok(());
+        }
+        Err(self.damaged(path, &expected, &found))
+    }
+
+    fn damaged(&self, path: &str, expected: &(u64, String), found: &(u64, String)) -> AdbError {
+        let show = |(bytes, sha256): &(u64, String)| format!("{bytes} bytes with SHA-256 {sha256}");
+        AdbError::Damaged {
+            name: self.name().to_owned(),
+            path: path.to_owned(),
+            expected: show(expected),
+            found: show(found),
+        }
+    }
+
+    /// The size and the hash of a file on the phone.
+    async fn proof_of(&self, path: &str) -> Result<(u64, String), AdbError> {
+        let path = quote(path);
+        let command = format!("wc -c <{path} && sha256sum <{path}");
+        let output = self.succeed("hash a file", &command, b"").await?.text();
+        let mut words = output.split_whitespace();
+        let size = words.next().and_then(|size| size.parse().ok()).unwrap_or(0);
+        Ok((size, words.next().unwrap_or_default().to_owned()))
+    }
+
+    /// A refusal for want of room is said as such: trying again is of no use.
+    fn full(&self, error: AdbError, content: &Content, path: &str) -> AdbError {
+        match &error {
+            AdbError::Refused { message, .. } if message.contains("No space left") => {
+                AdbError::StorageFull {
+                    name: self.name().to_owned(),
+                    path: path.to_owned(),
+                    bytes: content.size(),
+                }
+            }
+            _ => error,
+        }
+    }
+}
+
+/// What a transfer gave; on the inside, adbd's reason why it gave nothing.
+type Answer<T> = io::Result<Result<T, String>>;
+
+fn answered<T>(wire: &Wire, what: &'static str, answer: Answer<T>) -> Result<T, AdbError> {
+    match answer {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(message)) => Err(wire.refused(what, message)),
+        Err(error) => Err(wire.lost(&error)),
+    }
+}
+
+/// Sends `bytes` to the file at `path`. Adbd may refuse them at any time, and then takes them all
+/// before it notices that nobody wants them: its answer is read while they are sent.
+async fn send(stream: &mut TcpStream, path: &str, bytes: &[u8]) -> Answer<()> {
+    let (mut from_phone, mut to_phone) = stream.split();
+    let mut answer = pin!(async {
+        let (id, length) = head(&mut from_phone).await?;
+        match &id {
+            b"OKAY" => Ok(Ok(())),
+            b"FAIL" => Ok(Err(message(&mut from_phone, length).await?)),
+            _ => Err(nonsense(id)),
+        }
+    });
+    let sent = async {
+        let target = format!("{path},{PRIVATE_FILE}");
+        let mut packet = packet(b"SEND", target.len(), target.as_bytes());
+        to_phone.write_all(&packet).await?;
+        for portion in bytes.chunks(PORTION) {
+            packet.clear();
+            packet.extend_from_slice(b"DATA");
+            packet.extend_from_slice(&(portion.len() as u32).to_le_bytes());
+            packet.extend_from_slice(portion);
+            to_phone.write_all(&packet).await?;
+        }
+        // What stands for the length is the time of the file's last change.
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+        to_phone
+            .write_all(&self::packet(b"DONE", now.as_secs() as usize, b""))
+            .await
+    };
+    tokio::select! {
+        answer = &mut answer => answer,
+        sent = sent => match sent {
+            Ok(()) => answer.await,
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// Reads the file at `path`, which has about `size` bytes.
+async fn receive(stream: &mut TcpStream, path: &str, size: u64) -> Answer<Vec<u8>> {
+    let request = packet(b"RECV", path.len(), path.as_bytes());
+    stream.write_all(&request).await?;
+    let mut bytes = Vec::new();
+    loop {
+        let (id, length) = head(stream).await?;
+        match &id {
+            // A file that grows for ever has an end here.
+            b"DATA" if length as usize <= PORTION && bytes.len() as u64 <= size => {
+                let end = bytes.len();
+                bytes.resize(end + length as usize, 0);
+                stream.read_exact(&mut bytes[end..]).await?;
+            }
+            b"DONE" => return Ok(Ok(bytes)),
+            b"FAIL" => return Ok(Err(message(stream, length).await?)),
+            _ => return Err(nonsense(id)),
+        }
+    }
+}
+
+fn packet(id: &[u8; 4], number: usize, content: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::with_capacity(8 + content.len().max(PORTION));
+    packet.extend_from_slice(id);
+    packet.extend_from_slice(&(number as u32).to_le_bytes());
+    packet.extend_from_slice(content);
+    packet
+}
+
+/// The kind of a packet, and a number: mostly the length of what follows.
+async fn head(stream: &mut (impl AsyncReadExt + Unpin)) -> io::Result<([u8; 4], u32)> {
+    let mut id = [0; 4];
+    stream.read_exact(&mut id).await?;
+    Ok((id, stream.read_u32_le().await?))
+}
+
+async fn message(stream: &mut (impl AsyncReadExt + Unpin), length: u32) -> io::Result<String> {
+    let mut message = vec![0; length.min(LONGEST_MESSAGE) as usize];
+    stream.read_exact(&mut message).await?;
+    Ok(String::from_utf8_lossy(&message).into_owned())
+}
+
+fn nonsense(found: [u8; 4]) -> io::Error {
+    io::Error::other(format!(
+        "`{}` is not of adb's transfers",
+        found.escape_ascii()
+    ))
+}
