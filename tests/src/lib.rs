@@ -1,6 +1,9 @@
 //! What the whole-system tests share: the real binaries, and the files they are fed.
 
+pub mod farm;
+pub mod interposer;
 pub mod proof;
+pub mod virtual_phone;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -41,9 +44,11 @@ pub fn binaries() -> &'static Path {
     })
 }
 
-/// The `layerlab` command.
+/// The `layerlab` command, which sees no phones: those of the machine's owner are not for tests.
 pub fn layerlab() -> Command {
-    Command::new(binaries().join("layerlab"))
+    let mut command = Command::new(binaries().join("layerlab"));
+    command.env("LAYERLAB_ADB", "");
+    command
 }
 
 /// The agent's program.

@@ -1,0 +1,128 @@
+//! A lab of a test's own: an adb server on a port that nobody else uses, state and data folders, and
+//! virtual phones.
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::virtual_phone::{VirtualPhone, adb};
+use crate::{agent_program, layerlab};
+
+/// A lab.
+pub struct Farm {
+    folder: TempDir,
+    /// The port of its adb server.
+    pub port: u16,
+    adb: PathBuf,
+}
+
+impl Farm {
+    /// A lab without phones; `None` where virtual phones cannot be had, which was said.
+    pub fn new() -> Option<Farm> {
+        let adb = adb()?.to_owned();
+        // Given back before it is used: what takes it in between is told apart by its protocol.
+        let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+        Some(Farm {
+            folder: tempfile::tempdir().expect("a folder"),
+            port: port.expect("a port").port(),
+            adb,
+        })
+    }
+
+    /// A place for files of this test.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Layerlab's state folder.
+    pub fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    /// Switches a phone on.
+    pub fn phone(&self, serial: &str) -> VirtualPhone {
+        VirtualPhone::start(&self.path(&format!("phone-{serial}")), serial)
+    }
+
+    /// The variables that make layerlab use this lab. The adb server looks for no emulators: it would
+    /// find other people's.
+    pub fn environment(&self) -> Vec<(&'static str, OsString)> {
+        vec![
+            ("LAYERLAB_ADB", self.adb.clone().into()),
+            ("LAYERLAB_ADB_PORT", self.port.to_string().into()),
+            ("LAYERLAB_STATE", self.state().into()),
+            ("LAYERLAB_DATA", self.path("data").into()),
+            ("ADB_LOCAL_TRANSPORT_MAX_PORT", "5553".into()),
+        ]
+    }
+
+    /// The `layerlab` command in this lab.
+    pub fn layerlab(&self) -> Command {
+        let mut command = layerlab();
+        command.envs(self.environment());
+        command.env("LAYERLAB_AGENT", self.agent());
+        command
+    }
+
+    /// The agent without what only debuggers need: it is pushed often.
+    pub fn agent(&self) -> PathBuf {
+        stripped_agent(self.folder.path())
+    }
+
+    /// The adb command with this lab's server, as another client of it.
+    pub fn adb(&self) -> Command {
+        let mut command = Command::new(&self.adb);
+        command.args(["-P", &self.port.to_string()]);
+        command
+    }
+
+    /// The adb program.
+    pub fn adb_program(&self) -> &Path {
+        &self.adb
+    }
+
+    /// The process id of the adb server.
+    pub fn server_process(&self) -> String {
+        let file = self.state().join(format!("adb-server-{}.pid", self.port));
+        std::fs::read_to_string(file).expect("layerlab started the server")
+    }
+
+    /// Sends `signal` to the adb server.
+    pub fn signal_server(&self, signal: &str) {
+        let status = Command::new("kill")
+            .args([signal, &self.server_process()])
+            .status();
+        assert!(status.expect("kill runs").success());
+    }
+}
+
+impl Drop for Farm {
+    fn drop(&mut self) {
+        let file = self.state().join(format!("adb-server-{}.pid", self.port));
+        if let Ok(process) = std::fs::read_to_string(file) {
+            // It may be gone already, which is what is wanted.
+            let _ = Command::new("kill")
+                .args(["-KILL", &process])
+                .stderr(Stdio::null())
+                .status();
+        }
+    }
+}
+
+fn stripped_agent(folder: &Path) -> PathBuf {
+    let stripped = folder.join("layerlab-agent");
+    if !stripped.exists() {
+        let done = Command::new("strip")
+            .arg("-o")
+            .arg(&stripped)
+            .arg(agent_program())
+            .status();
+        if !done.is_ok_and(|status| status.success()) {
+            std::fs::copy(agent_program(), &stripped).expect("room");
+        }
+    }
+    stripped
+}
