@@ -1,10 +1,26 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml).
 
-.PHONY: demo test slow-test bench
+.PHONY: demo farm-demo agent test slow-test bench
 
 demo: ## Profile two networks on three simulated phones
 	cargo build --quiet --bins
 	target/debug/layerlab demo --out target/demo --replace
+
+farm-demo: ## Plug three virtual phones in (real adbd, real adb server) and profile on all of them at once
+	cargo build --quiet --bins
+	tests/farm-demo target/farm-demo
+
+ABI ?= arm64-v8a
+AGENTS ?= $(or $(LAYERLAB_DATA),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/layerlab)/agents
+
+agent: ## Build the agent for phones, ABI=arm64-v8a or another; needs the Android NDK, cargo-ndk and the Rust target
+	cargo ndk --target $(ABI) --platform 26 build --release --package layerlab-agent --bin layerlab-agent
+	install -D -m 755 target/$(TRIPLE_$(ABI))/release/layerlab-agent $(AGENTS)/$(ABI)/layerlab-agent
+
+TRIPLE_arm64-v8a = aarch64-linux-android
+TRIPLE_armeabi-v7a = armv7-linux-androideabi
+TRIPLE_x86_64 = x86_64-linux-android
+TRIPLE_x86 = i686-linux-android
 
 test: ## All tests
 	cargo build --quiet --bins
