@@ -34,7 +34,7 @@ pub struct Provision {
     /// Where agents come from.
     pub agents: Agents,
     /// The file of a simulated device that the phone's agent shall play. Never read here.
-    pub simulate: Option<Content>,
+    pub simulate: Option<Content<'static>>,
     /// How much storage models may take.
     pub cache_bytes: u64,
 }
@@ -52,7 +52,7 @@ pub struct Installed {
 
 impl Agents {
     /// The agent for a phone with the binary interface `abi`.
-    fn content(&self, phone: &Phone, abi: &str) -> Result<Content, AdbError> {
+    fn content(&self, phone: &Phone, abi: &str) -> Result<Content<'static>, AdbError> {
         let none = |reason: String| AdbError::NoAgent {
             name: phone.name().to_owned(),
             abi: abi.to_owned(),
@@ -72,7 +72,7 @@ impl Agents {
         } else {
             self.of_host.clone()
         };
-        Content::read(&path).map_err(|error| none(format!("{}: {error}", path.display())))
+        Content::file(&path).map_err(|error| none(format!("{}: {error}", path.display())))
     }
 }
 
@@ -86,7 +86,11 @@ impl Provision {
     ) -> Result<Installed, AdbError> {
         let agent = self.agents.content(phone, &identity.abi)?;
         let simulate = self.simulate.as_ref();
-        let key = key(&[agent.sha256(), simulate.map_or("", Content::sha256), token]);
+        let key = key(&[
+            agent.sha256(),
+            simulate.map_or("", |device| device.sha256()),
+            token,
+        ]);
         let folder = format!("{ROOT}/{key}");
         // The agent looks for models in its own folder; all agents share them.
         let command = format!(
@@ -185,7 +189,7 @@ impl Provision {
         let surplus = surplus(&others, size, self.cache_bytes);
         let mut kept = others.split_off(surplus).into_iter();
         evict(phone, &others).await?;
-        let content = Content::new(onnx);
+        let content = Content::with_sha256(onnx, sha256);
         loop {
             match phone.push(&content, &path, 0o600).await {
                 // Less room than the budget: older models go one by one.
@@ -193,18 +197,18 @@ impl Provision {
                     Some(oldest) => evict(phone, &[oldest]).await?,
                     None => return Err(full),
                 },
-                other => return other,
+                pushed => return pushed.map(drop),
             }
         }
     }
 }
 
 /// Puts `content` at `path`, unless it is there.
-async fn put(phone: &Phone, content: &Content, path: &str, mode: u32) -> Result<(), AdbError> {
+async fn put(phone: &Phone, content: &Content<'_>, path: &str, mode: u32) -> Result<(), AdbError> {
     if phone.holds(content, path).await? {
         return Ok(());
     }
-    phone.push(content, path, mode).await
+    phone.push(content, path, mode).await.map(drop)
 }
 
 async fn evict(phone: &Phone, files: &[Cached]) -> Result<(), AdbError> {

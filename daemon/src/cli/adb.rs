@@ -190,7 +190,7 @@ async fn open_phone(
 }
 
 /// The file of a simulated device, unread: only the agent knows what is in it.
-fn simulated(device: &str) -> Result<Content, Failure> {
+fn simulated(device: &str) -> Result<Content<'static>, Failure> {
     match discovery::choose(device).exit_with(Code::Input)? {
         Choice::BuiltIn(_, toml) => Ok(Content::new(toml.as_bytes())),
         Choice::File(path) => read(&path),
@@ -203,8 +203,8 @@ fn simulated(device: &str) -> Result<Content, Failure> {
     }
 }
 
-fn read(path: &Path) -> Result<Content, Failure> {
-    Content::read(path).map_err(|error| {
+fn read(path: &Path) -> Result<Content<'static>, Failure> {
+    Content::file(path).map_err(|error| {
         let error = anyhow::anyhow!("cannot read the device file {}: {error}", path.display());
         Failure::new(Code::Input, error)
     })

@@ -130,7 +130,13 @@ impl Connection {
     /// The agent's next message. Waits as long as it takes: the caller knows the deadline. Dropping
     /// the future loses nothing.
     pub async fn receive(&mut self) -> Result<Response, ConnectionError> {
-        self.messages.receive().await
+        match self.messages.receive().await {
+            // It spoke well when it said hello: this was damaged on the way, and the journal has it whole.
+            Err(ConnectionError::Framing(error)) => Err(ConnectionError::Lost(format!(
+                "what came over it is {error}"
+            ))),
+            other => other,
+        }
     }
 }
 

@@ -30,4 +30,4 @@ pub use recovery::{Ladder, Rung, Way};
 pub use server::{Address, Server, Tracker};
 pub use shell::Output;
 pub use text::{Printable, quote};
-pub use transfer::Content;
+pub use transfer::{Content, Pushed};

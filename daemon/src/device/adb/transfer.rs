@@ -1,15 +1,16 @@
 //! Files to the phone, and from it: the `sync:` service, and proof that what arrived is what was sent.
 //! A file becomes visible under its name when it is whole.
 
+use std::borrow::Cow;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 use super::error::{AdbError, Fault};
 use super::phone::Phone;
@@ -25,6 +26,9 @@ const SLOWEST_BYTES_PER_S: u64 = 1 << 20;
 /// The longest portion of a file that adbd takes.
 const PORTION: usize = 64 * 1024;
 
+/// As much of a file as is read in one go.
+const READ_AHEAD: usize = 1 << 20;
+
 /// An error message of adbd's that is longer than this is none.
 const LONGEST_MESSAGE: u32 = 4096;
 
@@ -33,22 +37,48 @@ const PRIVATE_FILE: u32 = 0o100_600;
 
 /// A file to be sent, with its proof.
 #[derive(Clone, Debug)]
-pub struct Content {
-    bytes: Arc<[u8]>,
+pub struct Content<'a> {
+    source: Source<'a>,
+    size: u64,
     sha256: String,
 }
 
-impl Content {
+#[derive(Clone, Debug)]
+enum Source<'a> {
+    Bytes(Cow<'a, [u8]>),
+    /// Read while it is sent: a farm's phones are all sent the same files at the same time.
+    File(PathBuf),
+}
+
+impl<'a> Content<'a> {
     /// What `bytes` are.
-    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Content {
+    pub fn new(bytes: impl Into<Cow<'a, [u8]>>) -> Content<'a> {
         let bytes = bytes.into();
-        let sha256 = hex(&Sha256::digest(&bytes));
-        Content { bytes, sha256 }
+        Content {
+            size: bytes.len() as u64,
+            sha256: hex(&Sha256::digest(&bytes)),
+            source: Source::Bytes(bytes),
+        }
     }
 
-    /// What the file at `path` holds.
-    pub fn read(path: &Path) -> io::Result<Content> {
-        Ok(Content::new(std::fs::read(path)?))
+    /// Bytes whose SHA-256 is known. If it is another one, they are refused when they have arrived.
+    pub fn with_sha256(bytes: &'a [u8], sha256: &str) -> Content<'a> {
+        Content {
+            size: bytes.len() as u64,
+            sha256: sha256.to_owned(),
+            source: Source::Bytes(bytes.into()),
+        }
+    }
+
+    /// What the file at `path` holds now. If it holds something else later, that is refused, too.
+    pub fn file(path: &Path) -> io::Result<Content<'static>> {
+        let mut hash = Sha256::new();
+        let size = io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+        Ok(Content {
+            size,
+            sha256: hex(&hash.finalize()),
+            source: Source::File(path.to_owned()),
+        })
     }
 
     /// Its SHA-256 in hexadecimal.
@@ -58,8 +88,27 @@ impl Content {
 
     /// Its size.
     pub fn size(&self) -> u64 {
-        self.bytes.len() as u64
+        self.size
     }
+
+    async fn reader(&self) -> io::Result<Box<dyn AsyncRead + Send + Unpin + '_>> {
+        Ok(match &self.source {
+            Source::Bytes(bytes) => Box::new(&bytes[..]),
+            Source::File(path) => {
+                let file = tokio::fs::File::open(path).await?;
+                Box::new(BufReader::with_capacity(READ_AHEAD, file))
+            }
+        })
+    }
+}
+
+/// How long a push took.
+#[derive(Clone, Copy, Debug)]
+pub struct Pushed {
+    /// Sending the bytes.
+    pub transfer: Duration,
+    /// Having the phone hash them.
+    pub proof: Duration,
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -73,32 +122,48 @@ fn deadline(bytes: u64) -> Duration {
 impl Phone {
     /// Puts `content` at `path` on the phone, with `mode`. What was there is replaced once the new file
     /// is whole and its hash is right. The folder must be there.
-    pub async fn push(&self, content: &Content, path: &str, mode: u32) -> Result<(), AdbError> {
+    pub async fn push(
+        &self,
+        content: &Content<'_>,
+        path: &str,
+        mode: u32,
+    ) -> Result<Pushed, AdbError> {
         let partial = format!("{path}.partial");
-        let sent = self.send(content, &partial).await;
-        let proved = match sent {
-            Ok(()) => self.prove(content, &partial).await,
-            Err(error) => Err(self.full(error, content, path)),
-        };
-        match proved {
-            Ok(()) => {
+        match self.send_and_prove(content, &partial).await {
+            Ok(pushed) => {
                 let (from, to) = (quote(&partial), quote(path));
                 let command = format!("chmod {mode:o} {from} && mv -f {from} {to}");
-                self.succeed("put a file in place", &command, b"")
-                    .await
-                    .map(drop)
+                self.succeed("put a file in place", &command, b"").await?;
+                Ok(pushed)
             }
             Err(error) => {
                 // Where there is no link, nothing can be removed; the next push overwrites it.
                 let _ = self.shell(&format!("rm -f {}", quote(&partial)), b"").await;
-                Err(error)
+                Err(self.full(error, content, path))
             }
         }
     }
 
+    async fn send_and_prove(&self, content: &Content<'_>, path: &str) -> Result<Pushed, AdbError> {
+        let begin = Instant::now();
+        self.send(content, path).await?;
+        let transfer = begin.elapsed();
+        self.prove(content, path).await?;
+        let proof = begin.elapsed() - transfer;
+        tracing::debug!(
+            phone = self.name(),
+            path,
+            bytes = content.size(),
+            ?transfer,
+            ?proof,
+            "pushed"
+        );
+        Ok(Pushed { transfer, proof })
+    }
+
     /// Reads the file at `path` on the phone.
     pub async fn pull(&self, path: &str) -> Result<Vec<u8>, AdbError> {
-        let proof = self.proof_of(path).await?;
+        let proof = self.proof_of(path, deadline(0)).await?;
         let limit = deadline(proof.0);
         let bytes = within(self.name(), "send a file", Fault::Shell, limit, async {
             let mut wire = self.sync().await?;
@@ -114,11 +179,12 @@ impl Phone {
         Err(self.damaged(path, &proof, &found))
     }
 
-    async fn send(&self, content: &Content, path: &str) -> Result<(), AdbError> {
+    async fn send(&self, content: &Content<'_>, path: &str) -> Result<(), AdbError> {
         let limit = deadline(content.size());
         within(self.name(), "take a file", Fault::Shell, limit, async {
             let mut wire = self.sync().await?;
-            let answer = send(&mut wire.stream, path, &content.bytes).await;
+            let mut bytes = content.reader().await.map_err(|error| wire.lost(&error))?;
+            let answer = send(&mut wire.stream, path, &mut bytes).await;
             answered(&wire, "take a file", answer)
         })
         .await
@@ -134,17 +200,18 @@ impl Phone {
     }
 
     /// Whether the file at `path` is `content`.
-    pub async fn holds(&self, content: &Content, path: &str) -> Result<bool, AdbError> {
+    pub async fn holds(&self, content: &Content<'_>, path: &str) -> Result<bool, AdbError> {
         let there = format!("test -f {}", quote(path));
         if self.shell(&there, b"").await?.status != 0 {
             return Ok(false);
         }
-        Ok(self.proof_of(path).await? == (content.size(), content.sha256.clone()))
+        let found = self.proof_of(path, deadline(content.size())).await?;
+        Ok(found == (content.size(), content.sha256.clone()))
     }
 
-    async fn prove(&self, content: &Content, path: &str) -> Result<(), AdbError> {
+    async fn prove(&self, content: &Content<'_>, path: &str) -> Result<(), AdbError> {
         let expected = (content.size(), content.sha256.clone());
-        let found = self.proof_of(path).await?;
+        let found = self.proof_of(path, deadline(content.size())).await?;
         if found == expected {
             return Ok(());
         }
@@ -162,17 +229,18 @@ impl Phone {
     }
 
     /// The size and the hash of a file on the phone.
-    async fn proof_of(&self, path: &str) -> Result<(u64, String), AdbError> {
+    async fn proof_of(&self, path: &str, limit: Duration) -> Result<(u64, String), AdbError> {
         let path = quote(path);
-        let command = format!("wc -c <{path} && sha256sum <{path}");
-        let output = self.succeed("hash a file", &command, b"").await?.text();
+        let command = format!("stat -L -c %s {path} && sha256sum <{path}");
+        let output = self.shell_within(&command, b"", limit).await?;
+        let output = self.checked("hash a file", output)?.text();
         let mut words = output.split_whitespace();
         let size = words.next().and_then(|size| size.parse().ok()).unwrap_or(0);
         Ok((size, words.next().unwrap_or_default().to_owned()))
     }
 
     /// A refusal for want of room is said as such: trying again is of no use.
-    fn full(&self, error: AdbError, content: &Content, path: &str) -> AdbError {
+    fn full(&self, error: AdbError, content: &Content<'_>, path: &str) -> AdbError {
         match &error {
             AdbError::Refused { message, .. } if message.contains("No space left") => {
                 AdbError::StorageFull {
@@ -199,7 +267,11 @@ fn answered<T>(wire: &Wire, what: &'static str, answer: Answer<T>) -> Result<T, 
 
 /// Sends `bytes` to the file at `path`. Adbd may refuse them at any time, and then takes them all
 /// before it notices that nobody wants them: its answer is read while they are sent.
-async fn send(stream: &mut TcpStream, path: &str, bytes: &[u8]) -> Answer<()> {
+async fn send(
+    stream: &mut TcpStream,
+    path: &str,
+    bytes: &mut (dyn AsyncRead + Send + Unpin),
+) -> Answer<()> {
     let (mut from_phone, mut to_phone) = stream.split();
     let mut answer = pin!(async {
         let (id, length) = head(&mut from_phone).await?;
@@ -213,12 +285,15 @@ async fn send(stream: &mut TcpStream, path: &str, bytes: &[u8]) -> Answer<()> {
         let target = format!("{path},{PRIVATE_FILE}");
         let mut packet = packet(b"SEND", target.len(), target.as_bytes());
         to_phone.write_all(&packet).await?;
-        for portion in bytes.chunks(PORTION) {
-            packet.clear();
-            packet.extend_from_slice(b"DATA");
-            packet.extend_from_slice(&(portion.len() as u32).to_le_bytes());
-            packet.extend_from_slice(portion);
-            to_phone.write_all(&packet).await?;
+        packet.resize(8 + PORTION, 0);
+        packet[..4].copy_from_slice(b"DATA");
+        loop {
+            let length = bytes.read(&mut packet[8..]).await?;
+            if length == 0 {
+                break;
+            }
+            packet[4..8].copy_from_slice(&(length as u32).to_le_bytes());
+            to_phone.write_all(&packet[..8 + length]).await?;
         }
         // What stands for the length is the time of the file's last change.
         let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
