@@ -6,10 +6,11 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use layerlab::device::adb::Settings;
 use tempfile::TempDir;
 
 use crate::virtual_phone::{VirtualPhone, adb};
-use crate::{agent_program, layerlab};
+use crate::{agent_program, binaries, layerlab};
 
 /// A lab.
 pub struct Farm {
@@ -47,8 +48,19 @@ impl Farm {
         VirtualPhone::start(&self.path(&format!("phone-{serial}")), serial)
     }
 
+    /// What makes layerlab's library use this lab.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            program: Some(self.adb.clone()),
+            servers: Vec::new(),
+            port: self.port,
+            phones: Vec::new(),
+            state: self.state(),
+        }
+    }
+
     /// The variables that make layerlab use this lab. The adb server looks for no emulators: it would
-    /// find other people's.
+    /// find other people's. Its key is its own.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         vec![
             ("LAYERLAB_ADB", self.adb.clone().into()),
@@ -56,6 +68,7 @@ impl Farm {
             ("LAYERLAB_STATE", self.state().into()),
             ("LAYERLAB_DATA", self.path("data").into()),
             ("ADB_LOCAL_TRANSPORT_MAX_PORT", "5553".into()),
+            ("ANDROID_USER_HOME", self.path("android").into()),
         ]
     }
 
@@ -69,7 +82,7 @@ impl Farm {
 
     /// The agent without what only debuggers need: it is pushed often.
     pub fn agent(&self) -> PathBuf {
-        stripped_agent(self.folder.path())
+        stripped_agent()
     }
 
     /// The adb command with this lab's server, as another client of it.
@@ -77,11 +90,6 @@ impl Farm {
         let mut command = Command::new(&self.adb);
         command.args(["-P", &self.port.to_string()]);
         command
-    }
-
-    /// The adb program.
-    pub fn adb_program(&self) -> &Path {
-        &self.adb
     }
 
     /// The process id of the adb server.
@@ -112,17 +120,22 @@ impl Drop for Farm {
     }
 }
 
-fn stripped_agent(folder: &Path) -> PathBuf {
-    let stripped = folder.join("layerlab-agent");
-    if !stripped.exists() {
-        let done = Command::new("strip")
-            .arg("-o")
-            .arg(&stripped)
-            .arg(agent_program())
-            .status();
-        if !done.is_ok_and(|status| status.success()) {
-            std::fs::copy(agent_program(), &stripped).expect("room");
-        }
+/// Made once for all tests, and anew when the agent is.
+fn stripped_agent() -> PathBuf {
+    let agent = agent_program();
+    let stripped = agent.with_extension("stripped");
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|metadata| metadata.modified());
+    if changed(&stripped).is_ok_and(|then| changed(&agent).is_ok_and(|agent| then >= agent)) {
+        return stripped;
     }
+    // Under another name first: other tests do the same at the same time.
+    let own = TempDir::new_in(binaries()).expect("room");
+    let partial = own.path().join("agent");
+    let mut strip = Command::new("strip");
+    let done = strip.arg("-o").arg(&partial).arg(&agent).status();
+    if !done.is_ok_and(|status| status.success()) {
+        std::fs::copy(&agent, &partial).expect("room");
+    }
+    std::fs::rename(&partial, &stripped).expect("the same folder");
     stripped
 }

@@ -3,11 +3,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What is done to the bytes that layerlab sends to phones.
+/// What is done to the bytes between layerlab and phones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
@@ -16,6 +17,8 @@ pub enum Fault {
     CutAfter(u64),
     /// The byte at this place is another one.
     CorruptAt(u64),
+    /// The byte at this place of what comes back from a phone is another one.
+    CorruptBackAt(u64),
     /// Nothing passes after so many bytes, and nothing is closed.
     StallAfter(u64),
     /// Each portion of bytes is late by so many milliseconds.
@@ -33,6 +36,7 @@ struct Shared {
     real: SocketAddr,
     state: Mutex<State>,
     changed: Condvar,
+    sent: AtomicU64,
 }
 
 struct State {
@@ -56,6 +60,7 @@ impl Interposer {
                 fault: (Fault::None, 0),
             }),
             changed: Condvar::new(),
+            sent: AtomicU64::new(0),
         });
         let serving = Arc::clone(&shared);
         thread::spawn(move || {
@@ -81,6 +86,11 @@ impl Interposer {
         self.shared.state.lock().expect("no panic").fault = (fault, times);
     }
 
+    /// How many bytes layerlab has sent to phones, requests included.
+    pub fn sent(&self) -> u64 {
+        self.shared.sent.load(Ordering::Relaxed)
+    }
+
     /// How many connections to phones will yet be spoiled.
     pub fn left_to_spoil(&self) -> u32 {
         self.shared.state.lock().expect("no panic").fault.1
@@ -88,7 +98,7 @@ impl Interposer {
 }
 
 impl Shared {
-    fn serve(&self, mut client: TcpStream) -> io::Result<()> {
+    fn serve(self: Arc<Shared>, mut client: TcpStream) -> io::Result<()> {
         let request = read_text(&mut client)?;
         let list = self.state.lock().expect("no panic").list.clone();
         match (request.as_str(), list) {
@@ -119,15 +129,16 @@ impl Shared {
         }
     }
 
-    fn pass(&self, client: TcpStream, request: &str) -> io::Result<()> {
+    fn pass(self: Arc<Shared>, client: TcpStream, request: &str) -> io::Result<()> {
         let server = TcpStream::connect(self.real)?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         write_text(&server, request)?;
         let to_phone = request.starts_with("host:transport");
-        let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
+        let (from_server, to_client) = (server.try_clone()?, client.try_clone()?);
+        let shared = Arc::clone(&self);
         let back = thread::spawn(move || {
-            let _ = io::copy(&mut from_server, &mut to_client);
+            let _ = shared.carry_back(from_server, &to_client, to_phone);
             let _ = to_client.shutdown(Shutdown::Write);
         });
         let _ = self.carry(client, &server, to_phone);
@@ -180,6 +191,36 @@ impl Shared {
                 _ => {}
             }
             to.write_all(portion)?;
+            passed = until;
+            if to_phone {
+                self.sent.fetch_add(read as u64, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn carry_back(
+        &self,
+        mut from: TcpStream,
+        mut to: &TcpStream,
+        from_phone: bool,
+    ) -> io::Result<()> {
+        let mut buffer = [0; 1 << 16];
+        let mut passed: u64 = 0;
+        loop {
+            let read = from.read(&mut buffer)?;
+            if read == 0 {
+                return Ok(());
+            }
+            let until = passed + read as u64;
+            let fault = self.state.lock().expect("no panic").fault.0;
+            if let Fault::CorruptBackAt(place) = fault
+                && from_phone
+                && (passed..until).contains(&place)
+                && self.happens(fault)
+            {
+                buffer[(place - passed) as usize] ^= 0x55;
+            }
+            to.write_all(&buffer[..read])?;
             passed = until;
         }
     }

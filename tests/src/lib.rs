@@ -38,9 +38,11 @@ pub fn binaries() -> &'static Path {
             .status()
             .expect("cargo runs");
         assert!(status.success(), "layerlab and layerlab-agent do not build");
-        // target/debug/deps/this-test → target/debug
-        let test = std::env::current_exe().expect("this test's own path");
-        test.ancestors().nth(2).expect("target/debug").to_owned()
+        // target/debug/deps/this-test or target/debug/this-program → target/debug
+        let this = std::env::current_exe().expect("this program's own path");
+        let mut folders = this.ancestors().skip(1);
+        let built = folders.find(|folder| !folder.ends_with("deps"));
+        built.expect("target/debug").to_owned()
     })
 }
 

@@ -4,13 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use layerlab::device::adb::{
-    AdbError, AdbLink, Address, Content, Fleet, Phone, Policy, Server, Settings as AdbSettings,
-};
+use layerlab::device::adb::{AdbError, AdbLink, Address, Content, Fleet, Phone, Policy, Server};
 use layerlab::device::quarantine::Quarantine;
 use layerlab::device::{Connection, Link, LinkError};
 use layerlab::measure::{ModelFile, Plan, RunError, Settings, drive};
@@ -50,7 +48,9 @@ fn profile(command: &mut Command, device: &str, simulate: &str, out: &Path) {
 }
 
 /// A profile's tables, and its header without the provenance.
-fn published(folder: &Path) -> ([String; 4], serde_json::Value) {
+type Published = ([String; 4], serde_json::Value);
+
+fn published(folder: &Path) -> Published {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a published file");
     let mut json: serde_json::Value = serde_json::from_str(&read("profile.json")).expect("JSON");
     json.as_object_mut()
@@ -59,8 +59,29 @@ fn published(folder: &Path) -> ([String; 4], serde_json::Value) {
     (TABLES.map(read), json)
 }
 
+/// A profile apart from when its samples were taken: a phone's clock runs on from one run to the next.
+fn clockless(([layers, times, segments, samples], mut json): Published) -> Published {
+    let head: Vec<&str> = samples
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split(',')
+        .collect();
+    let started = head.iter().position(|name| *name == "started_ns");
+    let started = started.expect("a column");
+    let lines = samples.lines().map(|line| {
+        let mut fields: Vec<&str> = line.split(',').collect();
+        fields.remove(started);
+        fields.join(",")
+    });
+    let samples = lines.collect::<Vec<_>>().join("\n");
+    // The hash of that table.
+    json["files"]["samples.csv"].take();
+    ([layers, times, segments, samples], json)
+}
+
 /// The profile that the local link gives of the simulated device `device`.
-fn local(farm: &Farm, device: &str) -> ([String; 4], serde_json::Value) {
+fn local(farm: &Farm, device: &str) -> Published {
     let out = farm.path(&format!("local-{device}"));
     let mut command = farm.layerlab();
     command
@@ -103,27 +124,41 @@ fn three_phones_profile_while_a_fourth_comes_and_goes() {
     let fourth = farm.phone("fourth");
     let mut watch = Watch::start(&farm, &fourth.address);
     watch.wait_for(&fourth.address, "ready");
-    let runs: Vec<(PathBuf, Child)> = simulated
-        .iter()
-        .zip(&phones)
-        .map(|(name, phone)| {
-            let out = farm.path(&format!("out-{name}"));
-            let mut command = farm.layerlab();
-            profile(&mut command, &phone.address, name, &out);
-            let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-            (out, child.expect("layerlab starts"))
-        })
-        .collect();
-    for _ in 0..20 {
-        fourth.unplug();
-        watch.wait_for(&fourth.address, "offline");
-        fourth.plug();
-        watch.wait_for(&fourth.address, "ready");
-    }
-    for (name, (out, child)) in simulated.iter().zip(runs) {
-        let ended = child.wait_with_output().expect("a child");
-        assert!(ended.status.success(), "{name}: {}", stderr(&ended));
-        assert_eq!(published(&out), local(&farm, name), "{name}");
+    let expected = simulated.map(|name| clockless(local(&farm, name)));
+    let settled = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for ((name, phone), expected) in simulated.iter().zip(&phones).zip(&expected) {
+            let (farm, settled) = (&farm, &settled);
+            // Again and again, so that each cable that is pulled is pulled in the middle of three runs.
+            scope.spawn(move || {
+                let mut runs = 0;
+                while runs == 0 || !settled.load(Ordering::Relaxed) {
+                    let out = farm.path(&format!("out-{name}-{runs}"));
+                    let mut command = farm.layerlab();
+                    profile(&mut command, &phone.address, name, &out);
+                    succeed(&mut command);
+                    assert_eq!(&clockless(published(&out)), expected, "{name}, run {runs}");
+                    runs += 1;
+                }
+            });
+        }
+        // Says that it is over even if a wait fails, since the others wait for that.
+        let _settled = OnDrop(|| settled.store(true, Ordering::Relaxed));
+        for _ in 0..20 {
+            fourth.unplug();
+            watch.wait_for(&fourth.address, "offline");
+            fourth.plug();
+            watch.wait_for(&fourth.address, "ready");
+        }
+    });
+}
+
+/// Does something when it goes out of scope, also in a panic.
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }
 
@@ -219,29 +254,19 @@ impl<L: Link> Link for Watched<L> {
     }
 }
 
-fn settings(farm: &Farm) -> AdbSettings {
-    AdbSettings {
-        program: Some(farm.adb_program().to_owned()),
-        servers: Vec::new(),
-        port: farm.port,
-        phones: Vec::new(),
-        state: farm.state(),
-    }
-}
-
 fn provision(farm: &Farm, device: &str) -> Provision {
     Provision {
         agents: Agents {
             folder: farm.path("data/agents"),
             of_host: farm.agent(),
         },
-        simulate: Some(Content::new(device.as_bytes())),
+        simulate: Some(Content::new(device.as_bytes().to_vec())),
         cache_bytes: DEFAULT_CACHE_BYTES,
     }
 }
 
 async fn link(farm: &Farm, address: &str, device: &str) -> AdbLink {
-    let fleet = Fleet::open(&settings(farm)).await;
+    let fleet = Fleet::open(&farm.settings()).await;
     let found = fleet.find(address).await.expect("a phone");
     let provision = provision(farm, device);
     AdbLink::open(
@@ -368,6 +393,7 @@ async fn whole(link: AdbLink, samples_per_segment: u64, gap: Nanos, disturb: Dis
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes half a minute: make farm-test"]
 async fn an_adbd_killed_twenty_times_loses_no_sample() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
@@ -375,7 +401,7 @@ async fn an_adbd_killed_twenty_times_loses_no_sample() {
     // The moments are drawn from a seed: so many samples after each return.
     let mut random = ChaCha8Rng::seed_from_u64(20);
     let (mut killed, mut last_connections, mut at) = (0, 0, u64::MAX);
-    let ended = whole(link, 60, SLOW, &mut |samples, connections| {
+    let ended = whole(link, 30, SLOW, &mut |samples, connections| {
         if connections > last_connections {
             last_connections = connections;
             at = samples + random.random_range(1..40);
@@ -508,16 +534,18 @@ async fn a_killed_agent_changes_no_sample() {
 /// A server that hangs is our own: it is started anew once it has not answered for long enough. It is
 /// stopped for good here; one that comes back by itself is the easier case.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes half a minute: make farm-test"]
 async fn a_stopped_server_changes_no_sample() {
     changes_no_sample(|farm, _| farm.signal_server("-STOP")).await;
 }
 
 /// A server that somebody else runs is not ours to start anew: it is waited for.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes half a minute: make farm-test"]
 async fn a_given_server_that_is_stopped_for_thirty_seconds_is_waited_for() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
-    let own = Fleet::open(&settings(&farm)).await;
+    let own = Fleet::open(&farm.settings()).await;
     own.find(&phone.address).await.expect("a phone");
     let address = Address {
         host: "127.0.0.1".to_owned(),
@@ -619,10 +647,10 @@ fn a_full_phone_is_named_and_nothing_is_left_on_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_on_the_phone_is_not_sent_again_and_the_oldest_model_goes_first() {
+async fn the_model_that_was_not_used_for_longest_goes_first() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
-    let fleet = Fleet::open(&settings(&farm)).await;
+    let fleet = Fleet::open(&farm.settings()).await;
     let found = fleet.find(&phone.address).await.expect("a phone");
     let provision = Provision {
         cache_bytes: 2_500_000,
@@ -640,11 +668,9 @@ async fn what_is_on_the_phone_is_not_sent_again_and_the_oldest_model_goes_first(
     link.connect().await.expect("an agent");
     let models = phone.storage().join("layerlab/models");
     let push = async |name: char| {
-        let sha256 = name.to_string().repeat(64);
-        link.push_model(&sha256, &[name as u8; 1_000_000])
-            .await
-            .expect("pushed");
-        // Each is older than the next, as if an hour had passed.
+        let model = vec![name as u8; 1_000_000];
+        let sha256 = Content::new(&model).sha256().to_owned();
+        link.push_model(&sha256, &model).await.expect("pushed");
         let path = models.join(format!("{sha256}.onnx"));
         let inode =
             std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&path).expect("it is there"));
@@ -694,6 +720,30 @@ fn with_interposer(serial: &str) -> Option<(Farm, VirtualPhone, Interposer)> {
     );
     let interposer = Interposer::before(farm.port);
     Some((farm, phone, interposer))
+}
+
+#[test]
+fn what_is_on_the_phone_is_not_sent_again() {
+    let Some((farm, phone, interposer)) = with_interposer("P1") else {
+        return;
+    };
+    let name = format!("{}@{}", phone.address, interposer.address);
+    let run = |out: &str| {
+        let before = interposer.sent();
+        let mut command = layerlab_through(&farm, &interposer);
+        profile(&mut command, &name, "pixel6", &farm.path(out));
+        succeed(&mut command);
+        interposer.sent() - before
+    };
+    let agent = std::fs::metadata(farm.agent()).expect("an agent").len();
+    let first = run("first");
+    assert!(
+        first > agent,
+        "{first} bytes were sent, the agent has {agent}"
+    );
+    // What is sent again are questions and orders.
+    let second = run("second");
+    assert!(second < 100_000, "{second} bytes were sent again");
 }
 
 #[test]
@@ -861,6 +911,22 @@ fn a_push_that_is_cut_damaged_or_stalled_is_done_again() {
     }
 }
 
+#[test]
+fn a_journal_that_is_damaged_on_its_way_is_read_again() {
+    let Some((farm, phone, interposer)) = with_interposer("P1") else {
+        return;
+    };
+    let name = format!("{}@{}", phone.address, interposer.address);
+    let out = farm.path("profile");
+    // Answers of the phone's shell are shorter; the journal is not.
+    interposer.spoil(Fault::CorruptBackAt(20_000), 2);
+    let mut command = layerlab_through(&farm, &interposer);
+    profile(&mut command, &name, "pixel6", &out);
+    succeed(&mut command);
+    assert_eq!(published(&out), local(&farm, "pixel6"));
+    assert_eq!(interposer.left_to_spoil(), 0, "nothing was damaged");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stalled_stream_is_given_up_in_time() {
     let Some((farm, phone, interposer)) = with_interposer("P1") else {
@@ -925,7 +991,7 @@ fn a_phone_whose_agent_dies_again_and_again_is_left_alone() {
 async fn shell_keeps_status_output_and_errors_apart_and_ends_in_time() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
-    let fleet = Fleet::open(&settings(&farm)).await;
+    let fleet = Fleet::open(&farm.settings()).await;
     let found = fleet.find(&phone.address).await.expect("a phone");
     let phone = Phone::new(&found.server, &found.row).expect("it is ready");
     let output = phone
