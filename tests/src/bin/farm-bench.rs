@@ -1,0 +1,332 @@
+//! What the farm costs, on virtual phones: `farm-bench push` sends one large file with `adb push` and
+//! with layerlab in turns, `farm-bench phones [COUNT]` profiles on many phones at once in one process.
+//! Prints Markdown tables.
+
+#![expect(clippy::print_stdout, reason = "its tables are what it is for")]
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use layerlab::device::adb::{AdbLink, Content, Fleet, Phone, Policy, Server};
+use layerlab::measure::{ModelFile, Progress, Settings, measure};
+use layerlab::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+use layerlab_profiles::Nanos;
+use layerlab_profiles::design::Design;
+use layerlab_tests::farm::Farm;
+use layerlab_tests::interposer::Interposer;
+use layerlab_tests::proof::table::markdown;
+use layerlab_tests::virtual_phone::VirtualPhone;
+use layerlab_tests::{file, succeed};
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tokio::task::JoinSet;
+
+/// The size of a large model.
+const FILE_BYTES: usize = 200_000_000;
+
+/// How often each way is taken.
+const TURNS: usize = 10;
+
+/// As many phones as one host has USB for.
+const PHONES: usize = 32;
+
+/// The idle time before each inference: a phone then gives some forty samples a second.
+const GAP: Nanos = Nanos::from_micros(20_000);
+
+/// The kernel counts processor time in hundredths of a second.
+const TICKS_PER_S: f64 = 100.0;
+
+/// Without the tools of virtual phones there is nothing to measure.
+const UNAVAILABLE: u8 = 69;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let what = arguments.next().unwrap_or_default();
+    let count = arguments.next().and_then(|count| count.parse().ok());
+    let Some(farm) = Farm::new() else {
+        return ExitCode::from(UNAVAILABLE);
+    };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    match what.as_str() {
+        "push" => runtime.block_on(push(&farm)),
+        "phones" => runtime.block_on(phones(&farm, count.unwrap_or(PHONES))),
+        _ => {
+            println!("farm-bench push | farm-bench phones [COUNT]");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+// -- one large file ----------------------------------------------------------------------------------------------------
+
+async fn push(farm: &Farm) {
+    // Of random bytes, like weights: nothing in it can be compressed.
+    let mut bytes = vec![0; FILE_BYTES];
+    ChaCha8Rng::seed_from_u64(200).fill_bytes(&mut bytes);
+    let path = farm.path("file");
+    std::fs::write(&path, &bytes).expect("room");
+    let content = Content::new(&bytes);
+
+    let virtual_phone = farm.phone("P1");
+    let fleet = Fleet::open(&farm.settings()).await;
+    let found = fleet.find(&virtual_phone.address).await.expect("a phone");
+    let phone = Phone::new(&found.server, &found.row).expect("it is ready");
+
+    let (mut by_adb, mut plain, mut adb_hash) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut transfers, mut proofs) = (Vec::new(), Vec::new());
+    for turn in 0..TURNS * 3 {
+        // In turns, since a machine's speed drifts; and each in each place of a turn.
+        match (turn + turn / 3) % 3 {
+            0 => {
+                by_adb.push(seconds(|| adb_push(farm, &virtual_phone, &path, &[])));
+                adb_hash.push(seconds(|| adb_sha256(farm, &virtual_phone)));
+            }
+            1 => plain.push(seconds(|| adb_push(farm, &virtual_phone, &path, &["-Z"]))),
+            _ => {
+                let pushed = phone.push(&content, "/data/local/tmp/by-layerlab", 0o600);
+                let pushed = pushed.await.expect("pushed");
+                transfers.push(pushed.transfer.as_secs_f64());
+                proofs.push(pushed.proof.as_secs_f64());
+            }
+        }
+    }
+
+    println!("{FILE_BYTES} bytes to a virtual phone, {TURNS} times each way, in turns\n");
+    let row = |what: &str, times: &[f64]| {
+        let (median, least, most) = (median(times), quantile(times, 0.0), quantile(times, 1.0));
+        let numbers = [median, least, most].map(|seconds| format!("{seconds:.2}"));
+        let speed = format!("{:.0}", FILE_BYTES as f64 / 1e6 / median);
+        std::iter::once(what.to_owned())
+            .chain(numbers)
+            .chain([speed])
+            .collect()
+    };
+    let rows: [Vec<String>; 7] = [
+        row("adb push", &by_adb),
+        row("adb push -Z, without compression", &plain),
+        row("layerlab, the transfer alone", &transfers),
+        row("adb shell sha256sum", &adb_hash),
+        row("layerlab's proof", &proofs),
+        row(
+            "adb push and adb shell sha256sum",
+            &sums(&by_adb, &adb_hash),
+        ),
+        row("layerlab, transfer and proof", &sums(&transfers, &proofs)),
+    ];
+    let heads = ["way", "median s", "least s", "most s", "MB/s"];
+    println!("{}", markdown(&heads, &rows));
+    println!(
+        "Medians of the turns' ratios: layerlab's transfer takes {:.2} of adb push and {:.2} of adb push -Z; with its \
+         proof it takes {:.2} of adb push with a hash.",
+        ratio(&transfers, &by_adb),
+        ratio(&transfers, &plain),
+        ratio(&sums(&transfers, &proofs), &sums(&by_adb, &adb_hash))
+    );
+    let again = again(farm, &virtual_phone).await;
+    println!("Pushing again sends {again} bytes, which are questions.");
+}
+
+fn adb_push(farm: &Farm, phone: &VirtualPhone, path: &Path, options: &[&str]) {
+    let mut command = farm.adb();
+    command
+        .args(["-s", &phone.address, "push"])
+        .args(options)
+        .arg(path);
+    succeed(command.arg("/data/local/tmp/by-adb"));
+}
+
+fn adb_sha256(farm: &Farm, phone: &VirtualPhone) {
+    let mut command = farm.adb();
+    command.args([
+        "-s",
+        &phone.address,
+        "shell",
+        "sha256sum /data/local/tmp/by-adb",
+    ]);
+    succeed(&mut command);
+}
+
+/// What goes to the phone, questions included, when a model is pushed that is there already.
+async fn again(farm: &Farm, phone: &VirtualPhone) -> u64 {
+    let bytes = std::fs::read(farm.path("file")).expect("a file");
+    let sha256 = Content::new(&bytes).sha256().to_owned();
+    let interposer = Interposer::before(farm.port);
+    let server = Server::given(interposer.address.to_string().parse().expect("an address"));
+    let phone = Phone::find(&server, &phone.address).await.expect("a phone");
+    let provision = provision(farm);
+    let identity = phone.identity().await.expect("an answer");
+    let installed = provision.install(&phone, &identity, "token").await;
+    installed.expect("room for an agent");
+    let push = async || {
+        let before = interposer.sent();
+        let pushed = provision.push_model(&phone, &sha256, &bytes).await;
+        pushed.expect("room for a model");
+        interposer.sent() - before
+    };
+    assert!(push().await > FILE_BYTES as u64);
+    push().await
+}
+
+// -- many phones -------------------------------------------------------------------------------------------------------
+
+async fn phones(farm: &Farm, count: usize) {
+    let names: Vec<String> = (0..count).map(|number| format!("P{number}")).collect();
+    let virtual_phones: Vec<VirtualPhone> = names.iter().map(|name| farm.phone(name)).collect();
+    let model = file("models/alexnet.onnx");
+    let model = Arc::new(ModelFile::open(&model, &Default::default()).expect("a model"));
+    // Made once: it is stripped on the way.
+    farm.agent();
+    let before = Used::of("self");
+    let fleet = Fleet::open(&farm.settings()).await;
+    let server = Used::of(&farm.server_process());
+    let begin = Instant::now();
+    let mut runs = JoinSet::new();
+    for phone in &virtual_phones {
+        let found = fleet.find(&phone.address).await.expect("a phone");
+        let (state, provision) = (farm.state(), provision(farm));
+        let model = Arc::clone(&model);
+        runs.spawn(async move {
+            let (serial, policy) = (&found.row.serial, Policy::default());
+            let link = AdbLink::open(found.server, serial, provision, policy, &state).await;
+            let mut samples = 0_u64;
+            let mut count = |progress| samples += u64::from(progress == Progress::Sample);
+            let link = link.expect("a phone that works");
+            let profile = measure(&link, &model, settings(), &mut count).await;
+            profile.expect("a profile");
+            samples
+        });
+    }
+    let samples: u64 = runs.join_all().await.iter().sum();
+    let wall = begin.elapsed();
+    println!(
+        "{count} virtual phones at once, {samples} samples of alexnet in {:.0} s\n",
+        wall.as_secs_f64()
+    );
+    let row = |what: &str, before: &Used, now: &Used| {
+        let cpu = now.cpu_s - before.cpu_s;
+        let memory = now.peak_bytes - before.bytes;
+        vec![
+            what.to_owned(),
+            format!("{cpu:.2}"),
+            format!("{:.2}", 100.0 * cpu / wall.as_secs_f64() / count as f64),
+            format!("{:.0}", 1e6 * cpu / samples as f64),
+            format!("{:.1}", memory / 1e6),
+            format!("{:.2}", memory / 1e6 / count as f64),
+        ]
+    };
+    let rows = [
+        row("daemon", &before, &Used::of("self")),
+        row("adb server", &server, &Used::of(&farm.server_process())),
+    ];
+    let heads = [
+        "process",
+        "CPU s",
+        "% of a core per phone",
+        "CPU µs per sample",
+        "peak MB more",
+        "MB per phone",
+    ];
+    println!("{}", markdown(&heads, &rows));
+}
+
+fn settings() -> Settings {
+    Settings {
+        design: Design::Grouped,
+        samples_per_segment: 6,
+        gap: GAP,
+        seed: 1,
+        hygiene: layerlab_protocol::Hygiene {
+            // So many phones on one machine are no steady devices.
+            sentinel_tolerance_percent: 100_000,
+            ..Default::default()
+        },
+        target: 0.02,
+        budget: Nanos::ZERO,
+    }
+}
+
+fn provision(farm: &Farm) -> Provision {
+    let device = std::fs::read_to_string(file("devices/noisy.toml")).expect("a device");
+    let device = device.replace("clock = \"exact\"", "clock = \"real\"");
+    Provision {
+        agents: Agents {
+            folder: farm.path("data/agents"),
+            of_host: farm.agent(),
+        },
+        simulate: Some(Content::new(device.into_bytes())),
+        cache_bytes: DEFAULT_CACHE_BYTES,
+    }
+}
+
+/// What a process has used.
+struct Used {
+    cpu_s: f64,
+    bytes: f64,
+    peak_bytes: f64,
+}
+
+impl Used {
+    /// Of a process id, or `self`.
+    fn of(process: &str) -> Used {
+        let read = |name: &str| {
+            std::fs::read_to_string(format!("/proc/{}/{name}", process.trim())).expect("a process")
+        };
+        // The name of the program, in brackets, may contain anything; utime and stime are fields 14 and 15.
+        let stat = read("stat");
+        let fields = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace();
+        let ticks: f64 = fields
+            .skip(11)
+            .take(2)
+            .filter_map(|n| n.parse::<f64>().ok())
+            .sum();
+        let status = read("status");
+        let kib = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            let number = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+            number.expect("a number of KiB") * 1024.0
+        };
+        Used {
+            cpu_s: ticks / TICKS_PER_S,
+            bytes: kib("VmRSS:"),
+            peak_bytes: kib("VmHWM:"),
+        }
+    }
+}
+
+// -- arithmetic --------------------------------------------------------------------------------------------------------
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let begin = Instant::now();
+    work();
+    begin.elapsed().as_secs_f64()
+}
+
+fn sums(one: &[f64], other: &[f64]) -> Vec<f64> {
+    std::iter::zip(one, other)
+        .map(|(one, other)| one + other)
+        .collect()
+}
+
+fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
+    let ratios: Vec<f64> = std::iter::zip(ours, theirs)
+        .map(|(ours, theirs)| ours / theirs)
+        .collect();
+    median(&ratios)
+}
+
+fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+}
