@@ -1,6 +1,7 @@
 //! All phones of all servers. A server or a phone that fails is listed with its reason, and never keeps
 //! the others from being seen.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -212,7 +213,7 @@ async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists)
             loop {
                 let rows = tokio::select! {
                     rows = tracker.next() => rows?,
-                    error = call(&server, &missing) => return Err::<(), AdbError>(error),
+                    never = call(&server, &missing) => match never {},
                 };
                 let ready = |phone: &Address| {
                     let serial = phone.to_string();
@@ -225,7 +226,7 @@ async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists)
                     .cloned()
                     .collect();
                 if lists.send((index, Some(rows))).await.is_err() {
-                    return Ok(());
+                    return Ok::<(), AdbError>(());
                 }
             }
         };
@@ -242,13 +243,10 @@ async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists)
     }
 }
 
-/// Calls phones until the server does not answer.
-async fn call(server: &Server, phones: &[Address]) -> AdbError {
+/// Calls phones again and again; the server's list says which of them have come.
+async fn call(server: &Server, phones: &[Address]) -> Infallible {
     loop {
-        sleep(CALL).await;
         join_all(phones.iter().map(|phone| server.connect(phone))).await;
-        if let Err(error) = server.version().await {
-            return error;
-        }
+        sleep(CALL).await;
     }
 }

@@ -1,6 +1,7 @@
 //! The link to a phone over ADB. Whatever fails on the way to its agent is met with the recovery
 //! ladder; the agent works on meanwhile, and its journal is followed again once it is found.
 
+use std::convert::Infallible;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -422,7 +423,7 @@ impl<'a> Climb<'a> {
         loop {
             let rows = tokio::select! {
                 rows = tracker.next() => rows?,
-                error = self.call() => return Err(error),
+                never = self.call() => match never {},
             };
             let row = rows.into_iter().find(|row| row.serial == self.serial);
             let state = row.map(|row| row.state);
@@ -446,17 +447,13 @@ impl<'a> Climb<'a> {
     }
 
     /// Calls a phone at a network address again and again; the server's list says when it has come.
-    /// Ends when the server does not answer.
-    async fn call(&self) -> AdbError {
+    async fn call(&self) -> Infallible {
         loop {
-            sleep(CALL).await;
             if let Some(address) = self.network {
                 let said = self.server.connect(address).await;
                 tracing::trace!(?said, "called the phone");
             }
-            if let Err(error) = self.server.version().await {
-                return error;
-            }
+            sleep(CALL).await;
         }
     }
 }

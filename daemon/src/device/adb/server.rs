@@ -6,6 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use super::error::{AdbError, Fault};
 use super::list::{self, Row};
 use super::own::OwnServer;
@@ -16,6 +18,9 @@ const ANSWER: Duration = Duration::from_secs(3);
 
 /// How long connecting to a phone's network address may take: the server gives up after ten seconds.
 const CONNECT: Duration = Duration::from_secs(12);
+
+/// How often to ask for the list while the server tells no change.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -131,7 +136,12 @@ impl Server {
         within(&subject, "list its phones", Fault::Server, ANSWER, async {
             let mut wire = Wire::open(&self.address.host, self.address.port).await?;
             wire.request("host:track-devices-l", "track phones").await?;
-            Ok(Tracker { wire })
+            Ok(Tracker {
+                server: self.clone(),
+                wire,
+                received: Vec::new(),
+                last: None,
+            })
         })
         .await
     }
@@ -212,14 +222,37 @@ async fn ask(address: &Address, request: &str, deadline: Duration) -> Result<Str
 
 /// Follows the list of phones of one server.
 pub struct Tracker {
+    server: Server,
     wire: Wire,
+    /// What has come of the next message.
+    received: Vec<u8>,
+    last: Option<Vec<Row>>,
 }
 
 impl Tracker {
-    /// The next list. Waits as long as nothing changes: the caller knows the deadline, and a tracker
-    /// whose wait was dropped is of no more use.
+    /// The next list that is another one. Waits as long as nothing changes: the caller knows the
+    /// deadline. Fails when the server does not answer. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Vec<Row>, AdbError> {
-        Ok(list::parse(&self.wire.text().await?))
+        loop {
+            let rows = match timeout(LOOK, self.message()).await {
+                Ok(list) => list::parse(&list?),
+                // adb 29 tells only some ten seconds later that a phone at a network address is gone.
+                Err(_) => self.server.phones().await?,
+            };
+            if self.last.as_ref() != Some(&rows) {
+                self.last = Some(rows.clone());
+                return Ok(rows);
+            }
+        }
+    }
+
+    async fn message(&mut self) -> Result<String, AdbError> {
+        loop {
+            if let Some(text) = self.wire.take_text(&mut self.received)? {
+                return Ok(text);
+            }
+            self.wire.read_some(&mut self.received).await?;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! texts with a length of the same form.
 
 use std::future::Future;
+use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -42,7 +43,7 @@ impl Wire {
     /// Connects to the server at `address`.
     pub(super) async fn open(host: &str, port: u16) -> Result<Wire, AdbError> {
         let address = format!("{host}:{port}");
-        let gone = |error: std::io::Error| AdbError::ServerGone {
+        let gone = |error: io::Error| AdbError::ServerGone {
             address: address.clone(),
             reason: error.to_string(),
         };
@@ -93,16 +94,40 @@ impl Wire {
 
     /// Reads a text with its length before it.
     pub(super) async fn text(&mut self) -> Result<String, AdbError> {
-        let mut length = [0; 4];
-        self.read(&mut length).await?;
-        let digits = std::str::from_utf8(&length).ok();
+        let mut received = Vec::new();
+        loop {
+            if let Some(text) = self.take_text(&mut received)? {
+                return Ok(text);
+            }
+            self.read_some(&mut received).await?;
+        }
+    }
+
+    /// Takes a text with its length before it off the front of what was received, if it is whole.
+    pub(super) fn take_text(&self, received: &mut Vec<u8>) -> Result<Option<String>, AdbError> {
+        let Some(length) = received.first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let digits = std::str::from_utf8(length).ok();
         let length = digits.and_then(|digits| usize::from_str_radix(digits, 16).ok());
         let Some(length) = length else {
             return Err(self.nonsense(b"a length that is none"));
         };
-        let mut text = vec![0; length];
-        self.read(&mut text).await?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        if received.len() < 4 + length {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&received[4..4 + length]).into_owned();
+        received.drain(..4 + length);
+        Ok(Some(text))
+    }
+
+    /// Reads what has come, at least one byte. Dropping the future loses nothing.
+    pub(super) async fn read_some(&mut self, received: &mut Vec<u8>) -> Result<(), AdbError> {
+        match self.stream.read_buf(received).await {
+            Ok(0) => Err(self.lost(&io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.lost(&error)),
+        }
     }
 
     pub(super) async fn read(&mut self, into: &mut [u8]) -> Result<(), AdbError> {
@@ -111,7 +136,7 @@ impl Wire {
         Ok(())
     }
 
-    pub(super) fn lost(&self, error: &std::io::Error) -> AdbError {
+    pub(super) fn lost(&self, error: &io::Error) -> AdbError {
         AdbError::Lost {
             subject: self.subject.clone(),
             reason: error.to_string(),
