@@ -393,7 +393,7 @@ async fn whole(link: AdbLink, samples_per_segment: u64, gap: Nanos, disturb: Dis
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes half a minute: make farm-test"]
+#[ignore = "takes half a minute: make slow-test"]
 async fn an_adbd_killed_twenty_times_loses_no_sample() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
@@ -534,14 +534,14 @@ async fn a_killed_agent_changes_no_sample() {
 /// A server that hangs is our own: it is started anew once it has not answered for long enough. It is
 /// stopped for good here; one that comes back by itself is the easier case.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes half a minute: make farm-test"]
+#[ignore = "takes half a minute: make slow-test"]
 async fn a_stopped_server_changes_no_sample() {
     changes_no_sample(|farm, _| farm.signal_server("-STOP")).await;
 }
 
 /// A server that somebody else runs is not ours to start anew: it is waited for.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes half a minute: make farm-test"]
+#[ignore = "takes half a minute: make slow-test"]
 async fn a_given_server_that_is_stopped_for_thirty_seconds_is_waited_for() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
