@@ -1,0 +1,2 @@
+//! What training and planning cost.
+fn main() {}
