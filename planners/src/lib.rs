@@ -1,8 +1,39 @@
-//! Profiles in, decisions out: which layers of a network should run on the NPU.
+//! Profiles in, decisions out: which layers of a network should run on the NPU and which on the CPU.
+//!
+//! The algorithms are those of MLMP (Tan and Cao, "Efficient Execution of Deep Neural Networks on Mobile
+//! Devices with NPU", IPSN 2021) with their gaps closed. Two problems: the most accurate placement within a
+//! time, and the fastest placement of at least an accuracy.
+//!
+//! In steps: [`profile::time_table`] and [`AccuracyTable`] take what was measured, [`AccuracyModel::train`]
+//! learns the losses that were not, [`Problem::new`] puts the two together, and [`solve::plan`] answers a
+//! [`Goal`] by an [`Algorithm`] with an [`Outcome`]: an immutable [`Plan`] with its reasons, or why there is
+//! none. [`check::check`] recalculates any outcome from the raw tables, [`sweep`] plans over many limits,
+//! [`export`] writes the answers down.
+//!
+//! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same plan.
+
+pub mod accuracy;
+pub mod check;
+pub mod export;
 pub mod features;
+pub mod goal;
 mod interval;
+pub mod outcome;
 pub mod placement;
+pub mod problem;
+pub mod profile;
+pub mod reason;
 pub mod regress;
 pub mod rows;
 pub mod scaling;
+pub mod solve;
+pub mod sweep;
 pub mod times;
+
+pub use accuracy::AccuracyModel;
+pub use goal::Goal;
+pub use outcome::{Infeasible, Outcome, Plan};
+pub use problem::Problem;
+pub use rows::{AccuracyRow, AccuracyTable, Set};
+pub use solve::{Algorithm, plan};
+pub use times::TimeTable;

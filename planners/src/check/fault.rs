@@ -1,0 +1,118 @@
+//! What can be wrong with an outcome.
+
+use std::fmt;
+
+use layerlab_profiles::time_model::TimeModelError;
+use layerlab_profiles::{Combination, Nanos, SignedNanos};
+
+/// Something that an outcome says and the tables do not. Each reads as a sentence without a full stop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// The tables do not give the time of the combination.
+    Tables {
+        /// Why not.
+        reason: TimeModelError,
+    },
+    /// T(L), or how it is split, is another.
+    Time {
+        /// What the outcome says.
+        said: SignedNanos,
+        /// What the tables say.
+        found: SignedNanos,
+    },
+    /// The interval does not contain T(L).
+    Interval {
+        /// T(L).
+        time: SignedNanos,
+        /// The lower end.
+        low: SignedNanos,
+        /// The upper end.
+        high: SignedNanos,
+    },
+    /// A(L) is another.
+    Accuracy {
+        /// What the outcome says.
+        said: f64,
+        /// What the tables say.
+        found: f64,
+    },
+    /// The measured accuracy is not in the table.
+    Measured {
+        /// What the outcome says.
+        said: f64,
+    },
+    /// The plan takes longer than the goal allows.
+    TooSlow {
+        /// T(L).
+        time: SignedNanos,
+        /// θ_t.
+        within: Nanos,
+    },
+    /// The plan is less accurate than the goal requires.
+    TooInaccurate {
+        /// A(L).
+        accuracy: f64,
+        /// θ_a.
+        at_least: f64,
+    },
+    /// What is said to break the limit keeps it.
+    FeasibleAfterAll {
+        /// The combination.
+        combination: Combination,
+    },
+    /// What is said to be the fastest combination is not.
+    NotFastest {
+        /// A faster one.
+        faster: Combination,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Tables { reason } => write!(f, "the tables give no time: {reason}"),
+            Fault::Time { said, found } => {
+                write!(
+                    f,
+                    "the time is said to be {said} and the tables give {found}, split as published"
+                )
+            }
+            Fault::Interval { time, low, high } => {
+                write!(
+                    f,
+                    "the interval {low} to {high} does not contain the time {time}"
+                )
+            }
+            Fault::Accuracy { said, found } => {
+                write!(
+                    f,
+                    "the accuracy is said to be {said} and the tables give {found}"
+                )
+            }
+            Fault::Measured { said } => {
+                write!(
+                    f,
+                    "the accuracy {said} is said to be measured and is not in the table"
+                )
+            }
+            Fault::TooSlow { time, within } => {
+                write!(f, "the plan takes {time}, more than the limit {within}")
+            }
+            Fault::TooInaccurate { accuracy, at_least } => {
+                write!(
+                    f,
+                    "the plan's accuracy {accuracy} is below the requirement {at_least}"
+                )
+            }
+            Fault::FeasibleAfterAll { combination } => {
+                write!(f, "{combination} is said to break the limit and keeps it")
+            }
+            Fault::NotFastest { faster } => {
+                write!(
+                    f,
+                    "{faster} is faster than what is said to be the fastest combination"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Is an outcome what it says? Everything is calculated again from the raw tables, by code that shares
+//! nothing with the algorithms: T(L) by the profile's own time model, A(L) in [`recalculate`].
+
+mod fault;
+mod recalculate;
+
+use layerlab_profiles::derive::LayerTime;
+use layerlab_profiles::time_model::{PredictedTime, TimeModel};
+use layerlab_profiles::{Combination, Layer, SignedNanos};
+
+use crate::accuracy::AccuracyModel;
+use crate::goal::Goal;
+use crate::outcome::{Infeasible, Outcome, Plan, Why};
+use crate::rows::AccuracyTable;
+
+pub use fault::Fault;
+
+/// Accuracies that were summed in another order differ by rounding.
+const ACCURACY_ROUNDING: f64 = 1e-9;
+
+/// What an outcome is checked against.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// `layers.csv`.
+    pub layers: &'a [Layer],
+    /// The CPU's rows of `times.csv`, layer 1 first.
+    pub cpu: &'a [LayerTime],
+    /// The NPU's.
+    pub npu: &'a [LayerTime],
+    /// The measured losses.
+    pub accuracy: &'a AccuracyTable,
+    /// Where the losses that were not measured come from.
+    pub loss: Loss<'a>,
+}
+
+/// Where losses come from.
+#[derive(Clone, Copy)]
+pub enum Loss<'a> {
+    /// A trained model, whose parameters are read and whose arithmetic is done again.
+    Model(&'a AccuracyModel),
+    /// A formula.
+    Formula(&'a dyn Fn(&Combination) -> f64),
+}
+
+/// Everything that is wrong with an outcome; nothing if it is what it says.
+pub fn check(outcome: &Outcome, evidence: &Evidence) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    match outcome {
+        Outcome::Planned(plan) => check_plan(plan, evidence, &mut faults),
+        Outcome::Infeasible(infeasible) => check_infeasible(infeasible, evidence, &mut faults),
+    }
+    faults
+}
+
+fn check_plan(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
+    let Some((time, accuracy)) = evaluate(plan.combination(), evidence, faults) else {
+        return;
+    };
+    let said = plan.time();
+    if said != time {
+        faults.push(Fault::Time {
+            said: said.total(),
+            found: time.total(),
+        });
+    }
+    // The interval is around times before they were rounded to nanoseconds, a few for each layer.
+    let rounding = SignedNanos::from_nanos(3 * evidence.layers.len() as i64);
+    if let Some((low, high)) = plan.time_ci95()
+        && (low > time.total() + rounding || high < time.total() - rounding)
+    {
+        faults.push(Fault::Interval {
+            time: time.total(),
+            low,
+            high,
+        });
+    }
+    let value = plan.accuracy().value;
+    compare_accuracy(value, accuracy, faults);
+    if let Some(fault) = broken(plan.goal(), time.total(), value) {
+        faults.push(fault);
+    }
+    if let Some(said) = plan.measured_accuracy() {
+        let measured = measured(plan.combination(), evidence);
+        if measured.is_none_or(|found| (found - said).abs() > ACCURACY_ROUNDING) {
+            faults.push(Fault::Measured { said });
+        }
+    }
+}
+
+fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut Vec<Fault>) {
+    let (combination, said) = match infeasible.why() {
+        Why::FastestTooSlow { fastest, time } => (fastest, *time),
+        Why::OnlyOne {
+            combination, time, ..
+        } => (combination, *time),
+    };
+    let Some((time, accuracy)) = evaluate(combination, evidence, faults) else {
+        return;
+    };
+    if said != time.total() {
+        let found = time.total();
+        faults.push(Fault::Time { said, found });
+    }
+    if let Why::OnlyOne { accuracy: said, .. } = infeasible.why() {
+        compare_accuracy(*said, accuracy, faults);
+    }
+    let said = match infeasible.why() {
+        Why::OnlyOne { accuracy, .. } => *accuracy,
+        Why::FastestTooSlow { .. } => accuracy,
+    };
+    if broken(infeasible.goal(), time.total(), said).is_none() {
+        let combination = combination.clone();
+        faults.push(Fault::FeasibleAfterAll { combination });
+    }
+    if let (Why::FastestTooSlow { .. }, Goal::MaxAccuracy { .. }) =
+        (infeasible.why(), infeasible.goal())
+    {
+        // A cheap way to catch a false proof: no neighbour of the fastest may be faster.
+        for index in 0..combination.layers() {
+            let mut on_npu = combination.on_npu().to_vec();
+            on_npu[index] = !on_npu[index];
+            let neighbour = Combination::new(on_npu);
+            if let Some((faster, _)) = evaluate(&neighbour, evidence, faults)
+                && faster.total() < time.total()
+            {
+                faults.push(Fault::NotFastest { faster: neighbour });
+            }
+        }
+    }
+}
+
+/// T(L) and A(L); nothing if the tables do not give them, which is a fault of its own.
+fn evaluate(
+    combination: &Combination,
+    evidence: &Evidence,
+    faults: &mut Vec<Fault>,
+) -> Option<(PredictedTime, f64)> {
+    let model = TimeModel::new(evidence.cpu, evidence.npu);
+    let time = match model.and_then(|model| model.predict(combination)) {
+        Ok(time) => time,
+        Err(reason) => {
+            faults.push(Fault::Tables { reason });
+            return None;
+        }
+    };
+    let baseline = evidence.accuracy.baseline();
+    let loss = match evidence.loss {
+        _ if !combination.on_npu().contains(&true) => 0.0,
+        Loss::Formula(formula) => formula(combination),
+        Loss::Model(model) => recalculate::loss(combination, evidence, model),
+    };
+    let accuracy = baseline - loss;
+    let possible = if accuracy >= 0.0 {
+        accuracy.min(baseline)
+    } else {
+        0.0
+    };
+    Some((time, possible))
+}
+
+fn compare_accuracy(said: f64, found: f64, faults: &mut Vec<Fault>) {
+    if !((said - found).abs() <= ACCURACY_ROUNDING) {
+        faults.push(Fault::Accuracy { said, found });
+    }
+}
+
+/// The limit that a placement breaks, if it breaks it.
+fn broken(goal: Goal, time: SignedNanos, accuracy: f64) -> Option<Fault> {
+    match goal {
+        Goal::MaxAccuracy { within } => {
+            (time > within.signed()).then_some(Fault::TooSlow { time, within })
+        }
+        Goal::MinTime { at_least } => {
+            (accuracy < at_least).then_some(Fault::TooInaccurate { accuracy, at_least })
+        }
+    }
+}
+
+fn measured(combination: &Combination, evidence: &Evidence) -> Option<f64> {
+    let table = evidence.accuracy;
+    if !combination.on_npu().contains(&true) {
+        return Some(table.baseline());
+    }
+    let mut rows = table.rows().iter();
+    let row = rows.find(|row| &row.combination == combination)?;
+    Some(table.baseline() - row.loss)
+}

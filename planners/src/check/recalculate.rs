@@ -1,0 +1,107 @@
+//! Loss(L) by a trained model's parameters, the slow and plain way: features summed in floating point from
+//! the tables, scaled by ranges found again in the training rows, trees walked node by node.
+
+use layerlab_profiles::{Combination, Layer};
+
+use super::Evidence;
+use crate::accuracy::AccuracyModel;
+use crate::regress::{Mlp, Regressor, Tree};
+use crate::rows::Set;
+
+pub(super) fn loss(combination: &Combination, evidence: &Evidence, model: &AccuracyModel) -> f64 {
+    let raw = features(combination, evidence);
+    let training: Vec<Vec<f64>> = evidence
+        .accuracy
+        .of(Set::Train)
+        .map(|row| features(&row.combination, evidence))
+        .collect();
+    let scaled: Vec<f64> = raw
+        .iter()
+        .enumerate()
+        .map(|(column, value)| {
+            let least = training
+                .iter()
+                .map(|row| row[column])
+                .fold(f64::INFINITY, f64::min);
+            let most = training
+                .iter()
+                .map(|row| row[column])
+                .fold(f64::NEG_INFINITY, f64::max);
+            // A sum of losses in another order may differ from a constant one in its last digit.
+            if most - least > 1e-12 * most.abs() {
+                (value - least) / (most - least)
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    match model.regressor() {
+        Regressor::Ridge(ridge) => {
+            let products = scaled.iter().zip(ridge.coefficients()).map(|(x, w)| x * w);
+            products.sum::<f64>() + ridge.intercept()
+        }
+        Regressor::Mlp(mlp) => network(mlp, scaled),
+        Regressor::Gbrt(forest) => {
+            let trees = forest.trees();
+            forest.base() + trees.iter().map(|tree| walk(tree, &scaled)).sum::<f64>()
+        }
+    }
+}
+
+/// The features of METHOD §6.
+fn features(combination: &Combination, evidence: &Evidence) -> Vec<f64> {
+    let on_npu = combination.on_npu();
+    let sum = |of: &dyn Fn(&Layer) -> u64| -> f64 {
+        let pairs = evidence.layers.iter().zip(on_npu);
+        pairs
+            .filter(|(_, npu)| **npu)
+            .map(|(layer, _)| of(layer) as f64)
+            .sum()
+    };
+    let count = on_npu.iter().filter(|npu| **npu).count() as f64;
+    let losses = evidence.accuracy.single_losses().iter().zip(on_npu);
+    let losses: f64 = losses.filter(|(_, npu)| **npu).map(|(loss, _)| loss).sum();
+    let mut row: Vec<f64> = on_npu
+        .iter()
+        .map(|&npu| if npu { 1.0 } else { 0.0 })
+        .collect();
+    row.push(count);
+    row.push(if count > 0.0 { losses / count } else { 0.0 });
+    row.push(sum(&|layer| layer.parameter_bytes.as_bytes()));
+    row.push(sum(&|layer| layer.input_bytes.as_bytes()));
+    row.push(sum(&|layer| layer.output_bytes.as_bytes()));
+    row.push(sum(&|layer| layer.additions));
+    row.push(sum(&|layer| layer.multiplications));
+    row
+}
+
+fn network(mlp: &Mlp, inputs: Vec<f64>) -> f64 {
+    let [first, second, last] = mlp.neurons();
+    let layer = |neurons: &[(Vec<f64>, f64)], inputs: &[f64]| -> Vec<f64> {
+        let one = |(weights, bias): &(Vec<f64>, f64)| {
+            weights.iter().zip(inputs).map(|(w, x)| w * x).sum::<f64>() + bias
+        };
+        neurons.iter().map(one).collect()
+    };
+    let relu = |values: Vec<f64>| -> Vec<f64> { values.into_iter().map(|v| v.max(0.0)).collect() };
+    let inputs = relu(layer(&first, &inputs));
+    let inputs = relu(layer(&second, &inputs));
+    layer(&last, &inputs).iter().sum()
+}
+
+/// What a tree says. A feature that equals a threshold but for rounding counts as equal: the mean loss is
+/// summed in another order here.
+fn walk(tree: &Tree, row: &[f64]) -> f64 {
+    match tree {
+        Tree::Leaf(value) => *value,
+        Tree::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } => {
+            let below = row[*feature] < threshold - 1e-9 * threshold.abs().max(1.0);
+            walk(if below { left } else { right }, row)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Outcomes and regressors as tables: one row each, a unit in every column's name.
+
+use serde::Serialize;
+
+use super::{ExportError, Source};
+use crate::accuracy::Tried;
+use crate::goal::Goal;
+use crate::outcome::Outcome;
+use crate::solve::Algorithm;
+
+/// One outcome.
+#[derive(Serialize)]
+struct OutcomeRow<'a> {
+    model: &'a str,
+    device: &'a str,
+    simulated: bool,
+    algorithm: &'static str,
+    keep: Option<usize>,
+    goal: &'static str,
+    limit_time_ns: Option<u64>,
+    limit_accuracy: Option<f64>,
+    outcome: &'static str,
+    combination: Option<String>,
+    time_ns: Option<i64>,
+    time_ci95_low_ns: Option<i64>,
+    time_ci95_high_ns: Option<i64>,
+    cpu_ns: Option<i64>,
+    npu_ns: Option<i64>,
+    transfer_ns: Option<i64>,
+    accuracy: Option<f64>,
+    accuracy_clamped: Option<bool>,
+    measured_accuracy: Option<f64>,
+    evaluated: Option<u64>,
+    why: Option<String>,
+}
+
+/// The outcomes of plans and sweeps, one row each in their order, with a header.
+///
+/// `keep` is empty where the algorithm has none or takes the usual one. Where there is no plan, its columns
+/// are empty and `why` says why.
+pub fn outcomes_csv(source: &Source, outcomes: &[Outcome]) -> Result<String, ExportError> {
+    text(outcomes.iter().map(|outcome| row(source, outcome)))
+}
+
+fn row<'a>(source: &'a Source, outcome: &Outcome) -> OutcomeRow<'a> {
+    let (algorithm, goal) = match outcome {
+        Outcome::Planned(plan) => (plan.algorithm(), plan.goal()),
+        Outcome::Infeasible(infeasible) => (infeasible.algorithm(), infeasible.goal()),
+    };
+    let (name, limit_time_ns, limit_accuracy) = match goal {
+        Goal::MaxAccuracy { within } => ("max-accuracy", Some(within.as_nanos()), None),
+        Goal::MinTime { at_least } => ("min-time", None, Some(at_least)),
+    };
+    let plan = outcome.plan();
+    let time = plan.map(|plan| plan.time());
+    let ci95 = plan.and_then(|plan| plan.time_ci95());
+    OutcomeRow {
+        model: &source.model,
+        device: &source.device,
+        simulated: source.simulated,
+        algorithm: algorithm.name(),
+        keep: match algorithm {
+            Algorithm::Mlmp { keep } => keep,
+            _ => None,
+        },
+        goal: name,
+        limit_time_ns,
+        limit_accuracy,
+        outcome: if plan.is_some() {
+            "planned"
+        } else {
+            "infeasible"
+        },
+        combination: plan.map(|plan| plan.combination().to_string()),
+        time_ns: time.map(|time| time.total().as_nanos()),
+        time_ci95_low_ns: ci95.map(|(low, _)| low.as_nanos()),
+        time_ci95_high_ns: ci95.map(|(_, high)| high.as_nanos()),
+        cpu_ns: time.map(|time| time.cpu.as_nanos()),
+        npu_ns: time.map(|time| time.npu.as_nanos()),
+        transfer_ns: time.map(|time| time.transfer.as_nanos()),
+        accuracy: plan.map(|plan| plan.accuracy().value),
+        accuracy_clamped: plan.map(|plan| plan.accuracy().clamped),
+        measured_accuracy: plan.and_then(|plan| plan.measured_accuracy()),
+        evaluated: plan.map(|plan| plan.evaluated()),
+        why: match outcome {
+            Outcome::Planned(_) => None,
+            Outcome::Infeasible(infeasible) => Some(infeasible.to_string()),
+        },
+    }
+}
+
+/// One kind of regressor.
+#[derive(Serialize)]
+struct TriedRow<'a> {
+    model: &'a str,
+    device: &'a str,
+    simulated: bool,
+    regressor: &'static str,
+    settings: String,
+    held_back_rows: usize,
+    held_back_mae: f64,
+    test_rows: Option<usize>,
+    test_mae: Option<f64>,
+    test_mape: Option<f64>,
+    test_mape_floor: f64,
+    test_r2: Option<f64>,
+}
+
+/// The papers' Table 2: how each kind of regressor did, one row each.
+pub fn tried_csv(source: &Source, tried: &[Tried]) -> Result<String, ExportError> {
+    text(tried.iter().map(|tried| TriedRow {
+        model: &source.model,
+        device: &source.device,
+        simulated: source.simulated,
+        regressor: tried.kind.name(),
+        settings: tried.settings.to_string(),
+        held_back_rows: tried.held_back.rows,
+        held_back_mae: tried.held_back.mae,
+        test_rows: tried.test.map(|score| score.rows),
+        test_mae: tried.test.map(|score| score.mae),
+        test_mape: tried.test.map(|score| score.mape),
+        test_mape_floor: crate::regress::MAPE_FLOOR,
+        test_r2: tried.test.and_then(|score| score.r2),
+    }))
+}
+
+fn text(rows: impl Iterator<Item = impl Serialize>) -> Result<String, ExportError> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    let unfinished = |error: String| ExportError::Unfinished(error);
+    let bytes = writer
+        .into_inner()
+        .map_err(|error| unfinished(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| unfinished(error.to_string()))
+}

@@ -1,0 +1,143 @@
+//! The input format of msr-fiddle/dnn-partitioning (Tarnawski et al., "Efficient Algorithms for Device
+//! Placement of DNN Graph Operators", NeurIPS 2020), whose "FPGA" is any accelerator.
+//!
+//! The network is a chain between a source and a sink that cost nothing and stay on the CPU, where inputs come
+//! from and answers go to. There is one accelerator for each run of NPU layers that a placement may have:
+//! each run pays its transfers. In that format's latency model T(L) comes out as here.
+
+use layerlab_profiles::{Bytes, Layer};
+use serde::Serialize;
+
+use super::{ExportError, Source};
+use crate::times::TimeTable;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Workload<'a> {
+    #[serde(rename = "maxSizePerFPGA")]
+    max_size_per_fpga: f64,
+    #[serde(rename = "maxFPGAs")]
+    max_fpgas: usize,
+    #[serde(rename = "maxCPUs")]
+    max_cpus: usize,
+    nodes: Vec<Node<'a>>,
+    edges: Vec<Edge>,
+    /// Not part of the format, which lets readers skip it: units and origin.
+    layerlab: Remarks<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Node<'a> {
+    id: usize,
+    name: &'a str,
+    supported_on_fpga: u8,
+    cpu_latency: f64,
+    fpga_latency: f64,
+    is_backward_node: u8,
+    size: f64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Edge {
+    source_id: usize,
+    dest_id: usize,
+    cost: f64,
+}
+
+#[derive(Serialize)]
+struct Remarks<'a> {
+    time_unit: &'static str,
+    size_unit: &'static str,
+    accuracy: &'static str,
+    source: &'a Source,
+}
+
+/// The profile as a latency workload of one CPU: times in milliseconds, sizes in bytes. A node's size is
+/// that of its parameters; `memory` is the accelerator's, all parameters if it has no limit.
+///
+/// A derived time that noise made negative stays negative.
+pub fn dnn_partitioning(
+    layers: &[Layer],
+    times: &TimeTable,
+    memory: Option<Bytes>,
+    source: &Source,
+) -> Result<String, ExportError> {
+    if layers.len() != times.layers() {
+        return Err(ExportError::Layers {
+            layers: layers.len(),
+            times: times.layers(),
+        });
+    }
+    let all: Bytes = layers.iter().map(|layer| layer.parameter_bytes).sum();
+    let sink = layers.len() + 1;
+    let mut nodes = vec![end(0, "source")];
+    for (index, layer) in layers.iter().enumerate() {
+        nodes.push(Node {
+            id: index + 1,
+            name: &layer.name,
+            supported_on_fpga: 1,
+            cpu_latency: millis(times.on_cpu(index)),
+            fpga_latency: millis(times.on_npu(index).1),
+            is_backward_node: 0,
+            size: layer.parameter_bytes.as_bytes() as f64,
+        });
+    }
+    nodes.push(end(sink, "sink"));
+    let workload = Workload {
+        max_size_per_fpga: memory.unwrap_or(all).as_bytes() as f64,
+        max_fpgas: layers.len().div_ceil(2),
+        max_cpus: 1,
+        nodes,
+        edges: edges(times)?,
+        layerlab: Remarks {
+            time_unit: "ms",
+            size_unit: "bytes",
+            accuracy: "not part of this format",
+            source,
+        },
+    };
+    let mut text = serde_json::to_string_pretty(&workload)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// From each node to the next: what moving the tensors between them costs, either way.
+fn edges(times: &TimeTable) -> Result<Vec<Edge>, ExportError> {
+    let layers = times.layers();
+    (0..=layers)
+        .map(|before| {
+            let leaving = (before > 0).then(|| times.on_npu(before - 1).2);
+            let entering = (before < layers).then(|| times.on_npu(before).0);
+            let cost = match (leaving, entering) {
+                (Some(leaving), Some(entering)) if leaving != entering => {
+                    let after = before + 1;
+                    return Err(ExportError::Asymmetric { before, after });
+                }
+                (leaving, entering) => leaving.or(entering).unwrap_or(0),
+            };
+            Ok(Edge {
+                source_id: before,
+                dest_id: before + 1,
+                cost: millis(cost),
+            })
+        })
+        .collect()
+}
+
+fn end(id: usize, name: &str) -> Node<'_> {
+    Node {
+        id,
+        name,
+        supported_on_fpga: 0,
+        cpu_latency: 0.0,
+        fpga_latency: 0.0,
+        is_backward_node: 0,
+        size: 0.0,
+    }
+}
+
+fn millis(nanos: i64) -> f64 {
+    nanos as f64 / 1e6
+}

@@ -1,0 +1,39 @@
+//! Whom a document is about: without it a plan is a number without a device.
+
+use layerlab_profiles::document::Profile;
+use serde::{Deserialize, Serialize};
+
+/// The model, the device and the processors that a document is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The model's name.
+    pub model: String,
+    /// SHA-256 of the model file.
+    pub model_sha256: String,
+    /// The device's name.
+    pub device: String,
+    /// The CPU's name.
+    pub cpu: String,
+    /// The NPU's name.
+    pub npu: String,
+    /// The run that measured the profile.
+    pub run: String,
+    /// Whether any number comes from a simulated processor: then the document describes no real device.
+    pub simulated: bool,
+}
+
+impl Source {
+    /// The source of what is planned from `profile` for these two of its processors.
+    pub fn of(profile: &Profile, cpu: &str, npu: &str) -> Source {
+        let header = &profile.header;
+        Source {
+            model: header.model.name.clone(),
+            model_sha256: header.model.sha256.clone(),
+            device: header.device.name.clone(),
+            cpu: cpu.to_owned(),
+            npu: npu.to_owned(),
+            run: header.provenance.run.clone(),
+            simulated: header.simulated,
+        }
+    }
+}

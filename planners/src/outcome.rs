@@ -1,0 +1,179 @@
+//! What a planner answers: a plan with its reasons, or why there is none. Neither can be changed.
+
+use std::fmt;
+
+use layerlab_profiles::time_model::PredictedTime;
+use layerlab_profiles::{Combination, SignedNanos};
+
+use crate::goal::Goal;
+use crate::problem::{PredictedAccuracy, Problem, Triple};
+use crate::reason::{Reason, reasons};
+use crate::solve::Algorithm;
+
+/// The answer of one algorithm to one goal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A placement that meets the goal's limit.
+    Planned(Plan),
+    /// No placement that the algorithm knows meets it.
+    Infeasible(Infeasible),
+}
+
+/// A placement with its predicted time and accuracy, and the reasons for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    algorithm: Algorithm,
+    goal: Goal,
+    combination: Combination,
+    time: PredictedTime,
+    time_ci95: Option<(SignedNanos, SignedNanos)>,
+    accuracy: PredictedAccuracy,
+    measured_accuracy: Option<f64>,
+    reasons: Vec<Reason>,
+    evaluated: u64,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Infeasible {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) goal: Goal,
+    pub(crate) why: Why,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// Proven: not even the fastest of all placements is fast enough.
+    FastestTooSlow {
+        /// The fastest placement.
+        fastest: Combination,
+        /// Its T(L).
+        time: SignedNanos,
+    },
+    /// The one placement that the algorithm considers does not meet the limit; others may.
+    OnlyOne {
+        /// The placement.
+        combination: Combination,
+        /// Its T(L).
+        time: SignedNanos,
+        /// Its A(L).
+        accuracy: f64,
+    },
+}
+
+impl Outcome {
+    /// The plan, if there is one.
+    pub fn plan(&self) -> Option<&Plan> {
+        match self {
+            Outcome::Planned(plan) => Some(plan),
+            Outcome::Infeasible(_) => None,
+        }
+    }
+}
+
+impl Plan {
+    /// The plan that places layers as `triple` does.
+    pub(crate) fn new(
+        problem: &Problem,
+        algorithm: Algorithm,
+        goal: Goal,
+        triple: &Triple,
+        evaluated: u64,
+    ) -> Plan {
+        let placement = &triple.candidate.placement;
+        Plan {
+            algorithm,
+            goal,
+            combination: placement.combination(),
+            time: problem.times().time(placement),
+            time_ci95: problem.times().interval(placement),
+            accuracy: triple.accuracy,
+            measured_accuracy: problem.measured_accuracy(placement),
+            reasons: reasons(problem, goal, triple),
+            evaluated,
+        }
+    }
+
+    /// What found it.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// What it is to achieve.
+    pub fn goal(&self) -> Goal {
+        self.goal
+    }
+
+    /// Which layers run on the NPU.
+    pub fn combination(&self) -> &Combination {
+        &self.combination
+    }
+
+    /// T(L), split into computing on the CPU, on the NPU, and moving between the two.
+    pub fn time(&self) -> PredictedTime {
+        self.time
+    }
+
+    /// The 95 % interval of T(L); nothing where a published time has none.
+    pub fn time_ci95(&self) -> Option<(SignedNanos, SignedNanos)> {
+        self.time_ci95
+    }
+
+    /// A(L), as the accuracy model predicts it.
+    pub fn accuracy(&self) -> PredictedAccuracy {
+        self.accuracy
+    }
+
+    /// A(L) as it was measured, if exactly this combination was.
+    pub fn measured_accuracy(&self) -> Option<f64> {
+        self.measured_accuracy
+    }
+
+    /// Why layers are where they are, and what to be careful about.
+    pub fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    /// How many combinations' accuracies were predicted to find it.
+    pub fn evaluated(&self) -> u64 {
+        self.evaluated
+    }
+}
+
+impl Infeasible {
+    /// What found nothing.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// What was to be achieved.
+    pub fn goal(&self) -> Goal {
+        self.goal
+    }
+
+    /// Why there is no plan.
+    pub fn why(&self) -> &Why {
+        &self.why
+    }
+}
+
+impl fmt::Display for Infeasible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} has no plan for {}: ", self.algorithm, self.goal)?;
+        match &self.why {
+            Why::FastestTooSlow { fastest, time } => write!(
+                f,
+                "no placement is fast enough, the fastest ({fastest}) takes {time}"
+            ),
+            Why::OnlyOne {
+                combination,
+                time,
+                accuracy,
+            } => write!(
+                f,
+                "its placement {combination} takes {time} at accuracy {accuracy:.4}; another algorithm may have one"
+            ),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! MLMP: a beam search over placements, one layer moved in each step (mlmp §4.3, Algorithms 1 and 2).
+//!
+//! Gaps closed: the same placement, reached from several others, is one triple; of equal triples one stays;
+//! the start answers only if it keeps the limit; a limit that nothing keeps is proven so. T is not monotone,
+//! and a beam forgets, so the way to a good placement may be barred: besides the start, the fastest placement and
+//! those that the heuristic goes through enter at the step to which they belong. So MLMP is never worse than the
+//! heuristic, All-CPU and All-NPU, which end that way. The best found is polished at the end.
+
+use std::collections::HashSet;
+
+use super::frontier::keep_best;
+use super::polish::polish;
+use super::{Found, PlanError, fastest, heuristic, is_answer, meets, too_slow};
+use crate::features::Candidate;
+use crate::goal::Goal;
+use crate::placement::Placement;
+use crate::problem::{Problem, Triple};
+
+pub(super) fn search(problem: &Problem, goal: Goal, keep: usize) -> Result<Found, PlanError> {
+    if keep == 0 {
+        return Err(PlanError::KeepsNothing);
+    }
+    let fastest = fastest::fastest(problem.times(), problem.all_cpu().placement);
+    let mut seeds = heuristic::chain(problem, goal);
+    seeds.push(problem.columns().candidate(fastest));
+    let mut beam = Beam {
+        problem,
+        goal,
+        keep,
+        best: None,
+        evaluated: 0,
+    };
+    let mut kept = Vec::new();
+    for step in 0..=problem.layers() {
+        let mut candidates = beam.moved(&kept);
+        candidates.extend(
+            seeds
+                .iter()
+                .filter(|seed| beam.step_of(seed) == step)
+                .copied(),
+        );
+        kept = beam.evaluate(candidates, step == 0);
+    }
+    let Some(best) = beam.best else {
+        // All-CPU meets every accuracy that is not refused before, the fastest every time that can be met.
+        return Ok(Found::Nothing(too_slow(problem, &fastest)));
+    };
+    let (best, evaluated) = polish(problem, goal, best);
+    Ok(Found::Best(best, beam.evaluated + evaluated))
+}
+
+struct Beam<'a> {
+    problem: &'a Problem,
+    goal: Goal,
+    keep: usize,
+    best: Option<Triple>,
+    evaluated: u64,
+}
+
+impl Beam<'_> {
+    /// Whether steps move layers to the NPU: Max-Accuracy starts with all of them there.
+    fn to_npu(&self) -> bool {
+        matches!(self.goal, Goal::MinTime { .. })
+    }
+
+    /// After how many moves from the start a candidate comes about.
+    fn step_of(&self, candidate: &Candidate) -> usize {
+        let on_npu = candidate.placement.npu_layers();
+        if self.to_npu() {
+            on_npu
+        } else {
+            self.problem.layers() - on_npu
+        }
+    }
+
+    /// Every placement that is one move from one of `triples`, once. What breaks a time limit is left out
+    /// before its accuracy is predicted.
+    fn moved(&self, triples: &[Triple]) -> Vec<Candidate> {
+        let (columns, times) = (self.problem.columns(), self.problem.times());
+        let limit = match self.goal {
+            Goal::MaxAccuracy { within } => within.signed().as_nanos(),
+            Goal::MinTime { .. } => i64::MAX,
+        };
+        let mut candidates = Vec::new();
+        for triple in triples {
+            let from = &triple.candidate;
+            for index in 0..self.problem.layers() {
+                if from.placement.on_npu(index) != self.to_npu()
+                    && triple.time + times.change(&from.placement, index) <= limit
+                {
+                    candidates.push(columns.moved(from, index));
+                }
+            }
+        }
+        candidates
+    }
+
+    /// The triples of these candidates that the next step goes on from. Those of the `first` step need not
+    /// keep the limit: what they lead to may.
+    fn evaluate(&mut self, mut candidates: Vec<Candidate>, first: bool) -> Vec<Triple> {
+        let mut seen: HashSet<Placement> = HashSet::with_capacity(candidates.len());
+        candidates.retain(|candidate| seen.insert(candidate.placement));
+        self.evaluated += candidates.len() as u64;
+        let mut triples = self.problem.triples(&candidates);
+        triples.retain(|triple| first || meets(self.goal, triple));
+        for triple in &triples {
+            if is_answer(self.goal, triple, self.best.as_ref()) {
+                self.best = Some(*triple);
+            }
+        }
+        keep_best(self.goal, &mut triples, self.keep);
+        triples
+    }
+}

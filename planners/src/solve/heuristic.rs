@@ -1,0 +1,49 @@
+//! The papers' heuristics: move the costliest layer first and stop at the first that breaks the limit
+//! (mlmp §3.1 Max-Accuracy, §3.2 Min-Time).
+//!
+//! The order ignores transfers, the limit does not: T is not monotone, and a layer that breaks the limit ends
+//! the search although a later one might not.
+
+use super::{Found, meets, only};
+use crate::features::Candidate;
+use crate::goal::Goal;
+use crate::problem::Problem;
+
+pub(super) fn search(problem: &Problem, goal: Goal) -> Found {
+    let chain = chain(problem, goal);
+    // The whole chain in one call is cheaper than a call for each step.
+    let triples = problem.triples(&chain);
+    let kept = triples
+        .iter()
+        .take_while(|triple| meets(goal, triple))
+        .last();
+    Found::best_or(kept.copied(), chain.len() as u64, || only(&triples[0]))
+}
+
+/// The start, and the placement after each move, until every layer is moved.
+pub(super) fn chain(problem: &Problem, goal: Goal) -> Vec<Candidate> {
+    let mut last = match goal {
+        Goal::MaxAccuracy { .. } => problem.all_npu(),
+        Goal::MinTime { .. } => problem.all_cpu(),
+    };
+    let mut chain = vec![last];
+    for index in order(problem, goal) {
+        last = problem.columns().moved(&last, index);
+        chain.push(last);
+    }
+    chain
+}
+
+/// The layers in the order in which they are moved: by the loss of each alone for Max-Accuracy, by the time
+/// on the CPU for Min-Time, descending; among equals the earlier layer first.
+fn order(problem: &Problem, goal: Goal) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..problem.layers()).collect();
+    match goal {
+        Goal::MaxAccuracy { .. } => {
+            let losses = problem.single_losses();
+            order.sort_by(|&a, &b| losses[b].total_cmp(&losses[a]));
+        }
+        Goal::MinTime { .. } => order.sort_by_key(|&index| -problem.times().on_cpu(index)),
+    }
+    order
+}

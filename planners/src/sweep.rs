@@ -1,0 +1,63 @@
+//! Many limits, many algorithms: the rows of the papers' figures 6, 7 and 11.
+
+use layerlab_profiles::Nanos;
+use rayon::prelude::*;
+
+use crate::goal::Goal;
+use crate::outcome::Outcome;
+use crate::problem::Problem;
+use crate::solve::{Algorithm, PlanError, fastest_time, plan};
+
+/// Answers every goal by every algorithm: all algorithms for the first goal, then for the second, and so on.
+///
+/// Figure 7 is [`time_limits`] by [`Algorithm::ALL`], figure 11 [`accuracy_limits`] by the same, figure 6
+/// either by mlmp with several `keep`.
+pub fn sweep(
+    problem: &Problem,
+    goals: &[Goal],
+    algorithms: &[Algorithm],
+) -> Result<Vec<Outcome>, PlanError> {
+    let questions: Vec<(Goal, Algorithm)> = goals
+        .iter()
+        .flat_map(|&goal| algorithms.iter().map(move |&algorithm| (goal, algorithm)))
+        .collect();
+    questions
+        .into_par_iter()
+        .map(|(goal, algorithm)| plan(problem, goal, algorithm))
+        .collect()
+}
+
+/// `count` evenly spaced time limits, from the fastest placement's time to that of all layers on the CPU
+/// (or, if that is the fastest, to twice its time).
+pub fn time_limits(problem: &Problem, count: usize) -> Vec<Goal> {
+    let least = fastest_time(problem).as_nanos().max(1);
+    let all_cpu = problem.time(&problem.all_cpu().placement).as_nanos();
+    let most = if all_cpu > least { all_cpu } else { 2 * least };
+    spaced(count)
+        .map(|part| least + ((most - least) as f64 * part).round() as i64)
+        .map(|nanos| Goal::MaxAccuracy {
+            within: Nanos::from_nanos(nanos.unsigned_abs()),
+        })
+        .collect()
+}
+
+/// `count` evenly spaced accuracy requirements, from that of all layers on the NPU to that of all layers on
+/// the CPU (or, if they are equal, from 0).
+pub fn accuracy_limits(problem: &Problem, count: usize) -> Vec<Goal> {
+    let most = problem.baseline();
+    let all_npu = problem.predict(&[problem.all_npu()])[0].value;
+    let least = if all_npu < most { all_npu } else { 0.0 };
+    spaced(count)
+        .map(|part| Goal::MinTime {
+            at_least: (least + (most - least) * part).min(most),
+        })
+        .collect()
+}
+
+/// `count` numbers from 0 to 1; the one number is 1.
+fn spaced(count: usize) -> impl Iterator<Item = f64> {
+    (0..count).map(move |place| match count {
+        1 => 1.0,
+        _ => place as f64 / (count - 1) as f64,
+    })
+}
