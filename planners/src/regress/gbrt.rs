@@ -50,7 +50,12 @@ pub(super) fn train(
     booster
         .fit_unweighted(&matrix, targets, None)
         .map_err(|error| TrainError::Trees(error.to_string()))?;
-    let trees: Vec<Tree> = booster.trees.iter().map(|tree| copied(tree, 0)).collect();
+    let all: Vec<&[f64]> = rows.iter().collect();
+    let trees: Vec<Tree> = booster
+        .trees
+        .iter()
+        .map(|tree| copied(tree, 0, &all))
+        .collect();
     Ok(Forest::new(booster.base_score, settings.depth, &trees))
 }
 
@@ -74,15 +79,31 @@ fn refuse_odd(settings: &GbrtSettings) -> Result<(), TrainError> {
     Ok(())
 }
 
-fn copied(tree: &Grown, place: usize) -> Tree {
+/// The tree below the node at `place`, to which these training rows come.
+///
+/// forust splits at the least value that goes right. Here, as in scikit-learn, a split is halfway between that
+/// and the greatest that goes left: new rows between the two go with the nearer one.
+fn copied(tree: &Grown, place: usize, rows: &[&[f64]]) -> Tree {
     let node = &tree.nodes[place];
     if node.is_leaf {
         return Tree::Leaf(f64::from(node.weight_value));
     }
+    let feature = node.split_feature;
+    let (left, right): (Vec<&[f64]>, Vec<&[f64]>) =
+        rows.iter().partition(|row| row[feature] < node.split_value);
+    let values = |rows: &[&[f64]]| rows.iter().map(|row| row[feature]).collect::<Vec<f64>>();
+    let below = values(&left).into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let above = values(&right).into_iter().fold(f64::INFINITY, f64::min);
+    let halfway = f64::midpoint(below, above);
     Tree::Split {
-        feature: node.split_feature,
-        threshold: node.split_value,
-        left: Box::new(copied(tree, node.left_child)),
-        right: Box::new(copied(tree, node.right_child)),
+        feature,
+        // Halfway between neighbouring numbers may be the lower of the two.
+        threshold: if halfway > below && halfway.is_finite() {
+            halfway
+        } else {
+            node.split_value
+        },
+        left: Box::new(copied(tree, node.left_child, &left)),
+        right: Box::new(copied(tree, node.right_child, &right)),
     }
 }
