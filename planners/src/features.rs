@@ -195,3 +195,52 @@ impl Candidate {
         ]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layerlab_profiles::Bytes;
+
+    fn layer(number: u32) -> Layer {
+        let unit = u64::from(number);
+        Layer {
+            number,
+            name: String::new(),
+            operators: Vec::new(),
+            parameter_bytes: Bytes::from_bytes(unit),
+            input_bytes: Bytes::from_bytes(10 * unit),
+            output_bytes: Bytes::from_bytes(100 * unit),
+            additions: 1_000 * unit,
+            multiplications: 10_000 * unit,
+        }
+    }
+
+    #[test]
+    fn features_are_those_of_the_papers() {
+        let layers = [1, 2, 3].map(layer);
+        let of = |text: &str| {
+            let combination = text.parse().expect("zeros and ones");
+            features(&layers, &[0.25, 0.5, -0.125], &combination).expect("three layers")
+        };
+        assert_eq!(of("000"), [0.0; 10]);
+        let x = [
+            1.0, 0.0, 1.0, 2.0, 0.0625, 4.0, 40.0, 400.0, 4_000.0, 40_000.0,
+        ];
+        assert_eq!(of("101"), x);
+        assert_eq!(names(3).len(), x.len());
+        assert!(features(&layers, &[0.1], &"101".parse().expect("three")).is_err());
+        assert!(features(&layers, &[0.1; 3], &"10".parse().expect("two")).is_err());
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_the_way() {
+        let layers: Vec<Layer> = (1..=40).map(layer).collect();
+        let losses: Vec<f64> = (1..=40).map(|l| 1.0 / f64::from(l * l) - 0.01).collect();
+        let columns = LayerColumns::new(&layers, &losses).expect("forty layers");
+        let mut candidate = columns.candidate(Placement::all_npu(40).expect("few layers"));
+        for step in 0..1_000 {
+            candidate = columns.moved(&candidate, step * step % 40);
+            assert_eq!(candidate.sums, columns.candidate(candidate.placement).sums);
+        }
+    }
+}

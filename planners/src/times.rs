@@ -180,3 +180,45 @@ impl TimeTable {
 fn before(placement: &Placement, index: usize) -> bool {
     index > 0 && placement.on_npu(index - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layerlab_profiles::derive::Includes;
+    use layerlab_profiles::summary::Estimate;
+    use proptest::prelude::*;
+
+    fn layer_time(nanos: &[i64; 3]) -> LayerTime {
+        let estimate = |nanos| Estimate {
+            value: SignedNanos::from_nanos(nanos),
+            ci95: None,
+        };
+        LayerTime {
+            compute: estimate(nanos[0]),
+            compute_includes: Includes::default(),
+            to_processor: Some(estimate(nanos[1])),
+            from_processor: Some(estimate(nanos[2])),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn moving_a_layer_changes_the_time_by_what_is_said(
+            nanos in prop::collection::vec((any::<[i16; 3]>(), any::<[i16; 3]>(), any::<bool>()), 1..80),
+        ) {
+            let times = |cpu: bool| -> Vec<LayerTime> {
+                let pick = |row: &([i16; 3], [i16; 3], bool)| if cpu { row.0 } else { row.1 };
+                nanos.iter().map(|row| layer_time(&pick(row).map(i64::from))).collect()
+            };
+            let table = TimeTable::new(times(true), times(false), None).expect("all transfers");
+            let bits = nanos.iter().map(|row| row.2).collect();
+            let placement = Placement::of(&layerlab_profiles::Combination::new(bits)).expect("few");
+            for index in 0..nanos.len() {
+                let moved = placement.flipped(index);
+                let change = table.total(&moved) - table.total(&placement);
+                prop_assert_eq!(table.change(&placement, index), change);
+            }
+            prop_assert_eq!(table.interval(&placement), None);
+        }
+    }
+}

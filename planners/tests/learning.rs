@@ -1,0 +1,150 @@
+//! From measured combinations to plans: every kind of regressor, the choice between them, and the figures.
+
+mod planted;
+
+use layerlab_planners::accuracy::AccuracyModel;
+use layerlab_planners::export::{Source, outcomes_csv, outcomes_json, tried_csv};
+use layerlab_planners::placement::Placement;
+use layerlab_planners::regress::{Grid, Kind};
+use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
+use layerlab_planners::{Algorithm, Goal, Outcome};
+use planted::{BASELINE, Planted};
+
+fn source() -> Source {
+    Source {
+        model: "chain".to_owned(),
+        model_sha256: "0".repeat(64),
+        device: "planted".to_owned(),
+        cpu: "cpu".to_owned(),
+        npu: "npu".to_owned(),
+        run: "r-0001".to_owned(),
+        simulated: true,
+    }
+}
+
+#[test]
+fn every_kind_of_regressor_is_tried_judged_and_plans_what_the_checker_finds_again() {
+    let planted = Planted::with_rows(12, 3, 300);
+    for kind in Kind::ALL {
+        let grid = Grid {
+            kinds: vec![kind],
+            ..Grid::default()
+        };
+        let model = AccuracyModel::train(&planted.layers, &planted.table, &grid).expect("trains");
+        let test = model.test().expect("50 test rows");
+        assert_eq!(test.rows, 50);
+        assert!(test.r2.expect("losses differ") > 0.8, "{kind}: {test:?}");
+        let problem = planted.learnt(&model);
+        for goal in [time_limits(&problem, 3)[1], accuracy_limits(&problem, 3)[1]] {
+            for algorithm in Algorithm::ALL.into_iter().chain([Algorithm::Exhaustive]) {
+                planted.plan(&problem, Some(&model), goal, algorithm);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_kind_that_does_best_on_held_back_rows_is_kept() {
+    let planted = Planted::with_rows(10, 5, 150);
+    let model =
+        AccuracyModel::train(&planted.layers, &planted.table, &Grid::default()).expect("trains");
+    let tried = model.tried();
+    assert_eq!(
+        tried.iter().map(|tried| tried.kind).collect::<Vec<_>>(),
+        Kind::ALL
+    );
+    let least = tried
+        .iter()
+        .map(|tried| tried.held_back.mse)
+        .fold(f64::INFINITY, f64::min);
+    let kept = tried
+        .iter()
+        .find(|tried| tried.settings == model.settings())
+        .expect("one of them");
+    assert_eq!(kept.held_back.mse, least);
+    assert_eq!(kept.test, model.test());
+    let again =
+        AccuracyModel::train(&planted.layers, &planted.table, &Grid::default()).expect("trains");
+    assert_eq!(again.tried(), tried, "the same rows give the same model");
+    let table = tried_csv(&source(), tried).expect("a table");
+    assert_eq!(table.lines().count(), 4);
+    assert!(table.starts_with("model,device,simulated,regressor,settings,"));
+}
+
+#[test]
+fn all_layers_on_the_cpu_lose_nothing_whatever_a_model_says() {
+    let planted = Planted::with_rows(9, 2, 120);
+    let model =
+        AccuracyModel::train(&planted.layers, &planted.table, &Grid::default()).expect("trains");
+    let problem = planted.learnt(&model);
+    let all_cpu = Placement::all_cpu(9).expect("few layers");
+    let accuracy = problem.accuracies(&[all_cpu])[0];
+    assert_eq!((accuracy.value, accuracy.clamped), (BASELINE, false));
+    assert_eq!(problem.measured_accuracy(&all_cpu), Some(BASELINE));
+}
+
+#[test]
+fn sweeps_give_a_row_for_each_goal_and_algorithm_and_looser_limits_are_never_worse() {
+    let planted = Planted::with_rows(14, 7, 300);
+    let grid = Grid {
+        kinds: vec![Kind::Gbrt],
+        ..Grid::default()
+    };
+    let model = AccuracyModel::train(&planted.layers, &planted.table, &grid).expect("trains");
+    let problem = planted.learnt(&model);
+    let algorithms = [Algorithm::ALL.as_slice(), &[Algorithm::Exhaustive]].concat();
+    for goals in [time_limits(&problem, 9), accuracy_limits(&problem, 9)] {
+        let outcomes = sweep(&problem, &goals, &algorithms).expect("sensible goals");
+        assert_eq!(outcomes.len(), goals.len() * algorithms.len());
+        let optima: Vec<&Outcome> = outcomes.iter().skip(4).step_by(5).collect();
+        for pair in optima.windows(2) {
+            let plans = [
+                pair[0].plan().expect("feasible"),
+                pair[1].plan().expect("feasible"),
+            ];
+            match goals[0] {
+                // Longer limits.
+                Goal::MaxAccuracy { .. } => {
+                    assert!(plans[0].accuracy().value <= plans[1].accuracy().value);
+                }
+                // Higher requirements.
+                Goal::MinTime { .. } => assert!(plans[0].time().total() <= plans[1].time().total()),
+            }
+        }
+        let table = outcomes_csv(&source(), &outcomes).expect("a table");
+        assert_eq!(table.lines().count(), outcomes.len() + 1);
+        let json = outcomes_json(&source(), &outcomes).expect("a document");
+        let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(document["source"]["simulated"], true);
+        let plan = &document["outcomes"][3]["plan"];
+        assert_eq!(plan["layers"].as_array().map(Vec::len), Some(14));
+    }
+}
+
+#[test]
+fn what_is_to_be_said_about_a_plan_reads_as_sentences() {
+    let planted = Planted::with_rows(6, 4, 60);
+    let grid = Grid {
+        kinds: vec![Kind::Ridge],
+        ..Grid::default()
+    };
+    let model = AccuracyModel::train(&planted.layers, &planted.table, &grid).expect("trains");
+    let problem = planted.learnt(&model);
+    let goal = time_limits(&problem, 5)[2];
+    let outcome = planted.plan(&problem, Some(&model), goal, Algorithm::Mlmp { keep: None });
+    let plan = outcome.plan().expect("feasible");
+    assert!(plan.reasons().len() >= 6);
+    for reason in plan.reasons() {
+        let text = reason.to_string();
+        assert!(!text.ends_with('.') && !text.contains('\n'), "{text}");
+    }
+    let infeasible = planted.plan(&problem, Some(&model), goal, Algorithm::AllCpu);
+    let Outcome::Infeasible(infeasible) = infeasible else {
+        panic!("all layers on the CPU take the longest");
+    };
+    let text = infeasible.to_string();
+    assert!(
+        text.starts_with("all-cpu has no plan for the highest accuracy within"),
+        "{text}"
+    );
+}

@@ -1,0 +1,244 @@
+//! From a published profile, read from disk, to times with intervals and to other people's format.
+
+use layerlab_planners::export::{Source, dnn_partitioning};
+use layerlab_planners::placement::Placement;
+use layerlab_planners::profile::{Pair, accuracy_table, layer_times, time_table};
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::{
+    Clock, Device, FORMAT, Header, Host, Measurement, Method, Model, Numerics, Processor,
+    ProcessorKind, Profile, Provenance, Sample, VERSION,
+};
+use layerlab_profiles::time_model::TimeModel;
+use layerlab_profiles::{Bytes, Combination, Layer, Nanos, Segment};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+const LAYERS: u32 = 8;
+
+/// A profile of a simulated device, its accelerator measured by `design`, its times by `method`.
+fn profile(design: Design, method: Method) -> Profile {
+    let processor = |name: &str, kind, numerics| Processor {
+        name: name.to_owned(),
+        kind,
+        numerics,
+        runtime: "simulated".to_owned(),
+        runtime_version: "1".to_owned(),
+        memory_bytes: None,
+        threads: None,
+        pinned_to_cores: None,
+    };
+    let measurement = |processor: &str, design, method| Measurement {
+        processor: processor.to_owned(),
+        design,
+        samples_per_segment: 9,
+        gap_ns: Nanos::ZERO,
+        method,
+        seed: 1,
+    };
+    let header = Header {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        simulated: true,
+        model: Model {
+            name: "chain".to_owned(),
+            sha256: "0123456789abcdef".repeat(4),
+            opset: 13,
+            layers: LAYERS,
+        },
+        device: Device {
+            name: "planted".to_owned(),
+            simulated: true,
+            clock: Clock::SimulatedExact,
+        },
+        processors: vec![
+            processor("cpu", ProcessorKind::Cpu, Numerics::F32),
+            processor("npu", ProcessorKind::Accelerator, Numerics::F16),
+        ],
+        measurements: vec![
+            measurement("cpu", Design::LayerPass, Method::Median),
+            measurement("npu", design, method),
+        ],
+        provenance: Provenance {
+            started_at: "2025-01-31T22:00:00Z".to_owned(),
+            finished_at: "2025-01-31T22:00:01Z".to_owned(),
+            layerlab_version: "0.1.0".to_owned(),
+            agent_version: "0.1.0".to_owned(),
+            run: "r-0001".to_owned(),
+            link: "local".to_owned(),
+            device_system: "none".to_owned(),
+            host: Host {
+                system: "none".to_owned(),
+                cpu: "none".to_owned(),
+                logical_cores: 1,
+                memory_bytes: Bytes::from_bytes(1 << 30),
+            },
+        },
+    };
+    let samples = samples(&header);
+    let layers = (1..=LAYERS).map(|number| Layer {
+        number,
+        name: format!("conv{number}"),
+        operators: vec!["Conv".to_owned()],
+        parameter_bytes: Bytes::from_bytes(1_000 * u64::from(number)),
+        input_bytes: Bytes::from_bytes(5_000),
+        output_bytes: Bytes::from_bytes(5_000),
+        additions: 1_000,
+        multiplications: 1_000,
+    });
+    Profile::build(header, layers.collect(), samples).expect("every segment has samples")
+}
+
+fn samples(header: &Header) -> Vec<Sample> {
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let mut samples = Vec::new();
+    for measurement in &header.measurements {
+        for segment in measurement.design.segments(LAYERS) {
+            for index in 0..9 {
+                let noise: f64 = random.random_range(0.99..1.01);
+                let nanos = planted(&measurement.processor, segment) * noise;
+                samples.push(Sample {
+                    processor: measurement.processor.clone(),
+                    segment,
+                    order: 1,
+                    index: 9 * u64::from(segment.first() * 100 + segment.last()) + index,
+                    started: Nanos::from_nanos(index),
+                    duration: Nanos::from_nanos(nanos as u64),
+                });
+            }
+        }
+    }
+    samples
+}
+
+fn planted(processor: &str, segment: Segment) -> f64 {
+    let layers = segment.first()..=segment.last();
+    let compute: f64 = layers.map(|layer| 1e6 * f64::from(layer * 7 % 5 + 1)).sum();
+    match processor {
+        "npu" => compute + 3e5 * f64::from(segment.first() + segment.last() + 1),
+        _ => 15.0 * compute,
+    }
+}
+
+fn every_combination() -> impl Iterator<Item = Combination> {
+    (0..1_u32 << LAYERS)
+        .map(|bits| Combination::new((0..LAYERS).map(|layer| bits >> layer & 1 == 1).collect()))
+}
+
+#[test]
+fn times_are_those_of_the_profiles_own_model_and_have_intervals() {
+    for (design, method) in [
+        (Design::PrefixSuffix, Method::Differencing),
+        (Design::Local, Method::Graph),
+    ] {
+        let profile = profile(design, method);
+        let table = time_table(&profile, Pair::default()).expect("both processors");
+        let cpu = layer_times(&profile, "cpu").expect("all layers");
+        let npu = layer_times(&profile, "npu").expect("all layers");
+        let model = TimeModel::new(&cpu, &npu).expect("of one model");
+        for combination in every_combination() {
+            let placement = Placement::of(&combination).expect("few layers");
+            let time = table.time(&placement);
+            assert_eq!(Ok(time), model.predict(&combination), "{combination}");
+            let (low, high) = table.interval(&placement).expect("nine samples");
+            assert!(low < time.total() && time.total() < high, "{combination}");
+            let truth: f64 = combination
+                .npu_runs()
+                .map(|run| planted("npu", run))
+                .sum::<f64>()
+                + (1..=LAYERS)
+                    .filter(|&layer| !combination.on_npu()[layer as usize - 1])
+                    .map(|layer| planted("cpu", Segment::single(layer)))
+                    .sum::<f64>();
+            let error = (time.total().as_nanos() as f64 - truth).abs() / truth;
+            assert!(error < 0.05, "{combination}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_a_profile_lacks_is_said_in_a_sentence() {
+    let profile = profile(Design::Local, Method::Graph);
+    let ask = |pair| {
+        time_table(&profile, pair)
+            .err()
+            .map(|error| error.to_string())
+    };
+    let unknown = Pair {
+        npu: Some("tpu"),
+        ..Pair::default()
+    };
+    assert_eq!(
+        ask(unknown).as_deref(),
+        Some("the profile has no processor `tpu`; it has cpu, npu")
+    );
+    let mut no_npu = profile.clone();
+    no_npu.header.processors.pop();
+    let error = time_table(&no_npu, Pair::default())
+        .err()
+        .map(|error| error.to_string());
+    assert_eq!(
+        error.as_deref(),
+        Some("the profile has no accelerator; a plan places layers on a CPU and an accelerator")
+    );
+    let error = accuracy_table(&profile, Pair::default())
+        .err()
+        .map(|error| error.to_string());
+    assert_eq!(
+        error.as_deref(),
+        Some(
+            "the profile has no measured combinations; measure the accuracy of this model on this device first"
+        )
+    );
+}
+
+/// The latency that the format's own model gives to a placement in which each run of NPU layers has an
+/// accelerator of its own: nodes run one after the other, and an accelerator's call takes what its nodes
+/// take and what moves into and out of it.
+fn latency(workload: &Value, on_npu: &[bool]) -> f64 {
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let nodes = workload["nodes"].as_array().expect("a list");
+    let placed = |id: usize| id > 0 && on_npu.get(id - 1) == Some(&true);
+    let mut total = 0.0;
+    for (id, node) in nodes.iter().enumerate() {
+        assert_eq!(node["id"], id);
+        assert!(!placed(id) || node["supportedOnFpga"] == 1);
+        total += number(
+            &node[if placed(id) {
+                "fpgaLatency"
+            } else {
+                "cpuLatency"
+            }],
+        );
+    }
+    for edge in workload["edges"].as_array().expect("a list") {
+        let end = |name: &str| edge[name].as_u64().expect("an id") as usize;
+        if placed(end("sourceId")) != placed(end("destId")) {
+            total += number(&edge["cost"]);
+        }
+    }
+    total
+}
+
+#[test]
+fn the_exported_workload_gives_the_same_time_to_200_random_combinations() {
+    for (design, method) in [
+        (Design::PrefixSuffix, Method::Differencing),
+        (Design::Local, Method::Graph),
+    ] {
+        let profile = profile(design, method);
+        let table = time_table(&profile, Pair::default()).expect("both processors");
+        let source = Source::of(&profile, "cpu", "npu");
+        let text = dnn_partitioning(&profile.layers, &table, None, &source).expect("symmetric");
+        let workload: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(workload["maxFPGAs"], 4);
+        assert_eq!(workload["layerlab"]["source"]["simulated"], true);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..200 {
+            let on_npu: Vec<bool> = (0..LAYERS).map(|_| random.random()).collect();
+            let placement = Placement::of(&Combination::new(on_npu.clone())).expect("few layers");
+            let ours = table.time(&placement).total().as_nanos() as f64 / 1e6;
+            assert!((latency(&workload, &on_npu) - ours).abs() < 1e-6);
+        }
+    }
+}
