@@ -30,5 +30,6 @@ slow-test: ## The tests that take minutes: adbd killed 20 times, servers that ha
 	cargo build --quiet --bins
 	cargo test --package layerlab-tests --quiet -- --ignored
 
-bench: ## Benchmarks of the arithmetic and of reading and writing profiles
+bench: ## Benchmarks of the arithmetic, of reading and writing profiles, and of planning
 	cargo bench -p layerlab-profiles
+	cargo bench -p layerlab-planners --bench planners

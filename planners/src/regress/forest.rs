@@ -48,11 +48,12 @@ pub enum Tree {
 }
 
 impl Forest {
-    /// The forest that predicts `base` plus what each of the trees says; none deeper than `depth`.
+    /// The forest that predicts `base` plus what each of the trees says; none deeper than `depth`, which is 1
+    /// to 8.
     ///
     /// # Panics
     /// When a tree is deeper.
-    pub fn new(base: f64, depth: usize, trees: &[Tree]) -> Forest {
+    pub(super) fn new(base: f64, depth: usize, trees: &[Tree]) -> Forest {
         let mut forest = Forest {
             base,
             depth,
@@ -140,12 +141,25 @@ impl Forest {
 
     /// Adds what the trees say about a block of rows of `columns` features.
     fn add(&self, rows: &[f64], columns: usize, sums: &mut [f64]) {
-        let (splits, leaves) = ((1 << self.depth) - 1, 1 << self.depth);
-        let trees = self.splits.chunks_exact(splits.max(1));
-        for (splits, leaves) in trees.zip(self.leaves.chunks_exact(leaves)) {
+        // With the depth known to the compiler the walk is straight code.
+        match self.depth {
+            1 => self.walk::<1>(rows, columns, sums),
+            2 => self.walk::<2>(rows, columns, sums),
+            3 => self.walk::<3>(rows, columns, sums),
+            4 => self.walk::<4>(rows, columns, sums),
+            5 => self.walk::<5>(rows, columns, sums),
+            6 => self.walk::<6>(rows, columns, sums),
+            7 => self.walk::<7>(rows, columns, sums),
+            _ => self.walk::<8>(rows, columns, sums),
+        }
+    }
+
+    fn walk<const DEPTH: usize>(&self, rows: &[f64], columns: usize, sums: &mut [f64]) {
+        let trees = self.splits.chunks_exact((1 << DEPTH) - 1);
+        for (splits, leaves) in trees.zip(self.leaves.chunks_exact(1 << DEPTH)) {
             for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(columns)) {
                 let mut place = 0;
-                for _ in 0..self.depth {
+                for _ in 0..DEPTH {
                     let split = splits[place];
                     let right = row[split.feature as usize] >= split.threshold;
                     place = 2 * place + 1 + usize::from(right);
