@@ -43,8 +43,10 @@ fn better(seed: u64) -> [bool; 2] {
 fn mlmp_is_never_worse_than_a_heuristic_and_no_single_move_improves_it() {
     let wins: Vec<[bool; 2]> = (0..2_000_u64).into_par_iter().map(better).collect();
     let count = |place: usize| wins.iter().filter(|wins| wins[place]).count();
-    println!(
-        "of 2000, never worse, and better: Max-Accuracy {}, Min-Time {}",
+    // Mostly it is better; with few layers there is often nothing to gain.
+    assert!(
+        count(0) > 1_000 && count(1) > 1_000,
+        "{} {}",
         count(0),
         count(1)
     );

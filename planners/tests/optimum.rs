@@ -66,10 +66,9 @@ fn mlmp_finds_the_optimum_of_learnt_losses_and_never_more() {
 fn judge(what: &str, optimal: &[[bool; 2]]) {
     let count = |place: usize| optimal.iter().filter(|optimal| optimal[place]).count();
     let (asked, accurate, fast) = (optimal.len(), count(0), count(1));
-    println!("{what}: of {asked} optimal: Max-Accuracy {accurate}, Min-Time {fast}");
     assert!(
         20 * accurate >= 19 * asked && 20 * fast >= 19 * asked,
-        "{what}: {accurate} {fast}"
+        "{what}: of {asked} optimal: Max-Accuracy {accurate}, Min-Time {fast}"
     );
 }
 

@@ -1,12 +1,17 @@
 //! The regressors against what scikit-learn made of the same rows (recorded by recorded/record.py).
 
-use std::path::Path;
-
+use layerlab_planners::Set;
+use layerlab_planners::features::features;
 use layerlab_planners::regress::{
     GbrtSettings, MlpSettings, Regressor, RidgeSettings, Rows, Score, Settings,
 };
 use layerlab_planners::scaling::Scaling;
+use network::{folder, network};
 use serde_json::Value;
+
+#[path = "recorded/mod.rs"]
+#[allow(dead_code)]
+mod network;
 
 /// The recorded rows: scaled by the training rows, with their losses.
 struct Recorded {
@@ -18,7 +23,7 @@ struct Recorded {
 }
 
 fn recorded() -> Recorded {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    let folder = folder();
     let mut reader = csv::Reader::from_path(folder.join("rows.csv")).expect("committed");
     let (mut train, mut test) = (Rows::new(33), Rows::new(33));
     let (mut targets, mut truth) = (Vec::new(), Vec::new());
@@ -112,11 +117,6 @@ fn boosted_trees_are_as_good() {
         }));
         // scikit-learn chooses among equally good splits by chance: the median of ten forests is compared.
         let theirs = median(numbers(&case["r2"]));
-        println!(
-            "gbrt {} of depth {}: R2 {ours:.4}, recorded {theirs:.4}",
-            whole("trees"),
-            whole("depth")
-        );
         assert!((ours - theirs).abs() < 0.002, "{ours} {theirs}");
     }
 }
@@ -136,8 +136,28 @@ fn networks_are_as_good() {
         };
         let ours: Vec<f64> = (0..10).map(r2).collect();
         let theirs = numbers(&case["r2"]);
-        println!("mlp {hidden:?}: R2 {ours:.4?}, recorded {theirs:.4?}");
         let (ours, theirs) = (median(ours), median(theirs));
         assert!((ours - theirs).abs() < 0.01, "{ours} {theirs}");
+    }
+}
+
+#[test]
+fn the_recorded_features_are_those_of_this_crate() {
+    let network = network();
+    let recorded = recorded();
+    let mut rows = Rows::new(33);
+    for row in network.table.of(Set::Test) {
+        let losses = network.table.single_losses();
+        rows.push(&features(&network.layers, losses, &row.combination).expect("26 layers"));
+    }
+    let mut train = Rows::new(33);
+    for row in network.table.of(Set::Train) {
+        let losses = network.table.single_losses();
+        train.push(&features(&network.layers, losses, &row.combination).expect("26 layers"));
+    }
+    let ours = Scaling::of(&train).scaled(rows);
+    assert_eq!(ours.len(), recorded.test.len());
+    for (ours, theirs) in ours.values().iter().zip(recorded.test.values()) {
+        assert!((ours - theirs).abs() < 1e-9, "{ours} {theirs}");
     }
 }

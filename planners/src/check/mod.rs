@@ -1,5 +1,6 @@
 //! Is an outcome what it says? Everything is calculated again from the raw tables, by code that shares
-//! nothing with the algorithms: T(L) by the profile's own time model, A(L) in [`recalculate`].
+//! nothing with the algorithms: T(L) by the profile's own time model, A(L) from a model's
+//! parameters in plain loops.
 
 mod fault;
 mod recalculate;
@@ -159,7 +160,8 @@ fn evaluate(
 }
 
 fn compare_accuracy(said: f64, found: f64, faults: &mut Vec<Fault>) {
-    if !((said - found).abs() <= ACCURACY_ROUNDING) {
+    let difference = (said - found).abs();
+    if difference.is_nan() || difference > ACCURACY_ROUNDING {
         faults.push(Fault::Accuracy { said, found });
     }
 }

@@ -1,8 +1,8 @@
 """Records what scikit-learn does, for tests/recorded.rs to compare with.
 
-Simulated, and so no profile of any device: a chain of 26 layers whose losses do not add up. Writes rows.csv
-(300 combinations with the features of METHOD 6 and a loss) and expected.json (what scikit-learn makes of the
-250 training rows) beside this file. Needs scikit-learn; its version is recorded.
+Simulated, and so no profile of any device: a chain of 26 layers whose losses do not add up. Writes network.csv
+(what each layer costs), rows.csv (300 combinations with the features of METHOD 6 and a loss) and expected.json
+(what scikit-learn makes of the 250 training rows) beside this file. Needs scikit-learn; its version is recorded.
 
     python record.py
 """
@@ -57,11 +57,25 @@ def simulate(random):
     single = loss(numpy.eye(LAYERS))
     counts = bits.sum(axis=1)
     features = numpy.column_stack([bits, counts, bits @ single / counts, bits @ columns.T])
-    return bits, features, loss(bits) + random.normal(0, 0.004, ROWS)
+    return bits, features, loss(bits) + random.normal(0, 0.004, ROWS), columns, single
+
+
+def write_network(random, columns, single):
+    """CPU times over two decades, an NPU ten to thirty times as fast, transfers of the order of its times."""
+    cpu = (10 ** random.uniform(6, 8, LAYERS)).astype(int)
+    npu = (cpu / random.uniform(10, 30, LAYERS)).astype(int)
+    cuts = (10 ** random.uniform(5.5, 7, LAYERS + 1)).astype(int)
+    with open(HERE / "network.csv", "w", newline="\n") as file:
+        names = ["cpu_ns", "npu_ns", "transfer_before_ns", "transfer_after_ns", "single_loss"]
+        file.write(",".join(["layer", *names, *(name.removeprefix("npu_") for name in SUMS[2:])]) + "\n")
+        for l in range(LAYERS):
+            row = [l + 1, cpu[l], npu[l], cuts[l], cuts[l + 1], float(single[l]), *columns[:, l]]
+            file.write(",".join(map(str, row)) + "\n")
 
 
 def main():
-    bits, features, losses = simulate(numpy.random.default_rng(2021))
+    bits, features, losses, columns, single = simulate(numpy.random.default_rng(2021))
+    write_network(numpy.random.default_rng(2022), columns, single)
     with open(HERE / "rows.csv", "w", newline="\n") as file:
         file.write(",".join(["set", "combination", *SUMS, "loss"]) + "\n")
         for place, (row, x, loss) in enumerate(zip(bits, features, losses)):
