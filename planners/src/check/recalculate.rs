@@ -89,8 +89,7 @@ fn network(mlp: &Mlp, inputs: Vec<f64>) -> f64 {
     layer(&last, &inputs).iter().sum()
 }
 
-/// What a tree says. A feature that equals a threshold but for rounding counts as equal: the mean loss is
-/// summed in another order here.
+/// What a tree says.
 fn walk(tree: &Tree, row: &[f64]) -> f64 {
     match tree {
         Tree::Leaf(value) => *value,
@@ -100,7 +99,7 @@ fn walk(tree: &Tree, row: &[f64]) -> f64 {
             left,
             right,
         } => {
-            let below = row[*feature] < threshold - 1e-9 * threshold.abs().max(1.0);
+            let below = row[*feature] < *threshold;
             walk(if below { left } else { right }, row)
         }
     }

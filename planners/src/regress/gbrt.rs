@@ -79,6 +79,11 @@ fn refuse_odd(settings: &GbrtSettings) -> Result<(), TrainError> {
     Ok(())
 }
 
+/// Above the middle between two training values, as a part of their distance, lies a split. Features are
+/// scaled counts and sums, of which many lie exactly in the middle: they go left, as in scikit-learn, and not
+/// where rounding takes them.
+const ABOVE_MIDDLE: f64 = 1e-6;
+
 /// The tree below the node at `place`, to which these training rows come.
 ///
 /// forust splits at the least value that goes right. Here, as in scikit-learn, a split is halfway between that
@@ -94,12 +99,12 @@ fn copied(tree: &Grown, place: usize, rows: &[&[f64]]) -> Tree {
     let values = |rows: &[&[f64]]| rows.iter().map(|row| row[feature]).collect::<Vec<f64>>();
     let below = values(&left).into_iter().fold(f64::NEG_INFINITY, f64::max);
     let above = values(&right).into_iter().fold(f64::INFINITY, f64::min);
-    let halfway = f64::midpoint(below, above);
+    let middle = below + (above - below) * (0.5 + ABOVE_MIDDLE);
     Tree::Split {
         feature,
-        // Halfway between neighbouring numbers may be the lower of the two.
-        threshold: if halfway > below && halfway.is_finite() {
-            halfway
+        // There is no middle without rows on both sides, and none between neighbouring numbers.
+        threshold: if middle.is_finite() && middle > below {
+            middle
         } else {
             node.split_value
         },
