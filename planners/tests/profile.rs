@@ -5,7 +5,7 @@ use layerlab_planners::placement::Placement;
 use layerlab_planners::profile::{Pair, accuracy_table, layer_times, time_table};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Clock, Device, FORMAT, Header, Host, Measurement, Method, Model, Numerics, Processor,
+    Clock, Device, FORMAT, Header, Host, Measured, Measurement, Method, Model, Numerics, Processor,
     ProcessorKind, Profile, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::time_model::TimeModel;
@@ -86,7 +86,11 @@ fn profile(design: Design, method: Method) -> Profile {
         additions: 1_000,
         multiplications: 1_000,
     });
-    Profile::build(header, layers.collect(), samples).expect("every segment has samples")
+    let measured = Measured {
+        samples,
+        ..Measured::default()
+    };
+    Profile::build(header, layers.collect(), measured).expect("every segment has samples")
 }
 
 fn samples(header: &Header) -> Vec<Sample> {
@@ -101,6 +105,7 @@ fn samples(header: &Header) -> Vec<Sample> {
                     processor: measurement.processor.clone(),
                     segment,
                     order: 1,
+                    block: 0,
                     index: 9 * u64::from(segment.first() * 100 + segment.last()) + index,
                     started: Nanos::from_nanos(index),
                     duration: Nanos::from_nanos(nanos as u64),
