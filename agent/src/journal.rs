@@ -99,11 +99,11 @@ impl Journal {
         };
         let line = encode(&entry);
         let mut written = self.file.write_all(line.as_bytes());
-        // What is done again may be lost with the phone's power: samples, loading, warming up. What was
+        // What is done again may be lost with the phone's power: samples, answers, loading, warming up. What was
         // promised (an accepted order) or will not be repeated (an end) may not.
         let repeatable = matches!(
             entry.event,
-            Event::Sample { .. } | Event::Loaded { .. } | Event::Warm { .. }
+            Event::Sample { .. } | Event::Judged { .. } | Event::Loaded { .. } | Event::Warm { .. }
         );
         if written.is_ok() && !repeatable {
             written = self.file.sync_data();

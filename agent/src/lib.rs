@@ -3,10 +3,12 @@
 
 pub mod conditions;
 pub mod engine;
+mod evaluate;
+pub mod files;
 pub mod hygiene;
 pub mod journal;
-pub mod models;
 pub mod queue;
 pub mod serve;
 pub mod timing;
 pub mod truth;
+mod walk;

@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, Parser, Subcommand};
 use layerlab_agent::engine::simulated::DeviceFile;
 use layerlab_agent::engine::{Engine, Host, Simulated};
-use layerlab_agent::models::Models;
+use layerlab_agent::files::Files;
 use layerlab_agent::queue::Queue;
 use layerlab_agent::serve::{Address, Server};
 use layerlab_agent::{timing, truth};
@@ -38,7 +38,7 @@ enum Command {
         /// Where to listen: unix:PATH or abstract:NAME
         #[arg(long)]
         listen: Address,
-        /// The folder of journals and models
+        /// The folder of journals, models and evaluation sets
         #[arg(long)]
         state: PathBuf,
         /// Stop when standard input ends: for an agent that is a child of its daemon
@@ -137,7 +137,7 @@ fn serve(
     until_stdin_ends: bool,
 ) -> anyhow::Result<()> {
     let token = std::env::var("LAYERLAB_AGENT_TOKEN").context("LAYERLAB_AGENT_TOKEN is not set")?;
-    let models = Models::open(&state.join("models"))
+    let files = Files::open(&state.join("files"))
         .map_err(|error| anyhow!("cannot use {} as a state folder: {error}", state.display()))?;
     let queue = Arc::new(Queue::open(&state.join("runs"))?);
     let listener = listen
@@ -145,7 +145,7 @@ fn serve(
         .map_err(|error| anyhow!("cannot listen on {listen:?}: {error}"))?;
     let server = Server {
         queue: Arc::clone(&queue),
-        models: models.clone(),
+        files: files.clone(),
         device: engine.describe(),
         token,
     };
@@ -165,7 +165,7 @@ fn serve(
     }
     // The daemon waits for this line before it connects.
     writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
-    timing::work(&queue, &models, engine.as_mut());
+    timing::work(&queue, &files, engine.as_mut());
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use layerlab_protocol::{
 };
 
 use crate::engine::DeviceDescription;
-use crate::models::Models;
+use crate::files::Files;
 use crate::queue::{Queue, SubmitError};
 
 /// A daemon that does not say hello within this time is none.
@@ -73,8 +73,8 @@ impl Address {
 pub struct Server {
     /// The agent's queue.
     pub queue: Arc<Queue>,
-    /// The models on the phone.
-    pub models: Models,
+    /// The models and evaluation sets on the phone.
+    pub files: Files,
     /// What the hello says.
     pub device: DeviceDescription,
     /// The secret that the daemon must know.
@@ -186,7 +186,7 @@ impl Server {
     }
 
     fn submit(&self, order: Order) -> Response {
-        if !self.models.contains(&order.model_sha256) {
+        if !self.files.contains(&order.model_sha256) {
             let message = format!("push the model {} first", order.model_sha256);
             return refused(Refusal::UnknownModel, message);
         }

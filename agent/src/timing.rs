@@ -12,8 +12,9 @@ use rand_chacha::ChaCha8Rng;
 use tract_onnx::prelude::Tensor;
 
 use crate::engine::{Engine, EngineError, Inference, Invocation, Session, timing_input};
+use crate::evaluate::Evaluation;
+use crate::files::{Files, FilesError};
 use crate::hygiene::{self, End};
-use crate::models::{Models, ModelsError};
 use crate::queue::{Abandoned, Queue, Task};
 
 /// Runs of the whole model whose median is a sentinel: one of them may be a spike.
@@ -23,9 +24,9 @@ const SENTINEL_RUNS: u32 = 3;
 const NAP: Nanos = Nanos::from_millis(1_000);
 
 /// Works off the queue until it stops.
-pub fn work(queue: &Queue, models: &Models, engine: &mut dyn Engine) {
+pub fn work(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
     while let Some(task) = queue.next() {
-        let last = match execute(&task, models, engine, queue) {
+        let last = match execute(&task, files, engine, queue) {
             Ok(()) => Event::Finished,
             Err(Ended::Failed(failure)) => Event::Failed { failure },
             Err(Ended::Abandoned) => continue,
@@ -36,7 +37,7 @@ pub fn work(queue: &Queue, models: &Models, engine: &mut dyn Engine) {
 }
 
 /// Why an order ended before its last sample.
-enum Ended {
+pub(crate) enum Ended {
     Failed(Failure),
     Abandoned,
 }
@@ -47,8 +48,8 @@ impl From<Abandoned> for Ended {
     }
 }
 
-impl From<ModelsError> for Ended {
-    fn from(error: ModelsError) -> Self {
+impl From<FilesError> for Ended {
+    fn from(error: FilesError) -> Self {
         Ended::Failed(Failure {
             kind: FailureKind::Model,
             message: error.to_string(),
@@ -73,13 +74,29 @@ impl From<EngineError> for Ended {
 
 fn execute(
     task: &Task,
-    models: &Models,
+    files: &Files,
     engine: &mut dyn Engine,
     queue: &Queue,
 ) -> Result<(), Ended> {
-    let network = Arc::new(models.network(&task.order.model_sha256)?);
+    let network = Arc::new(files.network(&task.order.model_sha256)?);
     let layers = network.layer_count();
     let segments = match &task.order.work {
+        Work::Evaluate {
+            set_sha256,
+            accelerator,
+            combinations,
+            answers,
+            memory_bytes,
+        } => {
+            let evaluation = Evaluation {
+                processors: [&task.order.processor, accelerator],
+                set: files.set(set_sha256)?,
+                answers,
+                placements: combinations,
+                budget: *memory_bytes,
+            };
+            return evaluation.run(task, queue, engine, &network);
+        }
         Work::TimeSegments { segments } => segments.clone(),
         Work::TimePasses => (1..=layers).map(Segment::single).collect(),
         Work::TimePlacement { parts } => parts.iter().map(|part| part.segment).collect(),
@@ -106,7 +123,7 @@ fn execute(
     };
     match task.order.work {
         Work::TimeSegments { .. } => timing.time_segments(),
-        Work::TimePasses | Work::TimePlacement { .. } => timing.time_passes(),
+        _ => timing.time_passes(),
     }
 }
 
@@ -123,7 +140,7 @@ fn is_chain(segments: &[Segment], layers: u32) -> bool {
     next == layers + 1
 }
 
-fn failed(kind: FailureKind, message: String) -> Ended {
+pub(crate) fn failed(kind: FailureKind, message: String) -> Ended {
     Ended::Failed(Failure { kind, message })
 }
 

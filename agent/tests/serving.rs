@@ -51,8 +51,8 @@ impl Agent {
             .iter()
             .map(|b| format!("{b:02x}"))
             .collect();
-        let models = self.folder.path().join("models");
-        std::fs::write(models.join(format!("{sha256}.onnx")), onnx).expect("room");
+        let files = self.folder.path().join("files");
+        std::fs::write(files.join(&sha256), onnx).expect("room");
         sha256
     }
 

@@ -10,7 +10,7 @@ use crate::device::adb::{AdbError, Content, Identity, Phone, quote};
 /// Layerlab's folder on phones: the only place where the shell user may store and run programs.
 const ROOT: &str = "/data/local/tmp/layerlab";
 
-/// How much of a phone's storage models may take, unless the user says otherwise.
+/// How much of a phone's storage models and evaluation sets may take, unless the user says otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 4 << 30;
 
 /// The script that starts the agent.
@@ -35,7 +35,7 @@ pub struct Provision {
     pub agents: Agents,
     /// The file of a simulated device that the phone's agent shall play. Never read here.
     pub simulate: Option<Content<'static>>,
-    /// How much storage models may take.
+    /// How much storage models and evaluation sets may take.
     pub cache_bytes: u64,
 }
 
@@ -92,9 +92,9 @@ impl Provision {
             token,
         ]);
         let folder = format!("{ROOT}/{key}");
-        // The agent looks for models in its own folder; all agents share them.
+        // The agent looks for files in its own folder; all agents share them.
         let command = format!(
-            "mkdir -p {ROOT}/models {folder} && chmod 700 {ROOT} && {{ [ -e {folder}/models ] || ln -s ../models {folder}/models; }}"
+            "mkdir -p {ROOT}/files {folder} && chmod 700 {ROOT} && {{ [ -e {folder}/files ] || ln -s ../files {folder}/files; }}"
         );
         phone.succeed("make a folder", &command, b"").await?;
         let installed = Installed {
@@ -151,25 +151,22 @@ impl Provision {
         }
     }
 
-    /// Puts a model where agents look for it, and makes room for it if it must. A model that is there
+    /// Puts a model or an evaluation set where agents look for it, and makes room if it must. A file that is there
     /// is not sent again.
-    pub async fn push_model(
+    pub async fn push_file(
         &self,
         phone: &Phone,
         sha256: &str,
-        onnx: &[u8],
+        content: &[u8],
     ) -> Result<(), AdbError> {
         let command = format!(
-            "cd {ROOT}/models && for f in *; do [ ! -f \"$f\" ] || stat -c '%Y %s %n' \"$f\"; done"
+            "cd {ROOT}/files && for f in *; do [ ! -f \"$f\" ] || stat -c '%Y %s %n' \"$f\"; done"
         );
-        let listed = phone
-            .succeed("list its models", &command, b"")
-            .await?
-            .text();
+        let listed = phone.succeed("list its files", &command, b"").await?.text();
         let cached: Vec<Cached> = listed.lines().filter_map(Cached::parse).collect();
-        let name = format!("{sha256}.onnx");
-        let size = onnx.len() as u64;
-        let path = format!("{ROOT}/models/{name}");
+        let name = sha256.to_owned();
+        let size = content.len() as u64;
+        let path = format!("{ROOT}/files/{name}");
         // A file gets this name only after its hash was proved, and the agent proves it again.
         if cached
             .iter()
@@ -177,7 +174,7 @@ impl Provision {
         {
             let touch = format!("touch {}", quote(&path));
             return phone
-                .succeed("note that a model is used", &touch, b"")
+                .succeed("note that a file is used", &touch, b"")
                 .await
                 .map(drop);
         }
@@ -189,10 +186,10 @@ impl Provision {
         let surplus = surplus(&others, size, self.cache_bytes);
         let mut kept = others.split_off(surplus).into_iter();
         evict(phone, &others).await?;
-        let content = Content::with_sha256(onnx, sha256);
+        let content = Content::with_sha256(content, sha256);
         loop {
             match phone.push(&content, &path, 0o600).await {
-                // Less room than the budget: older models go one by one.
+                // Less room than the budget: older files go one by one.
                 Err(full @ AdbError::StorageFull { .. }) => match kept.next() {
                     Some(oldest) => evict(phone, &[oldest]).await?,
                     None => return Err(full),
@@ -217,15 +214,12 @@ async fn evict(phone: &Phone, files: &[Cached]) -> Result<(), AdbError> {
     }
     tracing::info!(
         phone = phone.name(),
-        models = files.len(),
-        "evicting models that were not used for longest"
+        files = files.len(),
+        "evicting files that were not used for longest"
     );
     let names: Vec<String> = files.iter().map(|file| quote(&file.name)).collect();
-    let command = format!("cd {ROOT}/models && rm -f -- {}", names.join(" "));
-    phone
-        .succeed("remove models", &command, b"")
-        .await
-        .map(drop)
+    let command = format!("cd {ROOT}/files && rm -f -- {}", names.join(" "));
+    phone.succeed("remove files", &command, b"").await.map(drop)
 }
 
 /// A file in the cache. The order is that of eviction: oldest first.
@@ -319,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_models_go_until_the_new_one_fits_the_budget() {
+    fn the_oldest_files_go_until_the_new_one_fits_the_budget() {
         let files = [cached(1, 40), cached(2, 30), cached(3, 30)];
         let cases = [
             (0, 100, 0),

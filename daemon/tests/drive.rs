@@ -80,7 +80,7 @@ where
         "scripted"
     }
 
-    async fn push_model(&self, _sha256: &str, _onnx: &[u8]) -> Result<(), LinkError> {
+    async fn push_file(&self, _sha256: &str, _onnx: &[u8]) -> Result<(), LinkError> {
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! so that one systematic fault does not bury the rest.
 
 mod arithmetic;
+mod combinations;
 mod doubt;
 mod header;
 mod layers;
@@ -97,6 +98,7 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     let subject = Subject::new(profile);
     header::check(profile, findings);
     layers::check(profile, findings);
+    combinations::check(&subject, findings);
     rows::check(&subject, findings);
     arithmetic::check(&subject, findings);
     doubt::check(&subject, findings);

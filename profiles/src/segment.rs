@@ -95,7 +95,8 @@ impl fmt::Display for Segment {
 /// Which layers run on the accelerator: the `L` of the papers, `x_l = 1` meaning the NPU.
 ///
 /// Written as a string of zeros and ones, layer 1 first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Combination(Vec<bool>);
 
 /// A text that names no combination.
@@ -145,6 +146,19 @@ impl fmt::Display for Combination {
         self.0
             .iter()
             .try_for_each(|&npu| f.write_str(if npu { "1" } else { "0" }))
+    }
+}
+
+impl From<Combination> for String {
+    fn from(combination: Combination) -> String {
+        combination.to_string()
+    }
+}
+
+impl TryFrom<String> for Combination {
+    type Error = CombinationError;
+    fn try_from(text: String) -> Result<Self, CombinationError> {
+        text.parse()
     }
 }
 

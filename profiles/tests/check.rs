@@ -56,6 +56,11 @@ fn simulate(profile: &mut Profile) {
     profile.header.device.clock = Clock::SimulatedExact;
 }
 
+/// Adds an evaluation of every placement of the three layers on ten images.
+fn evaluate(profile: &mut Profile) {
+    *profile = common::evaluated(profile.clone());
+}
+
 /// Adds a block that was measured in vain, with one sample.
 fn reject(profile: &mut Profile) {
     let mut block = profile.blocks[0].clone();
@@ -73,6 +78,9 @@ fn a_good_profile_raises_no_finding() {
     let mut redone = good_profile();
     reject(&mut redone);
     assert_eq!(check(&redone), []);
+    let mut evaluated = good_profile();
+    evaluate(&mut evaluated);
+    assert_eq!(check(&evaluated), []);
     let mut simulated = good_profile();
     simulate(&mut simulated);
     assert_eq!(check(&simulated), []);
@@ -333,6 +341,22 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::TimeContradiction, "method", |p| {
         p.times[0].method = Method::Differencing
+    }),
+    (Rule::CombinationContradiction, "score", |p| {
+        evaluate(p);
+        p.combinations[1].score += 0.1;
+    }),
+    (Rule::CombinationContradiction, "feature", |p| {
+        evaluate(p);
+        p.combinations[2].features.additions += 1;
+    }),
+    (Rule::CombinationContradiction, "no baseline", |p| {
+        evaluate(p);
+        p.combinations.remove(0);
+    }),
+    (Rule::CombinationContradiction, "no evaluation", |p| {
+        evaluate(p);
+        p.evaluations.clear();
     }),
     (Rule::FewSamples, "only the first order of each", |p| {
         p.samples.retain(|s| s.order % 2 == 0);

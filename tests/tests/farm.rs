@@ -243,8 +243,8 @@ impl<L: Link> Link for Watched<L> {
         self.link.kind()
     }
 
-    async fn push_model(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
-        self.link.push_model(sha256, onnx).await
+    async fn push_file(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
+        self.link.push_file(sha256, onnx).await
     }
 
     async fn connect(&self) -> Result<Connection, LinkError> {
@@ -337,7 +337,7 @@ async fn run(
         budget: Nanos::ZERO,
     };
     let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
-    link.push_model(&model.sha256, &model.onnx)
+    link.push_file(&model.sha256, &model.onnx)
         .await
         .map_err(RunError::Link)?;
     let (mut samples, mut last, mut silence) = (0, Instant::now(), Duration::ZERO);
@@ -666,12 +666,12 @@ async fn the_model_that_was_not_used_for_longest_goes_first() {
     .await
     .expect("a phone that works");
     link.connect().await.expect("an agent");
-    let models = phone.storage().join("layerlab/models");
+    let files = phone.storage().join("layerlab/files");
     let push = async |name: char| {
         let model = vec![name as u8; 1_000_000];
         let sha256 = Content::new(&model).sha256().to_owned();
-        link.push_model(&sha256, &model).await.expect("pushed");
-        let path = models.join(format!("{sha256}.onnx"));
+        link.push_file(&sha256, &model).await.expect("pushed");
+        let path = files.join(&sha256);
         let inode =
             std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&path).expect("it is there"));
         (path, inode)

@@ -26,8 +26,8 @@ impl Link for Watched {
         self.link.kind()
     }
 
-    async fn push_model(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
-        self.link.push_model(sha256, onnx).await
+    async fn push_file(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
+        self.link.push_file(sha256, onnx).await
     }
 
     async fn connect(&self) -> Result<Connection, LinkError> {
@@ -68,7 +68,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
     let run = RunId::new("killed").expect("a name");
     let layers = model.network.layer_count();
     let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
-    link.push_model(&model.sha256, &model.onnx)
+    link.push_file(&model.sha256, &model.onnx)
         .await
         .expect("pushed");
 

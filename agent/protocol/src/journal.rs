@@ -3,6 +3,7 @@
 use std::fmt;
 
 use layerlab_profiles::Segment;
+use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::document::{Conditions, Rejected};
 use layerlab_profiles::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,15 @@ pub enum Event {
         conditions: Conditions,
         /// Why the block's samples must not be used; absent when they may.
         rejection: Option<Rejection>,
+    },
+    /// One answer was given under each of the order's placements, and judged.
+    Judged {
+        /// The answer, by its place in the evaluation set.
+        answer: u64,
+        /// What each placement got right and wrong, in the order of the order's placements.
+        tallies: Vec<Tally>,
+        /// Floating-point operations that were executed; placements share those that they have in common.
+        flop: u64,
     },
     /// The device has rested.
     CooledDown {

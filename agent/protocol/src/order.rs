@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use layerlab_profiles::Segment;
-use layerlab_profiles::units::Nanos;
+use layerlab_profiles::units::{Bytes, Nanos};
+use layerlab_profiles::{Combination, Segment};
 use serde::{Deserialize, Serialize};
 
 /// The name of a run: what joins orders, journal entries and the published profile.
@@ -99,6 +99,20 @@ pub enum Work {
         /// The parts, the first layer's first; together they are the whole model.
         parts: Vec<Part>,
     },
+    /// Answers to labelled images under many placements, each answer judged (METHOD §6).
+    Evaluate {
+        /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
+        set_sha256: String,
+        /// The processor of the ones, by the name that the agent's hello gave it; the zeros run on the
+        /// order's processor.
+        accelerator: String,
+        /// The placements.
+        combinations: Vec<Combination>,
+        /// Which answers to give, by their places in the set.
+        answers: Vec<u64>,
+        /// What activations may take while placements are walked together.
+        memory_bytes: Bytes,
+    },
 }
 
 /// A part of a placement: layers that run as one unit.
@@ -116,7 +130,7 @@ impl Order {
     pub fn processor_of(&self, segment: Segment) -> &str {
         let part = match &self.work {
             Work::TimePlacement { parts } => parts.iter().find(|part| part.segment == segment),
-            Work::TimeSegments { .. } | Work::TimePasses => None,
+            Work::TimeSegments { .. } | Work::TimePasses | Work::Evaluate { .. } => None,
         };
         part.map_or(&self.processor, |part| &part.processor)
     }

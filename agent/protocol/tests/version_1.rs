@@ -99,6 +99,19 @@ fn work() {
         },
         r#"{"type":"time_placement","parts":[{"segment":[1,1],"processor":"cpu"}]}"#,
     );
+    assert_frozen(
+        &Work::Evaluate {
+            set_sha256: "5e".repeat(32),
+            accelerator: "npu".to_owned(),
+            combinations: vec!["010".parse().expect("bits")],
+            answers: vec![7, 3],
+            memory_bytes: Bytes::from_bytes(1 << 20),
+        },
+        &format!(
+            r#"{{"type":"evaluate","set_sha256":"{}","accelerator":"npu","combinations":["010"],"answers":[7,3],"memory_bytes":1048576}}"#,
+            "5e".repeat(32)
+        ),
+    );
     assert_frozen(&segments_order(), SEGMENTS_ORDER);
 }
 

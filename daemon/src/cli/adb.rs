@@ -103,10 +103,10 @@ impl Link for Opened {
         }
     }
 
-    async fn push_model(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
+    async fn push_file(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
         match self {
-            Opened::Local(link) => link.push_model(sha256, onnx).await,
-            Opened::Adb(link) => link.push_model(sha256, onnx).await,
+            Opened::Local(link) => link.push_file(sha256, onnx).await,
+            Opened::Adb(link) => link.push_file(sha256, onnx).await,
         }
     }
 

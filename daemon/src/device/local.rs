@@ -150,9 +150,9 @@ impl Link for LocalLink {
         "local"
     }
 
-    async fn push_model(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
-        let models = self.folder.path().join("models");
-        let path = models.join(format!("{sha256}.onnx"));
+    async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
+        let files = self.folder.path().join("files");
+        let path = files.join(sha256);
         let failed = |source| LinkError::Storage {
             path: path.clone(),
             source,
@@ -160,9 +160,9 @@ impl Link for LocalLink {
         if tokio::fs::try_exists(&path).await.map_err(failed)? {
             return Ok(());
         }
-        tokio::fs::create_dir_all(&models).await.map_err(failed)?;
-        let partial = models.join(format!("{sha256}.partial"));
-        tokio::fs::write(&partial, onnx).await.map_err(failed)?;
+        tokio::fs::create_dir_all(&files).await.map_err(failed)?;
+        let partial = files.join(format!("{sha256}.partial"));
+        tokio::fs::write(&partial, content).await.map_err(failed)?;
         tokio::fs::rename(&partial, &path).await.map_err(failed)
     }
 

@@ -19,11 +19,12 @@ pub trait Link: Send + Sync {
     /// A short name of this kind of link, for the provenance: `local`, `adb`.
     fn kind(&self) -> &'static str;
 
-    /// Puts a model file where the agent looks for it, under its SHA-256. Pushing it again is free.
-    fn push_model(
+    /// Puts a model or an evaluation set where the agent looks for it, under its SHA-256. Pushing it again is
+    /// free.
+    fn push_file(
         &self,
         sha256: &str,
-        onnx: &[u8],
+        content: &[u8],
     ) -> impl Future<Output = Result<(), LinkError>> + Send;
 
     /// Connects to the agent and says hello; starts the agent first if it is not running.

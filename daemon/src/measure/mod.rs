@@ -67,7 +67,7 @@ pub async fn measure<L: Link>(
     on_progress(Progress::Planned {
         samples: plan.samples(),
     });
-    link.push_model(&model.sha256, &model.onnx).await?;
+    link.push_file(&model.sha256, &model.onnx).await?;
     let mut on_entry = |entry: &Entry| {
         if matches!(entry.event, Event::Sample { .. }) {
             on_progress(Progress::Sample);

@@ -47,7 +47,7 @@ pub async fn time_placements<L: Link>(
     combinations: &[Combination],
     passes: &Passes,
 ) -> Result<Vec<PlacementTime>, MeasureError> {
-    link.push_model(&model.sha256, &model.onnx).await?;
+    link.push_file(&model.sha256, &model.onnx).await?;
     let run = run_id(OffsetDateTime::now_utc());
     let order = |combination, samples| Order {
         run: run.clone(),

@@ -270,7 +270,7 @@ mod tests {
                 .iter()
                 .filter_map(|order| match &order.work {
                     Work::TimeSegments { segments } => Some(segments.clone()),
-                    Work::TimePasses | Work::TimePlacement { .. } => None,
+                    _ => None,
                 })
                 .flatten()
                 .collect();

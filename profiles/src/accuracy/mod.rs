@@ -1,10 +1,14 @@
 //! Accuracy (METHOD §6): what a network's answers to labelled images are worth, and what placing layers on
 //! other processors loses of it.
 
+mod features;
 mod metric;
+mod sampler;
 mod set;
 mod tally;
 
+pub use features::{Features, features};
 pub use metric::{BadAnswer, Metric};
+pub use sampler::{Part, references, sample, split};
 pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values, sha256};
 pub use tally::{Loss, Tally, loss};

@@ -56,6 +56,8 @@ pub enum Rule {
     TimeContradiction,
     /// The test of additivity does not follow from the samples.
     AdditivityContradiction,
+    /// A row of `combinations.csv` does not follow from the others, or lacks its evaluation.
+    CombinationContradiction,
     /// Too few samples for an interval.
     FewSamples,
     /// Samples lie far apart.
@@ -72,7 +74,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 29] = [
+    pub const ALL: [Rule; 30] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -96,6 +98,7 @@ impl Rule {
         Rule::HistogramContradiction,
         Rule::TimeContradiction,
         Rule::AdditivityContradiction,
+        Rule::CombinationContradiction,
         Rule::FewSamples,
         Rule::LargeSpread,
         Rule::UnresolvedTimes,
@@ -130,6 +133,7 @@ impl Rule {
             Rule::HistogramContradiction => "histogram-contradiction",
             Rule::TimeContradiction => "time-contradiction",
             Rule::AdditivityContradiction => "additivity-contradiction",
+            Rule::CombinationContradiction => "combination-contradiction",
             Rule::FewSamples => "few-samples",
             Rule::LargeSpread => "large-spread",
             Rule::UnresolvedTimes => "unresolved-times",
@@ -183,6 +187,7 @@ impl Rule {
             Rule::ZeroDuration => {
                 "measure again: the clock is too coarse or the inference did not run"
             }
+            Rule::CombinationContradiction => "evaluate the model again",
             Rule::FewSamples => "measure with `--samples 6` or more to have 95 % intervals",
             Rule::LargeSpread => {
                 "let the device cool down, close what else runs on it, and measure again"

@@ -151,6 +151,8 @@ impl Profile {
             samples,
             rejected,
             blocks,
+            combinations: Vec::new(),
+            evaluations: Vec::new(),
             additivity: tested,
         })
     }
@@ -169,7 +171,12 @@ impl Profile {
             rejected: self.rejected.clone(),
             blocks: self.blocks.clone(),
         };
-        Profile::build(header, self.layers.clone(), measured)
+        let rederived = Profile::build(header, self.layers.clone(), measured)?;
+        Ok(Profile {
+            combinations: self.combinations.clone(),
+            evaluations: self.evaluations.clone(),
+            ..rederived
+        })
     }
 }
 

@@ -138,6 +138,9 @@ pub enum RowError {
          to_processor+from_processor and nothing"
     )]
     Includes(String),
+    /// A combination is not one.
+    #[error("column combination: {0}")]
+    Combination(String),
     /// A clock cap is not `group=kHz`.
     #[error("columns frequency_caps_*_khz: `{0}` is not a group of cores, `=` and a number of kHz")]
     FrequencyCap(String),

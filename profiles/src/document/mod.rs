@@ -1,8 +1,9 @@
-//! The published profile: `profile.json` and seven tables beside it. FORMAT.md says every field.
+//! The published profile: `profile.json` and eight tables beside it. FORMAT.md says every field.
 
 mod additivity;
 mod block;
 mod build;
+mod combination;
 mod error;
 mod header;
 mod histogram;
@@ -14,6 +15,7 @@ mod write;
 pub use additivity::{Additivity, TestedSegment};
 pub use block::{Block, BlockEnd, Conditions, Measured, Rejected};
 pub use build::BuildError;
+pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged};
 pub use error::{Contradiction, DocumentError, RowError};
 pub use header::*;
 pub use histogram::{decode_histogram, encode_histogram};
@@ -21,6 +23,7 @@ pub use origin::Origin;
 pub use wire::schema;
 
 pub(crate) use build::{Derivation, derivation, refuse_unless_derivable};
+pub(crate) use combination::rounded;
 pub(crate) use histogram::is_histogram_of;
 pub(crate) use read::read_with_contradictions;
 
@@ -52,6 +55,10 @@ pub struct Profile {
     pub rejected: Vec<Sample>,
     /// `blocks.csv`: in which turns they were timed, and in what state the device was.
     pub blocks: Vec<Block>,
+    /// `combinations.csv`: what placements lose of the model's accuracy, where that was measured.
+    pub combinations: Vec<CombinationRow>,
+    /// `evaluations` of `profile.json`: how that was measured, for each pair of processors.
+    pub evaluations: Vec<Evaluation>,
     /// `additivity` of `profile.json`: how well segment times add up, where that was tested.
     pub additivity: Vec<Additivity>,
 }

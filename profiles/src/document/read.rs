@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::wire::{
-    BLOCKS, BlockRow, CUTS, CutRow, LAYERS, LayerRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS,
-    SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
+    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, LAYERS, LayerRow, ProfileJson,
+    REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
 };
 use super::{
     Block, Contradiction, DocumentError, FORMAT, Header, LayerTimeRow, Origin, PROFILE_JSON,
@@ -38,6 +38,7 @@ pub(crate) fn read_with_contradictions(
     let json = read_json(dir)?;
     let files = json.files.clone();
     let additivity = json.additivity.clone();
+    let evaluations = json.evaluations.clone();
     let header = Header::from(json);
     let of_samples = header.origin_of_samples();
     let mut reading = Reading {
@@ -75,6 +76,17 @@ pub(crate) fn read_with_contradictions(
         let found = row.origin;
         Ok((Block::try_from(row)?, Some((found, of_samples))))
     })?;
+    let combinations = reading.table(
+        COMBINATIONS,
+        &files.combinations,
+        |row: CombinationRow<'_>| {
+            let found = row.origin;
+            Ok((
+                super::CombinationRow::try_from(row)?,
+                Some((found, of_samples)),
+            ))
+        },
+    )?;
 
     let profile = Profile {
         header,
@@ -85,6 +97,8 @@ pub(crate) fn read_with_contradictions(
         samples,
         rejected,
         blocks,
+        combinations,
+        evaluations,
         additivity,
     };
     Ok((profile, reading.contradictions))

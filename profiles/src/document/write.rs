@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    BLOCKS, BlockRow, CUTS, CutRow, Files, LAYERS, LayerRow, ProfileJson, REJECTED, SAMPLES,
-    SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
+    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LayerRow,
+    ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
 
@@ -27,7 +27,7 @@ impl Profile {
     }
 
     /// The files by name, `profile.json` last: a directory that has it has all of them.
-    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 8], DocumentError> {
+    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 9], DocumentError> {
         let header = &self.header;
         if header.format != FORMAT {
             return Err(DocumentError::Format {
@@ -74,6 +74,12 @@ impl Profile {
             .map(|block| BlockRow::from((block, origin)));
         let blocks = table(BLOCKS, BLOCKS.encode(block_rows))?;
 
+        let combination_rows = self
+            .combinations
+            .iter()
+            .map(|row| CombinationRow::from((row, origin)));
+        let combinations = table(COMBINATIONS, COMBINATIONS.encode(combination_rows))?;
+
         let hashes = Files {
             layers: sha256(&layers),
             times: sha256(&times),
@@ -82,13 +88,15 @@ impl Profile {
             samples: sha256(&samples),
             rejected: sha256(&rejected),
             blocks: sha256(&blocks),
+            combinations: sha256(&combinations),
         };
         let mut json =
-            serde_json::to_vec_pretty(&ProfileJson::from((header, &*self.additivity, hashes)))
-                .map_err(|reason| DocumentError::Json {
+            serde_json::to_vec_pretty(&ProfileJson::from((self, hashes))).map_err(|reason| {
+                DocumentError::Json {
                     path: PROFILE_JSON.into(),
                     reason,
-                })?;
+                }
+            })?;
         json.push(b'\n');
         Ok([
             (LAYERS.file, layers),
@@ -98,6 +106,7 @@ impl Profile {
             (SAMPLES.file, samples),
             (REJECTED.file, rejected),
             (BLOCKS.file, blocks),
+            (COMBINATIONS.file, combinations),
             (PROFILE_JSON, json),
         ])
     }

@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use layerlab_profiles::accuracy::{self, Metric, Preprocessing, Resize, Tally};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Block, BlockEnd, Clock, Conditions, Device, FORMAT, Header, Host, Measured, Measurement,
-    Method, Model, Numerics, Processor, ProcessorKind, Profile, Provenance, Sample, VERSION,
+    Block, BlockEnd, Clock, Conditions, Device, Evaluation, FORMAT, Header, Host, Judged, Measured,
+    Measurement, Method, Model, Numerics, Processor, ProcessorKind, Profile, Provenance, Sample,
+    VERSION,
 };
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
 
@@ -209,4 +211,55 @@ pub(crate) fn by_least_squares() -> Profile {
     header.measurements[1].method = Method::Graph;
     let samples = samples(&header);
     Profile::build(header, layers(), measured(samples)).expect("every segment has samples")
+}
+
+/// The profile with every placement of the three layers evaluated on ten images.
+pub(crate) fn evaluated(profile: Profile) -> Profile {
+    let evaluation = Evaluation {
+        cpu: CPU.to_owned(),
+        accelerator: NPU.to_owned(),
+        set: "ten".to_owned(),
+        set_sha256: "5e".repeat(32),
+        preprocessing: Preprocessing {
+            resize: Resize::Stretch,
+            channels: "rgb".to_owned(),
+            mean: Vec::new(),
+            scale: 1.0,
+        },
+        metric: Metric::TopK { k: 1 },
+        answers: 10,
+        samples: 300,
+        seed: 7,
+        stop_at_half_width: None,
+        executed_flop: 500,
+        naive_flop: 1_000,
+    };
+    let all = accuracy::references(3)
+        .into_iter()
+        .chain(accuracy::sample(3, 300, 7));
+    let distinct: std::collections::BTreeSet<_> = all.collect();
+    let judged: Vec<Judged> = distinct
+        .into_iter()
+        .map(|combination| {
+            let wrong = combination.on_npu().iter().filter(|&&on| on).count();
+            let right = Tally {
+                hits: 1,
+                ..Tally::default()
+            };
+            let missed = Tally {
+                hits: 0,
+                false_alarms: 1,
+                misses: 1,
+            };
+            let tallies = (0..10).map(|answer| if answer < wrong { missed } else { right });
+            Judged {
+                tallies: tallies.collect(),
+                part: accuracy::Part::Reference,
+                combination,
+            }
+        })
+        .collect();
+    profile
+        .with_evaluation(evaluation, &judged)
+        .expect("a baseline and single layers")
 }

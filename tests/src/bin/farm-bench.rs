@@ -162,7 +162,7 @@ async fn again(farm: &Farm, phone: &VirtualPhone) -> u64 {
     installed.expect("room for an agent");
     let push = async || {
         let before = interposer.sent();
-        let pushed = provision.push_model(&phone, &sha256, &bytes).await;
+        let pushed = provision.push_file(&phone, &sha256, &bytes).await;
         pushed.expect("room for a model");
         interposer.sent() - before
     };

@@ -229,11 +229,11 @@ impl Link for AdbLink {
         "adb"
     }
 
-    async fn push_model(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
+    async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
         let mut climb = self.climb();
         loop {
             let pushed = match self.find().await {
-                Ok((phone, _)) => self.provision.push_model(&phone, sha256, onnx).await,
+                Ok((phone, _)) => self.provision.push_file(&phone, sha256, content).await,
                 Err(error) => Err(error),
             };
             match pushed {

@@ -2,6 +2,7 @@
 //! `TryFrom` and comes from it by `From`, so that neither can change without the other noticing.
 
 mod block_row;
+mod combination_row;
 mod cut_row;
 mod layer_row;
 mod profile_json;
@@ -12,6 +13,7 @@ mod time_row;
 mod unresolved;
 
 pub(super) use block_row::{BLOCKS, BlockRow};
+pub(super) use combination_row::{COMBINATIONS, CombinationRow};
 pub(super) use cut_row::{CUTS, CutRow};
 pub(super) use layer_row::{LAYERS, LayerRow};
 pub(super) use profile_json::{Files, ProfileJson, sha256};

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::document::{
-    Additivity, Device, FORMAT, Header, Measurement, Model, Processor, Provenance, VERSION,
+    Additivity, Device, Evaluation, FORMAT, Header, Measurement, Model, Processor, Profile,
+    Provenance, VERSION,
 };
 
 /// A layerlab profile: what was measured, where, how and when, and which tables belong to it.
@@ -32,6 +33,8 @@ pub(in crate::document) struct ProfileJson {
     measurements: Vec<Measurement>,
     /// How well the times of segments add up, for each processor on which that was tested.
     pub(in crate::document) additivity: Vec<Additivity>,
+    /// How the accuracy of placements was measured, for each pair of processors for which it was.
+    pub(in crate::document) evaluations: Vec<Evaluation>,
     /// What differs between two runs of the same measurement: times, versions, the host.
     provenance: Provenance,
     /// The tables that belong to this file.
@@ -70,11 +73,15 @@ pub(in crate::document) struct Files {
     #[serde(rename = "blocks.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) blocks: String,
+    /// What placements lose of the model's accuracy.
+    #[serde(rename = "combinations.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) combinations: String,
 }
 
-impl From<(&Header, &[Additivity], Files)> for ProfileJson {
-    fn from((header, additivity, files): (&Header, &[Additivity], Files)) -> Self {
-        let header = header.clone();
+impl From<(&Profile, Files)> for ProfileJson {
+    fn from((profile, files): (&Profile, Files)) -> Self {
+        let header = profile.header.clone();
         ProfileJson {
             format: header.format,
             version: header.version,
@@ -83,7 +90,8 @@ impl From<(&Header, &[Additivity], Files)> for ProfileJson {
             device: header.device,
             processors: header.processors,
             measurements: header.measurements,
-            additivity: additivity.to_vec(),
+            additivity: profile.additivity.clone(),
+            evaluations: profile.evaluations.clone(),
             provenance: header.provenance,
             files,
         }

@@ -1,59 +1,70 @@
-//! The models on the phone: files named by their SHA-256, checked when they are opened.
+//! The models and evaluation sets on the phone: files named by their SHA-256, checked when they are opened.
 
 use std::path::{Path, PathBuf};
 
 use layerlab_model::{ModelError, Network};
+use layerlab_profiles::accuracy::{EvaluationSet, SetError};
 use sha2::{Digest, Sha256};
 
-/// The folder that models are pushed into.
+/// The folder that files are pushed into.
 #[derive(Clone, Debug)]
-pub struct Models {
+pub struct Files {
     folder: PathBuf,
 }
 
-/// Why a model cannot be used.
+/// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum ModelsError {
+pub enum FilesError {
     /// The file is not there, or cannot be read.
     #[error(
-        "the model {sha256} is not on the device ({source}); push it before ordering work on it"
+        "the file {sha256} is not on the device ({source}); push it before ordering work on it"
     )]
     Missing {
-        /// The model.
+        /// The file.
         sha256: String,
         /// What the system said.
         source: std::io::Error,
     },
     /// The file is not what its name says.
-    #[error(
-        "the model file {sha256} on the device has other content than its name says; push it again"
-    )]
+    #[error("the file {sha256} on the device has other content than its name says; push it again")]
     Corrupt {
-        /// The model.
+        /// The file.
         sha256: String,
     },
     /// The file is no model.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The file is no evaluation set.
+    #[error(transparent)]
+    Set(#[from] SetError),
 }
 
-impl Models {
-    /// The models in `folder`, which is made if it is missing.
-    pub fn open(folder: &Path) -> std::io::Result<Models> {
+impl Files {
+    /// The files in `folder`, which is made if it is missing.
+    pub fn open(folder: &Path) -> std::io::Result<Files> {
         std::fs::create_dir_all(folder)?;
-        Ok(Models {
+        Ok(Files {
             folder: folder.to_owned(),
         })
     }
 
-    /// Whether the model was pushed. Its content is checked when it is opened.
+    /// Whether the file was pushed. Its content is checked when it is opened.
     pub fn contains(&self, sha256: &str) -> bool {
         self.path(sha256).is_some_and(|path| path.is_file())
     }
 
-    /// Reads the model and takes it apart into layers.
-    pub fn network(&self, sha256: &str) -> Result<Network, ModelsError> {
-        let missing = |source| ModelsError::Missing {
+    /// Reads a model and takes it apart into layers.
+    pub fn network(&self, sha256: &str) -> Result<Network, FilesError> {
+        Ok(Network::from_onnx(&self.read(sha256)?)?)
+    }
+
+    /// Reads an evaluation set.
+    pub fn set(&self, sha256: &str) -> Result<EvaluationSet, FilesError> {
+        Ok(EvaluationSet::from_bytes(&self.read(sha256)?)?)
+    }
+
+    fn read(&self, sha256: &str) -> Result<Vec<u8>, FilesError> {
+        let missing = |source| FilesError::Missing {
             sha256: sha256.to_owned(),
             source,
         };
@@ -68,17 +79,17 @@ impl Models {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         if found != sha256 {
-            return Err(ModelsError::Corrupt {
+            return Err(FilesError::Corrupt {
                 sha256: sha256.to_owned(),
             });
         }
-        Ok(Network::from_onnx(&bytes)?)
+        Ok(bytes)
     }
 
     /// Names from outside become paths only when they are hashes.
     fn path(&self, sha256: &str) -> Option<PathBuf> {
         let is_hash =
             sha256.len() == 64 && sha256.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
-        is_hash.then(|| self.folder.join(format!("{sha256}.onnx")))
+        is_hash.then(|| self.folder.join(sha256))
     }
 }

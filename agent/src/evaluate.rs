@@ -1,0 +1,161 @@
+//! Orders to evaluate: a network answers labelled images under many placements, and each answer is judged.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use layerlab_model::{Network, TensorSpec};
+use layerlab_profiles::accuracy::EvaluationSet;
+use layerlab_profiles::{Bytes, Combination};
+use layerlab_protocol::{Event, FailureKind};
+use tract_onnx::prelude::Tensor;
+
+use crate::engine::Engine;
+use crate::queue::{Queue, Task};
+use crate::timing::{Ended, failed};
+use crate::walk::{self, Costs, LayerSessions, walk};
+
+/// What an order to evaluate asks for.
+pub(crate) struct Evaluation<'a> {
+    /// The processors of the zeros and the ones.
+    pub(crate) processors: [&'a str; 2],
+    /// The labelled images.
+    pub(crate) set: EvaluationSet,
+    /// Which answers to give, by their places in the set.
+    pub(crate) answers: &'a [u64],
+    pub(crate) placements: &'a [Combination],
+    /// What activations may take.
+    pub(crate) budget: Bytes,
+}
+
+impl Evaluation<'_> {
+    /// Judges every answer that the journal does not have yet.
+    pub(crate) fn run(
+        &self,
+        task: &Task,
+        queue: &Queue,
+        engine: &mut dyn Engine,
+        network: &Arc<Network>,
+    ) -> Result<(), Ended> {
+        let input = self.fitting_input(network)?;
+        let done: HashSet<u64> = task
+            .history
+            .iter()
+            .filter_map(|event| match event {
+                Event::Judged { answer, .. } => Some(*answer),
+                _ => None,
+            })
+            .collect();
+        let mut left = self.answers.iter().filter(|answer| !done.contains(answer));
+        let Some(mut next) = left.next() else {
+            return Ok(());
+        };
+        let mut sessions = self.load(engine, network)?;
+        let costs = Costs::of(network);
+        loop {
+            let (tallies, flop) = self.judge(*next, input, &mut sessions, &costs)?;
+            queue.record(
+                task,
+                Event::Judged {
+                    answer: *next,
+                    tallies,
+                    flop,
+                },
+            )?;
+            match left.next() {
+                Some(answer) => next = answer,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The tallies of one answer under each placement, and the operations that they cost.
+    fn judge(
+        &self,
+        answer: u64,
+        input: &TensorSpec,
+        sessions: &mut [LayerSessions],
+        costs: &Costs,
+    ) -> Result<(Vec<layerlab_profiles::accuracy::Tally>, u64), Ended> {
+        let mut flop = 0;
+        let mut outputs: Vec<Vec<Vec<f32>>> = vec![Vec::new(); self.placements.len()];
+        for image in self.set.images(answer as usize) {
+            let tensor = tensor(input, &image).map_err(|reason| order(&reason.to_string()))?;
+            let answers = walk(sessions, costs, self.placements, vec![tensor], self.budget)?;
+            flop += answers.flop;
+            for (all, output) in outputs.iter_mut().zip(answers.outputs) {
+                all.push(output);
+            }
+        }
+        let truth = &self.set.truths[answer as usize];
+        let judge = |outputs: &Vec<Vec<f32>>| {
+            let outputs: Vec<&[f32]> = outputs.iter().map(Vec::as_slice).collect();
+            self.set
+                .metric
+                .judge(self.set.classes.len(), &outputs, truth)
+                .map_err(|reason| order(&reason.to_string()))
+        };
+        let tallies: Result<Vec<_>, _> = outputs.iter().map(judge).collect();
+        Ok((tallies?, flop))
+    }
+
+    /// Each layer on each processor on which some placement has it.
+    fn load(
+        &self,
+        engine: &mut dyn Engine,
+        network: &Arc<Network>,
+    ) -> Result<Vec<LayerSessions>, Ended> {
+        let mut all = Vec::new();
+        for layer in walk::layers(network) {
+            let mut sessions: LayerSessions = [None, None];
+            for (on_npu, processor) in [false, true].into_iter().zip(self.processors) {
+                let place = layer.first() as usize - 1;
+                let is_wanted = |placement: &Combination| placement.on_npu()[place] == on_npu;
+                if self.placements.iter().any(is_wanted) {
+                    sessions[usize::from(on_npu)] = Some(engine.load(processor, network, layer)?);
+                }
+            }
+            all.push(sessions);
+        }
+        Ok(all)
+    }
+
+    /// The network's input, if the order makes sense for the network and the set.
+    fn fitting_input<'n>(&self, network: &'n Network) -> Result<&'n TensorSpec, Ended> {
+        let layers = network.layer_count() as usize;
+        if let Some(other) = self.placements.iter().find(|one| one.layers() != layers) {
+            return Err(order(&format!(
+                "the order places {} layers, but the model has {layers}",
+                other.layers()
+            )));
+        }
+        let all = self.set.answers() as u64;
+        if let Some(beyond) = self.answers.iter().find(|&&answer| answer >= all) {
+            return Err(order(&format!(
+                "the order asks for answer {beyond} of an evaluation set of {all}"
+            )));
+        }
+        let [input] = network.frontier(0) else {
+            let inputs = network.frontier(0).len();
+            return Err(order(&format!(
+                "the model has {inputs} inputs, and images go into one"
+            )));
+        };
+        if input.elements() != self.set.image_len() as u64 {
+            return Err(order(&format!(
+                "the images of this evaluation set have the shape {:?} and the model takes {:?}",
+                self.set.shape, input.shape
+            )));
+        }
+        Ok(input)
+    }
+}
+
+fn order(sentence: &str) -> Ended {
+    failed(FailureKind::Order, sentence.to_owned())
+}
+
+fn tensor(spec: &TensorSpec, values: &[f32]) -> anyhow::Result<Tensor> {
+    let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
+    let tensor = Tensor::from_shape(&shape, values)?;
+    Ok(tensor.cast_to_dt(spec.element.tract())?.into_owned())
+}
