@@ -7,6 +7,7 @@ mod demo;
 mod derive;
 mod devices;
 mod doctor;
+mod evaluate;
 pub mod exit;
 mod model;
 mod output;
@@ -50,6 +51,8 @@ enum Command {
     Demo(demo::Args),
     /// Measure a model on a device and publish its profile
     Profile(profile::Args),
+    /// Measure what placements of a model's layers lose of its accuracy
+    Evaluate(evaluate::Args),
     /// List the devices that can be measured, and those that cannot, with the reason
     Devices(devices::Args),
     /// Say what is missing for phones to be profiled, and what mends it
@@ -93,6 +96,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             match cli.command {
                 Command::Demo(args) => demo::run(&args, cli.agent).await,
                 Command::Profile(args) => profile::run(&args, cli.agent, &cli.adb).await,
+                Command::Evaluate(args) => evaluate::run(&args, cli.agent, &cli.adb).await,
                 Command::Devices(args) => devices::run(&args, &cli.adb).await,
                 Command::Doctor(args) => {
                     doctor::run(&args, &cli.adb, profile::agent_program(cli.agent)?).await

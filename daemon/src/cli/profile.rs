@@ -12,11 +12,11 @@ use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
 use super::progress::Bars;
-use super::{output, show};
+use super::{evaluate, output, show};
 use crate::device::adb::{AdbError, Printable};
 use crate::device::discovery;
 use crate::device::{ConnectionError, Link, LinkError};
-use crate::measure::{MeasureError, ModelFile, RunError, Settings, measure};
+use crate::measure::{MeasureError, ModelFile, RunError, SetFile, Settings, measure};
 use crate::publish::{PublishError, Staging};
 
 /// Below six samples no two of them enclose the median with 95 % confidence, and a profile without
@@ -43,6 +43,11 @@ pub(super) struct Args {
     dims: DimArgs,
     #[command(flatten)]
     settings: SettingsArgs,
+    /// An evaluation set, as `layerlab set` makes it: measure accuracy, too
+    #[arg(long, value_name = "FILE")]
+    set: Option<PathBuf>,
+    #[command(flatten)]
+    accuracy: evaluate::ChoiceArgs,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -109,10 +114,21 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
             .join(safe_name(&device))
             .join(safe_name(model.network.name())),
     };
+    let set = match &args.set {
+        Some(file) => Some(SetFile::open(file).exit_with(Code::Input)?),
+        None => None,
+    };
     let settings = args.settings.settings();
-    let bars = Bars::new();
-    let (profile, findings) =
-        profile(&link, &device, &model, settings, &out, args.replace, &bars).await?;
+    let staging = Staging::prepare(&out, args.replace).map_err(publish_failure)?;
+    let mut profile = times(&link, &device, &model, settings, &Bars::new()).await?;
+    if let Some(set) = &set {
+        let evaluated =
+            evaluate::accuracy(&link, &device, &model, set, &args.accuracy, |_| {}).await?;
+        profile = profile
+            .with_evaluation(evaluated.evaluation, &evaluated.judged)
+            .map_err(evaluate::evaluation_failure)?;
+    }
+    let findings = staging.publish(&profile).map_err(publish_failure)?;
     if args.json {
         return output::print_json(&show::summary(&profile, &out));
     }
@@ -134,12 +150,23 @@ pub(super) async fn profile(
     bars: &Bars,
 ) -> Result<(Profile, Vec<Finding>), Failure> {
     let staging = Staging::prepare(out, replace).map_err(publish_failure)?;
-    let mut bar = bars.add(format!("{} on {}", model.network.name(), Printable(device)));
-    let profile = measure(link, model, settings, &mut |progress| bar.update(progress))
-        .await
-        .map_err(measure_failure)?;
+    let profile = times(link, device, model, settings, bars).await?;
     let findings = staging.publish(&profile).map_err(publish_failure)?;
     Ok((profile, findings))
+}
+
+/// Measures `model` on the device behind `link`, called `device`.
+async fn times(
+    link: &impl Link,
+    device: &str,
+    model: &ModelFile,
+    settings: Settings,
+    bars: &Bars,
+) -> Result<Profile, Failure> {
+    let mut bar = bars.add(format!("{} on {}", model.network.name(), Printable(device)));
+    measure(link, model, settings, &mut |progress| bar.update(progress))
+        .await
+        .map_err(measure_failure)
 }
 
 /// The agent's program: the one named, or the one beside this program.
@@ -169,7 +196,7 @@ pub(super) fn safe_name(name: &str) -> String {
     }
 }
 
-fn measure_failure(error: MeasureError) -> Failure {
+pub(super) fn measure_failure(error: MeasureError) -> Failure {
     let code = match &error {
         MeasureError::Plan(_) => Code::Input,
         MeasureError::Run(RunError::Link(

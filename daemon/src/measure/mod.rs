@@ -1,6 +1,7 @@
 //! A run: from a model and a device to a profile.
 
 mod drive;
+mod evaluate;
 mod model_file;
 pub mod orders;
 mod placement;
@@ -14,6 +15,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 pub use drive::{RunError, drive};
+pub use evaluate::{Evaluated, EvaluationSettings, LEAST_ANSWERS, Placements, SetFile, evaluate};
 pub use model_file::ModelFile;
 pub use placement::{Passes, PlacementTime, time_placements};
 pub use plan::{Plan, PlanError, ProcessorPlan, Settings};

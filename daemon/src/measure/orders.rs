@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::derive::graph::observe;
 use layerlab_profiles::design::adaptive::{Block, Next, Planner, Reason};
 use layerlab_profiles::document::Sample;
@@ -31,6 +32,15 @@ pub enum News {
         /// Whether its samples must not be used.
         rejected: bool,
     },
+    /// An answer was judged.
+    Judged {
+        /// The order.
+        order: u32,
+        /// What each of its placements got right and wrong.
+        tallies: Vec<Tally>,
+        /// Floating-point operations that it cost.
+        flop: u64,
+    },
     /// An order is done.
     Finished(u32),
 }
@@ -42,6 +52,11 @@ impl News {
             Event::Sample { .. } => sample.cloned().map(News::Sample),
             Event::BlockEnded { rejection, .. } => Some(News::BlockEnded {
                 rejected: rejection.is_some(),
+            }),
+            Event::Judged { tallies, flop, .. } => Some(News::Judged {
+                order,
+                tallies: tallies.clone(),
+                flop: *flop,
             }),
             Event::Finished => Some(News::Finished(order)),
             _ => None,
@@ -197,7 +212,7 @@ impl Adaptive {
                     }
                 }
             }
-            News::Finished(_) => {}
+            News::Finished(_) | News::Judged { .. } => {}
         }
     }
 

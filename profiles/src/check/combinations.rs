@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Findings, Rule, Subject};
 use crate::accuracy::features;
-use crate::document::{CombinationRow, Evaluation, rounded};
+use crate::document::{CombinationRow, Evaluation, rounded, single_losses};
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let profile = subject.profile;
@@ -73,16 +73,10 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
             ));
         }
     }
-    let single = |layer: usize| {
-        let alone = |row: &&&CombinationRow| {
-            let mut on = row.combination.on_npu().iter().enumerate();
-            on.all(|(place, &on)| on == (place == layer))
-        };
-        rows.iter().find(alone).map(|row| row.loss)
-    };
-    let singles: Option<Vec<f64>> = (0..profile.layers.len()).map(single).collect();
+    let owned: Vec<CombinationRow> = rows.iter().map(|&row| row.clone()).collect();
+    let singles = single_losses(profile.layers.len(), &owned);
     let is_baseline = |row: &&CombinationRow| !row.combination.on_npu().contains(&true);
-    let (Some(singles), true) = (singles, rows.iter().any(is_baseline)) else {
+    let (Ok(singles), true) = (singles, rows.iter().any(is_baseline)) else {
         cases.push(format!(
             "combinations.csv lacks all layers on `{cpu}`, or a layer alone on `{accelerator}`"
         ));

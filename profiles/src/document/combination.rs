@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Profile;
 use crate::accuracy::{Features, Metric, Part, Preprocessing, Tally, features, loss};
+use crate::layer::Layer;
 use crate::segment::Combination;
 
 /// How the accuracy of a model's placements was measured.
@@ -109,7 +110,7 @@ impl Profile {
         evaluation: Evaluation,
         judged: &[Judged],
     ) -> Result<Profile, EvaluationError> {
-        let rows = combination_rows(&self, &evaluation, judged)?;
+        let rows = combination_rows(&self.layers, &evaluation, judged)?;
         let is_same = |cpu: &str, accelerator: &str| {
             cpu == evaluation.cpu && accelerator == evaluation.accelerator
         };
@@ -135,69 +136,80 @@ impl Profile {
     }
 }
 
-fn combination_rows(
-    profile: &Profile,
+/// The rows of an evaluation, without features: of placements that someone asked about, and of which single
+/// layers may not be known.
+pub fn judged_rows(
     evaluation: &Evaluation,
     judged: &[Judged],
 ) -> Result<Vec<CombinationRow>, EvaluationError> {
-    let layers = profile.layers.len();
-    if let Some(other) = judged.iter().find(|one| one.combination.layers() != layers) {
-        return Err(EvaluationError::Length(other.combination.clone()));
-    }
     let baseline = judged
         .iter()
         .find(|one| !one.combination.on_npu().contains(&true))
         .ok_or(EvaluationError::NoBaseline)?;
-    let losses: Vec<(f64, (f64, f64))> = judged
-        .iter()
-        .map(|one| {
-            let (given, all) = (one.tallies.len(), baseline.tallies.len());
-            let shared = baseline.tallies.get(..given);
-            let found = shared.and_then(|shared| loss(shared, &one.tallies));
-            let found = found.ok_or_else(|| EvaluationError::Answers {
-                combination: one.combination.clone(),
-                given,
-                all,
-            })?;
-            // The baseline differs from itself by nothing, and that is certain.
-            let ci95 = if std::ptr::eq(one, baseline) {
-                (0.0, 0.0)
-            } else {
-                found.ci95
-            };
-            Ok((rounded(found.value), (rounded(ci95.0), rounded(ci95.1))))
-        })
-        .collect::<Result<_, _>>()?;
-    let singles = (1..=layers as u32)
-        .map(|layer| {
-            let is_single = |one: &Judged| {
-                let mut runs = one.combination.npu_runs();
-                runs.next().map(|run| (run.first(), run.last())) == Some((layer, layer))
-                    && runs.next().is_none()
-            };
-            let place = judged.iter().position(is_single);
-            let place = place.ok_or(EvaluationError::NoSingle(layer))?;
-            Ok(losses[place].0)
-        })
-        .collect::<Result<Vec<f64>, _>>()?;
-    let row = |(one, (loss, loss_ci95)): (&Judged, (f64, (f64, f64)))| {
+    let row = |one: &Judged| {
+        let (given, all) = (one.tallies.len(), baseline.tallies.len());
+        let shared = baseline.tallies.get(..given);
+        let found = shared.and_then(|shared| loss(shared, &one.tallies));
+        let found = found.ok_or_else(|| EvaluationError::Answers {
+            combination: one.combination.clone(),
+            given,
+            all,
+        })?;
+        // The baseline differs from itself by nothing, and that is certain.
+        let ci95 = match std::ptr::eq(one, baseline) {
+            true => (0.0, 0.0),
+            false => found.ci95,
+        };
         let tally: Tally = one.tallies.iter().copied().sum();
-        let mut features = features(&profile.layers, &singles, &one.combination);
-        features.mean_single_loss = rounded(features.mean_single_loss);
-        CombinationRow {
+        Ok(CombinationRow {
             cpu: evaluation.cpu.clone(),
             accelerator: evaluation.accelerator.clone(),
             combination: one.combination.clone(),
             part: one.part,
-            answers: one.tallies.len() as u64,
+            answers: given as u64,
             tally,
             score: rounded(tally.score()),
-            loss,
-            loss_ci95,
-            features,
-        }
+            loss: rounded(found.value),
+            loss_ci95: (rounded(ci95.0), rounded(ci95.1)),
+            features: Features::default(),
+        })
     };
-    Ok(judged.iter().zip(losses).map(row).collect())
+    judged.iter().map(row).collect()
+}
+
+/// The rows with their features.
+fn combination_rows(
+    layers: &[Layer],
+    evaluation: &Evaluation,
+    judged: &[Judged],
+) -> Result<Vec<CombinationRow>, EvaluationError> {
+    if let Some(other) = judged
+        .iter()
+        .find(|one| one.combination.layers() != layers.len())
+    {
+        return Err(EvaluationError::Length(other.combination.clone()));
+    }
+    let mut rows = judged_rows(evaluation, judged)?;
+    let singles = single_losses(layers.len(), &rows)
+        .map_err(|place| EvaluationError::NoSingle(place as u32 + 1))?;
+    for row in &mut rows {
+        row.features = features(layers, &singles, &row.combination);
+        row.features.mean_single_loss = rounded(row.features.mean_single_loss);
+    }
+    Ok(rows)
+}
+
+/// What each layer loses alone on the accelerator, layer 1 first; or the place of a layer of which no row
+/// says it.
+pub(crate) fn single_losses(layers: usize, rows: &[CombinationRow]) -> Result<Vec<f64>, usize> {
+    let alone = |place: usize| {
+        let is_alone = |row: &&CombinationRow| {
+            let mut on = row.combination.on_npu().iter().enumerate();
+            on.all(|(layer, &on)| on == (layer == place))
+        };
+        rows.iter().find(is_alone).map(|row| row.loss).ok_or(place)
+    };
+    (0..layers).map(alone).collect()
 }
 
 /// To six decimals, which the table has: a millionth is less than one answer of a large set.

@@ -15,7 +15,7 @@ mod write;
 pub use additivity::{Additivity, TestedSegment};
 pub use block::{Block, BlockEnd, Conditions, Measured, Rejected};
 pub use build::BuildError;
-pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged};
+pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judged_rows};
 pub use error::{Contradiction, DocumentError, RowError};
 pub use header::*;
 pub use histogram::{decode_histogram, encode_histogram};
@@ -23,7 +23,7 @@ pub use origin::Origin;
 pub use wire::schema;
 
 pub(crate) use build::{Derivation, derivation, refuse_unless_derivable};
-pub(crate) use combination::rounded;
+pub(crate) use combination::{rounded, single_losses};
 pub(crate) use histogram::is_histogram_of;
 pub(crate) use read::read_with_contradictions;
 

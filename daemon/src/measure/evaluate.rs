@@ -1,0 +1,419 @@
+//! What placements lose of a model's accuracy, measured by answering labelled images (METHOD §6).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use layerlab_profiles::accuracy::{
+    EvaluationSet, Part, SetError, Tally, loss, references, sample, sha256, split,
+};
+use layerlab_profiles::document::{Evaluation, Judged};
+use layerlab_profiles::{Bytes, Combination, Nanos};
+use layerlab_protocol::{Entry, Event, Hygiene, Order, WarmUp, Work};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use time::OffsetDateTime;
+
+use super::orders::{News, Orders};
+use super::{MeasureError, ModelFile, Progress, drive, run_id};
+use crate::device::Link;
+
+/// Answers of one order: a lost phone costs little, and a placement that is known well enough stops soon.
+const ANSWERS_PER_ORDER: usize = 25;
+
+/// Orders that the agent holds at most, so that it never waits for the next one.
+const AHEAD: usize = 2;
+
+/// No placement stops before so many answers: intervals of fewer are not to be trusted.
+pub const LEAST_ANSWERS: usize = 100;
+
+/// An evaluation set as it was read from a file.
+pub struct SetFile {
+    /// The set.
+    pub set: EvaluationSet,
+    /// SHA-256 of the file.
+    pub sha256: String,
+    bytes: Vec<u8>,
+}
+
+impl SetFile {
+    /// Reads the set at `path`.
+    pub fn open(path: &std::path::Path) -> Result<SetFile, SetError> {
+        let bytes = std::fs::read(path).map_err(|reason| SetError::Read {
+            path: path.to_owned(),
+            reason,
+        })?;
+        Ok(SetFile {
+            set: EvaluationSet::from_bytes(&bytes)?,
+            sha256: sha256(&bytes),
+            bytes,
+        })
+    }
+}
+
+/// What the user may choose about an evaluation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EvaluationSettings {
+    /// Runs the zeros; a processor of the device, by its name.
+    pub cpu: String,
+    /// Runs the ones.
+    pub accelerator: String,
+    /// Which placements.
+    pub placements: Placements,
+    /// Of the random combinations, their parts, and the order of the answers.
+    pub seed: u64,
+    /// How many of the set's answers to give.
+    pub answers: Option<usize>,
+    /// No more answers of a placement when half the width of its loss's interval is at most this.
+    pub stop_at_half_width: Option<f64>,
+    /// What activations may take on the device while placements are walked together.
+    pub memory: Bytes,
+}
+
+/// Which placements to evaluate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Placements {
+    /// All layers on either processor, each single layer on the accelerator, and so many random ones.
+    Random(usize),
+    /// These, and all layers on the CPU to compare with.
+    These(Vec<Combination>),
+}
+
+/// What an evaluation gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluated {
+    /// How it was done.
+    pub evaluation: Evaluation,
+    /// Every placement's answers, all layers on the CPU first.
+    pub judged: Vec<Judged>,
+}
+
+/// Answers the set's images on the device behind `link`, under each placement.
+pub async fn evaluate<L: Link>(
+    link: &L,
+    model: &ModelFile,
+    set: &SetFile,
+    settings: &EvaluationSettings,
+    on_progress: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Evaluated, MeasureError> {
+    let layers = model.network.layer_count();
+    let (placements, parts) = placements(layers, settings);
+    let all = set.set.answers();
+    let mut answers: Vec<u64> = (0..all as u64).collect();
+    answers.shuffle(&mut ChaCha8Rng::seed_from_u64(settings.seed));
+    answers.truncate(settings.answers.unwrap_or(all));
+    on_progress(Progress::Planned {
+        samples: Some(answers.len() as u64),
+    });
+    link.push_file(&model.sha256, &model.onnx).await?;
+    link.push_file(&set.sha256, &set.bytes).await?;
+    let run = run_id(OffsetDateTime::now_utc());
+    let template = Order {
+        run: run.clone(),
+        number: 0,
+        model_sha256: model.sha256.clone(),
+        processor: settings.cpu.clone(),
+        work: Work::Evaluate {
+            set_sha256: set.sha256.clone(),
+            accelerator: settings.accelerator.clone(),
+            combinations: Vec::new(),
+            answers: Vec::new(),
+            memory_bytes: settings.memory,
+        },
+        samples_per_segment: 1,
+        gap_ns: Nanos::ZERO,
+        warm_up: WarmUp::default(),
+        hygiene: Hygiene::default(),
+        seed: settings.seed,
+    };
+    let mut walk = Walk::new(template, &placements, &answers, settings.stop_at_half_width);
+    let mut on_entry = |entry: &Entry| {
+        if matches!(entry.event, Event::Judged { .. }) {
+            on_progress(Progress::Sample);
+        }
+    };
+    drive(link, &run, &mut walk, &mut on_entry).await?;
+    let Walk { tallies, flop, .. } = walk;
+
+    let each = set.set.metric.images_per_answer() as u64;
+    let layers = model.network.layers().iter();
+    let flop_per_answer: u64 = each
+        * layers
+            .map(|layer| layer.additions + layer.multiplications)
+            .sum::<u64>();
+    let given: usize = tallies.iter().map(Vec::len).sum();
+    let baseline_answers = tallies.first().map_or(0, Vec::len);
+    let evaluation = Evaluation {
+        cpu: settings.cpu.clone(),
+        accelerator: settings.accelerator.clone(),
+        set: set.set.name.clone(),
+        set_sha256: set.sha256.clone(),
+        preprocessing: set.set.preprocessing.clone(),
+        metric: set.set.metric.clone(),
+        answers: baseline_answers as u64,
+        samples: match &settings.placements {
+            Placements::Random(samples) => *samples as u64,
+            Placements::These(_) => 0,
+        },
+        seed: settings.seed,
+        stop_at_half_width: settings.stop_at_half_width,
+        executed_flop: flop,
+        naive_flop: flop_per_answer * given as u64,
+    };
+    let judged = placements.into_iter().zip(parts).zip(tallies);
+    Ok(Evaluated {
+        evaluation,
+        judged: judged
+            .map(|((combination, part), tallies)| Judged {
+                combination,
+                part,
+                tallies,
+            })
+            .collect(),
+    })
+}
+
+/// The distinct placements and what each is for, all layers on the CPU first.
+fn placements(layers: u32, settings: &EvaluationSettings) -> (Vec<Combination>, Vec<Part>) {
+    let mut parts: BTreeMap<Combination, Part> = BTreeMap::new();
+    let mut order = Vec::new();
+    let mut add = |combination: Combination, part| {
+        if parts.insert(combination.clone(), part).is_none() {
+            order.push(combination);
+        }
+    };
+    let all_references = references(layers);
+    match &settings.placements {
+        Placements::Random(samples) => {
+            for reference in all_references {
+                add(reference, Part::Reference);
+            }
+            let drawn = sample(layers, *samples, settings.seed);
+            let split = split(drawn.len(), settings.seed);
+            for (combination, part) in drawn.into_iter().zip(split) {
+                add(combination, part);
+            }
+        }
+        Placements::These(these) => {
+            for combination in all_references
+                .into_iter()
+                .take(1)
+                .chain(these.iter().cloned())
+            {
+                add(combination, Part::Reference);
+            }
+        }
+    }
+    let parts = order.iter().map(|combination| parts[combination]).collect();
+    (order, parts)
+}
+
+/// The orders of an evaluation, slice by slice of the answers.
+struct Walk<'a> {
+    template: Order,
+    placements: &'a [Combination],
+    /// Answers that are not ordered yet.
+    left: &'a [u64],
+    stop_at_half_width: Option<f64>,
+    /// Placements that need more answers, by their places; the baseline is the first.
+    open: BTreeSet<usize>,
+    /// Which placements an order has, by its number.
+    sent: BTreeMap<u32, Vec<usize>>,
+    next_number: u32,
+    /// The answers of each placement, in the order in which they were given.
+    tallies: Vec<Vec<Tally>>,
+    flop: u64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        template: Order,
+        placements: &'a [Combination],
+        answers: &'a [u64],
+        stop_at_half_width: Option<f64>,
+    ) -> Walk<'a> {
+        Walk {
+            template,
+            placements,
+            left: answers,
+            stop_at_half_width,
+            open: (0..placements.len()).collect(),
+            sent: BTreeMap::new(),
+            next_number: 1,
+            tallies: vec![Vec::new(); placements.len()],
+            flop: 0,
+        }
+    }
+
+    /// Closes the placements whose losses are known well enough.
+    fn close(&mut self) {
+        let Some(target) = self.stop_at_half_width else {
+            return;
+        };
+        let (baseline, tallies) = (&self.tallies[0], &self.tallies);
+        self.open.retain(|&place| {
+            let own = &tallies[place];
+            let known = own.len() >= LEAST_ANSWERS
+                && loss(&baseline[..own.len()], own)
+                    .is_some_and(|loss| loss.half_width() <= target);
+            place == 0 || !known
+        });
+        // Alone, the baseline has nothing to be compared with.
+        if self.open.len() == 1 {
+            self.open.clear();
+        }
+    }
+
+    fn order(&mut self) -> Option<Order> {
+        if self.open.is_empty() || self.left.is_empty() {
+            return None;
+        }
+        let slice;
+        (slice, self.left) = self.left.split_at(ANSWERS_PER_ORDER.min(self.left.len()));
+        let places: Vec<usize> = self.open.iter().copied().collect();
+        let mut order = self.template.clone();
+        order.number = self.next_number;
+        self.next_number += 1;
+        if let Work::Evaluate {
+            combinations,
+            answers,
+            ..
+        } = &mut order.work
+        {
+            *combinations = places
+                .iter()
+                .map(|&place| self.placements[place].clone())
+                .collect();
+            *answers = slice.to_vec();
+        }
+        self.sent.insert(order.number, places);
+        Some(order)
+    }
+}
+
+impl Orders for Walk<'_> {
+    fn next(&mut self, news: &[News]) -> Vec<Order> {
+        for event in news {
+            match event {
+                News::Judged {
+                    order,
+                    tallies,
+                    flop,
+                } => {
+                    self.flop += flop;
+                    let places = self.sent.get(order).into_iter().flatten();
+                    for (&place, &tally) in places.zip(tallies) {
+                        self.tallies[place].push(tally);
+                    }
+                }
+                News::Finished(order) => {
+                    self.sent.remove(order);
+                    self.close();
+                }
+                News::Sample(_) | News::BlockEnded { .. } => {}
+            }
+        }
+        let free = AHEAD.saturating_sub(self.sent.len());
+        (0..free).map_while(|_| self.order()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(placements: Placements) -> EvaluationSettings {
+        EvaluationSettings {
+            cpu: "cpu".to_owned(),
+            accelerator: "npu".to_owned(),
+            placements,
+            seed: 1,
+            answers: None,
+            stop_at_half_width: None,
+            memory: Bytes::from_bytes(1 << 20),
+        }
+    }
+
+    #[test]
+    fn the_baseline_comes_first_and_no_placement_twice() {
+        let (drawn, parts) = placements(10, &settings(Placements::Random(300)));
+        assert_eq!(drawn[0].to_string(), "0000000000");
+        assert_eq!(drawn.len(), drawn.iter().collect::<BTreeSet<_>>().len());
+        let of = |part| parts.iter().filter(|&&one| one == part).count();
+        assert_eq!((of(Part::Train), of(Part::Test)), (250, 50));
+
+        let asked = vec!["0110".parse().expect("bits"), "0000".parse().expect("bits")];
+        let (asked, _) = placements(4, &settings(Placements::These(asked)));
+        let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
+        assert_eq!(asked, ["0000", "0110"]);
+    }
+
+    /// One placement answers as the baseline does, one is wrong every other time.
+    #[test]
+    fn a_placement_that_is_known_well_enough_gets_no_more_answers() {
+        let right = Tally {
+            hits: 1,
+            ..Tally::default()
+        };
+        let wrong = Tally {
+            hits: 0,
+            false_alarms: 1,
+            misses: 1,
+        };
+        let combinations: Vec<Combination> = ["00", "01", "11"]
+            .map(|bits| bits.parse().expect("bits"))
+            .to_vec();
+        let answers: Vec<u64> = (0..1_000).collect();
+        let template = Order {
+            run: layerlab_protocol::RunId::new("r").expect("a name"),
+            number: 0,
+            model_sha256: String::new(),
+            processor: "cpu".to_owned(),
+            work: Work::Evaluate {
+                set_sha256: String::new(),
+                accelerator: "npu".to_owned(),
+                combinations: Vec::new(),
+                answers: Vec::new(),
+                memory_bytes: Bytes::ZERO,
+            },
+            samples_per_segment: 1,
+            gap_ns: Nanos::ZERO,
+            warm_up: WarmUp::default(),
+            hygiene: Hygiene::default(),
+            seed: 1,
+        };
+        let mut walk = Walk::new(template, &combinations, &answers, Some(0.04));
+        let mut open = walk.next(&[]);
+        while !open.is_empty() {
+            let order = open.remove(0);
+            let Work::Evaluate {
+                combinations,
+                answers,
+                ..
+            } = &order.work
+            else {
+                panic!("an evaluation")
+            };
+            for answer in answers {
+                let tally = |one: &Combination| match one.to_string().as_str() {
+                    "11" if answer % 2 == 0 => wrong,
+                    _ => right,
+                };
+                open.extend(walk.next(&[News::Judged {
+                    order: order.number,
+                    tallies: combinations.iter().map(tally).collect(),
+                    flop: 7,
+                }]));
+            }
+            open.extend(walk.next(&[News::Finished(order.number)]));
+        }
+        let given: Vec<usize> = walk.tallies.iter().map(Vec::len).collect();
+        // The order after the one that made it certain was sent already.
+        assert!(
+            (LEAST_ANSWERS..=LEAST_ANSWERS + ANSWERS_PER_ORDER).contains(&given[1]),
+            "{given:?}"
+        );
+        assert!(given[2] > 500 && given[2] < 1_000, "{given:?}");
+        assert_eq!(given[0], given[2]);
+        assert_eq!(walk.flop, 7 * given[0] as u64);
+    }
+}
