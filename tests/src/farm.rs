@@ -2,11 +2,13 @@
 //! virtual phones.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use layerlab::device::adb::Settings;
+use layerlab::device::adb::{Settings, quote};
 use tempfile::TempDir;
 
 use crate::virtual_phone::{VirtualPhone, adb};
@@ -23,11 +25,12 @@ pub struct Farm {
 impl Farm {
     /// A lab without phones; `None` where virtual phones cannot be had, which was said.
     pub fn new() -> Option<Farm> {
-        let adb = adb()?.to_owned();
+        let folder = tempfile::tempdir().expect("a folder");
+        let adb = own_adb(adb()?, folder.path());
         // Given back before it is used: what takes it in between is told apart by its protocol.
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
         Some(Farm {
-            folder: tempfile::tempdir().expect("a folder"),
+            folder,
             port: port.expect("a port").port(),
             adb,
         })
@@ -59,16 +62,13 @@ impl Farm {
         }
     }
 
-    /// The variables that make layerlab use this lab. The adb server looks for no emulators: it would
-    /// find other people's. Its key is its own.
+    /// The variables that make layerlab use this lab.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         vec![
             ("LAYERLAB_ADB", self.adb.clone().into()),
             ("LAYERLAB_ADB_PORT", self.port.to_string().into()),
             ("LAYERLAB_STATE", self.state().into()),
             ("LAYERLAB_DATA", self.path("data").into()),
-            ("ADB_LOCAL_TRANSPORT_MAX_PORT", "5553".into()),
-            ("ANDROID_USER_HOME", self.path("android").into()),
         ]
     }
 
@@ -118,6 +118,20 @@ impl Drop for Farm {
                 .status();
         }
     }
+}
+
+/// An adb program whose server keeps its key and its notes in `folder` instead of the user's home, and
+/// looks for no emulators: it would find other people's.
+fn own_adb(adb: &Path, folder: &Path) -> PathBuf {
+    let script = folder.join("adb");
+    let text = format!(
+        "#!/bin/sh\nexport HOME={} ADB_LOCAL_TRANSPORT_MAX_PORT=5553\nexec {} \"$@\"\n",
+        quote(&folder.to_string_lossy()),
+        quote(&adb.to_string_lossy()),
+    );
+    std::fs::write(&script, text).expect("room");
+    std::fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("our own file");
+    script
 }
 
 /// Made once for all tests, and anew when the agent is.
