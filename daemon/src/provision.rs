@@ -13,6 +13,9 @@ const ROOT: &str = "/data/local/tmp/layerlab";
 /// How much of a phone's storage models and evaluation sets may take, unless the user says otherwise.
 pub const DEFAULT_CACHE_BYTES: u64 = 4 << 30;
 
+/// An agent that was not used for so many days is of an older layerlab, or will be pushed again.
+const KEPT_DAYS: u32 = 30;
+
 /// The script that starts the agent.
 const START_AGENT: &str = include_str!("device/adb/start_agent.sh");
 
@@ -92,9 +95,13 @@ impl Provision {
             token,
         ]);
         let folder = format!("{ROOT}/{key}");
-        // The agent looks for files in its own folder; all agents share them.
+        // The agent looks for files in its own folder; all agents share them. Old agents that cannot be
+        // removed are no reason to fail.
         let command = format!(
-            "mkdir -p {ROOT}/files {folder} && chmod 700 {ROOT} && {{ [ -e {folder}/files ] || ln -s ../files {folder}/files; }}"
+            "mkdir -p {ROOT}/files {folder} && chmod 700 {ROOT} && touch {folder} \
+             && {{ [ -e {folder}/files ] || ln -s ../files {folder}/files; }} \
+             && {{ find {ROOT} -mindepth 1 -maxdepth 1 -type d ! -name files -mtime +{KEPT_DAYS} \
+             -exec rm -rf {{}} + || true; }}"
         );
         phone.succeed("make a folder", &command, b"").await?;
         let installed = Installed {

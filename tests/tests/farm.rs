@@ -741,9 +741,18 @@ fn what_is_on_the_phone_is_not_sent_again() {
         first > agent,
         "{first} bytes were sent, the agent has {agent}"
     );
+    let agents = phone.storage().join("layerlab");
+    for (name, days) in [("of-last-year", 300), ("of-last-week", 7)] {
+        std::fs::create_dir(agents.join(name)).expect("a folder");
+        let then = std::time::SystemTime::now() - Duration::from_secs(days * 86_400);
+        let folder = std::fs::File::open(agents.join(name)).expect("a folder");
+        folder.set_modified(then).expect("its own folder");
+    }
     // What is sent again are questions and orders.
     let second = run("second");
     assert!(second < 100_000, "{second} bytes were sent again");
+    assert!(agents.join("of-last-week").exists());
+    assert!(!agents.join("of-last-year").exists(), "old agents go");
 }
 
 #[test]

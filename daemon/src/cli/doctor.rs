@@ -144,8 +144,8 @@ fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
     if problems == 0 {
         return Ok(());
     }
-    let error =
-        anyhow!("{problems} problems; the last column of the table says what to do about each");
+    let noun = if problems == 1 { "problem" } else { "problems" };
+    let error = anyhow!("{problems} {noun}; the last column of the table says what to do");
     Err(Failure::new(Code::Device, error))
 }
 
