@@ -40,33 +40,49 @@ pub(super) fn convolution(conv: &Conv, inputs: &[TValue]) -> TractResult<TVec<TV
     let biases = floats(bias)?;
     let (group_in, outputs) = (channels / conv.group, conv.output_channels());
     let (plane_len, out_len) = (plane.iter().product::<usize>(), out_plane.iter().product());
+    let group_out = outputs / conv.group;
     let mut result = Vec::with_capacity(batch * outputs * out_len);
-    let mut products = Vec::with_capacity(out_len);
-    for image in 0..batch {
-        for output in 0..outputs {
-            let first_channel = output / (outputs / conv.group) * group_in;
-            let mut sums = vec![0.0f32; out_len];
-            for channel in 0..group_in {
-                let plane = &values[(image * channels + first_channel + channel) * plane_len..];
-                for (tap, reads) in taps.iter().enumerate() {
+    // What one tap of the kernel sees of a channel, where it lies beyond the edge a zero, which changes no
+    // sum. It is gathered once for all outputs of the group.
+    let mut seen = vec![0.0f32; out_len];
+    let mut products = vec![0.0f32; out_len];
+    for (image, group) in
+        (0..batch).flat_map(|image| (0..conv.group).map(move |group| (image, group)))
+    {
+        let mut sums = vec![0.0f32; group_out * out_len];
+        for channel in 0..group_in {
+            let plane = &values[(image * channels + group * group_in + channel) * plane_len..];
+            for (tap, reads) in taps.iter().enumerate() {
+                seen.fill(0.0);
+                for &(to, from) in reads {
+                    seen[to] = plane[from];
+                }
+                for (output, sums) in (group * group_out..).zip(sums.chunks_exact_mut(out_len)) {
                     let weight = weights[(output * group_in + channel) * taps.len() + tap];
-                    products.clear();
-                    products.extend(reads.iter().map(|&(_, from)| weight * plane[from]));
-                    round(&mut products);
-                    for (&(to, _), product) in reads.iter().zip(&products) {
-                        sums[to] += product;
+                    for (product, seen) in products.iter_mut().zip(&seen) {
+                        *product = weight * seen;
                     }
-                    round(&mut sums);
+                    if !weight.is_finite() {
+                        // Times a zero beyond the edge it would be NaN, and nothing is multiplied there.
+                        products.fill(0.0);
+                        for &(to, from) in reads {
+                            products[to] = weight * plane[from];
+                        }
+                    }
+                    round(&mut products);
+                    for (sum, product) in sums.iter_mut().zip(&products) {
+                        *sum += product;
+                    }
+                    round(sums);
                 }
             }
-            let bias = biases
-                .get(output)
-                .or(biases.first())
-                .copied()
-                .unwrap_or(0.0);
-            sums.iter_mut().for_each(|sum| *sum += bias);
-            result.append(&mut sums);
         }
+        for (output, sums) in (group * group_out..).zip(sums.chunks_exact_mut(out_len)) {
+            let bias = biases.get(output).or(biases.first());
+            let bias = bias.copied().unwrap_or(0.0);
+            sums.iter_mut().for_each(|sum| *sum += bias);
+        }
+        result.append(&mut sums);
     }
     let shape = [&[batch, outputs], out_plane.as_slice()].concat();
     Ok(tvec!(Tensor::from_shape(&shape, &result)?.into()))
