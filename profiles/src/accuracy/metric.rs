@@ -77,8 +77,10 @@ impl Metric {
         match self {
             Metric::TopK { .. } | Metric::MultiLabel { .. } => Some(classes),
             Metric::Detection { grid, boxes, .. } => {
-                let (cells, boxes) = ((grid * grid) as usize, *boxes as usize);
-                Some(cells * (classes + boxes * 5))
+                let (grid, boxes) = (*grid as usize, *boxes as usize);
+                let each = boxes.saturating_mul(5).saturating_add(classes);
+                // More than there can be is as wrong as any other length.
+                Some(grid.saturating_mul(grid).saturating_mul(each))
             }
             Metric::Verification { .. } => None,
         }
@@ -98,8 +100,8 @@ impl Metric {
         if answer.len() != self.images_per_answer() {
             return Err(BadAnswer::Images(answer.len()));
         }
+        let expected = self.answer_len(classes).unwrap_or(answer[0].len());
         for values in answer {
-            let expected = self.answer_len(classes).unwrap_or(values.len());
             if values.len() != expected {
                 let found = values.len();
                 return Err(BadAnswer::Length { found, expected });
