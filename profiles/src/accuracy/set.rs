@@ -83,7 +83,7 @@ pub struct Preprocessing {
 pub enum Resize {
     /// Both sides to the network's, whatever their ratio.
     Stretch,
-    /// As large as fits, centred on grey.
+    /// As large as fits, centred on grey (128).
     Letterbox,
 }
 
@@ -120,6 +120,13 @@ pub enum SetError {
         /// How many there should be.
         expected: usize,
     },
+}
+
+/// What the first line says before all else: other versions may have other fields.
+#[derive(Deserialize)]
+struct Kind {
+    format: String,
+    version: u32,
 }
 
 /// The first line of the file.
@@ -169,7 +176,8 @@ impl EvaluationSet {
     /// The set as a file's bytes.
     ///
     /// # Errors
-    /// When the values are not those of as many images as the truths ask for.
+    /// When the values are not those of as many images as the truths ask for, or a truth is none that the
+    /// metric judges by.
     pub fn to_bytes(&self) -> Result<Vec<u8>, SetError> {
         let header = Header {
             format: FORMAT.to_owned(),
@@ -185,6 +193,7 @@ impl EvaluationSet {
             },
             truths: self.truths.clone(),
         };
+        check_truths(&header)?;
         let mut bytes =
             serde_json::to_vec(&header).map_err(|error| SetError::NotASet(error.to_string()))?;
         bytes.push(b'\n');
@@ -214,11 +223,15 @@ impl EvaluationSet {
             .position(|&byte| byte == b'\n')
             .ok_or_else(|| not_a_set("it has no first line"))?;
         let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
-        let header: Header =
-            serde_json::from_slice(line).map_err(|error| not_a_set(&error.to_string()))?;
-        if header.format != FORMAT || header.version != VERSION {
-            return Err(not_a_set("its format or version is another"));
+        let not_json = |error: serde_json::Error| not_a_set(&error.to_string());
+        let kind: Kind = serde_json::from_slice(line).map_err(not_json)?;
+        if kind.format != FORMAT || kind.version != VERSION {
+            let Kind { format, version } = kind;
+            let reason = format!("it is `{format}` version {version}, not `{FORMAT}` {VERSION}");
+            return Err(SetError::NotASet(reason));
         }
+        let header: Header = serde_json::from_slice(line).map_err(not_json)?;
+        check_truths(&header)?;
         let expected = expected_len(&header, header.truths.len())?;
         if rest.len() != expected {
             let found = rest.len();
@@ -248,6 +261,32 @@ impl EvaluationSet {
 pub fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether the metric can judge by each truth: an answer would be refused on the device, a class that is none
+/// would never be missed.
+fn check_truths(header: &Header) -> Result<(), SetError> {
+    for (answer, truth) in header.truths.iter().enumerate() {
+        let classes: Vec<u32> = match (&header.metric, truth) {
+            (Metric::TopK { .. } | Metric::MultiLabel { .. }, Truth::Labels(labels)) => {
+                labels.clone()
+            }
+            (Metric::Detection { .. }, Truth::Boxes(boxes)) => {
+                boxes.iter().map(|object| object.class).collect()
+            }
+            (Metric::Verification { .. }, Truth::Same(_)) => Vec::new(),
+            _ => {
+                let reason = format!("what is true of answer {answer} is not of the metric's kind");
+                return Err(SetError::NotASet(reason));
+            }
+        };
+        let known = header.classes.len();
+        if let Some(class) = classes.into_iter().find(|&class| class as usize >= known) {
+            let reason = format!("answer {answer} names class {class}, and there are {known}");
+            return Err(SetError::NotASet(reason));
+        }
+    }
+    Ok(())
 }
 
 fn expected_len(header: &Header, answers: usize) -> Result<usize, SetError> {
