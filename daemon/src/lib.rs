@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod device;
+pub mod evaluation_set;
 pub mod host;
 pub mod measure;
 pub mod plot;

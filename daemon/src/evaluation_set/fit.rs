@@ -1,0 +1,67 @@
+//! Whether a set's images are a model's input, and a model's answer is what the set's metric judges.
+
+use layerlab_profiles::accuracy::{BadAnswer, EvaluationSet};
+
+use super::error::{SetError, Shape};
+
+/// Whether a model with this input (a batch of one, channels, height, width) and so many values in its answer can be
+/// asked about the set.
+///
+/// # Errors
+/// When it cannot, with both shapes or both lengths.
+pub fn fits(set: &EvaluationSet, input: &[usize], answer: usize) -> Result<(), SetError> {
+    let images: Vec<usize> = std::iter::once(1)
+        .chain(set.shape.iter().copied())
+        .collect();
+    if input != images {
+        return Err(SetError::Input {
+            set: set.name.clone(),
+            model: Shape(input.to_vec()),
+            images: Shape(images),
+        });
+    }
+    match set.metric.answer_len(set.classes.len()) {
+        Some(expected) if expected != answer => Err(SetError::Answer {
+            set: set.name.clone(),
+            classes: set.classes.len(),
+            reason: BadAnswer::Length {
+                found: answer,
+                expected,
+            },
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Annotations;
+    use super::super::fixture::{DETECTION, Folder};
+    use super::*;
+
+    #[test]
+    fn a_model_of_another_input_or_answer_is_refused_with_both() {
+        let folder = Folder::new();
+        let text = "<annotation><filename>a.png</filename><size><width>40</width><height>20</height></size>
+            <object><name>cat</name>
+            <bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox></object></annotation>";
+        folder.write("voc/1.xml", text);
+        let source = folder.source(Annotations::Voc(folder.path("voc")), DETECTION);
+        let set = source.load().expect("a set").set;
+        fits(&set, &[1, 3, 10, 10], 7 * 7 * 11).expect("they fit");
+        let said = |input: &[usize], answer| {
+            let refused = fits(&set, input, answer).expect_err("refused");
+            refused.to_string()
+        };
+        let input = said(&[1, 3, 224, 224], 7 * 7 * 11);
+        assert!(
+            input.contains("1x3x224x224") && input.contains("1x3x10x10"),
+            "{input}"
+        );
+        let answer = said(&[1, 3, 10, 10], 1470);
+        assert!(
+            answer.contains("1470") && answer.contains("539"),
+            "{answer}"
+        );
+    }
+}
