@@ -1,5 +1,7 @@
 //! Publication: a profile that passes its checks becomes visible in one rename, whole or not at all.
 
+mod file;
+
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -11,6 +13,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
 use crate::plot;
+
+pub use file::StagedFile;
 
 /// The picture beside a profile's tables.
 const PLOT: &str = "plot.svg";
@@ -49,6 +53,14 @@ pub enum PublishError {
         /// Which file, and why.
         source: DocumentError,
     },
+    /// A single file cannot be written.
+    #[error("cannot write `{}`: {source}; nothing was published: make room, or choose another --out", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The profile contradicts itself.
     #[error(
         "the profile contradicts itself and was not published: {}",
@@ -63,25 +75,15 @@ pub enum PublishError {
 impl Staging {
     /// Prepares to publish at `target`. Unless `replace` is set, nothing may be there.
     pub fn prepare(target: &Path, replace: bool) -> Result<Staging, PublishError> {
-        if !replace && target.symlink_metadata().is_ok() {
-            return Err(PublishError::Exists {
-                path: target.to_owned(),
-            });
-        }
-        let parent = parent(target);
-        let failed = |source| PublishError::Folder {
-            path: parent.to_owned(),
-            source,
-        };
-        let name = target
-            .file_name()
-            .ok_or_else(|| failed(io::Error::other("this is no name for a folder")))?;
-        fs::create_dir_all(parent).map_err(failed)?;
+        let name = prepare_parent(target, replace)?;
         let folder = tempfile::Builder::new()
-            .prefix(&format!(".{}.unpublished-", name.to_string_lossy()))
+            .prefix(&format!(".{name}.unpublished-"))
             .permissions(Permissions::from_mode(0o755))
-            .tempdir_in(parent)
-            .map_err(failed)?;
+            .tempdir_in(parent(target))
+            .map_err(|source| PublishError::Folder {
+                path: parent(target).to_owned(),
+                source,
+            })?;
         Ok(Staging {
             folder,
             target: target.to_owned(),
@@ -138,14 +140,38 @@ impl Staging {
                 });
             }
         }
-        let parent = parent(to);
-        File::open(parent)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|source| PublishError::Folder {
-                path: parent.to_owned(),
-                source,
-            })
+        sync(parent(to))
     }
+}
+
+/// Makes the folder that `target` is to lie in; the last part of its path. Unless `replace` is set, nothing may be
+/// there.
+fn prepare_parent(target: &Path, replace: bool) -> Result<String, PublishError> {
+    if !replace && target.symlink_metadata().is_ok() {
+        return Err(PublishError::Exists {
+            path: target.to_owned(),
+        });
+    }
+    let parent = parent(target);
+    let failed = |source| PublishError::Folder {
+        path: parent.to_owned(),
+        source,
+    };
+    let name = target
+        .file_name()
+        .ok_or_else(|| failed(io::Error::other("this is no name for what is published")))?;
+    fs::create_dir_all(parent).map_err(failed)?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// Sees that a rename in `folder` outlives a power cut.
+fn sync(folder: &Path) -> Result<(), PublishError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| PublishError::Folder {
+            path: folder.to_owned(),
+            source,
+        })
 }
 
 fn parent(target: &Path) -> &Path {

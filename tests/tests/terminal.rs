@@ -155,6 +155,7 @@ fn help_names_every_command_and_every_exit_code() {
         "show",
         "compare",
         "derive",
+        "set",
         "Exit codes",
         "130",
     ] {

@@ -14,6 +14,7 @@ mod output;
 mod profile;
 mod progress;
 mod quarantine;
+mod set;
 mod show;
 
 use std::path::PathBuf;
@@ -42,8 +43,8 @@ struct Cli {
     adb: adb::AdbArgs,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file or \
-profile; 4 device or agent failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
+profile or images; 4 device or agent failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -70,6 +71,8 @@ enum Command {
     Compare(compare::Args),
     /// Derive layer times anew from a profile's samples
     Derive(derive::Args),
+    /// Make an evaluation set from labelled images, to measure what placements cost in accuracy
+    Set(set::Args),
 }
 
 /// Runs layerlab with the process's arguments.
@@ -107,6 +110,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 Command::Show(args) => show::run(&args),
                 Command::Compare(args) => compare::run(&args),
                 Command::Derive(args) => derive::run(&args),
+                Command::Set(args) => set::run(&args),
             }
         };
         tokio::select! {
