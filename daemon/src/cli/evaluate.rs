@@ -35,7 +35,7 @@ pub(super) struct Args {
     choices: ChoiceArgs,
     /// Evaluate only this placement: a zero or a one for each layer, layer 1 first, 1 being the accelerator;
     /// may be given several times
-    #[arg(long = "combination", value_name = "BITS", conflicts_with_all = ["samples", "profile"])]
+    #[arg(long = "combination", value_name = "BITS", conflicts_with_all = ["placements", "profile"])]
     combinations: Vec<Combination>,
     /// A published profile of this model on this device, which gets the accuracy beside its times
     #[arg(long, value_name = "FOLDER", requires = "out")]
@@ -99,7 +99,7 @@ impl ChoiceArgs {
                 ProcessorKind::Accelerator,
                 "accelerator",
             )?,
-            placements: Placements::Random(self.samples),
+            placements: Placements::Random(self.placements),
             seed: self.placement_seed,
             answers: self.answers.map(|answers| answers as usize),
             stop_at_half_width: self.stop_at,
