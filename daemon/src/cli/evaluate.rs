@@ -60,13 +60,8 @@ pub(super) struct Args {
 #[command(next_help_heading = "Accuracy")]
 pub(super) struct ChoiceArgs {
     /// How many random placements to evaluate, beside all layers on either processor and each single one
-    #[arg(
-        long = "placements",
-        id = "samples",
-        default_value_t = 300,
-        value_name = "COUNT"
-    )]
-    samples: usize,
+    #[arg(long, default_value_t = 300, value_name = "COUNT")]
+    placements: usize,
     /// How many of the set's images to answer [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     answers: Option<u64>,
