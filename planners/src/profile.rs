@@ -1,14 +1,15 @@
 //! From a published profile to what planners take.
 
+use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::GraphError;
-use layerlab_profiles::document::{Processor, ProcessorKind, Profile};
+use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, ProcessorKind, Profile};
 
-use crate::rows::AccuracyTable;
+use crate::rows::{AccuracyRow, AccuracyTable, RowsError, Set};
 use crate::times::{TimeTable, TimesError};
 
 /// What planners miss in a profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProfileError {
     /// A processor is not in the profile.
     #[error("the profile has no processor `{name}`; it has {known}")]
@@ -49,9 +50,12 @@ pub enum ProfileError {
     Times(#[from] TimesError),
     /// The profile says nothing of accuracy.
     #[error(
-        "the profile has no measured combinations; measure the accuracy of this model on this device first"
+        "the profile has no measured combinations; measure it with `layerlab profile --set`, or add it with `layerlab evaluate --profile`"
     )]
     NoCombinations,
+    /// The measured combinations make no table.
+    #[error(transparent)]
+    Combinations(#[from] RowsError),
 }
 
 /// The two processors, by name, that a plan is about. Nothing means the profile's first of its kind.
@@ -82,11 +86,36 @@ pub fn time_table(profile: &Profile, pair: Pair) -> Result<TimeTable, ProfileErr
     )?)
 }
 
-/// The measured combinations of a profile.
-///
-/// Profiles of this version hold none: the one place to change when they do.
-pub fn accuracy_table(_profile: &Profile, _pair: Pair) -> Result<AccuracyTable, ProfileError> {
-    Err(ProfileError::NoCombinations)
+/// The measured combinations of a profile for the pair of processors, and how they were measured.
+pub fn accuracy_table<'a>(
+    profile: &'a Profile,
+    pair: Pair,
+) -> Result<(AccuracyTable, &'a Evaluation), ProfileError> {
+    let is_wanted = |evaluation: &&Evaluation| {
+        pair.cpu.is_none_or(|cpu| cpu == evaluation.cpu)
+            && pair.npu.is_none_or(|npu| npu == evaluation.accelerator)
+    };
+    let evaluation = profile.evaluations.iter().find(is_wanted);
+    let evaluation = evaluation.ok_or(ProfileError::NoCombinations)?;
+    let of_pair = |row: &&CombinationRow| {
+        row.cpu == evaluation.cpu && row.accelerator == evaluation.accelerator
+    };
+    let measured: Vec<&CombinationRow> = profile.combinations.iter().filter(of_pair).collect();
+    let baseline = measured
+        .iter()
+        .find(|row| !row.combination.on_npu().contains(&true))
+        .ok_or(ProfileError::NoCombinations)?;
+    let rows = measured.iter().map(|row| AccuracyRow {
+        combination: row.combination.clone(),
+        set: match row.part {
+            Part::Train => Set::Train,
+            Part::Test => Set::Test,
+            Part::Reference => Set::Reference,
+        },
+        loss: row.loss,
+    });
+    let table = AccuracyTable::new(profile.layers.len(), baseline.score, rows.collect())?;
+    Ok((table, evaluation))
 }
 
 /// The layer times of one processor, layer 1 first.

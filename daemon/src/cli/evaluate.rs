@@ -55,6 +55,10 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// What activations may take, unless the user says otherwise.
+pub(super) const DEFAULT_MEMORY: Bytes = Bytes::from_bytes(DEFAULT_MEMORY_MIB << 20);
+const DEFAULT_MEMORY_MIB: u64 = 256;
+
 /// The choices that every evaluation has.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Accuracy")]
@@ -79,7 +83,7 @@ pub(super) struct ChoiceArgs {
     #[arg(long, default_value_t = 1, value_name = "SEED")]
     placement_seed: u64,
     /// What activations may take on the device, in MiB
-    #[arg(long, default_value_t = 256, value_name = "MIB")]
+    #[arg(long, default_value_t = DEFAULT_MEMORY_MIB, value_name = "MIB")]
     memory_mib: u64,
 }
 
@@ -252,7 +256,7 @@ struct View<'a> {
 
 /// Rows of an evaluation that is published nowhere: those that were asked for may lack single layers, and
 /// so have no features.
-fn rows(evaluated: &Evaluated) -> Result<Vec<CombinationRow>, Failure> {
+pub(super) fn rows(evaluated: &Evaluated) -> Result<Vec<CombinationRow>, Failure> {
     layerlab_profiles::document::judged_rows(&evaluated.evaluation, &evaluated.judged)
         .map_err(evaluation_failure)
 }

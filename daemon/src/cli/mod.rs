@@ -9,8 +9,10 @@ mod devices;
 mod doctor;
 mod evaluate;
 pub mod exit;
+mod export;
 mod model;
 mod output;
+mod plan;
 mod profile;
 mod progress;
 mod quarantine;
@@ -67,6 +69,11 @@ enum Command {
     Check(check::Args),
     /// Print a published profile as tables
     Show(show::Args),
+    /// Say which layers should run on the accelerator
+    #[command(subcommand)]
+    Plan(plan::Command),
+    /// Print a profile in other people's formats
+    Export(export::Args),
     /// Say which layers differ between two profiles of one model
     Compare(compare::Args),
     /// Derive layer times anew from a profile's samples
@@ -108,6 +115,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 Command::Model(args) => model::run(&args),
                 Command::Check(args) => check::run(&args),
                 Command::Show(args) => show::run(&args),
+                Command::Plan(command) => plan::run(&command, cli.agent, &cli.adb).await,
+                Command::Export(args) => export::run(&args),
                 Command::Compare(args) => compare::run(&args),
                 Command::Derive(args) => derive::run(&args),
                 Command::Set(args) => set::run(&args),

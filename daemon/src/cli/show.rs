@@ -39,9 +39,14 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             .exit_with(Code::Output);
     }
     if args.json {
-        return output::print_json(&View::new(&profile));
+        return print_json(&profile);
     }
     output::print(tables(&profile))
+}
+
+/// The profile's numbers as one JSON document.
+pub(super) fn print_json(profile: &Profile) -> Result<(), Failure> {
+    output::print_json(&View::new(profile))
 }
 
 /// One row of a table.
