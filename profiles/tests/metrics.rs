@@ -1,4 +1,4 @@
-//! The metrics against scikit-learn, torchvision and pycocotools: `recorded/metrics.py` says which of them counted what.
+//! The metrics against scikit-learn, torchvision and pycocotools; `recorded/metrics.py` says which of them counted what.
 
 use layerlab_profiles::accuracy::{BadAnswer, Metric, ObjectBox, Tally, Truth};
 use serde::Deserialize;

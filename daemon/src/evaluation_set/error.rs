@@ -52,7 +52,10 @@ pub enum SetError {
         column: &'static str,
     },
     /// There is no image in it.
-    #[error("`{}` names no images, and a set needs at least one; name another file or folder", path.display())]
+    #[error(
+        "`{}` names no images, and a set needs at least one; name another file or folder",
+        path.display()
+    )]
     Empty {
         /// The file or folder.
         path: PathBuf,
@@ -79,7 +82,10 @@ pub enum SetError {
         name: String,
     },
     /// An image is missing.
-    #[error("{place} names `{}`, which cannot be read: {reason}; add it, or name another folder by --images", path.display())]
+    #[error(
+        "{place} names `{}`, which cannot be read: {reason}; add it, or name another folder by --images",
+        path.display()
+    )]
     Image {
         /// Who names it.
         place: Place,
@@ -89,14 +95,18 @@ pub enum SetError {
         reason: std::io::Error,
     },
     /// An image is no JPEG or PNG.
-    #[error("{place} names `{}`, which is no sound JPEG or PNG image: {reason}; replace it or remove the entry", path.display())]
+    #[error(
+        "{place} names `{}`, which is no sound JPEG or PNG image: {reason}; replace it or remove the \
+         entry",
+        path.display()
+    )]
     Undecodable {
         /// Who names it.
         place: Place,
         /// The image.
         path: PathBuf,
         /// What is wrong.
-        reason: image::ImageError,
+        reason: Box<image::ImageError>,
     },
     /// An image is not of the size that its boxes are made for.
     #[error(
@@ -179,7 +189,10 @@ pub enum SetError {
         path: PathBuf,
     },
     /// Verification from a file without pairs.
-    #[error("`{}` says nothing of pairs of images, which verification judges: use another metric", path.display())]
+    #[error(
+        "`{}` says nothing of pairs of images, which verification judges: use another metric",
+        path.display()
+    )]
     NoPairs {
         /// The file.
         path: PathBuf,

@@ -195,7 +195,7 @@ pub(super) fn open(folder: &Path, listed: &Listed) -> Result<DynamicImage, SetEr
     let image = image.map_err(|reason| SetError::Undecodable {
         place: listed.place.clone(),
         path: path.clone(),
-        reason,
+        reason: Box::new(reason),
     })?;
     let found = (image.width(), image.height());
     match listed.size {
