@@ -1,9 +1,12 @@
 //! The picture of a profile: what each layer costs on the accelerator, stacked, as in mlmp Figure 10,
-//! and on the CPU beside the accelerator. SVG, the same bytes for the same profile.
+//! on the CPU beside the accelerator, and what it saves and loses alone on the accelerator, as in mlmp Figures
+//! 2 and 8. SVG, the same bytes for the same profile.
 
-use layerlab_profiles::SignedNanos;
-use layerlab_profiles::document::{LayerTimeRow, Processor, ProcessorKind, Profile};
+use layerlab_profiles::derive::LayerTime;
+use layerlab_profiles::document::{Evaluation, LayerTimeRow, Processor, ProcessorKind, Profile};
 use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::time_model::TimeModel;
+use layerlab_profiles::{Combination, SignedNanos};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
@@ -11,6 +14,7 @@ const ENTER: RGBColor = RGBColor(86, 130, 178);
 const COMPUTE: RGBColor = RGBColor(222, 143, 50);
 const LEAVE: RGBColor = RGBColor(130, 176, 120);
 const CPU: RGBColor = RGBColor(150, 110, 160);
+const LOSS: RGBColor = RGBColor(196, 78, 82);
 const INTERVAL: RGBColor = RGBColor(40, 40, 40);
 const GRID: RGBColor = RGBColor(225, 225, 225);
 
@@ -44,13 +48,33 @@ pub fn svg(profile: &Profile) -> Result<String, String> {
 /// One chart: bars side by side for each layer, each a stack of parts.
 struct Panel {
     title: String,
+    /// Of the vertical axis.
+    unit: &'static str,
     legend: Vec<(String, RGBColor)>,
     /// For each layer its stacks.
     layers: Vec<Vec<Stack>>,
 }
 
 /// Parts of one bar, from the bottom up.
-type Stack = Vec<(Estimate, RGBColor)>;
+type Stack = Vec<Part>;
+
+/// One part of a bar, in the panel's unit.
+#[derive(Clone, Copy)]
+struct Part {
+    value: f64,
+    ci95: Option<(f64, f64)>,
+    colour: RGBColor,
+}
+
+impl Part {
+    fn time(estimate: Estimate, colour: RGBColor) -> Part {
+        Part {
+            value: millis(estimate.value),
+            ci95: estimate.ci95.map(|(low, high)| (millis(low), millis(high))),
+            colour,
+        }
+    }
+}
 
 fn panels(profile: &Profile) -> Vec<Panel> {
     let of_kind = |kind| {
@@ -70,7 +94,54 @@ fn panels(profile: &Profile) -> Vec<Panel> {
             of_kind(ProcessorKind::Accelerator).next(),
         ));
     }
+    let evaluations = profile.evaluations.iter();
+    panels.extend(evaluations.map(|evaluation| singles_panel(profile, evaluation)));
     panels
+}
+
+/// What each layer alone on the accelerator saves of the model's time and loses of its accuracy.
+fn singles_panel(profile: &Profile, evaluation: &Evaluation) -> Panel {
+    let (cpu, npu) = (&evaluation.cpu, &evaluation.accelerator);
+    let times = |processor: &str| -> Vec<LayerTime> {
+        let rows = profile.times.iter();
+        rows.filter(|row| row.processor == processor)
+            .map(|row| row.time)
+            .collect()
+    };
+    let (cpu_times, npu_times) = (times(cpu), times(npu));
+    let model = TimeModel::new(&cpu_times, &npu_times).ok();
+    let time = |combination: &Combination| {
+        let predicted = model.as_ref()?.predict(combination).ok()?;
+        Some(predicted.total().as_nanos() as f64)
+    };
+    let layers = profile.layers.len();
+    let all_cpu = time(&Combination::new(vec![false; layers]));
+    let of_layer = |layer: usize| {
+        let single = Combination::new((0..layers).map(|other| other == layer).collect());
+        let saved = all_cpu.zip(time(&single)).map(|(all, one)| Part {
+            value: 100.0 * (all - one) / all,
+            ci95: None,
+            colour: CPU,
+        });
+        let mut rows = profile.combinations.iter();
+        let row =
+            rows.find(|row| (&row.cpu, &row.accelerator, &row.combination) == (cpu, npu, &single));
+        let lost = row.map(|row| Part {
+            value: 100.0 * row.loss,
+            ci95: Some((100.0 * row.loss_ci95.0, 100.0 * row.loss_ci95.1)),
+            colour: LOSS,
+        });
+        vec![saved.into_iter().collect(), lost.into_iter().collect()]
+    };
+    Panel {
+        title: format!("each layer alone on {npu}, all others on {cpu}"),
+        unit: "%",
+        legend: vec![
+            ("time saved, % of the whole model's".to_owned(), CPU),
+            ("accuracy lost, % points".to_owned(), LOSS),
+        ],
+        layers: (0..layers).map(of_layer).collect(),
+    }
 }
 
 /// Transfer in, compute and transfer out of each layer on an accelerator.
@@ -85,13 +156,14 @@ fn transfers_panel(profile: &Profile, processor: &Processor) -> Panel {
         vec![
             parts
                 .into_iter()
-                .filter_map(|(part, colour)| Some((part?, colour)))
+                .filter_map(|(part, colour)| Some(Part::time(part?, colour)))
                 .collect(),
         ]
     };
     let name = &processor.name;
     Panel {
         title: format!("{name}: each layer by itself"),
+        unit: "ms",
         legend: vec![
             (format!("to {name}"), ENTER),
             (
@@ -107,17 +179,18 @@ fn transfers_panel(profile: &Profile, processor: &Processor) -> Panel {
 /// Computing each layer on the CPU and on the accelerator.
 fn comparison_panel(profile: &Profile, cpu: &Processor, npu: Option<&Processor>) -> Panel {
     let mut layers: Vec<Vec<Stack>> = rows(profile, cpu)
-        .map(|row| vec![vec![(row.time.compute, CPU)]])
+        .map(|row| vec![vec![Part::time(row.time.compute, CPU)]])
         .collect();
     let mut legend = vec![(cpu.name.clone(), CPU)];
     if let Some(npu) = npu {
         for (stacks, row) in layers.iter_mut().zip(rows(profile, npu)) {
-            stacks.push(vec![(row.time.compute, COMPUTE)]);
+            stacks.push(vec![Part::time(row.time.compute, COMPUTE)]);
         }
         legend.push((npu.name.clone(), COMPUTE));
     }
     Panel {
         title: "compute time".to_owned(),
+        unit: "ms",
         legend,
         layers,
     }
@@ -181,7 +254,7 @@ fn draw_panel<B: DrawingBackend<ErrorType = std::io::Error>>(
         .light_line_style(WHITE)
         .bold_line_style(GRID)
         .x_labels(0)
-        .y_desc("ms")
+        .y_desc(panel.unit)
         .label_style(("sans-serif", 11))
         .draw()?;
     for (index, stacks) in panel.layers.iter().enumerate() {
@@ -233,7 +306,7 @@ fn intervals(stack: &Stack, left: f64, width: f64) -> Vec<PathElement<(f64, f64)
             let (low, high) = ci95?;
             let x = left + width * (place as f64 + 1.0) / (count + 1.0);
             Some(PathElement::new(
-                vec![(x, bottom + millis(low)), (x, bottom + millis(high))],
+                vec![(x, bottom + low), (x, bottom + high)],
                 INTERVAL.stroke_width(1),
             ))
         })
@@ -241,14 +314,12 @@ fn intervals(stack: &Stack, left: f64, width: f64) -> Vec<PathElement<(f64, f64)
 }
 
 /// Bottom, top, colour and interval of each part.
-fn levels(
-    stack: &Stack,
-) -> impl Iterator<Item = (f64, f64, RGBColor, Option<(SignedNanos, SignedNanos)>)> {
+fn levels(stack: &Stack) -> impl Iterator<Item = (f64, f64, RGBColor, Option<(f64, f64)>)> {
     let mut bottom = 0.0;
-    stack.iter().map(move |(estimate, colour)| {
+    stack.iter().map(move |part| {
         let from = bottom;
-        bottom += millis(estimate.value);
-        (from, bottom, *colour, estimate.ci95)
+        bottom += part.value;
+        (from, bottom, part.colour, part.ci95)
     })
 }
 
@@ -259,7 +330,7 @@ fn range(panel: &Panel) -> (f64, f64) {
     for stack in panel.layers.iter().flatten() {
         for (bottom, top, _, ci95) in levels(stack) {
             let (ci_low, ci_high) = ci95.map_or((top, top), |(ci_low, ci_high)| {
-                (bottom + millis(ci_low), bottom + millis(ci_high))
+                (bottom + ci_low, bottom + ci_high)
             });
             low = low.min(top).min(ci_low);
             high = high.max(top).max(ci_high);
