@@ -282,8 +282,10 @@ async fn verify(
             cpu: passes.cpu,
             accelerator: passes.accelerator,
             placements: Placements::These(vec![combination]),
+            // The images that the prediction was learnt on: what differs is the prediction's error, not the
+            // luck of other images.
             seed: learnt.evaluation.seed,
-            answers: None,
+            answers: Some(learnt.evaluation.answers as usize),
             stop_at_half_width: None,
             memory: evaluate::DEFAULT_MEMORY,
         };
