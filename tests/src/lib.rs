@@ -4,6 +4,7 @@ pub mod farm;
 pub mod interposer;
 pub mod proof;
 pub mod virtual_phone;
+pub mod watched;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,47 +1,17 @@
 //! An agent that is killed in the middle of a run, again and again, loses no sample and doubles none.
 
 use std::collections::BTreeSet;
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use layerlab::device::Link;
 use layerlab::device::discovery::Choice;
 use layerlab::device::local::LocalLink;
-use layerlab::device::{Connection, Link, LinkError};
 use layerlab::measure::{ModelFile, Plan, Settings, drive};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Sample;
 use layerlab_protocol::{Entry, Event, Hygiene, RunId};
+use layerlab_tests::watched::Watched;
 use layerlab_tests::{agent_program, file};
-
-/// A link that knows how often it was connected, and to which process last.
-struct Watched {
-    link: LocalLink,
-    connections: AtomicU64,
-    agent: AtomicU32,
-}
-
-impl Link for Watched {
-    fn kind(&self) -> &'static str {
-        self.link.kind()
-    }
-
-    async fn push_file(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
-        self.link.push_file(sha256, onnx).await
-    }
-
-    async fn connect(&self) -> Result<Connection, LinkError> {
-        let connection = self.link.connect().await?;
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        let process = self
-            .link
-            .agent_process()
-            .await
-            .expect("a connected agent runs");
-        self.agent.store(process, Ordering::Relaxed);
-        Ok(connection)
-    }
-}
 
 /// Runs alexnet on the symmetric phone with noise; kills the agent whenever one of `kill_at` samples
 /// has come. Returns the samples and how often the daemon had to connect.
@@ -50,11 +20,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
         ModelFile::open(&file("models/alexnet.onnx"), &Default::default()).expect("a model");
     let device = Choice::File(file("devices/noisy.toml"));
     let link = LocalLink::new(agent_program(), device).expect("a state folder");
-    let link = Watched {
-        link,
-        connections: AtomicU64::new(0),
-        agent: AtomicU32::new(0),
-    };
+    let link = Watched::new(link);
     let hello = link.connect().await.expect("an agent").hello;
     let settings = Settings {
         design: Design::Grouped,
@@ -78,7 +44,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
         if matches!(entry.event, Event::Sample { .. }) {
             samples += 1;
             if kill_at.remove(&samples) {
-                kill_now(link.agent.load(Ordering::Relaxed));
+                link.kill_agent();
             }
         }
     };
@@ -91,14 +57,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
         "each sample is reported once"
     );
     assert!(kill_at.is_empty(), "never came to kill at {kill_at:?}");
-    (driven.samples, link.connections.load(Ordering::Relaxed))
-}
-
-fn kill_now(process: u32) {
-    // A process that is gone already was killed by the kill before.
-    let _ = Command::new("kill")
-        .args(["-KILL", &process.to_string()])
-        .output();
+    (driven.samples, link.connections())
 }
 
 /// What a sample is, apart from when it was taken: the clock starts anew with the agent.

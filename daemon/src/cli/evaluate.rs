@@ -1,6 +1,6 @@
 //! `layerlab evaluate`: what placements of a model's layers lose of its accuracy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::document::{
@@ -17,6 +17,7 @@ use super::progress::Bars;
 use super::{output, show};
 use crate::device::Link;
 use crate::device::adb::Printable;
+use crate::evaluation_set::fits;
 use crate::measure::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
 use crate::publish::Staging;
 
@@ -146,7 +147,7 @@ fn points(text: &str) -> Result<f64, String> {
 
 pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
     let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
-    let set = SetFile::open(&args.set).exit_with(Code::Input)?;
+    let set = fitting_set(&args.set, &model)?;
     let layers = model.network.layer_count() as usize;
     if let Some(other) = args.combinations.iter().find(|one| one.layers() != layers) {
         let given = other.layers();
@@ -203,6 +204,25 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
             print(&[evaluated.evaluation], &rows, args.json)
         }
     }
+}
+
+/// The evaluation set at `path`, which `model` can be asked about: whether it can is known before anything is
+/// measured.
+pub(super) fn fitting_set(path: &Path, model: &ModelFile) -> Result<SetFile, Failure> {
+    let set = SetFile::open(path).exit_with(Code::Input)?;
+    let network = &model.network;
+    let [input] = network.frontier(0) else {
+        let inputs = network.frontier(0).len();
+        let message = format!(
+            "the model has {inputs} inputs, and an evaluation set's images go into one; name another model"
+        );
+        return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
+    };
+    let shape: Vec<usize> = input.shape.iter().map(|&axis| axis as usize).collect();
+    let outputs = network.frontier(network.layer_count()).iter();
+    let answer = outputs.map(|output| output.elements() as usize).sum();
+    fits(&set.set, &shape, answer).exit_with(Code::Input)?;
+    Ok(set)
 }
 
 /// Evaluates on the device behind `link`, called `device`; `adjust` may change what was chosen.

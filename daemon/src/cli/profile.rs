@@ -16,7 +16,7 @@ use super::{evaluate, output, show};
 use crate::device::adb::{AdbError, Printable};
 use crate::device::discovery;
 use crate::device::{ConnectionError, Link, LinkError};
-use crate::measure::{MeasureError, ModelFile, RunError, SetFile, Settings, measure};
+use crate::measure::{MeasureError, ModelFile, RunError, Settings, measure};
 use crate::publish::{PublishError, Staging};
 
 /// Below six samples no two of them enclose the median with 95 % confidence, and a profile without
@@ -102,6 +102,10 @@ fn percent(text: &str) -> Result<f64, String> {
 
 pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
     let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
+    let set = match &args.set {
+        Some(file) => Some(evaluate::fitting_set(file, &model)?),
+        None => None,
+    };
     let program = agent_program(agent)?;
     let link = adb::open(&args.device, program, adb, &args.phone).await?;
     let device = match discovery::choose(&args.device) {
@@ -113,10 +117,6 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
         None => Path::new("layerlab-profiles")
             .join(safe_name(&device))
             .join(safe_name(model.network.name())),
-    };
-    let set = match &args.set {
-        Some(file) => Some(SetFile::open(file).exit_with(Code::Input)?),
-        None => None,
     };
     let settings = args.settings.settings();
     let staging = Staging::prepare(&out, args.replace).map_err(publish_failure)?;
