@@ -8,3 +8,4 @@ pub mod measure;
 pub mod plot;
 pub mod provision;
 pub mod publish;
+pub mod sweep_plot;

@@ -17,6 +17,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::profile::{agent_program, measure_failure};
 use super::{evaluate, output, show};
 use crate::measure::{EvaluationSettings, ModelFile, Passes, Placements, SetFile, time_placements};
+use crate::sweep_plot;
 
 #[derive(clap::Subcommand)]
 pub(super) enum Command {
@@ -97,6 +98,9 @@ pub(super) struct Sweep {
     /// How many limits of each kind
     #[arg(long, default_value_t = 20, value_name = "COUNT")]
     steps: usize,
+    /// Draw the sweep into this SVG file, too
+    #[arg(long, value_name = "FILE", conflicts_with = "regressors")]
+    plot: Option<PathBuf>,
     /// Print how the regressors did instead (the paper's Table 2)
     #[arg(long)]
     regressors: bool,
@@ -341,6 +345,22 @@ fn all(args: &Sweep) -> Result<(), Failure> {
     let mut goals = time_limits(&learnt.problem, args.steps);
     goals.extend(accuracy_limits(&learnt.problem, args.steps));
     let outcomes = sweep(&learnt.problem, &goals, &Algorithm::ALL).exit_with(Code::Input)?;
+    if let Some(file) = &args.plot {
+        let simulated = match learnt.source.simulated {
+            true => " — SIMULATED, no real phone",
+            false => "",
+        };
+        let title = format!(
+            "{} on {}{simulated}",
+            learnt.source.model, learnt.source.device
+        );
+        let svg = sweep_plot::svg(&title, &outcomes)
+            .map_err(anyhow::Error::msg)
+            .exit_with(Code::Internal)?;
+        std::fs::write(file, svg)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", file.display()))
+            .exit_with(Code::Output)?;
+    }
     let csv = outcomes_csv(&learnt.source, &outcomes).exit_with(Code::Internal)?;
     output::print(csv.trim_end())
 }
