@@ -17,8 +17,15 @@ struct Panel {
     title: &'static str,
     across: &'static str,
     up: &'static str,
-    /// Limit and what was reached within it, for each algorithm that reached anything.
-    lines: Vec<(String, RGBColor, Vec<(f64, f64)>)>,
+    lines: Vec<Line>,
+}
+
+/// What one algorithm reached.
+struct Line {
+    name: &'static str,
+    colour: RGBColor,
+    /// The limit, and what was reached within it.
+    points: Vec<(f64, f64)>,
 }
 
 /// The outcomes of a sweep, drawn; `title` says of what.
@@ -79,7 +86,11 @@ fn panel(
         let plans = outcomes.iter().filter_map(Outcome::plan);
         let own = plans.filter(|plan| plan.algorithm().name() == algorithm.name());
         let points: Vec<(f64, f64)> = own.filter_map(|plan| point(plan.goal(), plan)).collect();
-        (algorithm.name().to_owned(), *colour, points)
+        Line {
+            name: algorithm.name(),
+            colour: *colour,
+            points,
+        }
     };
     Panel {
         title,
@@ -98,7 +109,7 @@ fn draw<B: DrawingBackend>(
             panel
                 .lines
                 .iter()
-                .flat_map(|(_, _, points)| points.iter().map(of))
+                .flat_map(|line| line.points.iter().map(of))
         };
         let (low, high) = (
             all().fold(f64::MAX, f64::min),
@@ -123,7 +134,12 @@ fn draw<B: DrawingBackend>(
         .y_desc(panel.up)
         .label_style(("sans-serif", 11))
         .draw()?;
-    for (place, (name, colour, points)) in panel.lines.iter().enumerate() {
+    for (place, line) in panel.lines.iter().enumerate() {
+        let Line {
+            name,
+            colour,
+            points,
+        } = line;
         chart.draw_series(LineSeries::new(
             points.iter().copied(),
             colour.stroke_width(2),
@@ -135,7 +151,7 @@ fn draw<B: DrawingBackend>(
             colour.filled(),
         ))?;
         area.draw(&Text::new(
-            name.clone(),
+            *name,
             (left + 18, 25),
             ("sans-serif", 12),
         ))?;
