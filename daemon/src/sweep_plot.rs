@@ -150,11 +150,7 @@ fn draw<B: DrawingBackend>(
             [(left, 24), (left + 12, 36)],
             colour.filled(),
         ))?;
-        area.draw(&Text::new(
-            *name,
-            (left + 18, 25),
-            ("sans-serif", 12),
-        ))?;
+        area.draw(&Text::new(*name, (left + 18, 25), ("sans-serif", 12)))?;
     }
     Ok(())
 }
