@@ -192,7 +192,7 @@ fn what_a_profile_lacks_is_said_in_a_sentence() {
     assert_eq!(
         error.as_deref(),
         Some(
-            "the profile has no measured combinations; measure the accuracy of this model on this device first"
+            "the profile has no measured combinations; measure it with `layerlab profile --set`, or add it with `layerlab evaluate --profile`"
         )
     );
 }
