@@ -96,6 +96,9 @@ fn sweeps_give_a_row_for_each_goal_and_algorithm_and_looser_limits_are_never_wor
     for goals in [time_limits(&problem, 9), accuracy_limits(&problem, 9)] {
         let outcomes = sweep(&problem, &goals, &algorithms).expect("sensible goals");
         assert_eq!(outcomes.len(), goals.len() * algorithms.len());
+        for outcome in &outcomes {
+            planted.assert_checked(Some(&model), outcome);
+        }
         let optima: Vec<&Outcome> = outcomes.iter().skip(4).step_by(5).collect();
         for pair in optima.windows(2) {
             let plans = [

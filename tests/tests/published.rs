@@ -2,11 +2,15 @@
 
 #![expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
+use layerlab_planners::features::features;
+use layerlab_planners::profile::{Pair, accuracy_table};
 use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::check::{Severity, check_directory};
+use layerlab_profiles::document::{CombinationRow, Profile};
 use layerlab_tests::{output, root, stderr, stdout};
 
 /// Every profile in `profiles/published`.
@@ -36,19 +40,87 @@ fn published_profiles_are_sound_and_hold_300_placements() {
     }
 }
 
-/// METHOD §6: single layers lose very differently, so that it pays to choose.
+/// What each row of a profile loses, by the layers that it has on the accelerator, from 0.
+fn losses(profile: &Profile) -> BTreeMap<Vec<usize>, &CombinationRow> {
+    let on_npu = |row: &CombinationRow| {
+        let layers = row.combination.on_npu().iter().enumerate();
+        layers
+            .filter(|(_, on)| **on)
+            .map(|(layer, _)| layer)
+            .collect()
+    };
+    let rows = profile.combinations.iter();
+    rows.map(|row| (on_npu(row), row)).collect()
+}
+
+/// mlmp §2: single layers lose very differently, so that it pays to choose; all together they lose a lot.
 #[test]
-fn losses_of_single_layers_spread_over_more_than_a_factor_of_ten() {
+fn single_layers_lose_very_differently_and_all_together_much() {
     for folder in published() {
         let (profile, _) = check_directory(&folder).expect("a profile");
-        let single = profile
-            .combinations
-            .iter()
-            .filter(|row| row.features.npu_layers == 1);
-        let mut losses: Vec<f64> = single.map(|row| row.loss.abs()).collect();
-        losses.sort_by(f64::total_cmp);
-        let (least, most) = (losses[0], losses[losses.len() - 1]);
-        assert!(most > 10.0 * least, "{}: {losses:?}", folder.display());
+        let losses = losses(&profile);
+        let layers = profile.layers.len();
+        let mut single: Vec<f64> = (0..layers).map(|l| losses[&vec![l]].loss.abs()).collect();
+        single.sort_by(f64::total_cmp);
+        let (middle, most) = (single[layers / 2], single[layers - 1]);
+        assert!(most > 10.0 * middle, "{}: {single:?}", folder.display());
+        let all = losses[&(0..layers).collect::<Vec<_>>()];
+        assert!(
+            all.loss_ci95.0 > most.min(0.2),
+            "{}: {all:?}",
+            folder.display()
+        );
+    }
+}
+
+/// mlmp §2: losses do not add up. The interval of what layers lose together lies above the sum of what they
+/// lose alone.
+#[test]
+fn some_pairs_lose_more_together_than_alone() {
+    let more_together = |profile: &Profile| -> usize {
+        let losses = losses(profile);
+        let pairs = losses.iter().filter(|(layers, _)| layers.len() == 2);
+        let is_more = |(layers, row): &(&Vec<usize>, &&CombinationRow)| {
+            let alone: f64 = layers.iter().map(|&layer| losses[&vec![layer]].loss).sum();
+            row.loss_ci95.0 > alone
+        };
+        pairs.filter(is_more).count()
+    };
+    let profile = root().join("profiles/published/oneplus7/vocnet-mini");
+    let (profile, _) = check_directory(&profile).expect("a profile");
+    assert!(more_together(&profile) > 0);
+}
+
+/// The features that planners learn from are those that the profile publishes.
+#[test]
+fn planners_and_profiles_agree_on_the_features_of_a_placement() {
+    for folder in published() {
+        let (profile, _) = check_directory(&folder).expect("a profile");
+        let (table, _) = accuracy_table(&profile, Pair::default()).expect("accuracy");
+        let layers = profile.layers.len();
+        for row in &profile.combinations {
+            let found = features(&profile.layers, table.single_losses(), &row.combination)
+                .expect("of one model");
+            let published = &row.features;
+            let expected = [
+                f64::from(published.npu_layers),
+                published.mean_single_loss,
+                published.parameters.as_bytes() as f64,
+                published.inputs.as_bytes() as f64,
+                published.outputs.as_bytes() as f64,
+                published.additions as f64,
+                published.multiplications as f64,
+            ];
+            for (found, expected) in found[layers..].iter().zip(expected) {
+                // Published shares have six decimals.
+                let difference = (found - expected).abs();
+                assert!(
+                    difference <= 1e-6,
+                    "{}: {found} {expected}",
+                    row.combination
+                );
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! DO NOT CHANGE a line of this file: a message that must look different belongs to a new version.
 //! New messages of version 1 may be added at the end of a table only if older agents never get them.
 
+use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::document::{Clock, Device, Numerics, Processor, ProcessorKind};
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
@@ -235,6 +236,18 @@ fn journal_entries() {
         &framed(&format!(
             r#"{{"type":"block_started","block":2,"segments":[[2,2]],"sentinel_ns":10,"conditions":{UNKNOWN}}}"#
         )),
+    );
+    assert_frozen(
+        &entry(Event::Judged {
+            answer: 7,
+            tallies: vec![Tally {
+                hits: 3,
+                false_alarms: 1,
+                misses: 2,
+            }],
+            flop: 4_600_000,
+        }),
+        &framed(r#"{"type":"judged","answer":7,"tallies":[[3,1,2]],"flop":4600000}"#),
     );
     assert_frozen(
         &entry(Event::Sample {

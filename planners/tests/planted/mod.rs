@@ -139,6 +139,12 @@ impl Planted {
         algorithm: Algorithm,
     ) -> Outcome {
         let outcome = plan(problem, goal, algorithm).expect("a sensible question");
+        self.assert_checked(model, &outcome);
+        outcome
+    }
+
+    /// Has an answer recalculated from the raw tables.
+    pub(crate) fn assert_checked(&self, model: Option<&AccuracyModel>, outcome: &Outcome) {
         let formula = |combination: &Combination| self.loss(combination);
         let evidence = Evidence {
             layers: &self.layers,
@@ -147,9 +153,8 @@ impl Planted {
             accuracy: &self.table,
             loss: model.map_or(Loss::Formula(&formula), Loss::Model),
         };
-        let faults = check(&outcome, &evidence);
-        assert!(faults.is_empty(), "{algorithm} for {goal}: {faults:?}");
-        outcome
+        let faults = check(outcome, &evidence);
+        assert!(faults.is_empty(), "{outcome:?}: {faults:?}");
     }
 }
 
