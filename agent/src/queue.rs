@@ -1,6 +1,6 @@
 //! Orders and their journals: the one place where the agent's lasting state is changed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,6 +9,15 @@ use layerlab_profiles::Nanos;
 use layerlab_protocol::{Entry, Event, Order, RunId, Work};
 
 use crate::journal::{Journal, JournalError};
+
+/// What the name of a run's journal ends with.
+const JOURNAL: &str = ".jsonl";
+
+/// What the name of the empty file ends with that says that a run is parked.
+const PARKED: &str = ".parked";
+
+/// How often to look whether anybody still wants to know that a run is parked.
+const PARK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long to wait before trying again to write to a full storage.
 const STORAGE_RETRY: Duration = Duration::from_secs(1);
@@ -31,6 +40,12 @@ struct State {
     forgotten: BTreeMap<RunId, u64>,
     /// Accepted orders without a final entry, first come first served.
     pending: Vec<(RunId, u32)>,
+    /// Runs of which nothing is done until an order of theirs is submitted.
+    parked: BTreeSet<RunId>,
+    /// The run that is being worked on.
+    current: Option<RunId>,
+    /// Whether a block of it is in progress.
+    in_block: bool,
     stopping: bool,
 }
 
@@ -83,13 +98,15 @@ impl Queue {
                 .file_name()
                 .and_then(|name| name.to_str())
                 .unwrap_or_default();
-            let Some(run) = name
-                .strip_suffix(".jsonl")
-                .and_then(|run| RunId::new(run).ok())
-            else {
-                continue;
+            let run = |suffix| {
+                name.strip_suffix(suffix)
+                    .and_then(|run| RunId::new(run).ok())
             };
-            state.journals.insert(run, Journal::open(&path)?);
+            if let Some(run) = run(JOURNAL) {
+                state.journals.insert(run, Journal::open(&path)?);
+            } else if let Some(run) = run(PARKED) {
+                state.parked.insert(run);
+            }
         }
         state.pending = state
             .journals
@@ -108,8 +125,12 @@ impl Queue {
         let mut state = self.lock();
         let (run, number) = (order.run.clone(), order.number);
         if !state.journals.contains_key(&run) {
-            let journal = Journal::open(&self.folder.join(format!("{run}.jsonl")))?;
+            let journal = Journal::open(&self.file(&run, JOURNAL))?;
             state.journals.insert(run.clone(), journal);
+        }
+        if state.parked.remove(&run) {
+            self.unmark(&run)?;
+            self.changed.notify_all();
         }
         let Some(journal) = state.journals.get_mut(&run) else {
             return Ok(());
@@ -127,19 +148,26 @@ impl Queue {
     /// The next order to work on; waits for one. `None` when the agent is to stop.
     pub fn next(&self) -> Option<Task> {
         let mut state = self.lock();
+        state.current = None;
+        state.in_block = false;
+        self.changed.notify_all();
         loop {
             if state.stopping {
                 return None;
             }
-            if let Some((run, number)) = state.pending.first() {
+            if let Some((run, number)) = state.first_wanted() {
                 let journal = state.journals.get(run)?;
                 let order = accepted(journal, *number)?.clone();
-                return Some(Task {
+                let task = Task {
                     history: history(journal, *number),
                     baseline: baseline(journal, &order),
                     forgotten: state.times_forgotten(run),
                     order,
-                });
+                };
+                // A block that was in progress when the agent was killed goes on.
+                state.in_block = is_in_block(&task.history);
+                state.current = Some(task.order.run.clone());
+                return Some(task);
             }
             state = self
                 .changed
@@ -148,12 +176,16 @@ impl Queue {
         }
     }
 
-    /// Appends `event` to the journal of the task's run; waits while the storage is full.
+    /// Appends `event` to the journal of the task's run; waits while the storage is full. A run that is to be
+    /// parked is abandoned between its blocks.
     pub fn record(&self, task: &Task, event: Event) -> Result<(), Abandoned> {
         let order = &task.order;
         let mut state = self.lock();
         loop {
             if state.stopping || state.times_forgotten(&order.run) != task.forgotten {
+                return Err(Abandoned);
+            }
+            if state.parked.contains(&order.run) && matches!(event, Event::BlockStarted { .. }) {
                 return Err(Abandoned);
             }
             let journal = state.journals.get_mut(&order.run).ok_or(Abandoned)?;
@@ -166,12 +198,20 @@ impl Queue {
                 .wait_timeout(state, STORAGE_RETRY)
                 .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
         }
+        match event {
+            Event::BlockStarted { .. } => state.in_block = true,
+            Event::BlockEnded { .. } => state.in_block = false,
+            _ => {}
+        }
         if event.is_final() {
             state
                 .pending
                 .retain(|(run, number)| (run, *number) != (&order.run, order.number));
         }
         self.changed.notify_all();
+        if !event.is_final() && state.is_to_leave(&order.run) {
+            return Err(Abandoned);
+        }
         Ok(())
     }
 
@@ -210,7 +250,36 @@ impl Queue {
     /// Whether anybody still wants the task done.
     pub fn wants(&self, task: &Task) -> bool {
         let state = self.lock();
-        !state.stopping && state.times_forgotten(&task.order.run) == task.forgotten
+        let run = &task.order.run;
+        !state.stopping && state.times_forgotten(run) == task.forgotten && !state.is_to_leave(run)
+    }
+
+    /// Sees that nothing is done of `run` until an order of it is submitted, and waits until the block in
+    /// progress is over, as long as it `is_wanted`. How many entries its journal has then; `None` if it was not
+    /// wanted so long.
+    pub fn park(
+        &self,
+        run: &RunId,
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<Option<u64>, JournalError> {
+        let mut state = self.lock();
+        if state.journals.contains_key(run) && state.parked.insert(run.clone()) {
+            self.mark(run)?;
+        }
+        self.changed.notify_all();
+        while state.current.as_ref() == Some(run) {
+            if state.stopping || !is_wanted() {
+                return Ok(None);
+            }
+            state = self
+                .changed
+                .wait_timeout(state, PARK_PATIENCE)
+                .map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+        }
+        let journal = state.journals.get(run);
+        Ok(Some(
+            journal.map_or(0, |journal| journal.entries().len() as u64),
+        ))
     }
 
     /// Deletes the run's journal and drops its orders; one in progress is abandoned.
@@ -222,7 +291,37 @@ impl Queue {
         };
         *state.forgotten.entry(run.clone()).or_default() += 1;
         self.changed.notify_all();
+        if state.parked.remove(run) {
+            self.unmark(run)?;
+        }
         journal.delete()
+    }
+
+    fn file(&self, run: &RunId, suffix: &str) -> PathBuf {
+        self.folder.join(format!("{run}{suffix}"))
+    }
+
+    fn mark(&self, run: &RunId) -> Result<(), JournalError> {
+        let path = self.file(run, PARKED);
+        std::fs::write(&path, "").map_err(|source| JournalError::Storage {
+            operation: "park",
+            path,
+            source,
+        })
+    }
+
+    fn unmark(&self, run: &RunId) -> Result<(), JournalError> {
+        let path = self.file(run, PARKED);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(JournalError::Storage {
+                    operation: "go on with",
+                    path,
+                    source,
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Ends every wait: the agent is to stop.
@@ -244,6 +343,18 @@ impl Queue {
 }
 
 impl State {
+    /// The order to work on next.
+    fn first_wanted(&self) -> Option<&(RunId, u32)> {
+        self.pending
+            .iter()
+            .find(|(run, _)| !self.parked.contains(run))
+    }
+
+    /// Whether `run` is to be parked, and no block of it is in progress.
+    fn is_to_leave(&self, run: &RunId) -> bool {
+        self.parked.contains(run) && !self.in_block
+    }
+
     fn times_forgotten(&self, run: &RunId) -> u64 {
         self.forgotten.get(run).copied().unwrap_or(0)
     }
@@ -273,6 +384,14 @@ fn unfinished(journal: &Journal) -> impl Iterator<Item = u32> + '_ {
             Event::Accepted { order } if !finals.contains(&order.number) => Some(order.number),
             _ => None,
         })
+}
+
+fn is_in_block(history: &[Event]) -> bool {
+    let last = history
+        .iter()
+        .rev()
+        .find(|event| matches!(event, Event::BlockStarted { .. } | Event::BlockEnded { .. }));
+    matches!(last, Some(Event::BlockStarted { .. }))
 }
 
 fn history(journal: &Journal, number: u32) -> Vec<Event> {

@@ -143,6 +143,10 @@ impl Server {
                     scope.spawn(move || self.follow(&run, after, writer));
                     continue;
                 }
+                Ok(Request::Park { run }) => {
+                    scope.spawn(move || self.park(run, writer));
+                    continue;
+                }
                 Ok(Request::Stop) => {
                     self.queue.stop();
                     return Ok(());
@@ -198,6 +202,17 @@ impl Server {
             }
             Err(error) => refused(Refusal::Storage, error.to_string()),
         }
+    }
+
+    /// Says that the run is parked once it is.
+    fn park(&self, run: RunId, writer: &Writer) {
+        let response = match self.queue.park(&run, || writer.is_open()) {
+            Ok(Some(entries)) => Response::Parked { run, entries },
+            Ok(None) => return,
+            Err(error) => refused(Refusal::Storage, error.to_string()),
+        };
+        // A daemon that is gone will ask again.
+        let _ = writer.send(&response);
     }
 
     /// Sends the run's entries until the connection ends.

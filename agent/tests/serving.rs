@@ -154,7 +154,19 @@ impl Talk {
 
     /// The entries of the run from the one after `after` to the first for which `is_last` holds.
     fn follow(&mut self, after: u64, is_last: impl Fn(&Entry) -> bool) -> Vec<Entry> {
-        self.say(&encode(&Request::Follow { run: run(), after }));
+        self.follow_run(&run(), after, is_last)
+    }
+
+    fn follow_run(
+        &mut self,
+        run: &RunId,
+        after: u64,
+        is_last: impl Fn(&Entry) -> bool,
+    ) -> Vec<Entry> {
+        self.say(&encode(&Request::Follow {
+            run: run.clone(),
+            after,
+        }));
         let mut entries = Vec::new();
         loop {
             let Some(Response::Entry { entry, .. }) = self.hear() else {
@@ -356,6 +368,70 @@ fn an_agent_that_is_killed_goes_on_where_its_journal_ends() {
     let mut whole = samples(&talk.follow(0, is_end));
     whole.sort_unstable();
     assert_eq!(interrupted, whole);
+}
+
+#[test]
+fn a_parked_run_rests_between_blocks_until_an_order_of_it_is_submitted() {
+    let mut agent = Agent::start();
+    let sha256 = agent.push_model();
+    let orders = [
+        order(1, &sha256, &[(1, 11), (2, 5), (3, 3)]),
+        order(2, &sha256, &[(1, 4), (6, 6)]),
+    ];
+    let park = |agent: &Agent| match agent.greet().ask(&Request::Park { run: run() }) {
+        Response::Parked { entries, .. } => entries,
+        other => panic!("{other:?}"),
+    };
+    let mut talk = agent.greet();
+    for order in &orders {
+        talk.ask(&submit(order));
+    }
+    talk.follow(0, |entry| matches!(entry.event, Event::Sample { .. }));
+    let parked = park(&agent);
+    // Another run is not parked, and a parked one stays so when the agent is killed.
+    agent.kill();
+    agent.restart();
+    let mut other = order(1, &sha256, &[(2, 2)]);
+    other.run = RunId::new("other").expect("letters");
+    agent.greet().ask(&submit(&other));
+    agent
+        .greet()
+        .follow_run(&other.run, 0, |entry| entry.event.is_final());
+    assert_eq!(park(&agent), parked);
+
+    let is_end = |entry: &Entry| entry.order == 2 && entry.event.is_final();
+    let mut talk = agent.greet();
+    talk.ask(&submit(&orders[1]));
+    let all = talk.follow(0, is_end);
+    let before = &all[..parked as usize];
+    let last_of_block = before.iter().rev().find(|entry| {
+        matches!(
+            entry.event,
+            Event::BlockStarted { .. } | Event::BlockEnded { .. }
+        )
+    });
+    assert!(
+        matches!(
+            last_of_block.map(|entry| &entry.event),
+            Some(Event::BlockEnded { .. })
+        ),
+        "{last_of_block:?}"
+    );
+    assert!(all.len() > before.len());
+
+    let undisturbed = Agent::start();
+    undisturbed.push_model();
+    let mut talk = undisturbed.greet();
+    for order in &orders {
+        talk.ask(&submit(order));
+    }
+    let whole = talk.follow(0, is_end);
+    let sorted = |entries: &[Entry]| {
+        let mut samples = samples(entries);
+        samples.sort_unstable();
+        samples
+    };
+    assert_eq!(sorted(&all), sorted(&whole));
 }
 
 #[test]

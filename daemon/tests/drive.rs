@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use layerlab::device::{Connection, Link, LinkError};
 use layerlab::measure::orders::Fixed;
-use layerlab::measure::{RunError, drive};
+use layerlab::measure::{Follower, Run, RunError, drive};
 use layerlab_profiles::document::{Clock, Device, Rejected};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
@@ -161,7 +161,7 @@ fn block_ended(rejection: Option<Rejection>) -> Event {
 }
 
 async fn drive_with<L: Link>(link: &L) -> Result<usize, RunError> {
-    let measured = drive(link, &run(), &mut Fixed::new(vec![order(1)]), &mut |_| {}).await?;
+    let measured = drive(link, &run().into(), &mut Fixed::new(vec![order(1)]), &mut |_: &Entry| {}).await?;
     Ok(measured.samples.len())
 }
 
@@ -242,9 +242,9 @@ async fn a_finished_order_is_not_sent_again() {
     });
     drive(
         &link,
-        &run(),
+        &run().into(),
         &mut Fixed::new(vec![order(1), order(2)]),
-        &mut |_| {},
+        &mut |_: &Entry| {},
     )
     .await
     .expect("both orders");
@@ -277,7 +277,7 @@ async fn the_samples_of_a_rejected_block_are_kept_apart() {
         }
         while peer.request().await.is_some() {}
     });
-    let measured = drive(&link, &run(), &mut Fixed::new(vec![order(1)]), &mut |_| {})
+    let measured = drive(&link, &run().into(), &mut Fixed::new(vec![order(1)]), &mut |_: &Entry| {})
         .await
         .expect("samples");
     assert_eq!(measured.samples.len(), 1);
@@ -328,4 +328,80 @@ async fn a_refused_order_ends_the_run_at_once() {
     let error = drive_with(&link).await.expect_err("refused");
     assert!(error.to_string().contains("push it first"), "{error}");
     assert_eq!(link.connections(), 1);
+}
+
+/// Wants the run parked once so many entries have come.
+struct ParksAfter(usize, Vec<Entry>);
+
+impl Follower for ParksAfter {
+    async fn entry(&mut self, entry: &Entry) {
+        self.1.push(entry.clone());
+    }
+
+    async fn park_asked(&mut self) {
+        if self.1.len() < self.0 {
+            std::future::pending().await
+        }
+    }
+}
+
+/// An agent that measures a block of three samples for each of two orders, and parks between them.
+async fn parks_between_orders(mut peer: Peer) {
+    let journal: Vec<(u32, Event)> = [1, 2]
+        .into_iter()
+        .flat_map(|order| {
+            let first = u64::from(order - 1) * 3;
+            let samples = (first..first + 3).map(sample);
+            let mut events = vec![block_started(0)];
+            events.extend(samples);
+            events.extend([block_ended(None), Event::Finished]);
+            events.into_iter().map(move |event| (order, event))
+        })
+        .collect();
+    let mut parked = None;
+    while let Some(request) = peer.request().await {
+        match request {
+            Request::Submit { .. } => parked = None,
+            Request::Park { run } => {
+                // The answer overtakes the entries that are on their way.
+                peer.say(&Response::Parked { run, entries: 6 }).await;
+                for (at, (order, event)) in journal.iter().enumerate().take(6).skip(2) {
+                    peer.entry(at as u64 + 1, *order, event.clone()).await;
+                }
+                parked = Some(6);
+            }
+            Request::Follow { after, .. } => {
+                let until = if after == 0 { 2 } else { journal.len() };
+                for (at, (order, event)) in journal.iter().enumerate().take(until) {
+                    if at as u64 >= after && parked.is_none() {
+                        peer.entry(at as u64 + 1, *order, event.clone()).await;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_parked_has_all_its_entries_and_goes_on_from_them() {
+    let link = Scripted::new(|_, peer: Peer| parks_between_orders(peer));
+    let orders = || Fixed::new(vec![order(1), order(2)]);
+    let mut follower = ParksAfter(2, Vec::new());
+    let error = drive(&link, &run().into(), &mut orders(), &mut follower)
+        .await
+        .expect_err("it was asked to park");
+    assert!(matches!(error, RunError::Parked), "{error}");
+    let known = follower.1;
+    assert_eq!(known.len(), 6);
+
+    let run = Run { id: run(), known };
+    let mut seen = Vec::new();
+    let measured = drive(&link, &run, &mut orders(), &mut |entry: &Entry| {
+        seen.push(entry.sequence);
+    })
+    .await
+    .expect("samples");
+    assert_eq!(measured.samples.len(), 6);
+    assert_eq!(seen, [7, 8, 9, 10, 11, 12]);
 }

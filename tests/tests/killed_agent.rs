@@ -48,7 +48,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
             }
         }
     };
-    let driven = drive(&link, &run, &mut plan.orders(), &mut on_entry)
+    let driven = drive(&link, &run.into(), &mut plan.orders(), &mut on_entry)
         .await
         .expect("samples");
     assert_eq!(

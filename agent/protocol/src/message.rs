@@ -33,6 +33,12 @@ pub enum Request {
         /// The last entry that the daemon has; 0 for none.
         after: u64,
     },
+    /// Finish the block in progress and do no more of the run until an order of it is submitted again, which
+    /// may be one that it has already. Answered by [`Response::Parked`] when the block is over.
+    Park {
+        /// The run.
+        run: RunId,
+    },
     /// Stop working on the run and delete its journal. Answered by [`Response::Forgotten`].
     Forget {
         /// The run.
@@ -74,6 +80,13 @@ pub enum Response {
         run: RunId,
         /// The entry.
         entry: Entry,
+    },
+    /// Nothing is done of the run any more.
+    Parked {
+        /// The run.
+        run: RunId,
+        /// How many entries its journal has.
+        entries: u64,
     },
     /// The run's journal is gone.
     Forgotten {

@@ -81,6 +81,10 @@ fn requests() {
         r#"{"type":"follow","run":"night-7","after":17}"#,
     );
     assert_frozen(
+        &Request::Park { run: run() },
+        r#"{"type":"park","run":"night-7"}"#,
+    );
+    assert_frozen(
         &Request::Forget { run: run() },
         r#"{"type":"forget","run":"night-7"}"#,
     );
@@ -171,6 +175,13 @@ fn responses() {
             },
         },
         r#"{"type":"entry","run":"night-7","entry":{"sequence":9,"order":3,"event":{"type":"finished"}}}"#,
+    );
+    assert_frozen(
+        &Response::Parked {
+            run: run(),
+            entries: 12,
+        },
+        r#"{"type":"parked","run":"night-7","entries":12}"#,
     );
     assert_frozen(
         &Response::Forgotten { run: run() },

@@ -1,12 +1,13 @@
 //! Has an agent work off a run's orders and follows its journal, across lost links and dead agents.
 
 use std::collections::BTreeMap;
+use std::future::{Future, pending};
 use std::time::Duration;
 
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document::{Block, BlockEnd, Measured, Rejected, Sample};
 use layerlab_protocol::{Entry, Event, FailureKind, Order, Refusal, Request, Response, RunId};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::orders::{News, Orders};
 use crate::device::{Connection, ConnectionError, Link, LinkError};
@@ -72,21 +73,63 @@ pub enum RunError {
     /// The agent is there but does nothing.
     #[error("the agent has done nothing for {} minutes; its runtime may hang: restart the device", PROGRESS_DEADLINE.as_secs() / 60)]
     Stuck,
+    /// The follower asked for it. The agent keeps the journal.
+    #[error("the run was parked")]
+    Parked,
+}
+
+/// Who follows a run.
+pub trait Follower: Send {
+    /// Hears, once, how many samples the run will have; `None` if that turns out while it measures.
+    fn planned(&mut self, _samples: Option<u64>) {}
+
+    /// Sees each entry once, as it comes. The next one is not read before this returns.
+    fn entry(&mut self, entry: &Entry) -> impl Future<Output = ()> + Send;
+
+    /// Ends when the run is to be parked. Waited for again and again, and dropped in between.
+    fn park_asked(&mut self) -> impl Future<Output = ()> + Send {
+        pending()
+    }
+}
+
+impl<F: FnMut(&Entry) + Send> Follower for F {
+    async fn entry(&mut self, entry: &Entry) {
+        self(entry);
+    }
+}
+
+/// A run, and what is known of it already.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// Entries of its journal, from the first, that were followed before. The follower does not see them again.
+    pub known: Vec<Entry>,
+}
+
+impl From<RunId> for Run {
+    /// A run of which nothing is known.
+    fn from(id: RunId) -> Run {
+        Run {
+            id,
+            known: Vec::new(),
+        }
+    }
 }
 
 /// Works off `orders`, all of one run, and returns every sample and block in the order of the journal.
-/// `on_entry` sees each entry once, as it comes.
 ///
-/// An agent that dies or is cut off is connected to again, and continues where its journal ends.
-pub async fn drive<L: Link>(
+/// An agent that dies or is cut off is connected to again, and continues where its journal ends. The journal stays on
+/// the device until it is [forgotten](forget).
+pub async fn drive<L: Link, F: Follower>(
     link: &L,
-    run: &RunId,
+    run: &Run,
     orders: &mut dyn Orders,
-    on_entry: &mut (dyn FnMut(&Entry) + Send),
+    follower: &mut F,
 ) -> Result<Measured, RunError> {
     let open = orders.next(&[]);
     let mut progress = Progress {
-        run,
+        run: &run.id,
         received: 0,
         open: open
             .into_iter()
@@ -97,12 +140,15 @@ pub async fn drive<L: Link>(
         rested: Nanos::ZERO,
         started: None,
         block: Vec::new(),
-        on_entry,
     };
+    for entry in &run.known {
+        progress.take(entry.clone())?;
+    }
+    let mut is_parking = false;
     let mut failures = 0;
     loop {
         let received = progress.received;
-        let error = match session(link, &mut progress).await {
+        let error = match session(link, &mut progress, follower, &mut is_parking).await {
             Ok(()) => return Ok(progress.measured),
             Err(RunError::Link(error)) if error.is_transient() => error,
             Err(error) => return Err(error),
@@ -120,6 +166,16 @@ pub async fn drive<L: Link>(
     }
 }
 
+/// Has the device delete a run's journal. Whether it hears changes nothing but the room on its storage.
+pub async fn forget<L: Link>(link: &L, run: RunId) {
+    let Ok(mut connection) = link.connect().await else {
+        return;
+    };
+    let _ = connection.send(&Request::Forget { run }).await;
+    // Its answer says that it was done before the connection, or the agent, ends.
+    let _ = timeout(PING_INTERVAL, connection.receive()).await;
+}
+
 /// What has come so far.
 struct Progress<'a> {
     run: &'a RunId,
@@ -135,39 +191,62 @@ struct Progress<'a> {
     started: Option<BlockEnd>,
     /// The samples of the block in progress; orders and their blocks come one after the other.
     block: Vec<Sample>,
-    on_entry: &'a mut (dyn FnMut(&Entry) + Send),
 }
 
-/// One connection: submits what is open, follows the journal to its end and has it forgotten.
-async fn session<L: Link>(link: &L, progress: &mut Progress<'_>) -> Result<(), RunError> {
+/// One connection: submits what is open, and follows the journal to its end or until the run is parked.
+async fn session<L: Link, F: Follower>(
+    link: &L,
+    progress: &mut Progress<'_>,
+    follower: &mut F,
+    is_parking: &mut bool,
+) -> Result<(), RunError> {
     let mut connection = link.connect().await?;
-    for order in progress.open.values() {
-        submit(&mut connection, order).await?;
+    // What is submitted is worked on: an order of a parked run would end its rest.
+    match is_parking {
+        true => park(&mut connection, progress.run).await?,
+        false => {
+            for order in progress.open.values() {
+                submit(&mut connection, order).await?;
+            }
+        }
     }
     let (run, after) = (progress.run.clone(), progress.received);
-    send(
-        &mut connection,
-        &Request::Follow {
-            run: run.clone(),
-            after,
-        },
-    )
-    .await?;
+    send(&mut connection, &Request::Follow { run, after }).await?;
     let mut last_progress = Instant::now();
+    let mut length_when_parked = None;
     while !progress.open.is_empty() {
+        if length_when_parked.is_some_and(|length| progress.received >= length) {
+            return Err(RunError::Parked);
+        }
         if last_progress.elapsed() > PROGRESS_DEADLINE {
             return Err(RunError::Stuck);
         }
-        if let Some(entry) = next_entry(&mut connection).await? {
-            for order in progress.take(entry)? {
-                submit(&mut connection, &order).await?;
+        match hear(&mut connection, follower, *is_parking).await? {
+            Heard::Entry(entry) => {
+                let orders = progress.take(entry.clone())?;
+                follower.entry(&entry).await;
+                for order in orders.iter().filter(|_| !*is_parking) {
+                    submit(&mut connection, order).await?;
+                }
+                last_progress = Instant::now();
             }
-            last_progress = Instant::now();
+            Heard::ParkAsked => {
+                *is_parking = true;
+                park(&mut connection, progress.run).await?;
+            }
+            Heard::Parked { entries } => length_when_parked = Some(entries),
+            Heard::SignOfLife => {}
         }
     }
-    // Whether the agent hears this changes nothing for the run.
-    let _ = connection.send(&Request::Forget { run }).await;
     Ok(())
+}
+
+/// What happens on a connection.
+enum Heard {
+    Entry(Entry),
+    Parked { entries: u64 },
+    SignOfLife,
+    ParkAsked,
 }
 
 impl Progress<'_> {
@@ -181,7 +260,6 @@ impl Progress<'_> {
             });
         }
         self.received = expected;
-        (self.on_entry)(&entry);
         let sample = self.sample(&entry);
         let news = News::of(entry.order, &entry.event, sample.as_ref());
         self.block.extend(sample);
@@ -290,12 +368,21 @@ impl Progress<'_> {
     }
 }
 
-/// The next journal entry, or `None` when the agent only showed that it is there.
-async fn next_entry(connection: &mut Connection) -> Result<Option<Entry>, RunError> {
+/// The agent's next message, or the follower's wish.
+async fn hear<F: Follower>(
+    connection: &mut Connection,
+    follower: &mut F,
+    is_parking: bool,
+) -> Result<Heard, RunError> {
     let silent_since = Instant::now();
     let mut ping_at = silent_since + PING_INTERVAL;
     loop {
-        let response = match timeout_at(ping_at, connection.receive()).await {
+        let heard = tokio::select! {
+            biased;
+            () = follower.park_asked(), if !is_parking => return Ok(Heard::ParkAsked),
+            heard = timeout_at(ping_at, connection.receive()) => heard,
+        };
+        let response = match heard {
             Ok(response) => response.map_err(LinkError::from)?,
             Err(_) if silent_since.elapsed() >= SILENCE_DEADLINE => {
                 let error = LinkError::Deadline {
@@ -311,12 +398,20 @@ async fn next_entry(connection: &mut Connection) -> Result<Option<Entry>, RunErr
             }
         };
         return match response {
-            Response::Entry { entry, .. } => Ok(Some(entry)),
-            Response::Pong | Response::Accepted { .. } | Response::Forgotten { .. } => Ok(None),
+            Response::Entry { entry, .. } => Ok(Heard::Entry(entry)),
+            Response::Parked { entries, .. } => Ok(Heard::Parked { entries }),
+            Response::Pong | Response::Accepted { .. } | Response::Forgotten { .. } => {
+                Ok(Heard::SignOfLife)
+            }
             Response::Refused { refusal, message } => Err(refused(refusal, message)),
             Response::Hello { .. } => Err(LinkError::from(ConnectionError::NotAnAgent).into()),
         };
     }
+}
+
+async fn park(connection: &mut Connection, run: &RunId) -> Result<(), RunError> {
+    let run = run.clone();
+    send(connection, &Request::Park { run }).await
 }
 
 fn refused(refusal: Refusal, message: String) -> RunError {

@@ -7,14 +7,14 @@ use layerlab_profiles::accuracy::{
 };
 use layerlab_profiles::document::{Evaluation, Judged};
 use layerlab_profiles::{Bytes, Combination, Nanos};
-use layerlab_protocol::{Entry, Event, Hygiene, Order, WarmUp, Work};
+use layerlab_protocol::{Hygiene, Order, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use time::OffsetDateTime;
 
 use super::orders::{News, Orders};
-use super::{MeasureError, ModelFile, Progress, drive, run_id};
+use super::{Follower, MeasureError, ModelFile, Progress, Run, Told, drive, forget, run_id};
 use crate::device::Link;
 
 /// Answers of one order: a lost phone costs little, and a placement that is known well enough stops soon.
@@ -96,20 +96,32 @@ pub async fn evaluate<L: Link>(
     settings: &EvaluationSettings,
     on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Evaluated, MeasureError> {
+    let run = Run::from(run_id(OffsetDateTime::now_utc()));
+    let evaluated = evaluate_run(link, model, set, settings, &run, &mut Told(on_progress)).await?;
+    forget(link, run.id).await;
+    Ok(evaluated)
+}
+
+/// Goes on with `run` to its end. Its journal stays on the device.
+pub async fn evaluate_run<L: Link, F: Follower>(
+    link: &L,
+    model: &ModelFile,
+    set: &SetFile,
+    settings: &EvaluationSettings,
+    run: &Run,
+    follower: &mut F,
+) -> Result<Evaluated, MeasureError> {
     let layers = model.network.layer_count();
     let (placements, parts) = placements(layers, settings);
     let all = set.set.answers();
     let mut answers: Vec<u64> = (0..all as u64).collect();
     answers.shuffle(&mut ChaCha8Rng::seed_from_u64(settings.seed));
     answers.truncate(settings.answers.unwrap_or(all));
-    on_progress(Progress::Planned {
-        samples: Some(answers.len() as u64),
-    });
+    follower.planned(Some(answers.len() as u64));
     link.push_file(&model.sha256, &model.onnx).await?;
     link.push_file(&set.sha256, &set.bytes).await?;
-    let run = run_id(OffsetDateTime::now_utc());
     let template = Order {
-        run: run.clone(),
+        run: run.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
         processor: settings.cpu.clone(),
@@ -127,12 +139,7 @@ pub async fn evaluate<L: Link>(
         seed: settings.seed,
     };
     let mut walk = Walk::new(template, &placements, &answers, settings.stop_at_half_width);
-    let mut on_entry = |entry: &Entry| {
-        if matches!(entry.event, Event::Judged { .. }) {
-            on_progress(Progress::Sample);
-        }
-    };
-    drive(link, &run, &mut walk, &mut on_entry).await?;
+    drive(link, run, &mut walk, follower).await?;
     let Walk { tallies, flop, .. } = walk;
 
     let each = set.set.metric.images_per_answer() as u64;

@@ -14,8 +14,10 @@ use layerlab_protocol::{Entry, Event, RunId};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-pub use drive::{RunError, drive};
-pub use evaluate::{Evaluated, EvaluationSettings, LEAST_ANSWERS, Placements, SetFile, evaluate};
+pub use drive::{Follower, Run, RunError, drive, forget};
+pub use evaluate::{
+    Evaluated, EvaluationSettings, LEAST_ANSWERS, Placements, SetFile, evaluate, evaluate_run,
+};
 pub use model_file::ModelFile;
 pub use placement::{Passes, PlacementTime, time_placements};
 pub use plan::{Plan, PlanError, ProcessorPlan, Settings};
@@ -30,7 +32,7 @@ pub enum Progress {
         /// How many; `None` if that turns out while it measures.
         samples: Option<u64>,
     },
-    /// One more sample has come.
+    /// One more sample, or answer, has come.
     Sample,
 }
 
@@ -61,21 +63,28 @@ pub async fn measure<L: Link>(
     settings: Settings,
     on_progress: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Profile, MeasureError> {
+    let started = OffsetDateTime::now_utc();
+    let run = Run::from(run_id(started));
+    let profile = measure_run(link, model, settings, &run, started, &mut Told(on_progress)).await?;
+    forget(link, run.id).await;
+    Ok(profile)
+}
+
+/// Goes on with `run`, which began at `started`, to its end. Its journal stays on the device.
+pub async fn measure_run<L: Link, F: Follower>(
+    link: &L,
+    model: &ModelFile,
+    settings: Settings,
+    run: &Run,
+    started: OffsetDateTime,
+    follower: &mut F,
+) -> Result<Profile, MeasureError> {
     let layers = model.network.layer_count();
     let hello = link.connect().await?.hello;
-    let started = OffsetDateTime::now_utc();
-    let run = run_id(started);
-    let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings)?;
-    on_progress(Progress::Planned {
-        samples: plan.samples(),
-    });
+    let plan = Plan::new(&run.id, &model.sha256, layers, &hello.processors, settings)?;
+    follower.planned(plan.samples());
     link.push_file(&model.sha256, &model.onnx).await?;
-    let mut on_entry = |entry: &Entry| {
-        if matches!(entry.event, Event::Sample { .. }) {
-            on_progress(Progress::Sample);
-        }
-    };
-    let measured = drive(link, &run, &mut plan.orders(), &mut on_entry).await?;
+    let measured = drive(link, run, &mut plan.orders(), follower).await?;
     let simulated = hello.device.simulated;
     let header = Header {
         format: FORMAT.to_owned(),
@@ -99,7 +108,7 @@ pub async fn measure<L: Link>(
             finished_at: rfc3339(OffsetDateTime::now_utc()),
             layerlab_version: env!("CARGO_PKG_VERSION").to_owned(),
             agent_version: hello.agent_version,
-            run: run.to_string(),
+            run: run.id.to_string(),
             link: link.kind().to_owned(),
             device_system: hello.system,
             host: crate::host::host(),
@@ -110,6 +119,21 @@ pub async fn measure<L: Link>(
         model.network.layers().to_vec(),
         measured,
     )?)
+}
+
+/// A follower that counts samples and answers for somebody.
+pub(crate) struct Told<'a>(pub(crate) &'a mut (dyn FnMut(Progress) + Send));
+
+impl Follower for Told<'_> {
+    fn planned(&mut self, samples: Option<u64>) {
+        (self.0)(Progress::Planned { samples });
+    }
+
+    async fn entry(&mut self, entry: &Entry) {
+        if matches!(entry.event, Event::Sample { .. } | Event::Judged { .. }) {
+            (self.0)(Progress::Sample);
+        }
+    }
 }
 
 /// A name that sorts by time and that no other run has.

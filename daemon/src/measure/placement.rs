@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use layerlab_profiles::{Combination, Nanos};
-use layerlab_protocol::{Hygiene, Order, Part, WarmUp, Work};
+use layerlab_protocol::{Entry, Hygiene, Order, Part, WarmUp, Work};
 use time::OffsetDateTime;
 
 use super::orders::{Fixed, Orders, Sequence};
-use super::{MeasureError, ModelFile, drive, run_id};
+use super::{MeasureError, ModelFile, Run, drive, forget, run_id};
 use crate::device::Link;
 
 /// Passes over one placement before the next has its turn: few, so that drift falls on all alike and a
@@ -48,9 +48,9 @@ pub async fn time_placements<L: Link>(
     passes: &Passes,
 ) -> Result<Vec<PlacementTime>, MeasureError> {
     link.push_file(&model.sha256, &model.onnx).await?;
-    let run = run_id(OffsetDateTime::now_utc());
+    let run = Run::from(run_id(OffsetDateTime::now_utc()));
     let order = |combination, samples| Order {
-        run: run.clone(),
+        run: run.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
         processor: passes.cpu.clone(),
@@ -70,7 +70,8 @@ pub async fn time_placements<L: Link>(
         .map(|(combination, samples)| order(combination, samples));
     let orders = Fixed::new(orders.collect());
     let mut orders = Sequence::new([Box::new(orders) as Box<dyn Orders>]);
-    let measured = drive(link, &run, &mut orders, &mut |_| {}).await?;
+    let measured = drive(link, &run, &mut orders, &mut |_: &Entry| {}).await?;
+    forget(link, run.id).await;
 
     // By placement, turn and pass: a sample's index counts the parts, and of each part the passes.
     let mut times: BTreeMap<(usize, usize, u64), Nanos> = BTreeMap::new();
