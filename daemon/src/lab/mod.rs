@@ -1,5 +1,6 @@
-//! The lab: a night of profiling runs, and when they may run.
+//! The lab: a night of profiling runs, when they may run, and what the daemon is told about it.
 
+pub mod config;
 mod days;
 pub mod recurrence;
 pub mod when;
