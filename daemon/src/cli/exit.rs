@@ -10,7 +10,7 @@ pub enum Code {
     Internal = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// A model, a device file, a profile, images or their annotations cannot be used.
+    /// A model, a device file, a profile, images, their annotations or the configuration cannot be used.
     Input = 3,
     /// The device or its agent failed.
     Device = 4,

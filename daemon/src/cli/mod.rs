@@ -3,6 +3,7 @@
 mod adb;
 mod check;
 mod compare;
+mod config;
 mod demo;
 mod derive;
 mod devices;
@@ -46,7 +47,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
-profile or images; 4 device or agent failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
+profile, images or configuration; 4 device or agent failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -60,6 +61,9 @@ enum Command {
     Devices(devices::Args),
     /// Say what is missing for phones to be profiled, and what mends it
     Doctor(doctor::Args),
+    /// Look at what the daemon is told
+    #[command(subcommand)]
+    Config(config::Command),
     /// Leave phones alone for a while
     #[command(subcommand)]
     Quarantine(quarantine::Command),
@@ -111,6 +115,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 Command::Doctor(args) => {
                     doctor::run(&args, &cli.adb, profile::agent_program(cli.agent)?).await
                 }
+                Command::Config(command) => config::run(&command),
                 Command::Quarantine(command) => quarantine::run(&command),
                 Command::Model(args) => model::run(&args),
                 Command::Check(args) => check::run(&args),
