@@ -161,7 +161,13 @@ fn block_ended(rejection: Option<Rejection>) -> Event {
 }
 
 async fn drive_with<L: Link>(link: &L) -> Result<usize, RunError> {
-    let measured = drive(link, &run().into(), &mut Fixed::new(vec![order(1)]), &mut |_: &Entry| {}).await?;
+    let measured = drive(
+        link,
+        &run().into(),
+        &mut Fixed::new(vec![order(1)]),
+        &mut |_: &Entry| {},
+    )
+    .await?;
     Ok(measured.samples.len())
 }
 
@@ -277,9 +283,14 @@ async fn the_samples_of_a_rejected_block_are_kept_apart() {
         }
         while peer.request().await.is_some() {}
     });
-    let measured = drive(&link, &run().into(), &mut Fixed::new(vec![order(1)]), &mut |_: &Entry| {})
-        .await
-        .expect("samples");
+    let measured = drive(
+        &link,
+        &run().into(),
+        &mut Fixed::new(vec![order(1)]),
+        &mut |_: &Entry| {},
+    )
+    .await
+    .expect("samples");
     assert_eq!(measured.samples.len(), 1);
     assert_eq!(measured.rejected.len(), 2);
     let blocks: Vec<_> = measured

@@ -2,7 +2,10 @@
 
 pub mod config;
 mod days;
+pub mod job;
+pub mod record;
 pub mod recurrence;
+pub mod talk;
 pub mod when;
 pub mod window;
 pub mod zone;

@@ -1,0 +1,118 @@
+//! What the commands ask the daemon, over a socket in the state folder: one JSON value per line, one request and one
+//! answer per connection. What only needs to be looked up is read from the store.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::job::JobSpec;
+use super::record::{Device, JobId, JobState, RunNumber};
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case")]
+pub enum Request {
+    /// A new job. Answered by [`Answer::Submitted`].
+    Submit {
+        /// What it asks for.
+        spec: Box<JobSpec>,
+        /// Even if the same was submitted before.
+        again: bool,
+    },
+    /// Ends a job; what is published stays.
+    Cancel {
+        /// Which.
+        job: JobId,
+    },
+    /// Leaves a job alone until it is resumed.
+    Pause {
+        /// Which.
+        job: JobId,
+    },
+    /// Goes on with a paused job.
+    Resume {
+        /// Which.
+        job: JobId,
+    },
+    /// Tries again what failed, expired or was cancelled of a job.
+    Retry {
+        /// Which.
+        job: JobId,
+    },
+    /// Takes a device.
+    Reserve {
+        /// Its name or serial.
+        device: String,
+        /// From when.
+        from: Timestamp,
+        /// Until when.
+        until: Timestamp,
+        /// For whom or what.
+        note: String,
+    },
+    /// Gives back what was reserved of a device.
+    Release {
+        /// Its name or serial.
+        device: String,
+    },
+    /// How the lab is now. Answered by [`Answer::Status`].
+    Status,
+}
+
+/// What the daemon says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub enum Answer {
+    /// The job is in the store.
+    Submitted {
+        /// Its number.
+        job: JobId,
+        /// How many runs it has.
+        runs: usize,
+    },
+    /// The same was submitted before, and this was not taken.
+    Known {
+        /// The number of the job from before.
+        job: JobId,
+        /// What became of it.
+        state: JobState,
+    },
+    /// It is done, and in the store.
+    Done,
+    /// How the lab is.
+    Status(Status),
+    /// It cannot be done.
+    Refused {
+        /// Why, and what to do.
+        message: String,
+    },
+}
+
+/// How the lab is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// What keeps the lab from working, such as a full disk.
+    pub trouble: Option<String>,
+    /// Every device that is there, reserved or has work waiting for it.
+    pub devices: Vec<DeviceStatus>,
+    /// Why runs that wait do so, as far as there is more to say than that devices are busy.
+    pub waiting: Vec<(RunNumber, String)>,
+}
+
+/// How a device is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceStatus {
+    /// Which.
+    pub device: Device,
+    /// In a word: `free`, `busy`, `waiting`, `parking`, `reserved`, `quarantined`, `unfit`, `gone`.
+    pub state: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Why, for a person.
+    pub reason: Option<String>,
+    /// The run that it has.
+    pub run: Option<RunNumber>,
+    /// How many samples and answers of the run there are, and of how many if that is known.
+    pub progress: Option<(u64, Option<u64>)>,
+    /// When it will be free, as far as past runs tell.
+    pub free_at: Option<Timestamp>,
+}
