@@ -4,6 +4,7 @@ pub mod cli;
 pub mod device;
 pub mod evaluation_set;
 pub mod host;
+pub mod lab;
 pub mod measure;
 pub mod plot;
 pub mod provision;

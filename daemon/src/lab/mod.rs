@@ -1,0 +1,3 @@
+//! The lab: a night of runs on all devices.
+
+pub mod gates;
