@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a device is. What it does not tell is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Readings {
     /// How full its battery is.
     pub battery_level_percent: Option<u8>,
