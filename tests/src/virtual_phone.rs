@@ -1,6 +1,7 @@
 //! Virtual phones: the real adbd in a sandbox (see `virtual-phone/README.md`). Where its tools cannot
 //! be had, tests say so in one sentence and end.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -97,6 +98,18 @@ impl VirtualPhone {
     /// Changes its state.
     pub fn set(&self, key: &str, value: &str) {
         self.act("set", &[key, value]);
+    }
+
+    /// Its whole state, by key.
+    pub fn state(&self) -> BTreeMap<String, String> {
+        let files = std::fs::read_dir(self.folder.join("state")).expect("a phone's folder");
+        let paths = files.map(|file| file.expect("a file").path());
+        let name = |path: &Path| path.file_name()?.to_str().map(str::to_owned);
+        let keys = paths.filter_map(|path| Some((name(&path)?, path)));
+        // What begins with a dot is a value that is being written.
+        let keys = keys.filter(|(key, _)| !key.starts_with('.'));
+        let read = |path| std::fs::read_to_string(path).expect("a value");
+        keys.map(|(key, path)| (key, read(path))).collect()
     }
 
     /// One of the values of `virtual-phone status`.

@@ -1,8 +1,10 @@
-//! The lab: a night of profiling runs, when they may run, and what the daemon is told about it.
+//! The lab: a night of profiling runs on the phones that are plugged in.
 
 pub mod config;
 mod days;
+pub mod gates;
 pub mod job;
+pub mod readings;
 pub mod record;
 pub mod recurrence;
 pub mod talk;

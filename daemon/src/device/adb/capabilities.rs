@@ -14,6 +14,7 @@ use crate::device::folders::write_whole;
 const IDENTIFY: &str = include_str!("../../../../device-scripts/identify");
 const BATTERY: &str = include_str!("../../../../device-scripts/battery");
 const THERMAL: &str = include_str!("../../../../device-scripts/thermal");
+const READY: &str = include_str!("../../../../device-scripts/ready");
 
 /// How long a script may take: `dumpsys` gives slow services ten seconds.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -25,7 +26,7 @@ pub struct Values(BTreeMap<String, String>);
 
 impl Values {
     /// Reads `key=value` lines; others are skipped.
-    fn parse(text: &str) -> Values {
+    pub(crate) fn parse(text: &str) -> Values {
         let pairs = text.lines().filter_map(|line| line.split_once('='));
         Values(
             pairs
@@ -75,6 +76,12 @@ impl Phone {
     /// How hot it is.
     pub async fn thermal(&self) -> Result<Values, AdbError> {
         self.values(THERMAL).await
+    }
+
+    /// What besides heat and an empty battery would spoil a measurement now: other programs, the screen,
+    /// full storage. Takes a second, in which nothing else should be asked of the phone.
+    pub async fn disturbances(&self) -> Result<Values, AdbError> {
+        self.values(READY).await
     }
 
     async fn values(&self, script: &str) -> Result<Values, AdbError> {
