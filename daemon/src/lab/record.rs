@@ -1,5 +1,7 @@
 //! What the lab knows: jobs, their runs, phones, reservations and events, as they are kept in the store.
 
+mod words;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
