@@ -9,4 +9,5 @@ pub mod measure;
 pub mod plot;
 pub mod provision;
 pub mod publish;
+pub mod store;
 pub mod sweep_plot;

@@ -16,7 +16,7 @@ const NAMES: [&str; 7] = [
 ];
 
 /// A set of days; the lowest bit is Monday.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Days(u8);
 
 impl Days {

@@ -1,12 +1,18 @@
 //! The lab: a night of profiling runs on the phones that are plugged in.
 
+pub mod bench;
+pub mod clock;
 pub mod config;
 mod days;
+pub mod decide;
+pub mod dispatcher;
 pub mod gates;
 pub mod job;
 pub mod readings;
 pub mod record;
 pub mod recurrence;
+pub mod state;
+mod status;
 pub mod talk;
 pub mod when;
 pub mod window;

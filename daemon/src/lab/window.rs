@@ -11,14 +11,14 @@ use super::days::Days;
 use super::zone::Zone;
 
 /// When the lab may work, such as `22:00-07:00 Europe/Berlin, weekdays`, or `always`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Window {
     /// None: always.
     hours: Option<Hours>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Hours {
     opens: Time,
     closes: Time,

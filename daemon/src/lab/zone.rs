@@ -12,6 +12,13 @@ pub struct Zone {
     rules: TimeZone,
 }
 
+/// Zones of the same name are the same.
+impl std::hash::Hash for Zone {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
 /// A name that no time zone has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no time zone; write one such as Europe/Berlin, or none for this host's")]

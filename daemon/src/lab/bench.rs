@@ -1,0 +1,150 @@
+//! The seam between deciding and doing: what works on a run, and what it says meanwhile.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::gates::{Gate, Patience, Readings, Thresholds, Verdict};
+use super::record::{Device, Job, Run, Spent};
+use super::state::Outcome;
+
+/// Where runs are worked on: real devices, or in tests of the lab's decisions devices on a paused clock.
+pub trait Bench: Clone + Send + Sync + 'static {
+    /// A device that is kept open from one run to the next.
+    type Session: Send;
+
+    /// Works on a run until it ends or is left. Opens the device if it is not open.
+    fn work(
+        &self,
+        session: &mut Option<Self::Session>,
+        assignment: &Assignment,
+        desk: &Desk,
+    ) -> impl Future<Output = (Outcome, Spent)> + Send;
+
+    /// Removes from the device what it keeps of a run that is over.
+    fn forget(
+        &self,
+        session: &mut Option<Self::Session>,
+        assignment: &Assignment,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// Leaves a device as it was found.
+    fn close(&self, session: Self::Session) -> impl Future<Output = ()> + Send;
+}
+
+/// A run that a device is to work on.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// Its job.
+    pub job: Job,
+    /// The run.
+    pub run: Run,
+    /// The device.
+    pub device: Device,
+    /// The name of the lab's store, of which the names of journals are made.
+    pub lab: String,
+    pub(super) leave: watch::Receiver<bool>,
+}
+
+impl Assignment {
+    /// Waits until the run is to leave the device between two blocks.
+    pub async fn asked_to_leave(&self) {
+        let mut leave = self.leave.clone();
+        // A dispatcher that is gone asks nothing any more.
+        if leave.wait_for(|&leave| leave).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Where a device's work is told.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    pub(super) device: String,
+    pub(super) messages: mpsc::Sender<(String, News)>,
+}
+
+/// What a device's work tells.
+#[derive(Debug)]
+pub enum News {
+    /// The device is not ready, and why; or it is.
+    NotReady(Option<String>),
+    /// So many samples and answers, of so many.
+    Progress(u64, Option<u64>),
+    /// A block does not count, and why.
+    BlockRejected(String),
+    /// The run has left the device.
+    Left {
+        /// How.
+        outcome: Outcome,
+        /// Where its time went.
+        spent: Spent,
+        /// Told when that is in the store: whether what the device keeps of the run can go.
+        kept: oneshot::Sender<bool>,
+    },
+}
+
+impl Desk {
+    /// Tells something. A dispatcher that is gone does not hear it.
+    pub async fn tell(&self, news: News) {
+        let _ = self.messages.send((self.device.clone(), news)).await;
+    }
+}
+
+/// What came of waiting at the gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// The device is ready.
+    Ready,
+    /// The run is to leave it.
+    Left,
+    /// The device was not ready in time.
+    GaveUp(String),
+}
+
+/// Waits until `read` says that a device is ready. How long that took.
+pub async fn wait_until_ready<F, R>(
+    thresholds: Thresholds,
+    patience: Patience,
+    assignment: &Assignment,
+    desk: &Desk,
+    mut read: F,
+) -> (Passed, Duration)
+where
+    F: FnMut() -> R + Send,
+    R: Future<Output = Result<Readings, String>> + Send,
+{
+    let began = Instant::now();
+    let mut gate = Gate::new(thresholds, patience, Duration::ZERO);
+    let mut told = None;
+    let passed = loop {
+        let readings = tokio::select! {
+            readings = read() => readings,
+            () = assignment.asked_to_leave() => break Passed::Left,
+        };
+        let verdict = match readings {
+            Ok(readings) => gate.look(&readings, began.elapsed()),
+            Err(why) => gate.unread(why, began.elapsed()),
+        };
+        let until = match verdict {
+            Verdict::Ready { .. } => break Passed::Ready,
+            Verdict::GaveUp(gave_up) => break Passed::GaveUp(gave_up.to_string()),
+            Verdict::Wait { until } => until,
+        };
+        let waiting = gate.waiting(began.elapsed());
+        if waiting != told {
+            desk.tell(News::NotReady(waiting.clone())).await;
+            told = waiting;
+        }
+        tokio::select! {
+            () = sleep_until(began + until) => {}
+            () = assignment.asked_to_leave() => break Passed::Left,
+        }
+    };
+    if told.is_some() {
+        desk.tell(News::NotReady(None)).await;
+    }
+    (passed, began.elapsed())
+}

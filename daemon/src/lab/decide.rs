@@ -1,0 +1,356 @@
+//! Which run goes to which device now, and which leaves: a pure function of what the lab knows.
+//!
+//! Jobs of a higher priority go first; among equals the one whose deadline is nearer, then the one that has fewer runs
+//! on devices, then the one that has had them for less time, then the older one. A run that finds all its devices
+//! taken by jobs of a lower priority has one of them left between two blocks. A run that was parked goes on where its
+//! journal is; once that device is given up, it begins anew on another.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::record::{Job, JobId, JobState, Run, RunNumber, RunState};
+use super::state::{Served, State, Work};
+use super::window::{Window, WindowState};
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// These runs go to these devices.
+    pub start: Vec<(RunNumber, String)>,
+    /// These runs leave these devices between two blocks, and why.
+    pub leave: Vec<(RunNumber, String, String)>,
+    /// Nothing changes by itself before.
+    pub wake: Option<Timestamp>,
+}
+
+/// A set of devices, by their places in the list of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn none(devices: usize) -> Set {
+        Set(vec![0; devices.div_ceil(64)])
+    }
+
+    fn insert(&mut self, device: usize) {
+        self.0[device / 64] |= 1 << (device % 64);
+    }
+
+    fn remove(&mut self, device: usize) {
+        self.0[device / 64] &= !(1 << (device % 64));
+    }
+
+    fn contains(&self, device: usize) -> bool {
+        self.0[device / 64] & (1 << (device % 64)) != 0
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    fn and(&self, other: &Set) -> Set {
+        Set(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.0.len() * 64).filter(|&device| self.contains(device))
+    }
+}
+
+/// What decides which job is next: the greatest.
+type Rank = (
+    i32,
+    Reverse<Option<Timestamp>>,
+    Reverse<Served>,
+    Reverse<JobId>,
+);
+
+/// Decides what is to be done at `now`.
+pub fn decide(state: &State, now: Timestamp) -> Decisions {
+    Choice::new(state, now).decide()
+}
+
+struct Choice<'a> {
+    state: &'a State,
+    now: Timestamp,
+    names: Vec<&'a str>,
+    free: Set,
+    /// Devices that a run is leaving for another, each good for one run that waits for it.
+    leaving: Set,
+    /// The priorities of the runs on devices that could be asked to leave.
+    busy: HashMap<usize, (i32, RunNumber)>,
+    windows: HashMap<&'a Window, WindowState>,
+    /// Which devices a selector means, by what it says.
+    meant: HashMap<(Option<&'a str>, String), Set>,
+    wake: Option<Timestamp>,
+    decisions: Decisions,
+}
+
+impl<'a> Choice<'a> {
+    fn new(state: &'a State, now: Timestamp) -> Choice<'a> {
+        let names: Vec<&str> = state.places.keys().map(String::as_str).collect();
+        let none = Set::none(names.len());
+        Choice {
+            state,
+            now,
+            free: none.clone(),
+            leaving: none,
+            names,
+            busy: HashMap::new(),
+            windows: HashMap::new(),
+            meant: HashMap::new(),
+            wake: None,
+            decisions: Decisions::default(),
+        }
+    }
+
+    fn decide(mut self) -> Decisions {
+        self.look_at_devices();
+        self.assign();
+        self.look_ahead();
+        self.decisions.wake = self.wake.filter(|&wake| wake > self.now);
+        self.decisions
+    }
+
+    /// Notes that something changes by itself `at` that moment.
+    fn wake(&mut self, at: Timestamp) {
+        if at > self.now && self.wake.is_none_or(|wake| at < wake) {
+            self.wake = Some(at);
+        }
+    }
+
+    fn window(&mut self, job: &'a Job) -> WindowState {
+        let window = self.state.window(job);
+        let state = *(self.windows.entry(window)).or_insert_with(|| window.state(self.now));
+        match state {
+            WindowState::Open { until: Some(at) } | WindowState::Closed { opens: at } => {
+                self.wake(at);
+            }
+            WindowState::Open { until: None } => {}
+        }
+        state
+    }
+
+    /// Why the run of `job` on `device` must leave it, if it must.
+    fn must_leave(&mut self, job: &'a Job, device: &str) -> Option<String> {
+        if job.state != JobState::Open {
+            return Some(format!("its job is {}", job.state));
+        }
+        if let Some(reserved) = self.state.reservation(device, self.now) {
+            return Some(match reserved.note.is_empty() {
+                true => "the device is reserved".to_owned(),
+                false => format!("the device is reserved: {}", reserved.note),
+            });
+        }
+        match self.window(job) {
+            WindowState::Open { .. } => None,
+            WindowState::Closed { .. } => {
+                Some(format!("outside its window, {}", self.state.window(job)))
+            }
+        }
+    }
+
+    fn look_at_devices(&mut self) {
+        for (index, (name, place)) in self.state.places.iter().enumerate() {
+            match place.work {
+                Work::Free => {
+                    if place.is_there && place.is_fit(self.now) && !self.is_reserved(name) {
+                        self.free.insert(index);
+                    }
+                }
+                Work::Leaving(_) => {
+                    if place.is_there && !self.is_reserved(name) {
+                        self.leaving.insert(index);
+                    }
+                }
+                Work::Busy(number) => {
+                    let Some((job, _)) = self.state.run(number) else {
+                        continue;
+                    };
+                    match self.must_leave(job, name) {
+                        Some(reason) => {
+                            self.decisions.leave.push((number, name.clone(), reason));
+                        }
+                        None => {
+                            self.busy.insert(index, (job.spec.priority, number));
+                        }
+                    }
+                }
+            }
+            if let Some((until, _)) = place.rests {
+                self.wake(until);
+            }
+            if !place.is_there {
+                let gone = SignedDuration::try_from(self.state.rules.patience);
+                let given_up = gone.ok().and_then(|gone| place.since.checked_add(gone).ok());
+                if let Some(at) = given_up {
+                    self.wake(at);
+                }
+            }
+        }
+    }
+
+    fn is_reserved(&self, device: &str) -> bool {
+        self.state.reservation(device, self.now).is_some()
+    }
+
+    /// Gives free devices to runs, and has runs of a lower priority leave where there are none.
+    fn assign(&mut self) {
+        let mut heap: BinaryHeap<(Rank, usize)> = BinaryHeap::new();
+        let mut jobs: Vec<(&'a Job, Served, Vec<RunNumber>)> = Vec::new();
+        for (id, runs) in &self.state.waiting {
+            let Some(job) = self.state.kept.jobs.get(id) else {
+                continue;
+            };
+            if job.state != JobState::Open {
+                continue;
+            }
+            if let Some(from) = job.spec.not_before.filter(|&from| self.now < from) {
+                self.wake(from);
+                continue;
+            }
+            if matches!(self.window(job), WindowState::Closed { .. }) {
+                continue;
+            }
+            let served = self.state.served.get(id).copied().unwrap_or_default();
+            // Taken from the end: the first run goes first.
+            let runs: Vec<RunNumber> = runs.iter().rev().copied().collect();
+            heap.push((rank(job, served), jobs.len()));
+            jobs.push((job, served, runs));
+        }
+        while let Some((_, index)) = heap.pop() {
+            let someone_may_leave = self.lowest_priority() < Some(jobs[index].0.spec.priority);
+            if self.free.is_empty() && !(someone_may_leave && !self.busy.is_empty()) {
+                return;
+            }
+            let (job, served, runs) = &mut jobs[index];
+            // A run that finds no device says nothing about the job's next one, which may want another.
+            while let Some(number) = runs.pop() {
+                if self.place(job, number) {
+                    served.running += 1;
+                    heap.push((rank(job, *served), index));
+                    break;
+                }
+            }
+        }
+    }
+
+    fn lowest_priority(&self) -> Option<i32> {
+        self.busy.values().map(|&(priority, _)| priority).min()
+    }
+
+    /// Finds a device for a run. Whether it got one now.
+    fn place(&mut self, job: &'a Job, number: RunNumber) -> bool {
+        let Some(run) = self.state.kept.runs.get(&number) else {
+            return false;
+        };
+        let candidates = self.candidates(job, run);
+        if let Some(device) = candidates.and(&self.free).iter().next() {
+            self.free.remove(device);
+            let name = self.names[device].to_owned();
+            self.decisions.start.push((number, name));
+            return true;
+        }
+        // One that is being left will do; otherwise somebody of a lower priority leaves.
+        if let Some(device) = candidates.and(&self.leaving).iter().next() {
+            self.leaving.remove(device);
+            return false;
+        }
+        let victim = candidates
+            .iter()
+            .filter_map(|device| Some((self.busy.get(&device)?.0, device)))
+            .filter(|&(priority, _)| priority < job.spec.priority)
+            .min();
+        if let Some((_, device)) = victim
+            && let Some((_, leaves)) = self.busy.remove(&device)
+        {
+            let name = self.names[device].to_owned();
+            let reason = format!("job {} has a higher priority", job.id);
+            self.decisions.leave.push((leaves, name, reason));
+        }
+        false
+    }
+
+    /// The devices that a run may have, whatever they are doing.
+    fn candidates(&mut self, job: &'a Job, run: &'a Run) -> Set {
+        if run.state == RunState::Parked
+            && let Some(device) = self.home(run)
+        {
+            let mut only = Set::none(self.names.len());
+            only.insert(device);
+            return only;
+        }
+        let key = match &run.only {
+            Some(only) => (Some(only.as_str()), String::new()),
+            None => (None, job.spec.devices[run.selector].to_string()),
+        };
+        let (state, names) = (self.state, &self.names);
+        let meant = self.meant.entry(key).or_insert_with(|| {
+            let mut meant = Set::none(names.len());
+            for (index, name) in names.iter().enumerate() {
+                let device = state.kept.devices.get(*name);
+                if device.is_some_and(|device| state.suits(job, run, device)) {
+                    meant.insert(index);
+                }
+            }
+            meant
+        });
+        let mut fresh = meant.clone();
+        for failed in &run.failed_on {
+            if let Ok(index) = self.names.binary_search(&failed.as_str()) {
+                fresh.remove(index);
+            }
+        }
+        // Where every device has failed, they are tried again.
+        match fresh.is_empty() {
+            true => meant.clone(),
+            false => fresh,
+        }
+    }
+
+    /// The device that has a parked run's journal, unless it was given up.
+    fn home(&self, run: &Run) -> Option<usize> {
+        let name = run.phone.as_deref()?;
+        let place = self.state.places.get(name)?;
+        let patience = SignedDuration::try_from(self.state.rules.patience).ok()?;
+        let is_lost = !place.is_there && self.now.duration_since(place.since) > patience;
+        let is_fit = place.is_fit(self.now);
+        if is_lost || !is_fit {
+            return None;
+        }
+        self.names.binary_search(&name).ok()
+    }
+
+    /// When deadlines, reservations and recurring jobs change something.
+    fn look_ahead(&mut self) {
+        for reservation in self.state.kept.reservations.values() {
+            self.wake(reservation.from);
+            self.wake(reservation.until);
+        }
+        for job in self.state.kept.jobs.values() {
+            let is_live = matches!(job.state, JobState::Open | JobState::Paused);
+            if let Some(deadline) = job.spec.deadline.filter(|_| is_live) {
+                self.wake(deadline);
+            }
+            if job.state == JobState::Recurring
+                && let Some(every) = &job.spec.every
+                && let Some(next) = every.next_after(self.now)
+            {
+                self.wake(next);
+            }
+        }
+    }
+}
+
+fn rank(job: &Job, served: Served) -> Rank {
+    // No deadline is the farthest.
+    let deadline = Some(job.spec.deadline.unwrap_or(Timestamp::MAX));
+    (
+        job.spec.priority,
+        Reverse(deadline),
+        Reverse(served),
+        Reverse(job.id),
+    )
+}

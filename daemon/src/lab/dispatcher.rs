@@ -1,0 +1,307 @@
+//! The one owner of what the lab knows. Everything else sends it messages: commands, devices that come and go, and what
+//! happens on them. Nothing is answered, begun or forgotten before what it rests on is in the store.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::future::FutureExt;
+use futures_util::stream::{FuturesOrdered, StreamExt};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::bench::{Assignment, Bench, Desk, News};
+use super::clock::Clock;
+use super::decide::decide;
+use super::record::{Device, RunNumber, Spent, What};
+use super::state::{Outcome, State, Work};
+use super::status::status;
+use super::talk::{Answer, Request};
+use crate::store::{Store, StoreError};
+
+/// A device stays open so long for the next run.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// Something that the dispatcher should know.
+#[derive(Debug)]
+pub enum Message {
+    /// These devices can be reached now, and no others.
+    Devices(Vec<Device>),
+    /// A command, and where its answer goes.
+    Ask(Request, oneshot::Sender<Answer>),
+    /// Finish or park what is in progress, and end.
+    Stop,
+}
+
+/// What is done once the store has what it rests on.
+enum Then {
+    Answer(oneshot::Sender<Answer>, Answer),
+    Begin(String, Box<Assignment>),
+    Leave(String),
+    Kept(oneshot::Sender<bool>, bool),
+}
+
+/// A device's task.
+struct Hand {
+    assignments: mpsc::UnboundedSender<Assignment>,
+    /// Tells the run on the device to leave it.
+    leave: watch::Sender<bool>,
+}
+
+/// The dispatcher.
+pub struct Dispatcher<B: Bench> {
+    state: State,
+    store: Store,
+    bench: B,
+    clock: Clock,
+    hands: HashMap<String, Hand>,
+    tasks: JoinSet<()>,
+    desk: mpsc::Sender<(String, News)>,
+    news: mpsc::Receiver<(String, News)>,
+    is_stopping: bool,
+}
+
+impl<B: Bench> Dispatcher<B> {
+    /// A dispatcher that goes on from `state`.
+    pub fn new(state: State, store: Store, bench: B, clock: Clock) -> Dispatcher<B> {
+        let (desk, news) = mpsc::channel(1024);
+        Dispatcher {
+            state,
+            store,
+            bench,
+            clock,
+            hands: HashMap::new(),
+            tasks: JoinSet::new(),
+            desk,
+            news,
+            is_stopping: false,
+        }
+    }
+
+    /// Works until it is told to stop, and everything has been left between two blocks.
+    pub async fn run(mut self, mut messages: mpsc::Receiver<Message>) -> Result<(), StoreError> {
+        let mut being_kept = FuturesOrdered::new();
+        let now = self.clock.now();
+        self.state.tell(now, None, None, None, What::DaemonStarted);
+        let mut then = Vec::new();
+        let mut wake = None;
+        // Progress alone changes no decision.
+        let mut is_to_decide = true;
+        loop {
+            if is_to_decide {
+                wake = self.decide(&mut then);
+                is_to_decide = false;
+            }
+            let changes = self.state.take_changes();
+            if !changes.is_empty() || !then.is_empty() {
+                let store = self.store.clone();
+                let then = std::mem::take(&mut then);
+                being_kept.push_back(async move { store.keep(changes).await.map(|()| then) });
+            }
+            if self.is_stopping && being_kept.is_empty() && self.is_idle() {
+                break;
+            }
+            tokio::select! {
+                Some(kept) = being_kept.next(), if !being_kept.is_empty() => {
+                    for then in kept? {
+                        self.act(then);
+                    }
+                }
+                Some((device, news)) = self.news.recv() => {
+                    is_to_decide |= self.hear(&device, news, &mut then);
+                    while let Ok((device, news)) = self.news.try_recv() {
+                        is_to_decide |= self.hear(&device, news, &mut then);
+                    }
+                }
+                message = messages.recv(), if !self.is_stopping => {
+                    // Nobody can say anything any more: the same as being told to stop.
+                    self.take(message.unwrap_or(Message::Stop), &mut then);
+                    is_to_decide = true;
+                }
+                () = self.clock.sleep_until(wake) => is_to_decide = true,
+            }
+        }
+        // Their devices are closed when nothing more can come.
+        self.hands.clear();
+        while self.tasks.join_next().await.is_some() {}
+        let now = self.clock.now();
+        self.state.tell(now, None, None, None, What::DaemonStopped);
+        self.store.keep(self.state.take_changes()).await
+    }
+
+    fn is_idle(&self) -> bool {
+        (self.state.places.values()).all(|place| place.work == Work::Free)
+    }
+
+    /// Brings the lab up to date, and says what is to be done once that is kept. When to look again.
+    fn decide(&mut self, then: &mut Vec<Then>) -> Option<jiff::Timestamp> {
+        let now = self.clock.now();
+        self.state.lapse(now);
+        self.state.end_reservations(now);
+        if self.is_stopping {
+            let busy = self.state.places.iter().filter_map(|(name, place)| {
+                let Work::Busy(run) = place.work else {
+                    return None;
+                };
+                Some((run, name.clone()))
+            });
+            for (run, device) in busy.collect::<Vec<_>>() {
+                self.leave(run, device, "the daemon was told to stop", then);
+            }
+            return None;
+        }
+        self.state.recur(now);
+        let decisions = decide(&self.state, now);
+        for (run, device, reason) in decisions.leave {
+            self.leave(run, device, &reason, then);
+        }
+        for (run, device) in decisions.start {
+            let Some((job, run, of)) = self.state.begin(run, &device, now) else {
+                continue;
+            };
+            let (leave, asked) = watch::channel(false);
+            let assignment = Assignment {
+                job,
+                run,
+                device: of,
+                lab: self.state.kept.lab.clone(),
+                leave: asked,
+            };
+            self.hand(&device).leave = leave;
+            then.push(Then::Begin(device, Box::new(assignment)));
+        }
+        decisions.wake
+    }
+
+    fn leave(&mut self, run: RunNumber, device: String, reason: &str, then: &mut Vec<Then>) {
+        self.state.leaving(run, &device, reason);
+        then.push(Then::Leave(device));
+    }
+
+    /// The task of a device, begun if there is none yet.
+    fn hand(&mut self, device: &str) -> &mut Hand {
+        self.hands.entry(device.to_owned()).or_insert_with(|| {
+            let (assignments, from) = mpsc::unbounded_channel();
+            let desk = Desk {
+                device: device.to_owned(),
+                messages: self.desk.clone(),
+            };
+            self.tasks.spawn(attend(self.bench.clone(), desk, from));
+            Hand {
+                assignments,
+                leave: watch::channel(false).0,
+            }
+        })
+    }
+
+    fn act(&mut self, then: Then) {
+        // Whoever has gone away meanwhile is not told.
+        match then {
+            Then::Answer(to, answer) => drop(to.send(answer)),
+            Then::Begin(device, assignment) => {
+                let _ = self.hand(&device).assignments.send(*assignment);
+            }
+            Then::Leave(device) => {
+                self.hand(&device).leave.send_replace(true);
+            }
+            Then::Kept(to, forget) => drop(to.send(forget)),
+        }
+    }
+
+    /// Takes news of a device in. Whether they may change what is to be done.
+    fn hear(&mut self, device: &str, news: News, then: &mut Vec<Then>) -> bool {
+        let now = self.clock.now();
+        match news {
+            News::NotReady(reason) => self.state.not_ready(device, reason, now),
+            News::Progress(done, all) => self.state.progress(device, (done, all)),
+            News::BlockRejected(reason) => self.state.block_rejected(device, reason, now),
+            News::Left {
+                outcome,
+                spent,
+                kept,
+            } => {
+                let run = self.state.places.get(device).and_then(|place| place.work.run());
+                self.state.left(device, outcome, spent, now);
+                let run = run.and_then(|run| self.state.kept.runs.get(&run));
+                let forget = run.is_some_and(|run| run.state.is_over());
+                then.push(Then::Kept(kept, forget));
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take(&mut self, message: Message, then: &mut Vec<Then>) {
+        let now = self.clock.now();
+        let (request, to) = match message {
+            Message::Devices(devices) => return self.state.devices(devices, now),
+            Message::Stop => {
+                self.is_stopping = true;
+                return;
+            }
+            Message::Ask(request, to) => (request, to),
+        };
+        let state = &mut self.state;
+        let answer = match request {
+            Request::Submit { spec, again } => state.submit(*spec, again, now),
+            Request::Cancel { job } => state.cancel(job, now),
+            Request::Pause { job } => state.pause(job, now),
+            Request::Resume { job } => state.resume(job, now),
+            Request::Retry { job } => state.retry(job, now),
+            Request::Reserve {
+                device,
+                from,
+                until,
+                note,
+            } => state.reserve(&device, from, until, note, now),
+            Request::Release { device } => state.release(&device, now),
+            Request::Status => {
+                let trouble = self.store.trouble().borrow().clone();
+                // It tells what is; nothing has to be kept for it.
+                let _ = to.send(Answer::Status(status(state, trouble, now)));
+                return;
+            }
+        };
+        then.push(Then::Answer(to, answer));
+    }
+}
+
+/// One device's task: works on one run after the other.
+async fn attend<B: Bench>(
+    bench: B,
+    desk: Desk,
+    mut assignments: mpsc::UnboundedReceiver<Assignment>,
+) {
+    let mut session = None;
+    loop {
+        let next = match timeout(LINGER, assignments.recv()).await {
+            Ok(next) => next,
+            Err(_) => {
+                if let Some(session) = session.take() {
+                    bench.close(session).await;
+                }
+                assignments.recv().await
+            }
+        };
+        let Some(assignment) = next else { break };
+        let working = AssertUnwindSafe(bench.work(&mut session, &assignment, &desk));
+        let (outcome, spent) = working.catch_unwind().await.unwrap_or_else(|_| {
+            let reason = "layerlab itself failed; its log says where".to_owned();
+            (Outcome::DeviceFailed { reason }, Spent::default())
+        });
+        let (kept, is_over) = oneshot::channel();
+        desk.tell(News::Left {
+            outcome,
+            spent,
+            kept,
+        })
+        .await;
+        if is_over.await.unwrap_or(false) {
+            bench.forget(&mut session, &assignment).await;
+        }
+    }
+    if let Some(session) = session {
+        bench.close(session).await;
+    }
+}

@@ -1,0 +1,179 @@
+//! Follows a run: puts its journal into the store, counts where its time goes, and asks for it to be parked.
+
+use std::time::{Duration, Instant};
+
+use layerlab_protocol::{Entry, Event, RunId};
+
+use crate::lab::bench::{Assignment, Desk, News};
+use crate::lab::record::Spent;
+use crate::measure::{Follower, Run as Journal};
+use crate::store::{Change, Store, StoreError};
+
+/// So many entries are put into the store at once.
+const BATCH: usize = 128;
+
+/// Entries wait so long at most, while others come.
+const DELAY: Duration = Duration::from_millis(250);
+
+/// The follower of one part of a run.
+pub(super) struct Keeper<'a> {
+    store: &'a Store,
+    run: RunId,
+    assignment: &'a Assignment,
+    desk: &'a Desk,
+    batch: Vec<Entry>,
+    /// When the first of the batch came.
+    since: Instant,
+    done: u64,
+    all: Option<u64>,
+    time: Time,
+    trouble: Option<StoreError>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        journal: &Journal,
+        assignment: &'a Assignment,
+        desk: &'a Desk,
+    ) -> Keeper<'a> {
+        let mut time = Time::new();
+        let mut done = 0;
+        for entry in &journal.known {
+            time.orders(&entry.event);
+            done += u64::from(is_result(&entry.event));
+        }
+        Keeper {
+            store,
+            run: journal.id.clone(),
+            assignment,
+            desk,
+            batch: Vec::new(),
+            since: Instant::now(),
+            done,
+            all: None,
+            time,
+            trouble: None,
+        }
+    }
+
+    /// Puts what is left into the store. The run's result rests on it.
+    pub(super) async fn end(&mut self) -> Result<(), StoreError> {
+        self.keep().await;
+        match self.trouble.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the time went since the follower began.
+    pub(super) fn spent(&self) -> Spent {
+        self.time.spent()
+    }
+
+    async fn keep(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let entries = std::mem::take(&mut self.batch);
+        let run = self.run.clone();
+        let kept = self.store.keep(vec![Change::Entries { run, entries }]).await;
+        if let Err(error) = kept {
+            tracing::error!(%error, "the journal of {} cannot be kept", self.run);
+            self.trouble.get_or_insert(error);
+        }
+        self.desk.tell(News::Progress(self.done, self.all)).await;
+    }
+}
+
+fn is_result(event: &Event) -> bool {
+    matches!(event, Event::Sample { .. } | Event::Judged { .. })
+}
+
+impl Follower for Keeper<'_> {
+    fn planned(&mut self, samples: Option<u64>) {
+        self.all = samples;
+    }
+
+    async fn entry(&mut self, entry: &Entry) {
+        self.time.count(&entry.event);
+        self.done += u64::from(is_result(&entry.event));
+        if self.batch.is_empty() {
+            self.since = Instant::now();
+        }
+        self.batch.push(entry.clone());
+        if let Event::BlockEnded {
+            rejection: Some(rejection),
+            ..
+        } = &entry.event
+        {
+            let reason = rejection.to_string();
+            self.desk.tell(News::BlockRejected(reason)).await;
+        }
+        let is_end = matches!(entry.event, Event::BlockEnded { .. }) || entry.event.is_final();
+        if is_end || self.batch.len() >= BATCH || self.since.elapsed() >= DELAY {
+            self.keep().await;
+        }
+    }
+
+    async fn park_asked(&mut self) {
+        self.assignment.asked_to_leave().await;
+    }
+}
+
+/// Where the time goes. While an order is open the agent works: it runs the model, warms it up or waits the gaps that
+/// are prescribed; unless it loads or cools down, of which its journal says how long that took.
+struct Time {
+    last: Instant,
+    open: u32,
+    working: Duration,
+    loading: Duration,
+    cool_down: Duration,
+}
+
+impl Time {
+    fn new() -> Time {
+        Time {
+            last: Instant::now(),
+            open: 0,
+            working: Duration::ZERO,
+            loading: Duration::ZERO,
+            cool_down: Duration::ZERO,
+        }
+    }
+
+    fn orders(&mut self, event: &Event) {
+        match event {
+            Event::Accepted { .. } => self.open += 1,
+            event if event.is_final() => self.open = self.open.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        let now = Instant::now();
+        if self.open > 0 {
+            self.working += now - self.last;
+        }
+        self.last = now;
+        match event {
+            Event::Loaded { load_ns, .. } => {
+                self.loading += Duration::from_nanos(load_ns.as_nanos());
+            }
+            Event::CooledDown { rested_ns, .. } => {
+                self.cool_down += Duration::from_nanos(rested_ns.as_nanos());
+            }
+            _ => {}
+        }
+        self.orders(event);
+    }
+
+    fn spent(&self) -> Spent {
+        let busy = self.working.saturating_sub(self.loading + self.cool_down);
+        Spent {
+            busy_ms: busy.as_millis() as u64,
+            cool_down_ms: self.cool_down.as_millis() as u64,
+            ..Spent::default()
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Devices are seen, opened and left as they were found.
+
+use tokio::sync::mpsc;
+
+use super::{Farm, lock};
+use crate::device::adb::{
+    AdbError, AdbLink, Fleet, Found, Phone, Policy, Row, State as RowState,
+};
+use crate::device::discovery::{self, Choice};
+use crate::device::local::LocalLink;
+use crate::device::{Connection, Link, LinkError};
+use crate::lab::dispatcher::Message;
+use crate::lab::record::Device;
+use crate::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+
+/// A device that is open.
+pub enum Session {
+    /// An agent on this host.
+    Local(LocalLink),
+    /// A phone.
+    Phone {
+        /// The way to it.
+        link: Box<AdbLink>,
+        /// Whether it was made quiet, and is to be restored.
+        quieted: bool,
+    },
+}
+
+impl Session {
+    /// The phone, if it is one.
+    pub(super) async fn phone(&self) -> Result<Option<Phone>, LinkError> {
+        match self {
+            Session::Local(_) => Ok(None),
+            Session::Phone { link, .. } => Ok(Some(link.phone().await?)),
+        }
+    }
+
+    /// Undoes what was done to measure in quiet. A phone that is gone is restored when it is next seen.
+    pub(super) async fn restore(&self) {
+        let Session::Phone {
+            link,
+            quieted: true,
+        } = self
+        else {
+            return;
+        };
+        let restored = match link.phone().await {
+            Ok(phone) => phone.restore().await,
+            Err(error) => Err(error),
+        };
+        match restored {
+            Ok(restored) => {
+                if let Some(complaint) = restored.complaint() {
+                    tracing::warn!("{complaint}");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "a phone could not be restored"),
+        }
+    }
+}
+
+impl Link for Session {
+    fn kind(&self) -> &'static str {
+        match self {
+            Session::Local(link) => link.kind(),
+            Session::Phone { link, .. } => link.kind(),
+        }
+    }
+
+    async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
+        match self {
+            Session::Local(link) => link.push_file(sha256, content).await,
+            Session::Phone { link, .. } => link.push_file(sha256, content).await,
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, LinkError> {
+        match self {
+            Session::Local(link) => link.connect().await,
+            Session::Phone { link, .. } => link.connect().await,
+        }
+    }
+}
+
+impl Farm {
+    /// Opens a device: finds it, gives it its agent, makes it quiet.
+    pub(super) async fn open(&self, name: &str) -> Result<Session, LinkError> {
+        let found = lock(&self.0.found).get(name).cloned();
+        let Some(found) = found else {
+            return self.open_local(name);
+        };
+        let phones = &self.0.config.phones;
+        let simulate = match phones.simulate.get(name) {
+            Some(device) => Some(simulated(device)?),
+            None => None,
+        };
+        let provision = Provision {
+            agents: Agents {
+                folder: self.0.folders.data.join("agents"),
+                of_host: self.0.agent.clone(),
+            },
+            simulate,
+            cache_bytes: DEFAULT_CACHE_BYTES,
+        };
+        let policy = Policy {
+            patience: phones.patience,
+            may_reboot: phones.reboot,
+            quarantine: self.0.config.attempts.quarantine,
+        };
+        let Found { server, row, .. } = found;
+        let link =
+            AdbLink::open(server, &row.serial, provision, policy, &self.0.folders.state).await?;
+        if phones.quiet {
+            let quieted = link.phone().await?.quiet().await?;
+            if let Some(complaint) = quieted.complaint() {
+                tracing::warn!(phone = name, "{complaint}");
+            }
+        }
+        Ok(Session::Phone {
+            link: Box::new(link),
+            quieted: phones.quiet,
+        })
+    }
+
+    fn open_local(&self, name: &str) -> Result<Session, LinkError> {
+        let refused = |message: String| LinkError::Refused { message };
+        let choice = discovery::choose(name).map_err(|error| refused(error.to_string()))?;
+        let folder = self.0.folders.state.join("lab/devices");
+        let folder = folder.join(crate::publish::folder_name(name));
+        let link = LocalLink::kept_in(self.0.agent.clone(), choice, folder.clone());
+        let link = link.map_err(|source| LinkError::Storage {
+            path: folder,
+            source,
+        })?;
+        Ok(Session::Local(link))
+    }
+
+    /// What the lab knows of a phone that can be used.
+    async fn identify(&self, name: &str, found: &Found) -> Result<Device, AdbError> {
+        let phone = Phone::new(&found.server, &found.row)?;
+        let identity = phone.identity().await?;
+        let capabilities = phone.capabilities().await?;
+        if lock(&self.0.restored).insert(identity.serial.clone()) {
+            // A daemon that was killed may have left it quiet. Nothing is lost where that was not so.
+            if let Err(error) = phone.restore().await {
+                tracing::warn!(phone = name, %error, "cannot be restored");
+            }
+        }
+        let android = capabilities.text("android_version");
+        let android = android.and_then(|text| text.split('.').next()?.parse().ok());
+        Ok(Device {
+            name: name.to_owned(),
+            description: capabilities.summary(),
+            soc: capabilities.text("soc_model").map(str::to_owned),
+            abi: Some(identity.abi),
+            android,
+            pools: self.pools(&[name, &identity.serial]),
+            serial: identity.serial,
+        })
+    }
+
+    fn pools(&self, names: &[&str]) -> Vec<String> {
+        let pools = self.0.config.phones.pools.iter();
+        pools
+            .filter(|(_, members)| members.iter().any(|member| names.contains(&member.as_str())))
+            .map(|(pool, _)| pool.clone())
+            .collect()
+    }
+
+    /// The devices of the configuration that need no phone.
+    fn local_devices(&self) -> Vec<Device> {
+        let local = self.0.config.phones.local.iter();
+        let device = |name: &String| Device {
+            name: name.clone(),
+            serial: name.clone(),
+            description: match discovery::choose(name) {
+                Ok(Choice::Host) => "this host".to_owned(),
+                _ => "simulated".to_owned(),
+            },
+            abi: Some(std::env::consts::ARCH.to_owned()),
+            pools: self.pools(&[name]),
+            ..Device::default()
+        };
+        local.map(device).collect()
+    }
+}
+
+/// Tells the dispatcher which devices there are, whenever that changes.
+pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
+    let local = farm.local_devices();
+    if messages.send(Message::Devices(local.clone())).await.is_err() {
+        return;
+    }
+    let mut watch = fleet.watch();
+    // A phone is asked who it is once for each time that it is plugged in.
+    let mut known: Vec<(Row, Device)> = Vec::new();
+    while let Some(all) = watch.next().await {
+        let ready = |found: &&Found| found.row.state == RowState::Ready;
+        let mut now = Vec::new();
+        for found in all.iter().filter(ready) {
+            if let Some(same) = known.iter().find(|(row, _)| *row == found.row) {
+                now.push(same.clone());
+                continue;
+            }
+            lock(&farm.0.found).insert(found.name.clone(), found.clone());
+            match farm.identify(&found.name, found).await {
+                Ok(device) => now.push((found.row.clone(), device)),
+                Err(error) => tracing::warn!(phone = found.name, %error, "cannot be used"),
+            }
+        }
+        known = now;
+        let mut devices: Vec<Device> = known.iter().map(|(_, device)| device.clone()).collect();
+        devices.extend(local.iter().cloned());
+        if messages.send(Message::Devices(devices)).await.is_err() {
+            return;
+        }
+    }
+    // No server: there are only local devices.
+    messages.closed().await;
+}
+
+/// The file of a simulated device, unread: only the agent knows what is in it.
+fn simulated(device: &str) -> Result<crate::device::adb::Content<'static>, LinkError> {
+    let refused = |message: String| LinkError::Refused { message };
+    match discovery::choose(device).map_err(|error| refused(error.to_string()))? {
+        Choice::BuiltIn(_, toml) => Ok(crate::device::adb::Content::new(toml.as_bytes())),
+        Choice::File(path) => crate::device::adb::Content::file(&path).map_err(|error| {
+            refused(format!("cannot read the device file {}: {error}", path.display()))
+        }),
+        Choice::Host => Err(refused("`host` is no simulated device".to_owned())),
+    }
+}

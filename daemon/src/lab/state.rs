@@ -1,0 +1,230 @@
+//! What the lab knows and how it changes. Only the dispatcher changes it; what must outlive the daemon is noted as it
+//! changes, to be kept in the store.
+
+mod commands;
+mod devices;
+mod runs;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::record::{
+    Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, What,
+};
+use super::window::{Window, WindowState};
+use crate::store::Change;
+
+pub use runs::Outcome;
+
+/// How the lab deals with what goes wrong.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// When jobs run that do not say so themselves.
+    pub window: Window,
+    /// How often a run is begun before it is given up.
+    pub attempts: u32,
+    /// A run that was parked on a device that is gone for longer begins anew on another.
+    pub patience: Duration,
+    /// How long a device rests that was not ready in time, or throttled.
+    pub rest: Duration,
+    /// How long a device is left alone that failed a run.
+    pub quarantine: Duration,
+}
+
+/// What the lab knows now.
+#[derive(Debug)]
+pub struct State {
+    /// What is kept in the store.
+    pub kept: Kept,
+    /// The devices that are there, or were since the daemon began.
+    pub places: BTreeMap<String, Place>,
+    /// How to deal with what goes wrong.
+    pub rules: Rules,
+    /// The runs of open jobs that wait for a device.
+    pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
+    /// How many runs of a job are on devices, and how long it has had devices, in milliseconds: what is fair.
+    pub(super) served: BTreeMap<JobId, Served>,
+    changes: Vec<Change>,
+}
+
+/// What a job has had of the lab.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Served {
+    pub(super) running: u32,
+    pub(super) wall_ms: u64,
+}
+
+/// A device, and what it is doing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Whether it can be reached.
+    pub is_there: bool,
+    /// Since when it can be reached, or cannot.
+    pub since: Timestamp,
+    /// What it is doing.
+    pub work: Work,
+    /// Why the run on it does not begin yet.
+    pub not_ready: Option<String>,
+    /// Samples and answers of the run on it, and how many there will be.
+    pub progress: (u64, Option<u64>),
+    /// Left alone until then, and why.
+    pub rests: Option<(Timestamp, String)>,
+}
+
+/// What a device is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Nothing.
+    Free,
+    /// A run.
+    Busy(RunNumber),
+    /// A run that was told to leave it.
+    Leaving(RunNumber),
+}
+
+impl Work {
+    /// The run on the device.
+    pub fn run(self) -> Option<RunNumber> {
+        match self {
+            Work::Free => None,
+            Work::Busy(run) | Work::Leaving(run) => Some(run),
+        }
+    }
+}
+
+impl State {
+    /// What was kept, before any device is known to be there. Runs that were on a device when the daemon ended go on
+    /// from what is known of them.
+    pub fn new(kept: Kept, rules: Rules) -> State {
+        let mut state = State {
+            kept,
+            places: BTreeMap::new(),
+            rules,
+            waiting: BTreeMap::new(),
+            served: BTreeMap::new(),
+            changes: Vec::new(),
+        };
+        let numbers: Vec<RunNumber> = state.kept.runs.keys().copied().collect();
+        for number in numbers {
+            let run = &state.kept.runs[&number];
+            let served = state.served.entry(run.job).or_default();
+            served.wall_ms += run.spent.wall_ms;
+            if run.state == RunState::Running {
+                state.set_run(number, |run| {
+                    run.state = RunState::Parked;
+                    run.reason = Some("the daemon ended".to_owned());
+                });
+            } else {
+                state.file(number);
+            }
+        }
+        state
+    }
+
+    /// What changed since this was asked last, to be kept.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// The window of a job.
+    pub(super) fn window<'a>(&'a self, job: &'a Job) -> &'a Window {
+        job.spec.window.as_ref().unwrap_or(&self.rules.window)
+    }
+
+    /// The reservation that holds for `device` at `now`.
+    pub fn reservation(&self, device: &str, now: Timestamp) -> Option<&Reservation> {
+        let mut all = self.kept.reservations.values();
+        all.find(|one| one.device == device && one.from <= now && now < one.until)
+    }
+
+    /// Why a job is not worked on at `now`, if it is not.
+    pub fn held_back(&self, job: &Job, now: Timestamp) -> Option<String> {
+        if job.state == JobState::Paused {
+            return Some("paused; `layerlab job resume` goes on".to_owned());
+        }
+        if job.spec.not_before.is_some_and(|from| now < from) {
+            return Some("not before its time".to_owned());
+        }
+        match self.window(job).state(now) {
+            WindowState::Open { .. } => None,
+            WindowState::Closed { .. } => Some(format!("outside its window, {}", self.window(job))),
+        }
+    }
+
+    /// Keeps the index of waiting runs true after a run has changed.
+    fn file(&mut self, number: RunNumber) {
+        let run = &self.kept.runs[&number];
+        let is_waiting = matches!(run.state, RunState::Queued | RunState::Parked);
+        let of_job = self.waiting.entry(run.job).or_default();
+        match is_waiting {
+            true => of_job.insert(number),
+            false => of_job.remove(&number),
+        };
+        if of_job.is_empty() {
+            let job = run.job;
+            self.waiting.remove(&job);
+        }
+    }
+
+    fn set_run(&mut self, number: RunNumber, change: impl FnOnce(&mut Run)) {
+        let Some(run) = self.kept.runs.get_mut(&number) else {
+            return;
+        };
+        change(run);
+        self.changes.push(Change::Run(run.clone()));
+        self.file(number);
+    }
+
+    fn set_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
+        let Some(job) = self.kept.jobs.get_mut(&id) else {
+            return;
+        };
+        change(job);
+        self.changes.push(Change::Job(job.clone()));
+    }
+
+    /// Notes an event.
+    pub(super) fn tell(
+        &mut self,
+        now: Timestamp,
+        job: Option<JobId>,
+        run: Option<RunNumber>,
+        device: Option<&str>,
+        what: What,
+    ) {
+        self.kept.last_event += 1;
+        self.changes.push(Change::Event(Event {
+            number: self.kept.last_event,
+            at: now,
+            job,
+            run,
+            device: device.map(str::to_owned),
+            what,
+        }));
+    }
+
+    /// Notes an event about a run.
+    fn tell_of_run(&mut self, now: Timestamp, number: RunNumber, what: What) {
+        let Some(run) = self.kept.runs.get(&number) else {
+            return;
+        };
+        let (job, device) = (run.job, run.phone.clone());
+        self.tell(now, Some(job), Some(number), device.as_deref(), what);
+    }
+
+    /// The job and the run of a number.
+    pub fn run(&self, number: RunNumber) -> Option<(&Job, &Run)> {
+        let run = self.kept.runs.get(&number)?;
+        Some((self.kept.jobs.get(&run.job)?, run))
+    }
+
+    /// Whether `device` is one that the run may have.
+    pub(super) fn suits(&self, job: &Job, run: &Run, device: &Device) -> bool {
+        match &run.only {
+            Some(only) => *only == device.name,
+            None => job.spec.devices[run.selector].matches(device),
+        }
+    }
+}

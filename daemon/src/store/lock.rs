@@ -1,0 +1,51 @@
+//! A lab has one daemon: who has the lock of its folder.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use super::error::StoreError;
+
+const FILE: &str = "lab.lock";
+
+/// Held as long as it lives; the system gives it back when its process ends, however that happens.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    pub(super) fn take(folder: &Path) -> Result<Lock, StoreError> {
+        let path = folder.join(FILE);
+        let failed = |source: io::Error| StoreError::Folder {
+            path: path.clone(),
+            source,
+        };
+        // Not truncated: it may be another daemon's.
+        let mut file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // Whatever is wrong with the text, the lock is taken.
+                let read = file.read_to_string(&mut text);
+                return Err(StoreError::Taken {
+                    folder: folder.to_owned(),
+                    process: read.ok().and_then(|_| text.trim().parse().ok()),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        file.set_len(0).map_err(failed)?;
+        if let Err(error) = writeln!(file, "{}", std::process::id()) {
+            tracing::warn!("cannot write to {}: {error}", path.display());
+        }
+        Ok(Lock { _file: file })
+    }
+}
