@@ -144,6 +144,24 @@ impl Staging {
     }
 }
 
+/// `name` as a single folder, wherever it came from.
+pub fn folder_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_alphanumeric() || "-_. ".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.chars().map(safe).collect();
+    let name = name.trim_start_matches('.').trim();
+    if name.is_empty() {
+        "model".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
 /// Makes the folder that `target` is to lie in; the last part of its path. Unless `replace` is set, nothing may be
 /// there.
 fn prepare_parent(target: &Path, replace: bool) -> Result<String, PublishError> {

@@ -325,6 +325,7 @@ async fn run(
     let run = RunId::new("disturbed").expect("a name");
     let layers = model.network.layer_count();
     let settings = Settings {
+        processors: Vec::new(),
         design: Design::Grouped,
         samples_per_segment,
         gap,

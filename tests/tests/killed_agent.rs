@@ -23,6 +23,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
     let link = Watched::new(link);
     let hello = link.connect().await.expect("an agent").hello;
     let settings = Settings {
+        processors: Vec::new(),
         design: Design::Grouped,
         samples_per_segment: 10,
         gap: Nanos::from_micros(10),

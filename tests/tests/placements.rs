@@ -39,6 +39,7 @@ fn link(device: &Path) -> LocalLink {
 
 async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> Profile {
     let settings = Settings {
+        processors: Vec::new(),
         design: Design::Adaptive,
         samples_per_segment: 100,
         gap: Nanos::ZERO,

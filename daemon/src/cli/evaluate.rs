@@ -17,7 +17,7 @@ use super::progress::Bars;
 use super::{output, show};
 use crate::device::Link;
 use crate::device::adb::Printable;
-use crate::evaluation_set::fits;
+use crate::evaluation_set::fits_network;
 use crate::measure::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
 use crate::publish::Staging;
 
@@ -210,18 +210,7 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
 /// measured.
 pub(super) fn fitting_set(path: &Path, model: &ModelFile) -> Result<SetFile, Failure> {
     let set = SetFile::open(path).exit_with(Code::Input)?;
-    let network = &model.network;
-    let [input] = network.frontier(0) else {
-        let inputs = network.frontier(0).len();
-        let message = format!(
-            "the model has {inputs} inputs, and an evaluation set's images go into one; name another model"
-        );
-        return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
-    };
-    let shape: Vec<usize> = input.shape.iter().map(|&axis| axis as usize).collect();
-    let outputs = network.frontier(network.layer_count()).iter();
-    let answer = outputs.map(|output| output.elements() as usize).sum();
-    fits(&set.set, &shape, answer).exit_with(Code::Input)?;
+    fits_network(&set.set, &model.network).exit_with(Code::Input)?;
     Ok(set)
 }
 

@@ -10,9 +10,9 @@ pub enum Code {
     Internal = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// A model, a device file, a profile, images, their annotations or the configuration cannot be used.
+    /// A model, a device file, a profile, images, their annotations, a job file or the configuration cannot be used.
     Input = 3,
-    /// The device or its agent failed.
+    /// The device or its agent failed, or a job of the lab; or no daemon answers.
     Device = 4,
     /// The result cannot be written.
     Output = 5,

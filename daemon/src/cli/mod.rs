@@ -4,6 +4,7 @@ mod adb;
 mod check;
 mod compare;
 mod config;
+mod daemon;
 mod demo;
 mod derive;
 mod devices;
@@ -11,14 +12,19 @@ mod doctor;
 mod evaluate;
 pub mod exit;
 mod export;
+mod job;
+mod jobs;
+mod lab;
 mod model;
 mod output;
 mod plan;
 mod profile;
 mod progress;
 mod quarantine;
+mod reserve;
 mod set;
 mod show;
+mod submit;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,7 +53,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
-profile, images or configuration; 4 device or agent failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
+profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -57,6 +63,19 @@ enum Command {
     Profile(profile::Args),
     /// Measure what placements of a model's layers lose of its accuracy
     Evaluate(evaluate::Args),
+    /// Own a lab: run the jobs that are submitted on the phones that are plugged in, until told to stop
+    Daemon(daemon::Args),
+    /// Give the lab a job, to be run when its devices are free and its window is open
+    Submit(submit::Args),
+    /// List the lab's jobs
+    Jobs(jobs::Args),
+    /// Look at a job of the lab, wait for it, pause it or end it
+    #[command(subcommand)]
+    Job(job::Command),
+    /// Take a device from the lab for a while
+    Reserve(reserve::Args),
+    /// Give a reserved device back to the lab
+    Release(reserve::ReleaseArgs),
     /// List the devices that can be measured, and those that cannot, with the reason
     Devices(devices::Args),
     /// Say what is missing for phones to be profiled, and what mends it
@@ -88,12 +107,6 @@ enum Command {
 
 /// Runs layerlab with the process's arguments.
 pub fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -105,12 +118,29 @@ pub fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
+    // The daemon logs as its configuration says, and ends in its own time.
+    if let Command::Daemon(args) = &cli.command {
+        let config = daemon::configure(args)?;
+        return runtime.block_on(daemon::run(config, cli.agent, &cli.adb));
+    }
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
     runtime.block_on(async {
         let work = async {
             match cli.command {
+                Command::Daemon(_) => Ok(()),
                 Command::Demo(args) => demo::run(&args, cli.agent).await,
                 Command::Profile(args) => profile::run(&args, cli.agent, &cli.adb).await,
                 Command::Evaluate(args) => evaluate::run(&args, cli.agent, &cli.adb).await,
+                Command::Submit(args) => submit::run(&args).await,
+                Command::Jobs(args) => jobs::run(&args).await,
+                Command::Job(command) => job::run(&command).await,
+                Command::Reserve(args) => reserve::run(&args).await,
+                Command::Release(args) => reserve::release(&args).await,
                 Command::Devices(args) => devices::run(&args, &cli.adb).await,
                 Command::Doctor(args) => {
                     doctor::run(&args, &cli.adb, profile::agent_program(cli.agent)?).await

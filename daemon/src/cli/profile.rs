@@ -17,7 +17,7 @@ use crate::device::adb::{AdbError, Printable};
 use crate::device::discovery;
 use crate::device::{ConnectionError, Link, LinkError};
 use crate::measure::{MeasureError, ModelFile, RunError, Settings, measure};
-use crate::publish::{PublishError, Staging};
+use crate::publish::{PublishError, Staging, folder_name};
 
 /// Below six samples no two of them enclose the median with 95 % confidence, and a profile without
 /// intervals is no use; thirty are the papers' habit.
@@ -56,6 +56,9 @@ pub(super) struct Args {
 /// The choices that every measurement has.
 #[derive(clap::Args)]
 pub(super) struct SettingsArgs {
+    /// The processors to measure, such as npu or cpu,npu [default: all that the device has]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    processors: Vec<String>,
     /// Which segments to measure on an accelerator: adaptive (until the intervals are narrow enough), local
     /// (layers and neighbours), prefix-suffix (the papers' 2n-1) or grouped (all)
     #[arg(long, default_value_t = Design::Adaptive)]
@@ -81,6 +84,7 @@ pub(super) struct SettingsArgs {
 impl SettingsArgs {
     pub(super) fn settings(&self) -> Settings {
         Settings {
+            processors: self.processors.clone(),
             design: self.design,
             samples_per_segment: self.samples,
             gap: Nanos::from_micros(self.gap_us),
@@ -115,8 +119,8 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
     let out = match &args.out {
         Some(out) => out.clone(),
         None => Path::new("layerlab-profiles")
-            .join(safe_name(&device))
-            .join(safe_name(model.network.name())),
+            .join(folder_name(&device))
+            .join(folder_name(model.network.name())),
     };
     let settings = args.settings.settings();
     let staging = Staging::prepare(&out, args.replace).map_err(publish_failure)?;
@@ -176,24 +180,6 @@ pub(super) fn agent_program(named: Option<PathBuf>) -> Result<PathBuf, Failure> 
     }
     let this = std::env::current_exe().exit_with(Code::Internal)?;
     Ok(this.with_file_name("layerlab-agent"))
-}
-
-/// `name` as a single folder, wherever it came from.
-pub(super) fn safe_name(name: &str) -> String {
-    let safe = |c: char| {
-        if c.is_alphanumeric() || "-_. ".contains(c) {
-            c
-        } else {
-            '_'
-        }
-    };
-    let name: String = name.chars().map(safe).collect();
-    let name = name.trim_start_matches('.').trim();
-    if name.is_empty() {
-        "model".to_owned()
-    } else {
-        name.to_owned()
-    }
 }
 
 pub(super) fn measure_failure(error: MeasureError) -> Failure {

@@ -26,13 +26,14 @@ const AGENT_BAD_INPUT: i32 = 3;
 /// How much of the agent's last words is shown.
 const LAST_WORDS_BYTES: usize = 2_000;
 
-/// A link to an agent that is a child of this process. Dropping it kills the agent and removes what
-/// it had stored.
+/// A link to an agent that is a child of this process. Dropping it kills the agent.
 pub struct LocalLink {
     program: PathBuf,
     /// The simulated device's file; `None` for the host itself.
     device_file: Option<PathBuf>,
-    folder: TempDir,
+    folder: PathBuf,
+    /// Removed with the link, unless the folder is to be kept.
+    _temporary: Option<TempDir>,
     token: String,
     child: Mutex<Option<Agent>>,
 }
@@ -44,14 +45,29 @@ struct Agent {
 }
 
 impl LocalLink {
-    /// A link to an agent run from `program` for `device`, with a state folder of its own.
+    /// A link to an agent run from `program` for `device`, with a state folder of its own that is removed with the
+    /// link.
     pub fn new(program: PathBuf, device: Choice) -> std::io::Result<LocalLink> {
-        let folder = tempfile::Builder::new().prefix("layerlab-").tempdir()?;
+        let temporary = tempfile::Builder::new().prefix("layerlab-").tempdir()?;
+        let folder = temporary.path().to_owned();
+        Ok(LocalLink {
+            _temporary: Some(temporary),
+            ..LocalLink::kept_in(program, device, folder)?
+        })
+    }
+
+    /// A link to an agent whose state folder is `folder`, where its journals outlive this process.
+    pub fn kept_in(
+        program: PathBuf,
+        device: Choice,
+        folder: PathBuf,
+    ) -> std::io::Result<LocalLink> {
+        std::fs::create_dir_all(&folder)?;
         let device_file = match device {
             Choice::Host => None,
             Choice::File(path) => Some(path),
             Choice::BuiltIn(name, toml) => {
-                let path = folder.path().join(format!("{name}.toml"));
+                let path = folder.join(format!("{name}.toml"));
                 std::fs::write(&path, toml)?;
                 Some(path)
             }
@@ -61,6 +77,7 @@ impl LocalLink {
             program,
             device_file,
             folder,
+            _temporary: None,
             token,
             child: Mutex::new(None),
         })
@@ -76,11 +93,11 @@ impl LocalLink {
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join("agent.socket")
+        self.folder.join("agent.socket")
     }
 
     fn log(&self) -> PathBuf {
-        self.folder.path().join("agent.log")
+        self.folder.join("agent.log")
     }
 
     async fn start(&self) -> Result<Agent, LinkError> {
@@ -95,7 +112,7 @@ impl LocalLink {
             .arg("--until-stdin-ends")
             .arg(format!("--listen=unix:{}", self.socket().display()))
             .arg("--state")
-            .arg(self.folder.path())
+            .arg(&self.folder)
             .env("LAYERLAB_AGENT_TOKEN", &self.token)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -151,7 +168,7 @@ impl Link for LocalLink {
     }
 
     async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
-        let files = self.folder.path().join("files");
+        let files = self.folder.join("files");
         let path = files.join(sha256);
         let failed = |source| LinkError::Storage {
             path: path.clone(),

@@ -200,6 +200,19 @@ pub enum SetError {
     /// The preprocessing cannot be done.
     #[error(transparent)]
     Preprocessing(#[from] PreprocessingError),
+    /// The model takes more than one image, or none.
+    #[error(
+        "the model `{model}` has {inputs} inputs, and the images of the evaluation set `{set}` go into one; name \
+         another model"
+    )]
+    Inputs {
+        /// The set's name.
+        set: String,
+        /// The model's name.
+        model: String,
+        /// How many inputs it has.
+        inputs: usize,
+    },
     /// The images are not of the size that the model takes.
     #[error(
         "the model takes {model} and the images of the evaluation set `{set}` are {images}: make the set again for \

@@ -1,5 +1,6 @@
 //! Whether a set's images are a model's input, and a model's answer is what the set's metric judges.
 
+use layerlab_model::Network;
 use layerlab_profiles::accuracy::{BadAnswer, EvaluationSet};
 
 use super::error::{SetError, Shape};
@@ -9,7 +10,7 @@ use super::error::{SetError, Shape};
 ///
 /// # Errors
 /// When it cannot, with both shapes or both lengths.
-pub fn fits(set: &EvaluationSet, input: &[usize], answer: usize) -> Result<(), SetError> {
+fn fits(set: &EvaluationSet, input: &[usize], answer: usize) -> Result<(), SetError> {
     let images: Vec<usize> = std::iter::once(1)
         .chain(set.shape.iter().copied())
         .collect();
@@ -31,6 +32,24 @@ pub fn fits(set: &EvaluationSet, input: &[usize], answer: usize) -> Result<(), S
         }),
         _ => Ok(()),
     }
+}
+
+/// Whether `network` can be asked about the set.
+///
+/// # Errors
+/// When it cannot, with what both have.
+pub fn fits_network(set: &EvaluationSet, network: &Network) -> Result<(), SetError> {
+    let [input] = network.frontier(0) else {
+        return Err(SetError::Inputs {
+            set: set.name.clone(),
+            model: network.name().to_owned(),
+            inputs: network.frontier(0).len(),
+        });
+    };
+    let shape: Vec<usize> = input.shape.iter().map(|&axis| axis as usize).collect();
+    let outputs = network.frontier(network.layer_count()).iter();
+    let answer = outputs.map(|output| output.elements() as usize).sum();
+    fits(set, &shape, answer)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::accuracy::{EvaluationSet, Metric, Preprocessing};
 
 pub use error::{BoxProblem, Entry, Place, PreprocessingError, SetError, Shape};
-pub use fit::fits;
+pub use fit::fits_network;
 use listing::Listing;
 use preprocess::Preprocessor;
 

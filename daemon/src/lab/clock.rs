@@ -36,7 +36,8 @@ impl Clock {
         match self {
             Clock::Host => Timestamp::now(),
             Clock::From { start, began } => {
-                let since = SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
+                let since =
+                    SignedDuration::try_from(began.elapsed()).unwrap_or(SignedDuration::MAX);
                 start.checked_add(since).unwrap_or(Timestamp::MAX)
             }
         }

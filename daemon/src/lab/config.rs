@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use layerlab_profiles::{Bytes, MilliCelsius};
 use serde::Deserialize;
 
+use super::gates::Thresholds;
 use super::window::Window;
 use crate::device::adb::Address;
 use crate::device::folders::Folders;
@@ -150,6 +152,22 @@ impl Config {
     pub fn reports(&self, folders: &Folders) -> PathBuf {
         let own = self.report.folder.clone();
         own.unwrap_or_else(|| folders.data.join("reports"))
+    }
+}
+
+impl Gates {
+    /// What a device must be like.
+    pub fn thresholds(&self) -> Thresholds {
+        let millicelsius = (self.battery_temperature_celsius * 1000.0).round();
+        Thresholds {
+            battery_level_percent: self.battery_level_percent,
+            battery_temperature_millicelsius: MilliCelsius::from_millicelsius(millicelsius as i64),
+            charging_required: self.charging == Charging::Required,
+            thermal_status: self.thermal_status as u8,
+            storage_free_bytes: Bytes::from_bytes(self.storage_free_mebibytes << 20),
+            screen_off_required: self.screen_off,
+            other_load_percent: self.load_percent,
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which run goes to which device now, and which leaves: a pure function of what the lab knows.
 //!
 //! Jobs of a higher priority go first; among equals the one whose deadline is nearer, then the one that has fewer runs
-//! on devices, then the one that has had them for less time, then the older one. A run that finds all its devices
+//! on devices, then the older one. (To prefer the one that has had less time would starve a long job as long as new ones
+//! come.) A run that finds all its devices
 //! taken by jobs of a lower priority has one of them left between two blocks. A run that was parked goes on where its
 //! journal is; once that device is given up, it begins anew on another.
 
@@ -11,7 +12,7 @@ use std::collections::{BinaryHeap, HashMap};
 use jiff::{SignedDuration, Timestamp};
 
 use super::record::{Job, JobId, JobState, Run, RunNumber, RunState};
-use super::state::{Served, State, Work};
+use super::state::{State, Work};
 use super::window::{Window, WindowState};
 
 /// What is to be done.
@@ -63,7 +64,7 @@ impl Set {
 type Rank = (
     i32,
     Reverse<Option<Timestamp>>,
-    Reverse<Served>,
+    Reverse<u32>,
     Reverse<JobId>,
 );
 
@@ -184,7 +185,9 @@ impl<'a> Choice<'a> {
             }
             if !place.is_there {
                 let gone = SignedDuration::try_from(self.state.rules.patience);
-                let given_up = gone.ok().and_then(|gone| place.since.checked_add(gone).ok());
+                let given_up = gone
+                    .ok()
+                    .and_then(|gone| place.since.checked_add(gone).ok());
                 if let Some(at) = given_up {
                     self.wake(at);
                 }
@@ -199,7 +202,7 @@ impl<'a> Choice<'a> {
     /// Gives free devices to runs, and has runs of a lower priority leave where there are none.
     fn assign(&mut self) {
         let mut heap: BinaryHeap<(Rank, usize)> = BinaryHeap::new();
-        let mut jobs: Vec<(&'a Job, Served, Vec<RunNumber>)> = Vec::new();
+        let mut jobs: Vec<(&'a Job, u32, Vec<RunNumber>)> = Vec::new();
         for (id, runs) in &self.state.waiting {
             let Some(job) = self.state.kept.jobs.get(id) else {
                 continue;
@@ -214,23 +217,23 @@ impl<'a> Choice<'a> {
             if matches!(self.window(job), WindowState::Closed { .. }) {
                 continue;
             }
-            let served = self.state.served.get(id).copied().unwrap_or_default();
+            let running = self.state.running.get(id).copied().unwrap_or_default();
             // Taken from the end: the first run goes first.
             let runs: Vec<RunNumber> = runs.iter().rev().copied().collect();
-            heap.push((rank(job, served), jobs.len()));
-            jobs.push((job, served, runs));
+            heap.push((rank(job, running), jobs.len()));
+            jobs.push((job, running, runs));
         }
         while let Some((_, index)) = heap.pop() {
             let someone_may_leave = self.lowest_priority() < Some(jobs[index].0.spec.priority);
             if self.free.is_empty() && !(someone_may_leave && !self.busy.is_empty()) {
                 return;
             }
-            let (job, served, runs) = &mut jobs[index];
+            let (job, running, runs) = &mut jobs[index];
             // A run that finds no device says nothing about the job's next one, which may want another.
             while let Some(number) = runs.pop() {
                 if self.place(job, number) {
-                    served.running += 1;
-                    heap.push((rank(job, *served), index));
+                    *running += 1;
+                    heap.push((rank(job, *running), index));
                     break;
                 }
             }
@@ -344,13 +347,13 @@ impl<'a> Choice<'a> {
     }
 }
 
-fn rank(job: &Job, served: Served) -> Rank {
+fn rank(job: &Job, running: u32) -> Rank {
     // No deadline is the farthest.
     let deadline = Some(job.spec.deadline.unwrap_or(Timestamp::MAX));
     (
         job.spec.priority,
         Reverse(deadline),
-        Reverse(served),
+        Reverse(running),
         Reverse(job.id),
     )
 }

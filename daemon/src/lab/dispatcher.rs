@@ -221,7 +221,11 @@ impl<B: Bench> Dispatcher<B> {
                 spent,
                 kept,
             } => {
-                let run = self.state.places.get(device).and_then(|place| place.work.run());
+                let run = self
+                    .state
+                    .places
+                    .get(device)
+                    .and_then(|place| place.work.run());
                 self.state.left(device, outcome, spent, now);
                 let run = run.and_then(|run| self.state.kept.runs.get(&run));
                 let forget = run.is_some_and(|run| run.state.is_over());

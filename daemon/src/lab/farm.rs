@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use layerlab_profiles::document::{Profile, ProcessorKind};
+use layerlab_profiles::document::{ProcessorKind, Profile};
 use layerlab_profiles::units::Bytes;
 use layerlab_protocol::{FailureKind, Hygiene, RunId};
 use time::OffsetDateTime;
@@ -22,9 +22,9 @@ use super::library::Library;
 use super::readings;
 use super::record::Spent;
 use super::state::Outcome;
+use crate::device::LinkError;
 use crate::device::adb::{Fleet, Found};
 use crate::device::folders::Folders;
-use crate::device::{Link, LinkError};
 use crate::measure::{
     EvaluationSettings, MeasureError, ModelFile, Placements, Run as Journal, RunError, Settings,
     evaluate_run, forget, measure_run,
@@ -169,8 +169,15 @@ impl Farm {
         };
         let journal = self.journal(assignment, Part::Times).await?;
         let mut keeper = Keeper::new(&self.0.store, &journal, assignment, desk);
-        let measured =
-            measure_run(session, model, settings, &journal, started(assignment), &mut keeper).await;
+        let measured = measure_run(
+            session,
+            model,
+            settings,
+            &journal,
+            started(assignment),
+            &mut keeper,
+        )
+        .await;
         keeper.end().await.map_err(|error| failed(&error))?;
         *spent += keeper.spent();
         measured.map_err(|error| self.outcome(error))
@@ -212,8 +219,7 @@ impl Farm {
         };
         let journal = self.journal(assignment, Part::Accuracy).await?;
         let mut keeper = Keeper::new(&self.0.store, &journal, assignment, desk);
-        let evaluated =
-            evaluate_run(session, model, &set, &settings, &journal, &mut keeper).await;
+        let evaluated = evaluate_run(session, model, &set, &settings, &journal, &mut keeper).await;
         keeper.end().await.map_err(|error| failed(&error))?;
         *spent += keeper.spent();
         let evaluated = evaluated.map_err(|error| self.outcome(error))?;
@@ -241,8 +247,8 @@ impl Farm {
         let mut told = false;
         loop {
             // What a daemon published that was killed before it could say so is published again.
-            let published = Staging::prepare(&target, true)
-                .and_then(|staging| staging.publish(profile));
+            let published =
+                Staging::prepare(&target, true).and_then(|staging| staging.publish(profile));
             let error = match published {
                 Ok(findings) => {
                     if told {
@@ -278,13 +284,12 @@ impl Farm {
                 Outcome::JournalLost { reason }
             }
             MeasureError::Run(RunError::Order { kind, .. }) => match kind {
-                FailureKind::Throttled => Outcome::JournalLost { reason },
-                FailureKind::Device => Outcome::DeviceFailed { reason },
+                FailureKind::Throttled | FailureKind::Device => Outcome::DeviceFailed { reason },
                 _ => Outcome::Failed { reason },
             },
-            MeasureError::Run(
-                RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck,
-            ) => Outcome::DeviceFailed { reason },
+            MeasureError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
+                Outcome::DeviceFailed { reason }
+            }
             MeasureError::Plan(_) | MeasureError::Build(_) => Outcome::Failed { reason },
         }
     }

@@ -1,5 +1,7 @@
 //! What a job asks for: models, devices, and how to measure.
 
+mod file;
+mod keys;
 mod selector;
 
 use std::collections::BTreeMap;
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::recurrence::Recurrence;
 use super::window::Window;
 
+pub use file::{EXAMPLE, JobFile, JobFileError};
 pub use selector::{Requirement, Selector};
 
 /// A job, with its models and evaluation set found and hashed.

@@ -6,13 +6,17 @@ pub mod config;
 mod days;
 pub mod decide;
 pub mod dispatcher;
+pub mod farm;
 pub mod gates;
 pub mod job;
+pub mod library;
 pub mod readings;
 pub mod record;
 pub mod recurrence;
+pub mod socket;
 pub mod state;
 mod status;
+
 pub mod talk;
 pub mod when;
 pub mod window;

@@ -44,16 +44,9 @@ pub struct State {
     pub rules: Rules,
     /// The runs of open jobs that wait for a device.
     pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
-    /// How many runs of a job are on devices, and how long it has had devices, in milliseconds: what is fair.
-    pub(super) served: BTreeMap<JobId, Served>,
+    /// How many runs of a job are on devices.
+    pub(super) running: BTreeMap<JobId, u32>,
     changes: Vec<Change>,
-}
-
-/// What a job has had of the lab.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Served {
-    pub(super) running: u32,
-    pub(super) wall_ms: u64,
 }
 
 /// A device, and what it is doing.
@@ -103,15 +96,12 @@ impl State {
             places: BTreeMap::new(),
             rules,
             waiting: BTreeMap::new(),
-            served: BTreeMap::new(),
+            running: BTreeMap::new(),
             changes: Vec::new(),
         };
         let numbers: Vec<RunNumber> = state.kept.runs.keys().copied().collect();
         for number in numbers {
-            let run = &state.kept.runs[&number];
-            let served = state.served.entry(run.job).or_default();
-            served.wall_ms += run.spent.wall_ms;
-            if run.state == RunState::Running {
+            if state.kept.runs[&number].state == RunState::Running {
                 state.set_run(number, |run| {
                     run.state = RunState::Parked;
                     run.reason = Some("the daemon ended".to_owned());

@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{Run, RunState};
+use super::record::{Device, Job, Run, RunState};
 use super::state::{Place, State, Work};
 use super::talk::{DeviceStatus, Status};
 
 /// How the lab is at `now`.
-pub fn status(state: &State, trouble: Option<String>, now: Timestamp) -> Status {
+pub(super) fn status(state: &State, trouble: Option<String>, now: Timestamp) -> Status {
     let devices = state.kept.devices.values();
     let devices = devices.filter_map(|device| {
         let place = state.places.get(&device.name);
@@ -35,15 +35,48 @@ pub fn status(state: &State, trouble: Option<String>, now: Timestamp) -> Status 
             },
         })
     });
-    let waiting = state.waiting.iter().filter_map(|(job, runs)| {
-        let why = state.held_back(state.kept.jobs.get(job)?, now)?;
-        Some(runs.iter().map(move |&run| (run, why.clone())))
+    let waiting = state.waiting.values().flatten().filter_map(|&number| {
+        let (job, run) = state.run(number)?;
+        Some((number, why_waiting(state, job, run, now)))
     });
     Status {
         trouble,
         devices: devices.collect(),
-        waiting: waiting.flatten().collect(),
+        waiting: waiting.collect(),
     }
+}
+
+/// Why a run is on no device.
+fn why_waiting(state: &State, job: &Job, run: &Run, now: Timestamp) -> String {
+    if let Some(why) = state.held_back(job, now) {
+        return why;
+    }
+    let mut meant: Vec<&Device> = (state.kept.devices.values())
+        .filter(|device| state.suits(job, run, device))
+        .collect();
+    let home = meant.iter().position(|device| {
+        run.state == RunState::Parked && run.phone.as_ref() == Some(&device.name)
+    });
+    if let Some(home) = home {
+        meant = vec![meant[home]];
+    }
+    if meant.is_empty() {
+        return match &run.only {
+            Some(only) => format!("{only} was never seen"),
+            None => format!("no device is {}", job.spec.devices[run.selector]),
+        };
+    }
+    let how = |device: &&Device| {
+        let place = state.places.get(&device.name);
+        let word = match place {
+            None => "gone",
+            Some(place) if place.work != Work::Free => "busy",
+            Some(_) if state.reservation(&device.name, now).is_some() => "reserved",
+            Some(place) => idle(place, now).0,
+        };
+        format!("{} is {word}", device.name)
+    };
+    meant.iter().map(how).collect::<Vec<_>>().join(", ")
 }
 
 fn busy(place: &Place) -> (&'static str, Option<String>) {
@@ -81,6 +114,9 @@ fn free_at(state: &State, run: &Run, now: Timestamp) -> Option<Timestamp> {
     took.sort_unstable();
     let median = *took.get(took.len() / 2)?;
     let left = median.saturating_sub(run.spent.wall_ms);
-    let end = run.started?.checked_add(SignedDuration::from_millis(left as i64)).ok()?;
+    let end = run
+        .started?
+        .checked_add(SignedDuration::from_millis(left as i64))
+        .ok()?;
     Some(end.max(now))
 }

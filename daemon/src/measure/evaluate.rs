@@ -43,11 +43,21 @@ impl SetFile {
             path: path.to_owned(),
             reason,
         })?;
+        SetFile::from_bytes(bytes)
+    }
+
+    /// The set whose file has these bytes.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<SetFile, SetError> {
         Ok(SetFile {
             set: EvaluationSet::from_bytes(&bytes)?,
             sha256: sha256(&bytes),
             bytes,
         })
+    }
+
+    /// Its file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

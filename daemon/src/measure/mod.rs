@@ -18,7 +18,7 @@ pub use drive::{Follower, Run, RunError, drive, forget};
 pub use evaluate::{
     Evaluated, EvaluationSettings, LEAST_ANSWERS, Placements, SetFile, evaluate, evaluate_run,
 };
-pub use model_file::ModelFile;
+pub use model_file::{ModelFile, ModelFileError};
 pub use placement::{Passes, PlacementTime, time_placements};
 pub use plan::{Plan, PlanError, ProcessorPlan, Settings};
 

@@ -58,6 +58,16 @@ impl ModelFile {
         Ok(ModelFile::new(Network::from_onnx(onnx)?, onnx))
     }
 
+    /// What was sent to devices before, with the SHA-256 of the user's file that it was made of.
+    pub fn restore(onnx: Vec<u8>, source_sha256: String) -> Result<ModelFile, ModelError> {
+        Ok(ModelFile {
+            network: Network::from_onnx(&onnx)?,
+            sha256: sha256(&onnx),
+            source_sha256,
+            onnx,
+        })
+    }
+
     fn new(network: Network, source: &[u8]) -> ModelFile {
         let onnx = network.to_onnx();
         ModelFile {

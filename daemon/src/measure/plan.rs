@@ -22,6 +22,8 @@ const ADAPTIVE_REPETITIONS: u64 = 6;
 /// What the user may choose about a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// The processors to measure, by their names; all that the device has if there are none.
+    pub processors: Vec<String>,
     /// Which segments to measure on accelerators.
     pub design: Design,
     /// How many samples each segment gets.
@@ -64,6 +66,14 @@ pub enum PlanError {
     /// There is nothing to measure on.
     #[error("the device has no processor that can be measured")]
     NoProcessor,
+    /// A processor was asked for that the device does not have.
+    #[error("the device has no processor `{missing}`; it has {}", there.join(", "))]
+    NoSuchProcessor {
+        /// Which.
+        missing: String,
+        /// Those that it has.
+        there: Vec<String>,
+    },
     /// Layer passes do not separate transfers from computing.
     #[error(
         "the design {0} is for processors that compute in main memory; choose prefix-suffix or grouped"
@@ -87,8 +97,17 @@ impl Plan {
         if settings.design == Design::LayerPass {
             return Err(PlanError::NotForAccelerators(settings.design));
         }
+        let wanted = &settings.processors;
+        let has = |name: &&String| processors.iter().any(|one| one.name == **name);
+        if let Some(missing) = wanted.iter().find(|name| !has(name)) {
+            return Err(PlanError::NoSuchProcessor {
+                missing: missing.clone(),
+                there: processors.iter().map(|one| one.name.clone()).collect(),
+            });
+        }
         let processors: Vec<ProcessorPlan> = processors
             .iter()
+            .filter(|one| wanted.is_empty() || wanted.contains(&one.name))
             .map(|processor| ProcessorPlan {
                 processor: processor.clone(),
                 design: match processor.kind {
@@ -225,6 +244,7 @@ mod tests {
 
     fn settings(design: Design, seed: u64) -> Settings {
         Settings {
+            processors: Vec::new(),
             design,
             samples_per_segment: 10,
             gap: Nanos::ZERO,

@@ -12,6 +12,10 @@ use crate::lab::record::{Device, Event, Job, Reservation, Run};
 
 /// Something that is to be kept. A record that is there already is replaced.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a call has few changes, and they do not live long"
+)]
 pub enum Change {
     /// A job.
     Job(Job),

@@ -234,6 +234,7 @@ async fn phones(farm: &Farm, count: usize) {
 
 fn settings() -> Settings {
     Settings {
+        processors: Vec::new(),
         design: Design::Grouped,
         samples_per_segment: 6,
         gap: GAP,

@@ -143,6 +143,11 @@ impl AdbLink {
         Ok((phone, identity))
     }
 
+    /// The phone itself, to ask it what the agent does not know.
+    pub async fn phone(&self) -> Result<Phone, AdbError> {
+        Ok(self.find().await?.0)
+    }
+
     /// One attempt to reach the agent.
     async fn attempt(&self, anew: bool) -> Result<Connection, AttemptError> {
         let (phone, identity) = self.find().await?;

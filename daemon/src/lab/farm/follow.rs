@@ -77,7 +77,10 @@ impl<'a> Keeper<'a> {
         }
         let entries = std::mem::take(&mut self.batch);
         let run = self.run.clone();
-        let kept = self.store.keep(vec![Change::Entries { run, entries }]).await;
+        let kept = self
+            .store
+            .keep(vec![Change::Entries { run, entries }])
+            .await;
         if let Err(error) = kept {
             tracing::error!(%error, "the journal of {} cannot be kept", self.run);
             self.trouble.get_or_insert(error);

@@ -3,9 +3,7 @@
 use tokio::sync::mpsc;
 
 use super::{Farm, lock};
-use crate::device::adb::{
-    AdbError, AdbLink, Fleet, Found, Phone, Policy, Row, State as RowState,
-};
+use crate::device::adb::{AdbError, AdbLink, Fleet, Found, Phone, Policy, Row, State as RowState};
 use crate::device::discovery::{self, Choice};
 use crate::device::local::LocalLink;
 use crate::device::{Connection, Link, LinkError};
@@ -108,8 +106,14 @@ impl Farm {
             quarantine: self.0.config.attempts.quarantine,
         };
         let Found { server, row, .. } = found;
-        let link =
-            AdbLink::open(server, &row.serial, provision, policy, &self.0.folders.state).await?;
+        let link = AdbLink::open(
+            server,
+            &row.serial,
+            provision,
+            policy,
+            &self.0.folders.state,
+        )
+        .await?;
         if phones.quiet {
             let quieted = link.phone().await?.quiet().await?;
             if let Some(complaint) = quieted.complaint() {
@@ -162,7 +166,11 @@ impl Farm {
     fn pools(&self, names: &[&str]) -> Vec<String> {
         let pools = self.0.config.phones.pools.iter();
         pools
-            .filter(|(_, members)| members.iter().any(|member| names.contains(&member.as_str())))
+            .filter(|(_, members)| {
+                members
+                    .iter()
+                    .any(|member| names.contains(&member.as_str()))
+            })
             .map(|(pool, _)| pool.clone())
             .collect()
     }
@@ -188,7 +196,11 @@ impl Farm {
 /// Tells the dispatcher which devices there are, whenever that changes.
 pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
     let local = farm.local_devices();
-    if messages.send(Message::Devices(local.clone())).await.is_err() {
+    if messages
+        .send(Message::Devices(local.clone()))
+        .await
+        .is_err()
+    {
         return;
     }
     let mut watch = fleet.watch();
@@ -225,7 +237,10 @@ fn simulated(device: &str) -> Result<crate::device::adb::Content<'static>, LinkE
     match discovery::choose(device).map_err(|error| refused(error.to_string()))? {
         Choice::BuiltIn(_, toml) => Ok(crate::device::adb::Content::new(toml.as_bytes())),
         Choice::File(path) => crate::device::adb::Content::file(&path).map_err(|error| {
-            refused(format!("cannot read the device file {}: {error}", path.display()))
+            refused(format!(
+                "cannot read the device file {}: {error}",
+                path.display()
+            ))
         }),
         Choice::Host => Err(refused("`host` is no simulated device".to_owned())),
     }

@@ -96,7 +96,10 @@ pub struct Requirement {
 
 /// A requirement as it is written: `">= 14"` or `14`.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "write a version such as 14, or a bound such as \">= 14\""
+)]
 enum Text {
     Number(u32),
     Text(String),

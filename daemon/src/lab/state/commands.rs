@@ -86,8 +86,13 @@ impl State {
                         wanted.push((model, selector, None, repeat));
                         continue;
                     }
-                    let each = self.kept.devices.values().filter(|one| devices.matches(one));
-                    wanted.extend(each.map(|one| (model, selector, Some(one.name.clone()), repeat)));
+                    let each = self
+                        .kept
+                        .devices
+                        .values()
+                        .filter(|one| devices.matches(one));
+                    wanted
+                        .extend(each.map(|one| (model, selector, Some(one.name.clone()), repeat)));
                 }
             }
         }
@@ -163,7 +168,13 @@ impl State {
             .map(|job| job.id)
             .collect();
         for job in late {
-            self.stop_job(job, JobState::Expired, RunState::Expired, "the deadline came", now);
+            self.stop_job(
+                job,
+                JobState::Expired,
+                RunState::Expired,
+                "the deadline came",
+                now,
+            );
         }
     }
 
@@ -172,7 +183,13 @@ impl State {
         match self.job_state(id) {
             Err(unknown) => unknown,
             Ok(JobState::Open | JobState::Paused | JobState::Recurring) => {
-                self.stop_job(id, JobState::Cancelled, RunState::Cancelled, "cancelled", now);
+                self.stop_job(
+                    id,
+                    JobState::Cancelled,
+                    RunState::Cancelled,
+                    "cancelled",
+                    now,
+                );
                 Answer::Done
             }
             Ok(state) => is_over(id, state),
@@ -273,7 +290,14 @@ impl State {
             Ok(device) => device,
             Err(unknown) => return unknown,
         };
-        let id = self.kept.reservations.keys().next_back().copied().unwrap_or(0) + 1;
+        let id = self
+            .kept
+            .reservations
+            .keys()
+            .next_back()
+            .copied()
+            .unwrap_or(0)
+            + 1;
         let reservation = Reservation {
             id,
             device: device.clone(),
@@ -283,7 +307,13 @@ impl State {
         };
         self.changes.push(Change::Reservation(reservation.clone()));
         self.kept.reservations.insert(id, reservation);
-        self.tell(now, None, None, Some(&device), What::Reserved { from, until, note });
+        self.tell(
+            now,
+            None,
+            None,
+            Some(&device),
+            What::Reserved { from, until, note },
+        );
         Answer::Done
     }
 
@@ -293,7 +323,11 @@ impl State {
             Ok(device) => device,
             Err(unknown) => return unknown,
         };
-        let of_device = self.kept.reservations.values().filter(|one| one.device == device);
+        let of_device = self
+            .kept
+            .reservations
+            .values()
+            .filter(|one| one.device == device);
         let ids: Vec<i64> = of_device.map(|one| one.id).collect();
         if ids.is_empty() {
             return refused(&format!("{device} is not reserved"));
@@ -308,7 +342,11 @@ impl State {
 
     /// Forgets reservations that are over.
     pub fn end_reservations(&mut self, now: Timestamp) {
-        let over = self.kept.reservations.values().filter(|one| one.until <= now);
+        let over = self
+            .kept
+            .reservations
+            .values()
+            .filter(|one| one.until <= now);
         let over: Vec<i64> = over.map(|one| one.id).collect();
         for id in over {
             self.kept.reservations.remove(&id);
@@ -330,8 +368,11 @@ impl State {
 
     fn job_state(&self, id: JobId) -> Result<JobState, Answer> {
         let job = self.kept.jobs.get(&id);
-        job.map(|job| job.state)
-            .ok_or_else(|| refused(&format!("there is no job {id}; `layerlab jobs --all` lists them")))
+        job.map(|job| job.state).ok_or_else(|| {
+            refused(&format!(
+                "there is no job {id}; `layerlab jobs --all` lists them"
+            ))
+        })
     }
 
     /// Ends a job with whatever is left of it. What is on a device leaves it.

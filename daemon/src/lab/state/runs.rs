@@ -69,7 +69,7 @@ impl State {
         place.not_ready = None;
         place.progress = (0, None);
         let run = self.kept.runs.get(&number)?.clone();
-        self.served.entry(run.job).or_default().running += 1;
+        *self.running.entry(run.job).or_default() += 1;
         let what = match goes_on {
             true => What::Continued,
             false => What::Started {
@@ -86,7 +86,12 @@ impl State {
         if let Some(place) = self.places.get_mut(device) {
             place.work = Work::Leaving(number);
         }
-        if self.kept.runs.get(&number).is_some_and(|run| !run.state.is_over()) {
+        if self
+            .kept
+            .runs
+            .get(&number)
+            .is_some_and(|run| !run.state.is_over())
+        {
             self.set_run(number, |run| run.reason = Some(reason.to_owned()));
         }
     }
@@ -130,9 +135,8 @@ impl State {
             return;
         };
         let (job, was_over) = (run.job, run.state.is_over());
-        if let Some(served) = self.served.get_mut(&job) {
-            served.running = served.running.saturating_sub(1);
-            served.wall_ms += spent.wall_ms;
+        if let Some(running) = self.running.get_mut(&job) {
+            *running = running.saturating_sub(1);
         }
         match outcome {
             Outcome::Published { profile, findings } => {

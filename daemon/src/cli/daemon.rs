@@ -1,0 +1,155 @@
+//! `layerlab daemon`: owns the lab until it is told to stop.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+use super::adb::AdbArgs;
+use super::exit::{Code, ExitWith, Failure};
+use super::profile::agent_program;
+use crate::device::adb::{DEFAULT_PORT, Fleet};
+use crate::device::folders::Folders;
+use crate::lab::clock::Clock;
+use crate::lab::config::{Config, Log};
+use crate::lab::dispatcher::{Dispatcher, Message};
+use crate::lab::farm::Farm;
+use crate::lab::socket::Listener;
+use crate::lab::state::{Rules, State};
+use crate::store::{Store, StoreError};
+
+/// How long a device rests that was not ready in time.
+const REST: Duration = Duration::from_secs(600);
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The configuration [default: config.toml in ~/.config/layerlab, else in /etc/layerlab]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Reads the configuration and begins to log as it says.
+pub(super) fn configure(args: &Args) -> Result<Config, Failure> {
+    let variable = |name: &str| std::env::var_os(name);
+    let loaded = Config::load(args.config.as_deref(), variable).exit_with(Code::Input)?;
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,layerlab=info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
+    match loaded.config.lab.log {
+        Log::Human => log.init(),
+        Log::Json => log.json().init(),
+    }
+    Ok(loaded.config)
+}
+
+pub(super) async fn run(
+    config: Config,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
+    let folders = Folders::of_this_user();
+    let program = agent_program(agent)?;
+    let opened = Store::open(&folders.state.join("lab")).await;
+    let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
+    let listener = Listener::bind(&folders.state).exit_with(Code::Output)?;
+    let rules = Rules {
+        window: config.lab.window.clone(),
+        attempts: config.attempts.per_run,
+        patience: config.phones.patience,
+        rest: REST,
+        quarantine: config.attempts.quarantine,
+    };
+    let fleet = fleet(&config, adb, &folders).await;
+    let farm = Farm::new(config, folders.clone(), program, store.clone());
+    let state = State::new(kept, rules);
+    let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
+    let (messages, inbox) = mpsc::channel(256);
+    tracing::info!(state = %folders.state.display(), "the lab is open");
+    let watching = tokio::spawn({
+        let messages = messages.clone();
+        async move { farm.watch(fleet, messages).await }
+    });
+    let listening = tokio::spawn(listen(listener, messages.clone()));
+    let stopping = tokio::spawn(stop_when_told(messages));
+    let ended = dispatcher.run(inbox).await;
+    for task in [watching, listening, stopping] {
+        task.abort();
+    }
+    ended.map_err(|error| Failure::new(store_code(&error), error))?;
+    tracing::info!("the lab is closed");
+    Ok(())
+}
+
+/// The adb servers and phones of the configuration; what the command line says goes before.
+async fn fleet(config: &Config, adb: &AdbArgs, folders: &Folders) -> Fleet {
+    let mut settings = adb.settings(folders);
+    let phones = &config.phones;
+    if settings.servers.is_empty() {
+        settings.servers.clone_from(&phones.adb_servers);
+    }
+    if settings.port == DEFAULT_PORT {
+        settings.port = phones.adb_port;
+    }
+    settings.phones.extend(phones.adb_connect.iter().cloned());
+    let fleet = Fleet::open(&settings).await;
+    for problem in &fleet.problems {
+        tracing::warn!("{problem}");
+    }
+    fleet
+}
+
+/// Passes commands on to the dispatcher.
+async fn listen(listener: Listener, messages: mpsc::Sender<Message>) {
+    loop {
+        let (request, reply) = listener.accept().await;
+        let messages = messages.clone();
+        tokio::spawn(async move {
+            let (to, answer) = oneshot::channel();
+            if messages.send(Message::Ask(request, to)).await.is_ok()
+                && let Ok(answer) = answer.await
+            {
+                reply.send(answer).await;
+            }
+        });
+    }
+}
+
+/// The first signal ends the lab between two blocks, the second at once.
+async fn stop_when_told(messages: mpsc::Sender<Message>) {
+    let signals = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
+    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+        tracing::error!(
+            "signals cannot be waited for; end the daemon with SIGKILL, which loses nothing"
+        );
+        return;
+    };
+    let mut told = false;
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        if told {
+            std::process::exit(i32::from(Code::Interrupted as u8));
+        }
+        told = true;
+        tracing::info!("stopping when the blocks in progress are over; once more to stop at once");
+        if messages.send(Message::Stop).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn store_code(error: &StoreError) -> Code {
+    match error {
+        StoreError::Taken { .. } => Code::Device,
+        _ => Code::Output,
+    }
+}
