@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+
 use super::exit::{Code, ExitWith, Failure};
+use super::output;
 use crate::device::folders::Folders;
-use crate::lab::record::{Job, JobId, Kept};
+use crate::lab::record::{Event, Job, JobId, Kept};
 use crate::lab::socket::{self, AskError};
 use crate::lab::talk::{Answer, Request, Status};
 use crate::store::{Reader, StoreError};
@@ -70,6 +73,20 @@ pub(super) async fn kept() -> Result<Kept, Failure> {
         Some(reader) => reader.all().await.exit_with(Code::Input),
         None => Ok(Kept::default()),
     }
+}
+
+/// What the lab knows, and what happened from `since` on and until `until`. Nothing, if there has been no lab.
+pub(super) async fn read(
+    since: Timestamp,
+    until: Timestamp,
+) -> Result<(Kept, Vec<Event>), Failure> {
+    let Some(reader) = reader().await? else {
+        output::note(StoreError::Missing);
+        return Ok((Kept::default(), Vec::new()));
+    };
+    let kept = reader.all().await.exit_with(Code::Input)?;
+    let events = reader.events(since, until).await.exit_with(Code::Input)?;
+    Ok((kept, events))
 }
 
 /// The job with this number.

@@ -21,16 +21,21 @@ mod plan;
 mod profile;
 mod progress;
 mod quarantine;
+mod report;
 mod reserve;
 mod set;
 mod show;
 mod submit;
+mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use exit::{Code, ExitWith, Failure};
+
+#[cfg(test)]
+pub(crate) use report::tables;
 
 /// Profiles neural networks on phones, layer by layer: what each layer costs on each processor, and
 /// what it costs to move its data.
@@ -80,6 +85,10 @@ enum Command {
     Devices(devices::Args),
     /// Say what is missing for phones to be profiled, and what mends it
     Doctor(doctor::Args),
+    /// Say what the lab was asked for in a stretch of time, and what came of it
+    Report(report::Args),
+    /// Watch the phones and jobs of the lab
+    Watch(watch::Args),
     /// Look at what the daemon is told
     #[command(subcommand)]
     Config(config::Command),
@@ -145,6 +154,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 Command::Doctor(args) => {
                     doctor::run(&args, &cli.adb, profile::agent_program(cli.agent)?).await
                 }
+                Command::Report(args) => report::run(&args).await,
+                Command::Watch(args) => watch::run(&args).await,
                 Command::Config(command) => config::run(&command),
                 Command::Quarantine(command) => quarantine::run(&command),
                 Command::Model(args) => model::run(&args),
@@ -158,6 +169,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
             }
         };
         tokio::select! {
+            // Work that ends well when it is interrupted shall have a chance to.
+            biased;
             result = work => result,
             // Dropping the work kills its agents and removes what is not published.
             _ = tokio::signal::ctrl_c() => {

@@ -13,11 +13,12 @@ pub mod library;
 pub mod readings;
 pub mod record;
 pub mod recurrence;
+pub mod report;
 pub mod socket;
 pub mod state;
 mod status;
-
 pub mod talk;
+pub mod webhook;
 pub mod when;
 pub mod window;
 pub mod zone;

@@ -1,0 +1,84 @@
+//! A terminal's screen that is drawn over and given back as it was.
+
+use std::io::{self, Write};
+
+use console::{Term, truncate_str};
+
+use super::view::Line;
+
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+const HOME: &str = "\x1b[H";
+const CLEAR_LINE: &str = "\x1b[K";
+const CLEAR_BELOW: &str = "\x1b[J";
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+
+/// The alternate screen of standard output; dropping it shows what was there before.
+pub(super) struct Screen(Term);
+
+impl Screen {
+    pub(super) fn enter() -> io::Result<Screen> {
+        let screen = Screen(Term::stdout());
+        write(ENTER)?;
+        Ok(screen)
+    }
+
+    /// Draws as many of `lines` as there is room for.
+    pub(super) fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
+        let (rows, columns) = self.0.size();
+        write(&frame(lines, rows.into(), columns.into()))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that has gone away needs nothing back.
+        let _ = write(LEAVE);
+    }
+}
+
+/// In one write, so that nobody sees half of it.
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn frame(lines: &[Line], rows: usize, columns: usize) -> String {
+    let mut shown: Vec<Line> = lines.to_vec();
+    if lines.len() > rows {
+        shown.truncate(rows.saturating_sub(1));
+        shown.push(Line::plain(format!(
+            "… {} more lines",
+            lines.len() - shown.len()
+        )));
+    }
+    let shown = shown.iter().map(|line| {
+        let cut = truncate_str(&line.text, columns, "…");
+        match line.bold {
+            true => format!("{BOLD}{cut}{PLAIN}{CLEAR_LINE}"),
+            false => format!("{cut}{PLAIN}{CLEAR_LINE}"),
+        }
+    });
+    // No line feed after the last: it would scroll a full screen.
+    let shown: Vec<String> = shown.collect();
+    format!("{HOME}{}{CLEAR_BELOW}", shown.join("\r\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_no_larger_than_the_terminal() {
+        let lines: Vec<Line> = (0..5)
+            .map(|_| Line::plain("0123456789".to_owned()))
+            .collect();
+        let drawn = frame(&lines, 3, 6);
+        let expected = format!(
+            "{HOME}01234…{PLAIN}{CLEAR_LINE}\r\n01234…{PLAIN}{CLEAR_LINE}\r\n… 3 m…{PLAIN}{CLEAR_LINE}{CLEAR_BELOW}"
+        );
+        assert_eq!(drawn, expected);
+    }
+}

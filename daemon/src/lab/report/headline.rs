@@ -1,0 +1,98 @@
+//! What became of runs, in numbers and in one sentence.
+
+use serde::Serialize;
+
+use super::Outcome;
+
+/// How many runs there are, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All.
+    pub runs: usize,
+    /// Those whose profile is published.
+    pub published: usize,
+    /// Those that were given up.
+    pub failed: usize,
+    /// Those whose job's deadline came first.
+    pub expired: usize,
+    /// Those that a user ended.
+    pub cancelled: usize,
+    /// Those on a device.
+    pub running: usize,
+    /// Those left between two blocks.
+    pub parked: usize,
+    /// Those that wait for a device.
+    pub waiting: usize,
+}
+
+impl Counts {
+    pub(super) fn of(outcomes: impl Iterator<Item = Outcome>) -> Counts {
+        let mut counts = Counts::default();
+        for outcome in outcomes {
+            counts.runs += 1;
+            *match outcome {
+                Outcome::Published => &mut counts.published,
+                Outcome::Failed => &mut counts.failed,
+                Outcome::Expired => &mut counts.expired,
+                Outcome::Cancelled => &mut counts.cancelled,
+                Outcome::Running => &mut counts.running,
+                Outcome::Parked => &mut counts.parked,
+                Outcome::Waiting => &mut counts.waiting,
+            } += 1;
+        }
+        counts
+    }
+
+    /// What became of the runs without a profile: `1 failed, 2 wait`. Empty if there are none.
+    pub fn missing(&self) -> String {
+        let parts = [
+            (self.failed, "failed", "failed"),
+            (self.expired, "expired", "expired"),
+            (self.cancelled, "was cancelled", "were cancelled"),
+            (self.running, "is running", "are running"),
+            (self.parked, "is parked", "are parked"),
+            (self.waiting, "waits", "wait"),
+        ];
+        let parts = parts.iter().filter(|(count, ..)| *count > 0);
+        let parts: Vec<String> = parts
+            .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
+            .collect();
+        parts.join(", ")
+    }
+}
+
+impl std::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Counts>>(all: I) -> Counts {
+        all.fold(Counts::default(), |sum, counts| Counts {
+            runs: sum.runs + counts.runs,
+            published: sum.published + counts.published,
+            failed: sum.failed + counts.failed,
+            expired: sum.expired + counts.expired,
+            cancelled: sum.cancelled + counts.cancelled,
+            running: sum.running + counts.running,
+            parked: sum.parked + counts.parked,
+            waiting: sum.waiting + counts.waiting,
+        })
+    }
+}
+
+/// Everything in one sentence; `findings` is how many of the published profiles are doubtful.
+pub(super) fn sentence(counts: &Counts, findings: usize) -> String {
+    if counts.runs == 0 {
+        return "Nothing was asked for.".to_owned();
+    }
+    let Counts {
+        runs, published, ..
+    } = counts;
+    let profiles = if *runs == 1 { "profile" } else { "profiles" };
+    let doubtful = match findings {
+        0 => String::new(),
+        _ if findings == *published => ", with findings".to_owned(),
+        _ => format!(", {findings} of them with findings"),
+    };
+    let missing = match counts.missing() {
+        missing if missing.is_empty() => missing,
+        missing => format!("; {missing}"),
+    };
+    format!("{published} of {runs} {profiles} published{doubtful}{missing}.")
+}
