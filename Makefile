@@ -26,10 +26,11 @@ test: ## All tests
 	cargo build --quiet --bins
 	cargo test --workspace --quiet
 
-slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run
+slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times
 	cargo build --quiet --bins
 	cargo test --package layerlab-tests --quiet -- --ignored
 
-bench: ## Benchmarks of the arithmetic, of reading and writing profiles, and of planning
+bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
 	cargo bench -p layerlab-profiles
 	cargo bench -p layerlab-planners --bench planners
+	cargo bench -p layerlab --bench lab

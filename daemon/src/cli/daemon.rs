@@ -1,6 +1,6 @@
 //! `layerlab daemon`: owns the lab until it is told to stop.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::lab::clock::Clock;
 use crate::lab::config::{Config, Log};
 use crate::lab::dispatcher::{Dispatcher, Message};
 use crate::lab::farm::Farm;
+use crate::lab::night::Reports;
 use crate::lab::socket::Listener;
 use crate::lab::state::{Rules, State};
 use crate::store::{Store, StoreError};
@@ -38,6 +39,7 @@ pub(super) fn configure(args: &Args) -> Result<Config, Failure> {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,layerlab=info"));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr);
     match loaded.config.lab.log {
         Log::Human => log.init(),
@@ -64,6 +66,11 @@ pub(super) async fn run(
         quarantine: config.attempts.quarantine,
     };
     let fleet = fleet(&config, adb, &folders).await;
+    let reports = Reports {
+        store: folders.state.join("lab"),
+        folder: config.reports(&folders),
+        webhook: config.report.webhook.clone(),
+    };
     let farm = Farm::new(config, folders.clone(), program, store.clone());
     let state = State::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
@@ -74,9 +81,10 @@ pub(super) async fn run(
         async move { farm.watch(fleet, messages).await }
     });
     let listening = tokio::spawn(listen(listener, messages.clone()));
+    let reporting = tokio::spawn(reports.write(dispatcher.is_working()));
     let stopping = tokio::spawn(stop_when_told(messages));
     let ended = dispatcher.run(inbox).await;
-    for task in [watching, listening, stopping] {
+    for task in [watching, listening, reporting, stopping] {
         task.abort();
     }
     ended.map_err(|error| Failure::new(store_code(&error), error))?;

@@ -219,7 +219,8 @@ mod tests {
             ..Status::default()
         };
         let idle = Status::default();
-        let cases: [(JobState, &[RunState], Option<&Status>, &[&str]); 7] = [
+        type Case<'a> = (JobState, &'a [RunState], Option<&'a Status>, &'a [&'a str]);
+        let cases: [Case<'_>; 7] = [
             (Paused, &[Parked], Some(&idle), &["`layerlab job resume 4`"]),
             (Done, &[], Some(&idle), &[]),
             (Open, &[Queued], None, &["a daemon"]),

@@ -224,8 +224,11 @@ impl<'a> Choice<'a> {
             jobs.push((job, running, runs));
         }
         while let Some((_, index)) = heap.pop() {
-            let someone_may_leave = self.lowest_priority() < Some(jobs[index].0.spec.priority);
-            if self.free.is_empty() && !(someone_may_leave && !self.busy.is_empty()) {
+            let priority = jobs[index].0.spec.priority;
+            let someone_may_leave = self
+                .lowest_priority()
+                .is_some_and(|lowest| lowest < priority);
+            if self.free.is_empty() && !someone_may_leave {
                 return;
             }
             let (job, running, runs) = &mut jobs[index];
@@ -357,3 +360,6 @@ fn rank(job: &Job, running: u32) -> Rank {
         Reverse(job.id),
     )
 }
+
+#[cfg(test)]
+mod tests;

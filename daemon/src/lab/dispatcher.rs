@@ -59,6 +59,7 @@ pub struct Dispatcher<B: Bench> {
     tasks: JoinSet<()>,
     desk: mpsc::Sender<(String, News)>,
     news: mpsc::Receiver<(String, News)>,
+    is_working: watch::Sender<bool>,
     is_stopping: bool,
 }
 
@@ -75,8 +76,14 @@ impl<B: Bench> Dispatcher<B> {
             tasks: JoinSet::new(),
             desk,
             news,
+            is_working: watch::channel(false).0,
             is_stopping: false,
         }
+    }
+
+    /// Tells whether any device has a run.
+    pub fn is_working(&self) -> watch::Receiver<bool> {
+        self.is_working.subscribe()
     }
 
     /// Works until it is told to stop, and everything has been left between two blocks.
@@ -92,6 +99,9 @@ impl<B: Bench> Dispatcher<B> {
             if is_to_decide {
                 wake = self.decide(&mut then);
                 is_to_decide = false;
+                let is_working = !self.is_idle();
+                self.is_working
+                    .send_if_modified(|was| std::mem::replace(was, is_working) != is_working);
             }
             let changes = self.state.take_changes();
             if !changes.is_empty() || !then.is_empty() {

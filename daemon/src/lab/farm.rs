@@ -113,7 +113,7 @@ impl Farm {
     ) -> Result<Outcome, Outcome> {
         let opened = match session.take() {
             Some(opened) => opened,
-            None => self.open(&assignment.device.name).await.map_err(lost)?,
+            None => self.open(&assignment.device).await.map_err(lost)?,
         };
         let session = session.insert(opened);
         if let Some(phone) = session.phone().await.map_err(lost)? {
@@ -254,7 +254,10 @@ impl Farm {
                     if told {
                         desk.tell(News::NotReady(None)).await;
                     }
-                    let findings = findings.iter().map(ToString::to_string).collect();
+                    let findings = findings
+                        .iter()
+                        .map(|finding| finding.rule.to_string())
+                        .collect();
                     return Ok(Outcome::Published {
                         profile: target,
                         findings,

@@ -10,6 +10,7 @@ pub mod farm;
 pub mod gates;
 pub mod job;
 pub mod library;
+pub mod night;
 pub mod readings;
 pub mod record;
 pub mod recurrence;

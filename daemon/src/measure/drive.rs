@@ -223,7 +223,7 @@ async fn session<L: Link, F: Follower>(
         }
         match hear(&mut connection, follower, *is_parking).await? {
             Heard::Entry(entry) => {
-                let orders = progress.take(entry.clone())?;
+                let orders = progress.take(Entry::clone(&entry))?;
                 follower.entry(&entry).await;
                 for order in orders.iter().filter(|_| !*is_parking) {
                     submit(&mut connection, order).await?;
@@ -243,7 +243,7 @@ async fn session<L: Link, F: Follower>(
 
 /// What happens on a connection.
 enum Heard {
-    Entry(Entry),
+    Entry(Box<Entry>),
     Parked { entries: u64 },
     SignOfLife,
     ParkAsked,
@@ -398,7 +398,7 @@ async fn hear<F: Follower>(
             }
         };
         return match response {
-            Response::Entry { entry, .. } => Ok(Heard::Entry(entry)),
+            Response::Entry { entry, .. } => Ok(Heard::Entry(Box::new(entry))),
             Response::Parked { entries, .. } => Ok(Heard::Parked { entries }),
             Response::Pong | Response::Accepted { .. } | Response::Forgotten { .. } => {
                 Ok(Heard::SignOfLife)

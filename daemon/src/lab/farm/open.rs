@@ -1,5 +1,6 @@
 //! Devices are seen, opened and left as they were found.
 
+use futures_util::future::join_all;
 use tokio::sync::mpsc;
 
 use super::{Farm, lock};
@@ -14,7 +15,7 @@ use crate::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
 /// A device that is open.
 pub enum Session {
     /// An agent on this host.
-    Local(LocalLink),
+    Local(Box<LocalLink>),
     /// A phone.
     Phone {
         /// The way to it.
@@ -82,13 +83,15 @@ impl Link for Session {
 
 impl Farm {
     /// Opens a device: finds it, gives it its agent, makes it quiet.
-    pub(super) async fn open(&self, name: &str) -> Result<Session, LinkError> {
+    pub(super) async fn open(&self, device: &Device) -> Result<Session, LinkError> {
+        let name = device.name.as_str();
         let found = lock(&self.0.found).get(name).cloned();
         let Some(found) = found else {
             return self.open_local(name);
         };
         let phones = &self.0.config.phones;
-        let simulate = match phones.simulate.get(name) {
+        let played = phones.simulate.get(name);
+        let simulate = match played.or_else(|| phones.simulate.get(&device.serial)) {
             Some(device) => Some(simulated(device)?),
             None => None,
         };
@@ -136,7 +139,7 @@ impl Farm {
             path: folder,
             source,
         })?;
-        Ok(Session::Local(link))
+        Ok(Session::Local(Box::new(link)))
     }
 
     /// What the lab knows of a phone that can be used.
@@ -208,19 +211,21 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
     let mut known: Vec<(Row, Device)> = Vec::new();
     while let Some(all) = watch.next().await {
         let ready = |found: &&Found| found.row.state == RowState::Ready;
-        let mut now = Vec::new();
-        for found in all.iter().filter(ready) {
+        let ask = async |found: &Found| {
             if let Some(same) = known.iter().find(|(row, _)| *row == found.row) {
-                now.push(same.clone());
-                continue;
+                return Some(same.clone());
             }
             lock(&farm.0.found).insert(found.name.clone(), found.clone());
             match farm.identify(&found.name, found).await {
-                Ok(device) => now.push((found.row.clone(), device)),
-                Err(error) => tracing::warn!(phone = found.name, %error, "cannot be used"),
+                Ok(device) => Some((found.row.clone(), device)),
+                Err(error) => {
+                    tracing::warn!(phone = found.name, %error, "cannot be used");
+                    None
+                }
             }
-        }
-        known = now;
+        };
+        let asked = join_all(all.iter().filter(ready).map(ask)).await;
+        known = asked.into_iter().flatten().collect();
         let mut devices: Vec<Device> = known.iter().map(|(_, device)| device.clone()).collect();
         devices.extend(local.iter().cloned());
         if messages.send(Message::Devices(devices)).await.is_err() {

@@ -1,0 +1,79 @@
+//! Sees when the lab has done what it could, and then writes the report of that.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::report::Report;
+use super::webhook;
+use crate::store::{Reader, StoreError};
+
+/// The lab is at rest when no device has had a run for so long.
+const REST: Duration = Duration::from_secs(60);
+
+/// What lies before a report's period and explains it: when devices were quarantined, say.
+const EARLIER: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Where reports go.
+#[derive(Clone, Debug)]
+pub struct Reports {
+    /// The lab's store.
+    pub store: PathBuf,
+    /// The folder of HTML files.
+    pub folder: PathBuf,
+    /// The URL to post to.
+    pub webhook: Option<String>,
+}
+
+impl Reports {
+    /// Writes a report each time that the lab comes to rest, for ever.
+    pub async fn write(self, mut is_working: watch::Receiver<bool>) {
+        loop {
+            if is_working.wait_for(|&working| working).await.is_err() {
+                return;
+            }
+            let since = Timestamp::now();
+            // Until it has rested long enough; a dispatcher that is gone rests for good.
+            loop {
+                if is_working.wait_for(|&working| !working).await.is_err() {
+                    return;
+                }
+                match timeout(REST, is_working.wait_for(|&working| working)).await {
+                    Ok(Ok(_)) => {}
+                    Ok(Err(_)) => return,
+                    Err(_) => break,
+                }
+            }
+            match self.report(since).await {
+                Ok(report) => self.publish(report).await,
+                Err(error) => tracing::warn!(%error, "no report was written"),
+            }
+        }
+    }
+
+    async fn report(&self, since: Timestamp) -> Result<Report, StoreError> {
+        let until = Timestamp::now();
+        let reader = Reader::open(&self.store).await?;
+        let kept = reader.all().await?;
+        let earlier = since.checked_sub(EARLIER).unwrap_or(since);
+        let events = reader.events(earlier, until).await?;
+        Ok(Report::of(&kept, &events, since, until))
+    }
+
+    async fn publish(&self, mut report: Report) {
+        report.read_profiles(true);
+        match report.write_html(&self.folder, &TimeZone::system()) {
+            Ok(file) => {
+                tracing::info!(report = %file.display(), "{}", report.headline);
+            }
+            Err(error) => tracing::warn!(%error, "no report was written"),
+        }
+        if let Some(url) = &self.webhook {
+            webhook::post(url, &report).await;
+        }
+    }
+}
