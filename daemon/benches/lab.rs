@@ -1,5 +1,6 @@
 //! What a decision of the lab costs with 10,000 queued jobs and 64 devices. Prints the 99th percentile of decisions as
 //! they follow from one another, and the memory of it all.
+#![allow(clippy::print_stdout, missing_docs)] // Criterion has no percentiles, and its macro no documentation.
 
 use std::hint::black_box;
 use std::path::PathBuf;

@@ -1,6 +1,10 @@
 //! Thirty nights of a lab, on a paused clock: twelve devices that overheat, vanish and come back, four hundred jobs with
 //! windows, deadlines and priorities, reservations, and the end of summer time. The devices are played here, because
 //! real ones would take thirty nights; what decides, and the store, are the lab's own.
+#![expect(
+    clippy::print_stdout,
+    reason = "how much was played, for who wants to see it"
+)]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;

@@ -351,7 +351,7 @@ async fn run(
         }
         last = Instant::now();
     };
-    let measured = drive(&link, &run, &mut plan.orders(), &mut on_entry).await?;
+    let measured = drive(&link, &run.into(), &mut plan.orders(), &mut on_entry).await?;
     Ok(Ended {
         samples: measured.samples,
         planned: plan.samples().expect("a fixed design"),
