@@ -67,7 +67,9 @@ fn is_published(history: &History, run: &Run) -> bool {
 
 /// In tenths, as more is not known.
 fn busy_percent(spent: Spent) -> Option<f64> {
-    let share = spent.busy_ms as f64 / spent.wall_ms as f64;
+    // Cooling down is reported apart.
+    let share =
+        spent.busy_ms as f64 / spent.wall_ms.saturating_sub(spent.cool_down_ms).max(1) as f64;
     (spent.wall_ms > 0).then(|| (share * 1000.0).round() / 10.0)
 }
 

@@ -167,7 +167,7 @@ impl State {
                 self.give_up(number, reason, now);
             }
         }
-        self.settle_job(job, now);
+        self.settle_job(job, number, now);
     }
 
     fn publish(
@@ -236,15 +236,21 @@ impl State {
         self.tell_of_run(now, number, What::Failed { reason });
     }
 
-    /// Ends a job whose runs are all over.
-    fn settle_job(&mut self, id: JobId, now: Timestamp) {
+    /// Ends a job whose runs are all over; `number` is one of them.
+    fn settle_job(&mut self, id: JobId, number: RunNumber, now: Timestamp) {
         let is_live = (self.kept.jobs.get(&id))
             .is_some_and(|job| matches!(job.state, JobState::Open | JobState::Paused));
         if !is_live || self.waiting.contains_key(&id) {
             return;
         }
         let (mut is_over, mut is_done) = (true, true);
-        for run in self.kept.runs.values().filter(|run| run.job == id) {
+        // The runs of a job were added together and have neighbouring numbers.
+        let before = self.kept.runs.range(..number).rev();
+        let after = self.kept.runs.range(number..);
+        let is_of_job = |run: &&Run| run.job == id;
+        let before = before.map(|(_, run)| run).take_while(is_of_job);
+        let after = after.map(|(_, run)| run).take_while(is_of_job);
+        for run in before.chain(after) {
             is_over &= run.state.is_over();
             is_done &= run.state == RunState::Done;
         }
