@@ -49,6 +49,11 @@ pub struct Assignment {
 }
 
 impl Assignment {
+    /// Whether the run is to leave the device between two blocks.
+    pub fn is_asked_to_leave(&self) -> bool {
+        *self.leave.borrow()
+    }
+
     /// Waits until the run is to leave the device between two blocks.
     pub async fn asked_to_leave(&self) {
         let mut leave = self.leave.clone();

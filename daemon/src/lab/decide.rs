@@ -7,10 +7,11 @@
 //! journal is; once that device is given up, it begins anew on another.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet, btree_set};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::job::Selector;
 use super::record::{Job, JobId, JobState, Run, RunNumber, RunState};
 use super::state::{State, Work};
 use super::window::{Window, WindowState};
@@ -68,6 +69,12 @@ type Rank = (
     Reverse<JobId>,
 );
 
+/// What says which devices a run may have: the name of one, or a selector.
+type Meant<'a> = (Option<&'a str>, &'a Selector);
+
+/// A job with runs that wait, how many it has on devices, and those that wait.
+type Open<'a> = (&'a Job, u32, btree_set::Iter<'a, RunNumber>);
+
 /// Decides what is to be done at `now`.
 pub fn decide(state: &State, now: Timestamp) -> Decisions {
     Choice::new(state, now).decide()
@@ -82,9 +89,14 @@ struct Choice<'a> {
     leaving: Set,
     /// The priorities of the runs on devices that could be asked to leave.
     busy: HashMap<usize, (i32, RunNumber)>,
+    /// The lowest of those priorities.
+    lowest: Option<i32>,
     windows: HashMap<&'a Window, WindowState>,
-    /// Which devices a selector means, by what it says.
-    meant: HashMap<(Option<&'a str>, String), Set>,
+    /// Which devices are meant.
+    meant: HashMap<Meant<'a>, Set>,
+    /// For these no device is free, nor will any be left. Jobs are looked at from the highest priority to the lowest, so
+    /// that this holds for all that come after.
+    in_vain: HashSet<Meant<'a>>,
     wake: Option<Timestamp>,
     decisions: Decisions,
 }
@@ -100,8 +112,10 @@ impl<'a> Choice<'a> {
             leaving: none,
             names,
             busy: HashMap::new(),
+            lowest: None,
             windows: HashMap::new(),
             meant: HashMap::new(),
+            in_vain: HashSet::new(),
             wake: None,
             decisions: Decisions::default(),
         }
@@ -109,6 +123,7 @@ impl<'a> Choice<'a> {
 
     fn decide(mut self) -> Decisions {
         self.look_at_devices();
+        self.find_lowest();
         self.assign();
         self.look_ahead();
         self.decisions.wake = self.wake.filter(|&wake| wake > self.now);
@@ -201,8 +216,8 @@ impl<'a> Choice<'a> {
 
     /// Gives free devices to runs, and has runs of a lower priority leave where there are none.
     fn assign(&mut self) {
-        let mut heap: BinaryHeap<(Rank, usize)> = BinaryHeap::new();
-        let mut jobs: Vec<(&'a Job, u32, Vec<RunNumber>)> = Vec::new();
+        let mut ranks: Vec<(Rank, usize)> = Vec::new();
+        let mut jobs: Vec<Open<'a>> = Vec::new();
         for (id, runs) in &self.state.waiting {
             let Some(job) = self.state.kept.jobs.get(id) else {
                 continue;
@@ -218,22 +233,19 @@ impl<'a> Choice<'a> {
                 continue;
             }
             let running = self.state.running.get(id).copied().unwrap_or_default();
-            // Taken from the end: the first run goes first.
-            let runs: Vec<RunNumber> = runs.iter().rev().copied().collect();
-            heap.push((rank(job, running), jobs.len()));
-            jobs.push((job, running, runs));
+            ranks.push((rank(job, running), jobs.len()));
+            jobs.push((job, running, runs.iter()));
         }
+        let mut heap = BinaryHeap::from(ranks);
         while let Some((_, index)) = heap.pop() {
             let priority = jobs[index].0.spec.priority;
-            let someone_may_leave = self
-                .lowest_priority()
-                .is_some_and(|lowest| lowest < priority);
+            let someone_may_leave = self.lowest.is_some_and(|lowest| lowest < priority);
             if self.free.is_empty() && !someone_may_leave {
                 return;
             }
             let (job, running, runs) = &mut jobs[index];
             // A run that finds no device says nothing about the job's next one, which may want another.
-            while let Some(number) = runs.pop() {
+            for &number in runs.by_ref() {
                 if self.place(job, number) {
                     *running += 1;
                     heap.push((rank(job, *running), index));
@@ -243,8 +255,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn lowest_priority(&self) -> Option<i32> {
-        self.busy.values().map(|&(priority, _)| priority).min()
+    fn find_lowest(&mut self) {
+        self.lowest = self.busy.values().map(|&(priority, _)| priority).min();
     }
 
     /// Finds a device for a run. Whether it got one now.
@@ -252,7 +264,12 @@ impl<'a> Choice<'a> {
         let Some(run) = self.state.kept.runs.get(&number) else {
             return false;
         };
-        let candidates = self.candidates(job, run);
+        let meant: Meant<'a> = (run.only.as_deref(), &job.spec.devices[run.selector]);
+        let is_particular = run.state == RunState::Parked || !run.failed_on.is_empty();
+        if !is_particular && self.in_vain.contains(&meant) {
+            return false;
+        }
+        let candidates = self.candidates(job, run, meant);
         if let Some(device) = candidates.and(&self.free).iter().next() {
             self.free.remove(device);
             let name = self.names[device].to_owned();
@@ -272,15 +289,18 @@ impl<'a> Choice<'a> {
         if let Some((_, device)) = victim
             && let Some((_, leaves)) = self.busy.remove(&device)
         {
+            self.find_lowest();
             let name = self.names[device].to_owned();
             let reason = format!("job {} has a higher priority", job.id);
             self.decisions.leave.push((leaves, name, reason));
+        } else if !is_particular {
+            self.in_vain.insert(meant);
         }
         false
     }
 
     /// The devices that a run may have, whatever they are doing.
-    fn candidates(&mut self, job: &'a Job, run: &'a Run) -> Set {
+    fn candidates(&mut self, job: &'a Job, run: &'a Run, meant: Meant<'a>) -> Set {
         if run.state == RunState::Parked
             && let Some(device) = self.home(run)
         {
@@ -288,16 +308,14 @@ impl<'a> Choice<'a> {
             only.insert(device);
             return only;
         }
-        let key = match &run.only {
-            Some(only) => (Some(only.as_str()), String::new()),
-            None => (None, job.spec.devices[run.selector].to_string()),
-        };
         let (state, names) = (self.state, &self.names);
-        let meant = self.meant.entry(key).or_insert_with(|| {
+        let meant = self.meant.entry(meant).or_insert_with(|| {
             let mut meant = Set::none(names.len());
-            for (index, name) in names.iter().enumerate() {
-                let device = state.kept.devices.get(*name);
-                if device.is_some_and(|device| state.suits(job, run, device)) {
+            for (index, (name, place)) in state.places.iter().enumerate() {
+                let device = state.kept.devices.get(name);
+                let suits = device.is_some_and(|device| state.suits(job, run, device));
+                // Nobody knows when one that is away comes back.
+                if suits && place.is_there {
                     meant.insert(index);
                 }
             }

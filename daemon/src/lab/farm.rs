@@ -180,7 +180,7 @@ impl Farm {
         .await;
         keeper.end().await.map_err(|error| failed(&error))?;
         *spent += keeper.spent();
-        measured.map_err(|error| self.outcome(error))
+        measured.map_err(|error| outcome(error, assignment))
     }
 
     async fn accuracy(
@@ -222,7 +222,7 @@ impl Farm {
         let evaluated = evaluate_run(session, model, &set, &settings, &journal, &mut keeper).await;
         keeper.end().await.map_err(|error| failed(&error))?;
         *spent += keeper.spent();
-        let evaluated = evaluated.map_err(|error| self.outcome(error))?;
+        let evaluated = evaluated.map_err(|error| outcome(error, assignment))?;
         profile
             .with_evaluation(evaluated.evaluation, &evaluated.judged)
             .map_err(|error| failed(&error))
@@ -277,25 +277,6 @@ impl Farm {
             }
         }
     }
-
-    /// What an error means for the run and for the device.
-    fn outcome(&self, error: MeasureError) -> Outcome {
-        let reason = error.to_string();
-        match error {
-            MeasureError::Run(RunError::Parked) => Outcome::Parked,
-            MeasureError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
-                Outcome::JournalLost { reason }
-            }
-            MeasureError::Run(RunError::Order { kind, .. }) => match kind {
-                FailureKind::Throttled | FailureKind::Device => Outcome::DeviceFailed { reason },
-                _ => Outcome::Failed { reason },
-            },
-            MeasureError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
-                Outcome::DeviceFailed { reason }
-            }
-            MeasureError::Plan(_) | MeasureError::Build(_) => Outcome::Failed { reason },
-        }
-    }
 }
 
 impl Bench for Farm {
@@ -332,6 +313,27 @@ impl Bench for Farm {
 
     async fn close(&self, session: Session) {
         session.restore().await;
+    }
+}
+
+/// What an error means for the run and for the device.
+fn outcome(error: MeasureError, assignment: &Assignment) -> Outcome {
+    let reason = error.to_string();
+    match error {
+        MeasureError::Run(RunError::Parked) => Outcome::Parked,
+        MeasureError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
+            Outcome::JournalLost { reason }
+        }
+        MeasureError::Run(RunError::Order { kind, .. }) => match kind {
+            FailureKind::Throttled | FailureKind::Device => Outcome::DeviceFailed { reason },
+            _ => Outcome::Failed { reason },
+        },
+        // It was to leave anyway; its journal will be found again.
+        MeasureError::Run(_) if assignment.is_asked_to_leave() => Outcome::Parked,
+        MeasureError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
+            Outcome::DeviceFailed { reason }
+        }
+        MeasureError::Plan(_) | MeasureError::Build(_) => Outcome::Failed { reason },
     }
 }
 
