@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use layerlab_model::{ModelError, Network};
 use layerlab_profiles::accuracy::{EvaluationSet, SetError};
-use sha2::{Digest, Sha256};
+use layerlab_profiles::sha256;
 
 /// The folder that files are pushed into.
 #[derive(Clone, Debug)]
@@ -74,11 +74,7 @@ impl Files {
             ))
         })?;
         let bytes = std::fs::read(path).map_err(missing)?;
-        let found: String = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        if found != sha256 {
+        if self::sha256(&bytes) != sha256 {
             return Err(FilesError::Corrupt {
                 sha256: sha256.to_owned(),
             });

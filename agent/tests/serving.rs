@@ -7,12 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use layerlab_model::Network;
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::{Nanos, Segment, sha256};
 use layerlab_protocol::{
     Entry, Event, FailureKind, Hygiene, Order, Refusal, Request, Response, RunId, VERSION, WarmUp,
     Work, decode, encode,
 };
-use sha2::{Digest, Sha256};
 
 const TOKEN: &str = "a secret";
 
@@ -47,10 +46,7 @@ impl Agent {
         let onnx = Network::open(&path, &Default::default())
             .expect("a model")
             .to_onnx();
-        let sha256: String = Sha256::digest(&onnx)
-            .iter()
-            .map(|b| format!("{b:02x}"))
-            .collect();
+        let sha256 = sha256(&onnx);
         let files = self.folder.path().join("files");
         std::fs::write(files.join(&sha256), onnx).expect("room");
         sha256

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use layerlab_profiles::sha256;
 
 use crate::device::adb::{AdbError, Content, Identity, Phone, quote};
 
@@ -264,12 +264,7 @@ fn surplus(cached: &[Cached], incoming: u64, budget: u64) -> usize {
 
 /// A short name for what `parts` are together.
 fn key(parts: &[&str]) -> String {
-    let digest = Sha256::digest(parts.join("\n"));
-    digest
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    sha256(parts.join("\n").as_bytes())[..16].to_owned()
 }
 
 /// The secret of the agents that this host starts, made once. Each phone's token is derived from it, so
@@ -298,12 +293,7 @@ pub fn token(state: &Path, serial: &str) -> Result<String, AdbError> {
         }
         Err(error) => return Err(failed(error)),
     };
-    let digest = Sha256::digest(format!("{secret}\n{serial}"));
-    Ok(digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(sha256(format!("{secret}\n{serial}").as_bytes())[..32].to_owned())
 }
 
 #[cfg(test)]

@@ -11,10 +11,12 @@ pub mod design;
 pub mod document;
 pub mod layer;
 pub mod segment;
+mod sha256;
 pub mod summary;
 pub mod time_model;
 pub mod units;
 
 pub use layer::Layer;
 pub use segment::{Combination, Segment};
+pub use sha256::{Hash, sha256};
 pub use units::{Bytes, MilliCelsius, Nanos, SignedNanos};

@@ -1,8 +1,9 @@
 //! Evaluation sets as files: what was written is read again, and nothing else is.
 
 use layerlab_profiles::accuracy::{
-    EvaluationSet, Metric, ObjectBox, Preprocessing, Resize, SetError, Truth, Values, sha256,
+    EvaluationSet, Metric, ObjectBox, Preprocessing, Resize, SetError, Truth, Values,
 };
+use layerlab_profiles::sha256;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use image::{Rgb, RgbImage};
-use layerlab_profiles::accuracy::{EvaluationSet, Metric, Resize, Truth, Values, sha256};
+use layerlab_profiles::accuracy::{EvaluationSet, Metric, Resize, Truth, Values};
+use layerlab_profiles::sha256;
 use layerlab_tests::{file, layerlab, output, stderr, succeed};
 
 const USAGE: i32 = 2;

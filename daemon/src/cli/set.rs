@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::ValueEnum;
-use layerlab_profiles::accuracy::{
-    EvaluationSet, Metric, Preprocessing, Resize, Truth, Values, sha256,
-};
+use layerlab_profiles::accuracy::{EvaluationSet, Metric, Preprocessing, Resize, Truth, Values};
+use layerlab_profiles::sha256;
 use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use layerlab_profiles::accuracy::sha256;
+use layerlab_profiles::sha256;
 use serde::{Deserialize, Serialize};
 
 use super::recurrence::Recurrence;

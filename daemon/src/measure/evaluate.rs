@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use layerlab_profiles::accuracy::{
-    EvaluationSet, Part, SetError, Tally, loss, references, sample, sha256, split,
+    EvaluationSet, Part, SetError, Tally, loss, references, sample, split,
 };
 use layerlab_profiles::document::{Evaluation, Judged};
-use layerlab_profiles::{Bytes, Combination, Nanos};
+use layerlab_profiles::{Bytes, Combination, Nanos, sha256};
 use layerlab_protocol::{Hygiene, Order, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use layerlab_model::{ModelError, Network};
-use sha2::{Digest, Sha256};
+use layerlab_profiles::sha256;
 
 /// A model that was read and taken apart into layers.
 pub struct ModelFile {
@@ -77,11 +77,4 @@ impl ModelFile {
             network,
         }
     }
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }

@@ -10,5 +10,5 @@ mod tally;
 pub use features::{Features, features};
 pub use metric::{BadAnswer, Metric};
 pub use sampler::{Part, references, sample, split};
-pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values, sha256};
+pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values};
 pub use tally::{Loss, Tally, loss};

@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::Metric;
 
@@ -255,12 +254,6 @@ impl EvaluationSet {
             values,
         })
     }
-}
-
-/// The SHA-256 of a set's file, in hexadecimal: the name by which devices keep it.
-pub fn sha256(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether the metric can judge by each truth: an answer would be refused on the device, a class that is none

@@ -7,13 +7,14 @@ use serde::Deserialize;
 
 use super::wire::{
     BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, LAYERS, LayerRow, ProfileJson,
-    REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
+    REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow,
 };
 use super::{
     Block, Contradiction, DocumentError, FORMAT, Header, LayerTimeRow, Origin, PROFILE_JSON,
     Profile, Sample, VERSION,
 };
 use crate::layer::Layer;
+use crate::sha256;
 
 impl Profile {
     /// Reads the profile in `dir`, refusing one whose files do not belong together.

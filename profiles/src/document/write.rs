@@ -6,9 +6,10 @@ use std::path::Path;
 
 use super::wire::{
     BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LayerRow,
-    ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, sha256,
+    ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
+use crate::sha256;
 
 impl Profile {
     /// Writes the files into the existing, empty directory `dir` and waits until they are on the

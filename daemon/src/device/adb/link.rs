@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
+use layerlab_profiles::sha256;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::capabilities;
@@ -494,11 +494,6 @@ fn lock(state: &Path, name: &str, serial: &str) -> Result<File, AdbError> {
 
 /// A file about one phone. Its name is made from the serial, which may contain anything.
 fn file(state: &Path, serial: &str, extension: &str) -> PathBuf {
-    let digest = Sha256::digest(serial);
-    let digest: String = digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = &sha256(serial.as_bytes())[..32];
     state.join("phones").join(format!("{digest}.{extension}"))
 }

@@ -2,12 +2,12 @@
 //! A file becomes visible under its name when it is whole.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
+use layerlab_profiles::{Hash, sha256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -56,7 +56,7 @@ impl<'a> Content<'a> {
         let bytes = bytes.into();
         Content {
             size: bytes.len() as u64,
-            sha256: hex(&Sha256::digest(&bytes)),
+            sha256: sha256(&bytes),
             source: Source::Bytes(bytes),
         }
     }
@@ -72,11 +72,21 @@ impl<'a> Content<'a> {
 
     /// What the file at `path` holds now. If it holds something else later, that is refused, too.
     pub fn file(path: &Path) -> io::Result<Content<'static>> {
-        let mut hash = Sha256::new();
-        let size = io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+        let mut file = std::io::BufReader::with_capacity(READ_AHEAD, std::fs::File::open(path)?);
+        let (mut size, mut hash) = (0, Hash::default());
+        loop {
+            let portion = file.fill_buf()?;
+            if portion.is_empty() {
+                break;
+            }
+            hash.update(portion);
+            let length = portion.len();
+            size += length as u64;
+            file.consume(length);
+        }
         Ok(Content {
             size,
-            sha256: hex(&hash.finalize()),
+            sha256: hash.finish(),
             source: Source::File(path.to_owned()),
         })
     }
@@ -109,10 +119,6 @@ pub struct Pushed {
     pub transfer: Duration,
     /// Having the phone hash them.
     pub proof: Duration,
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn deadline(bytes: u64) -> Duration {
@@ -171,7 +177,7 @@ impl Phone {
             answered(&wire, "send a file", answer)
         })
         .await?;
-        let found = (bytes.len() as u64, hex(&Sha256::digest(&bytes)));
+        let found = (bytes.len() as u64, sha256(&bytes));
         // A file that grew or changed meanwhile is told apart neither from a damaged one, nor need it be.
         if found == proof {
             return Ok(bytes);

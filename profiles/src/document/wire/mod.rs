@@ -16,7 +16,7 @@ pub(super) use block_row::{BLOCKS, BlockRow};
 pub(super) use combination_row::{COMBINATIONS, CombinationRow};
 pub(super) use cut_row::{CUTS, CutRow};
 pub(super) use layer_row::{LAYERS, LayerRow};
-pub(super) use profile_json::{Files, ProfileJson, sha256};
+pub(super) use profile_json::{Files, ProfileJson};
 pub(super) use sample_row::{REJECTED, SAMPLES, SampleRow};
 pub(super) use segment_row::{SEGMENTS, SegmentRow};
 pub(super) use table::Table;

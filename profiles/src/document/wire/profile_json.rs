@@ -2,7 +2,6 @@
 
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::document::{
     Additivity, Device, Evaluation, FORMAT, Header, Measurement, Model, Processor, Profile,
@@ -116,29 +115,4 @@ impl From<ProfileJson> for Header {
 /// The JSON Schema of `profile.json`, which is committed as `profile.schema.json`.
 pub fn schema() -> Schema {
     schema_for!(ProfileJson)
-}
-
-/// A file's SHA-256 in hexadecimal.
-pub(in crate::document) fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_hash_is_the_one_that_sha256sum_prints() {
-        assert_eq!(
-            sha256(b"layerlab\n"),
-            "712ae41cb5a973b05cd1146370d050f8aa91975722f6fa66c52cd6329f47d12d"
-        );
-    }
 }
