@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use layerlab_model::ModelError;
-use layerlab_profiles::accuracy::{SetError, sha256};
+use layerlab_profiles::accuracy::SetError;
+use layerlab_profiles::sha256;
 
 use super::job::ModelSpec;
 use crate::device::folders::write_whole;
