@@ -190,9 +190,10 @@ impl Server {
     }
 
     fn submit(&self, order: Order) -> Response {
-        if !self.files.contains(&order.model_sha256) {
-            let message = format!("push the model {} first", order.model_sha256);
-            return refused(Refusal::UnknownModel, message);
+        for file in order.files() {
+            if let Err(error) = self.files.prove(file) {
+                return refused(Refusal::UnknownModel, error.to_string());
+            }
         }
         let (run, number) = (order.run.clone(), order.number);
         match self.queue.submit(order) {

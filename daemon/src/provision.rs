@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use layerlab_profiles::sha256;
 
-use crate::device::adb::{AdbError, Content, Identity, Phone, quote};
+use crate::device::adb::{AdbError, Content, Identity, Phone, Prover, quote};
 
 /// Layerlab's folder on phones: the only place where the shell user may store and run programs.
 const ROOT: &str = "/data/local/tmp/layerlab";
@@ -174,7 +174,7 @@ impl Provision {
         let name = sha256.to_owned();
         let size = content.len() as u64;
         let path = format!("{ROOT}/files/{name}");
-        // A file gets this name only after its hash was proved, and the agent proves it again.
+        // The agent removes what is not what its name says.
         if cached
             .iter()
             .any(|file| file.name == name && file.bytes == size)
@@ -195,7 +195,7 @@ impl Provision {
         evict(phone, &others).await?;
         let content = Content::with_sha256(content, sha256);
         loop {
-            match phone.push(&content, &path, 0o600).await {
+            match phone.push(&content, &path, 0o600, Prover::Agent).await {
                 // Less room than the budget: older files go one by one.
                 Err(full @ AdbError::StorageFull { .. }) => match kept.next() {
                     Some(oldest) => evict(phone, &[oldest]).await?,
@@ -212,7 +212,10 @@ async fn put(phone: &Phone, content: &Content<'_>, path: &str, mode: u32) -> Res
     if phone.holds(content, path).await? {
         return Ok(());
     }
-    phone.push(content, path, mode).await.map(drop)
+    phone
+        .push(content, path, mode, Prover::Phone)
+        .await
+        .map(drop)
 }
 
 async fn evict(phone: &Phone, files: &[Cached]) -> Result<(), AdbError> {

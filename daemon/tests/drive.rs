@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 
 use layerlab::device::{Connection, Link, LinkError};
 use layerlab::measure::orders::Fixed;
-use layerlab::measure::{Follower, Run, RunError, drive};
+use layerlab::measure::{File, Follower, Run, RunError, drive};
 use layerlab_profiles::document::{Clock, Device, Rejected};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
-    Conditions, Entry, Event, Hygiene, Order, Rejection, Request, Response, RunId, VERSION, WarmUp,
-    Work, decode, encode,
+    Conditions, Entry, Event, Hygiene, Order, Refusal, Rejection, Request, Response, RunId,
+    VERSION, WarmUp, Work, decode, encode,
 };
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -50,6 +50,7 @@ impl Peer {
 struct Scripted<F> {
     script: F,
     connections: AtomicU32,
+    pushes: AtomicU32,
     agents: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
 
@@ -62,12 +63,17 @@ where
         Scripted {
             script,
             connections: AtomicU32::new(0),
+            pushes: AtomicU32::new(0),
             agents: Mutex::default(),
         }
     }
 
     fn connections(&self) -> u32 {
         self.connections.load(Ordering::Relaxed)
+    }
+
+    fn pushes(&self) -> u32 {
+        self.pushes.load(Ordering::Relaxed)
     }
 }
 
@@ -81,6 +87,7 @@ where
     }
 
     async fn push_file(&self, _sha256: &str, _onnx: &[u8]) -> Result<(), LinkError> {
+        self.pushes.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -164,6 +171,10 @@ async fn drive_with<L: Link>(link: &L) -> Result<usize, RunError> {
     let measured = drive(
         link,
         &run().into(),
+        &[File {
+            sha256: "x",
+            content: b"a model",
+        }],
         &mut Fixed::new(vec![order(1)]),
         &mut |_: &Entry| {},
     )
@@ -249,6 +260,7 @@ async fn a_finished_order_is_not_sent_again() {
     drive(
         &link,
         &run().into(),
+        &[],
         &mut Fixed::new(vec![order(1), order(2)]),
         &mut |_: &Entry| {},
     )
@@ -286,6 +298,7 @@ async fn the_samples_of_a_rejected_block_are_kept_apart() {
     let measured = drive(
         &link,
         &run().into(),
+        &[],
         &mut Fixed::new(vec![order(1)]),
         &mut |_: &Entry| {},
     )
@@ -325,20 +338,38 @@ async fn a_gap_in_the_journal_is_an_error() {
     );
 }
 
+/// Refuses its first order.
+async fn refuse(mut peer: Peer, refusal: Refusal) {
+    peer.request().await;
+    let message = "push it first".to_owned();
+    peer.say(&Response::Refused { refusal, message }).await;
+    while peer.request().await.is_some() {}
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_refused_order_ends_the_run_at_once() {
-    let link = Scripted::new(|_, mut peer: Peer| async move {
-        let refusal = layerlab_protocol::Refusal::UnknownModel;
-        peer.say(&Response::Refused {
-            refusal,
-            message: "push it first".to_owned(),
-        })
-        .await;
-        while peer.request().await.is_some() {}
-    });
+    let link = Scripted::new(|_, peer: Peer| refuse(peer, Refusal::Conflict));
     let error = drive_with(&link).await.expect_err("refused");
     assert!(error.to_string().contains("push it first"), "{error}");
-    assert_eq!(link.connections(), 1);
+    assert_eq!((link.connections(), link.pushes()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_that_the_agent_does_not_find_right_are_pushed_again() {
+    let link = Scripted::new(|connection, mut peer: Peer| async move {
+        if connection < 2 {
+            return refuse(peer, Refusal::UnknownModel).await;
+        }
+        peer.entry(1, 1, Event::Finished).await;
+        while peer.request().await.is_some() {}
+    });
+    drive_with(&link).await.expect("the third is right");
+    assert_eq!((link.connections(), link.pushes()), (3, 3));
+
+    let link = Scripted::new(|_, peer: Peer| refuse(peer, Refusal::UnknownModel));
+    let error = drive_with(&link).await.expect_err("none is ever right");
+    assert!(error.to_string().contains("push it first"), "{error}");
+    assert_eq!((link.connections(), link.pushes()), (3, 3));
 }
 
 /// Wants the run parked once so many entries have come.
@@ -399,7 +430,7 @@ async fn a_run_that_is_parked_has_all_its_entries_and_goes_on_from_them() {
     let link = Scripted::new(|_, peer: Peer| parks_between_orders(peer));
     let orders = || Fixed::new(vec![order(1), order(2)]);
     let mut follower = ParksAfter(2, Vec::new());
-    let error = drive(&link, &run().into(), &mut orders(), &mut follower)
+    let error = drive(&link, &run().into(), &[], &mut orders(), &mut follower)
         .await
         .expect_err("it was asked to park");
     assert!(matches!(error, RunError::Parked), "{error}");
@@ -408,7 +439,7 @@ async fn a_run_that_is_parked_has_all_its_entries_and_goes_on_from_them() {
 
     let run = Run { id: run(), known };
     let mut seen = Vec::new();
-    let measured = drive(&link, &run, &mut orders(), &mut |entry: &Entry| {
+    let measured = drive(&link, &run, &[], &mut orders(), &mut |entry: &Entry| {
         seen.push(entry.sequence);
     })
     .await

@@ -8,14 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use layerlab::device::adb::{AdbError, AdbLink, Address, Content, Fleet, Phone, Policy, Server};
+use layerlab::device::adb::{
+    AdbError, AdbLink, Address, Content, Fleet, Phone, Policy, Prover, Server,
+};
 use layerlab::device::quarantine::Quarantine;
 use layerlab::device::{Connection, Link, LinkError};
 use layerlab::measure::{ModelFile, Plan, RunError, Settings, drive};
 use layerlab::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
-use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Sample;
+use layerlab_profiles::{Nanos, sha256};
 use layerlab_protocol::{Entry, Event, Hygiene, RunId};
 use layerlab_tests::farm::Farm;
 use layerlab_tests::interposer::{Fault, Interposer};
@@ -339,9 +341,6 @@ async fn run(
         budget: Nanos::ZERO,
     };
     let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
-    link.push_file(&model.sha256, &model.onnx)
-        .await
-        .map_err(RunError::Link)?;
     let (mut samples, mut last, mut silence) = (0, Instant::now(), Duration::ZERO);
     let mut on_entry = |entry: &Entry| {
         silence = silence.max(last.elapsed());
@@ -351,7 +350,14 @@ async fn run(
         }
         last = Instant::now();
     };
-    let measured = drive(&link, &run.into(), &mut plan.orders(), &mut on_entry).await?;
+    let measured = drive(
+        &link,
+        &run.into(),
+        &[model.file()],
+        &mut plan.orders(),
+        &mut on_entry,
+    )
+    .await?;
     Ok(Ended {
         samples: measured.samples,
         planned: plan.samples().expect("a fixed design"),
@@ -902,23 +908,38 @@ fn hostile_names_do_nothing_but_be_printed() {
 
 #[test]
 fn a_push_that_is_cut_damaged_or_stalled_is_done_again() {
-    // Into the agent's file: requests and small answers are far shorter.
+    // Into the file of an agent or of a model: requests and small answers are far shorter.
     let far = 300_000;
     for fault in [Fault::CutAfter(far), Fault::CorruptAt(far), Fault::Delay(5)] {
         let Some((farm, phone, interposer)) = with_interposer("P1") else {
             return;
         };
         let name = format!("{}@{}", phone.address, interposer.address);
-        let out = farm.path("profile");
-        interposer.spoil(fault, 1);
-        let mut command = layerlab_through(&farm, &interposer);
-        profile(&mut command, &name, "pixel6", &out);
-        succeed(&mut command);
-        assert_eq!(published(&out), local(&farm, "pixel6"), "{fault:?}");
-        assert!(
-            matches!(fault, Fault::Delay(_)) || interposer.left_to_spoil() == 0,
-            "{fault:?} never came"
-        );
+        let run = |out: &str| {
+            let out = farm.path(out);
+            interposer.spoil(fault, 1);
+            let mut command = layerlab_through(&farm, &interposer);
+            profile(&mut command, &name, "pixel6", &out);
+            succeed(&mut command);
+            assert!(
+                matches!(fault, Fault::Delay(_)) || interposer.left_to_spoil() == 0,
+                "{fault:?} never came"
+            );
+            published(&out)
+        };
+        let local = local(&farm, "pixel6");
+        assert_eq!(run("agent"), local, "{fault:?}");
+        // With the agent there already, it is the model that comes to harm.
+        let files = phone.storage().join("layerlab/files");
+        std::fs::remove_dir_all(&files).expect("a model");
+        assert_eq!(clockless(run("model")), clockless(local), "{fault:?}");
+        let models = std::fs::read_dir(&files).expect("a folder");
+        let paths: Vec<PathBuf> = models.map(|file| file.expect("a file").path()).collect();
+        let [model] = &paths[..] else {
+            panic!("{paths:?}")
+        };
+        let found = sha256(&std::fs::read(model).expect("a model"));
+        assert!(model.ends_with(&found), "{fault:?} left {found}");
     }
 }
 
@@ -1021,7 +1042,12 @@ async fn shell_keeps_status_output_and_errors_apart_and_ends_in_time() {
     phone.identity().await.expect("a sign of life");
     let name = "/data/local/tmp/; $(reboot) ' \" \n";
     phone
-        .push(&Content::new(HOSTILE.as_bytes()), name, 0o640)
+        .push(
+            &Content::new(HOSTILE.as_bytes()),
+            name,
+            0o640,
+            Prover::Phone,
+        )
         .await
         .expect("pushed");
     assert_eq!(phone.pull(name).await.expect("pulled"), HOSTILE.as_bytes());

@@ -35,9 +35,6 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
     let run = RunId::new("killed").expect("a name");
     let layers = model.network.layer_count();
     let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
-    link.push_file(&model.sha256, &model.onnx)
-        .await
-        .expect("pushed");
 
     let mut kill_at: BTreeSet<u64> = kill_at.iter().copied().collect();
     let mut samples = 0;
@@ -49,9 +46,15 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
             }
         }
     };
-    let driven = drive(&link, &run.into(), &mut plan.orders(), &mut on_entry)
-        .await
-        .expect("samples");
+    let driven = drive(
+        &link,
+        &run.into(),
+        &[model.file()],
+        &mut plan.orders(),
+        &mut on_entry,
+    )
+    .await
+    .expect("samples");
     assert_eq!(
         samples,
         plan.samples().expect("a fixed number"),

@@ -114,7 +114,7 @@ pub enum Refusal {
     Token,
     /// The line is no request.
     Malformed,
-    /// The model must be pushed first.
+    /// A file of the order, its model or its evaluation set, must be pushed first, or again.
     UnknownModel,
     /// The run has another order of the same number.
     Conflict,

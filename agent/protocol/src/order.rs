@@ -126,6 +126,15 @@ pub struct Part {
 }
 
 impl Order {
+    /// The SHA-256s of the files that it needs: its model, and its evaluation set.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let set = match &self.work {
+            Work::Evaluate { set_sha256, .. } => Some(set_sha256.as_str()),
+            Work::TimeSegments { .. } | Work::TimePasses | Work::TimePlacement { .. } => None,
+        };
+        std::iter::once(self.model_sha256.as_str()).chain(set)
+    }
+
     /// The processor on which the order runs `segment`.
     pub fn processor_of(&self, segment: Segment) -> &str {
         let part = match &self.work {

@@ -22,6 +22,9 @@ const SILENCE_DEADLINE: Duration = Duration::from_secs(15);
 /// longest compilation of a segment are well below.
 const PROGRESS_DEADLINE: Duration = Duration::from_secs(600);
 
+/// How often files may arrive that the agent does not find right. A link that damages more of them is broken.
+const PUSHES: u32 = 3;
+
 /// How often in a row a link may fail without a single new entry before the run is given up.
 const ATTEMPTS: u32 = 5;
 
@@ -107,6 +110,15 @@ pub struct Run {
     pub known: Vec<Entry>,
 }
 
+/// A file that the device must have.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// What it is called there.
+    pub sha256: &'a str,
+    /// What is in it.
+    pub content: &'a [u8],
+}
+
 impl From<RunId> for Run {
     /// A run of which nothing is known.
     fn from(id: RunId) -> Run {
@@ -117,16 +129,21 @@ impl From<RunId> for Run {
     }
 }
 
-/// Works off `orders`, all of one run, and returns every sample and block in the order of the journal.
+/// Puts `files` on the device, works off `orders`, all of one run, and returns every sample and block in the order of
+/// the journal.
 ///
+/// The agent proves the files before it takes an order on; what arrived damaged is pushed again.
 /// An agent that dies or is cut off is connected to again, and continues where its journal ends. The journal stays on
 /// the device until it is [forgotten](forget).
 pub async fn drive<L: Link, F: Follower>(
     link: &L,
     run: &Run,
+    files: &[File<'_>],
     orders: &mut dyn Orders,
     follower: &mut F,
 ) -> Result<Measured, RunError> {
+    push(link, files).await?;
+    let mut pushes = 1;
     let open = orders.next(&[]);
     let mut progress = Progress {
         run: &run.id,
@@ -151,6 +168,12 @@ pub async fn drive<L: Link, F: Follower>(
         let error = match session(link, &mut progress, follower, &mut is_parking).await {
             Ok(()) => return Ok(progress.measured),
             Err(RunError::Link(error)) if error.is_transient() => error,
+            Err(RunError::Link(error)) if lacks_a_file(&error) && pushes < PUSHES => {
+                tracing::warn!(%error, "pushing its files again");
+                push(link, files).await?;
+                pushes += 1;
+                continue;
+            }
             Err(error) => return Err(error),
         };
         failures = if progress.received > received {
@@ -164,6 +187,18 @@ pub async fn drive<L: Link, F: Follower>(
         }
         sleep(FIRST_PAUSE * 2_u32.pow(failures)).await;
     }
+}
+
+async fn push<L: Link>(link: &L, files: &[File<'_>]) -> Result<(), RunError> {
+    for file in files {
+        link.push_file(file.sha256, file.content).await?;
+    }
+    Ok(())
+}
+
+fn lacks_a_file(error: &LinkError) -> bool {
+    let refusal = Refusal::UnknownModel;
+    matches!(error, LinkError::Connection(ConnectionError::Refused { refusal: found, .. }) if *found == refusal)
 }
 
 /// Has the device delete a run's journal. Whether it hears changes nothing but the room on its storage.

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use time::OffsetDateTime;
 
 use super::orders::{News, Orders};
-use super::{Follower, MeasureError, ModelFile, Progress, Run, Told, drive, forget, run_id};
+use super::{File, Follower, MeasureError, ModelFile, Progress, Run, Told, drive, forget, run_id};
 use crate::device::Link;
 
 /// Answers of one order: a lost phone costs little, and a placement that is known well enough stops soon.
@@ -53,6 +53,14 @@ impl SetFile {
             sha256: sha256(&bytes),
             bytes,
         })
+    }
+
+    /// It as devices get it.
+    pub fn file(&self) -> File<'_> {
+        File {
+            sha256: &self.sha256,
+            content: &self.bytes,
+        }
     }
 
     /// Its file.
@@ -128,8 +136,6 @@ pub async fn evaluate_run<L: Link, F: Follower>(
     answers.shuffle(&mut ChaCha8Rng::seed_from_u64(settings.seed));
     answers.truncate(settings.answers.unwrap_or(all));
     follower.planned(Some(answers.len() as u64));
-    link.push_file(&model.sha256, &model.onnx).await?;
-    link.push_file(&set.sha256, &set.bytes).await?;
     let template = Order {
         run: run.id.clone(),
         number: 0,
@@ -149,7 +155,7 @@ pub async fn evaluate_run<L: Link, F: Follower>(
         seed: settings.seed,
     };
     let mut walk = Walk::new(template, &placements, &answers, settings.stop_at_half_width);
-    drive(link, run, &mut walk, follower).await?;
+    drive(link, run, &[model.file(), set.file()], &mut walk, follower).await?;
     let Walk { tallies, flop, .. } = walk;
 
     let each = set.set.metric.images_per_answer() as u64;

@@ -14,7 +14,7 @@ use layerlab_protocol::{Entry, Event, RunId};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-pub use drive::{Follower, Run, RunError, drive, forget};
+pub use drive::{File, Follower, Run, RunError, drive, forget};
 pub use evaluate::{
     Evaluated, EvaluationSettings, LEAST_ANSWERS, Placements, SetFile, evaluate, evaluate_run,
 };
@@ -83,8 +83,7 @@ pub async fn measure_run<L: Link, F: Follower>(
     let hello = link.connect().await?.hello;
     let plan = Plan::new(&run.id, &model.sha256, layers, &hello.processors, settings)?;
     follower.planned(plan.samples());
-    link.push_file(&model.sha256, &model.onnx).await?;
-    let measured = drive(link, run, &mut plan.orders(), follower).await?;
+    let measured = drive(link, run, &[model.file()], &mut plan.orders(), follower).await?;
     let simulated = hello.device.simulated;
     let header = Header {
         format: FORMAT.to_owned(),

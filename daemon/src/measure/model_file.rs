@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use layerlab_model::{ModelError, Network};
 use layerlab_profiles::sha256;
 
+use super::drive::File;
+
 /// A model that was read and taken apart into layers.
 pub struct ModelFile {
     /// Its layers.
@@ -66,6 +68,14 @@ impl ModelFile {
             source_sha256,
             onnx,
         })
+    }
+
+    /// It as devices get it.
+    pub fn file(&self) -> File<'_> {
+        File {
+            sha256: &self.sha256,
+            content: &self.onnx,
+        }
     }
 
     fn new(network: Network, source: &[u8]) -> ModelFile {

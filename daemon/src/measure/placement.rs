@@ -47,7 +47,6 @@ pub async fn time_placements<L: Link>(
     combinations: &[Combination],
     passes: &Passes,
 ) -> Result<Vec<PlacementTime>, MeasureError> {
-    link.push_file(&model.sha256, &model.onnx).await?;
     let run = Run::from(run_id(OffsetDateTime::now_utc()));
     let order = |combination, samples| Order {
         run: run.id.clone(),
@@ -70,7 +69,14 @@ pub async fn time_placements<L: Link>(
         .map(|(combination, samples)| order(combination, samples));
     let orders = Fixed::new(orders.collect());
     let mut orders = Sequence::new([Box::new(orders) as Box<dyn Orders>]);
-    let measured = drive(link, &run, &mut orders, &mut |_: &Entry| {}).await?;
+    let measured = drive(
+        link,
+        &run,
+        &[model.file()],
+        &mut orders,
+        &mut |_: &Entry| {},
+    )
+    .await?;
     forget(link, run.id).await;
 
     // By placement, turn and pass: a sample's index counts the parts, and of each part the passes.

@@ -32,4 +32,4 @@ pub use recovery::{Ladder, Rung, Way};
 pub use server::{Address, Server, Tracker};
 pub use shell::Output;
 pub use text::{Printable, quote};
-pub use transfer::{Content, Pushed};
+pub use transfer::{Content, Prover, Pushed};
