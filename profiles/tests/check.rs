@@ -137,6 +137,11 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     (Rule::MalformedField, "ends before it starts", |p| {
         p.header.provenance.finished_at = "2025-01-31T21:59:59Z".to_owned();
     }),
+    (Rule::MalformedField, "an evaluation in local time", |p| {
+        evaluate(p);
+        let provenance = p.evaluations[0].provenance.as_mut();
+        provenance.expect("noted").finished_at = "2025-01-31T23:00:00+01:00".to_owned();
+    }),
     (Rule::MalformedField, "a processor without a name", |p| {
         let nameless = |name: &mut String| {
             if name == NPU {

@@ -13,7 +13,7 @@ use layerlab_profiles::accuracy::{Part, references, sample};
 use layerlab_profiles::document::{CombinationRow, Profile};
 use layerlab_profiles::{Bytes, Combination};
 use layerlab_tests::watched::Watched;
-use layerlab_tests::{agent_program, file, layerlab, output, stderr, succeed};
+use layerlab_tests::{agent_program, file, layerlab, output, root, stderr, succeed};
 
 const INPUT: i32 = 3;
 const PLENTY: Bytes = Bytes::from_bytes(1 << 30);
@@ -184,9 +184,11 @@ async fn killed(set: &SetFile, kill_at: &[u64]) -> (Evaluated, u64) {
             }
         }
     };
-    let evaluated = evaluate(&link, &model, set, &settings, &mut on_progress)
+    let mut evaluated = evaluate(&link, &model, set, &settings, &mut on_progress)
         .await
         .expect("tallies");
+    let provenance = evaluated.evaluation.provenance.take();
+    assert_eq!(provenance.expect("it was noted").link, "local");
     assert_eq!(answers, 30, "each answer is reported once");
     assert!(kill_at.is_empty(), "never came to kill at {kill_at:?}");
     (evaluated, link.connections())
@@ -197,13 +199,13 @@ async fn killing_the_agent_changes_no_tally() {
     let set = Bench::new("112x112", LABELS).set();
     let (undisturbed, connections) = killed(&set, &[]).await;
     assert_eq!(
-        connections, 2,
-        "the second has the agent forget the journal"
+        connections, 3,
+        "the first asks who it is, the last has the agent forget the journal"
     );
     // The first order ends with answer 25.
     let (disturbed, connections) = killed(&set, &[1, 2, 13, 25, 26, 30]).await;
     assert!(
-        connections > 3,
+        connections > 4,
         "the agent was killed and connected to again, {connections} times"
     );
     assert_eq!(disturbed, undisturbed);
@@ -263,6 +265,22 @@ fn a_set_for_other_answers_is_refused_with_both_lengths() {
     for command in ["evaluate", "profile"] {
         bench.refuses(&[command], &model("vocnet-mini"), &set, &["1470", "20 "]);
     }
+}
+
+#[test]
+fn accuracy_beside_the_times_of_another_device_is_refused_with_both() {
+    let bench = Bench::new("112x112", LABELS);
+    let profile = root().join("profiles/published/mate10pro/vocnet-mini");
+    let (profile, out) = (profile.display().to_string(), bench.path("never"));
+    let out = out.display().to_string();
+    let arguments = ["evaluate", "--profile", &profile, "--out", &out];
+    let words = ["mate10pro", "oneplus7", "measure this one first"];
+    bench.refuses(
+        &arguments,
+        &model("vocnet-mini"),
+        &bench.path("scenes.set"),
+        &words,
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::document::{
-    CombinationRow, Evaluation, EvaluationError, Processor, ProcessorKind, Profile,
+    CombinationRow, Device, Evaluation, EvaluationError, Processor, ProcessorKind, Profile,
 };
 use layerlab_profiles::{Bytes, Combination};
 use serde::Serialize;
@@ -15,8 +15,8 @@ use super::model::DimArgs;
 use super::profile::{agent_program, measure_failure, publish_failure};
 use super::progress::Bars;
 use super::{output, show};
-use crate::device::Link;
 use crate::device::adb::Printable;
+use crate::device::{Hello, Link};
 use crate::evaluation_set::fits_network;
 use crate::measure::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
 use crate::publish::Staging;
@@ -170,6 +170,10 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
         None => None,
     };
     let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
+    if let Some(profile) = &profile {
+        let hello = hello(&link).await?;
+        same_device(&profile.header.device, &hello.device)?;
+    }
     let evaluated = accuracy(
         &link,
         &args.device,
@@ -206,6 +210,26 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
     }
 }
 
+async fn hello(link: &impl Link) -> Result<Hello, Failure> {
+    let connection = link.connect().await;
+    Ok(connection
+        .map_err(|error| measure_failure(error.into()))?
+        .hello)
+}
+
+/// Accuracy belongs beside the times of its own device alone.
+fn same_device(measured: &Device, found: &Device) -> Result<(), Failure> {
+    if (&measured.name, measured.simulated) == (&found.name, found.simulated) {
+        return Ok(());
+    }
+    let message = format!(
+        "the profile is of the device {}, and --device is {}; measure this one first",
+        Printable(&measured.name),
+        Printable(&found.name)
+    );
+    Err(Failure::new(Code::Input, anyhow::anyhow!(message)))
+}
+
 /// The evaluation set at `path`, which `model` can be asked about: whether it can is known before anything is
 /// measured.
 pub(super) fn fitting_set(path: &Path, model: &ModelFile) -> Result<SetFile, Failure> {
@@ -223,11 +247,7 @@ pub(super) async fn accuracy(
     choices: &ChoiceArgs,
     adjust: impl FnOnce(&mut EvaluationSettings),
 ) -> Result<Evaluated, Failure> {
-    let hello = link
-        .connect()
-        .await
-        .map_err(|error| measure_failure(error.into()))?
-        .hello;
+    let hello = hello(link).await?;
     let mut settings = choices.settings(&hello.processors)?;
     adjust(&mut settings);
     let bars = Bars::new();

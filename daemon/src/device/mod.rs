@@ -8,7 +8,7 @@ pub mod folders;
 pub mod local;
 pub mod quarantine;
 
-pub use connection::{Connection, ConnectionError};
+pub use connection::{Connection, ConnectionError, Hello};
 
 use std::future::Future;
 use std::path::PathBuf;

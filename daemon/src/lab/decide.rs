@@ -125,7 +125,6 @@ impl<'a> Choice<'a> {
         self.look_at_devices();
         self.find_lowest();
         self.assign();
-        self.look_ahead();
         self.decisions.wake = self.wake.filter(|&wake| wake > self.now);
         self.decisions
     }
@@ -169,6 +168,10 @@ impl<'a> Choice<'a> {
     }
 
     fn look_at_devices(&mut self) {
+        for reservation in self.state.kept.reservations.values() {
+            self.wake(reservation.from);
+            self.wake(reservation.until);
+        }
         for (index, (name, place)) in self.state.places.iter().enumerate() {
             match place.work {
                 Work::Free => {
@@ -214,17 +217,27 @@ impl<'a> Choice<'a> {
         self.state.reservation(device, self.now).is_some()
     }
 
-    /// Gives free devices to runs, and has runs of a lower priority leave where there are none.
-    fn assign(&mut self) {
-        let mut ranks: Vec<(Rank, usize)> = Vec::new();
-        let mut jobs: Vec<Open<'a>> = Vec::new();
-        for (id, runs) in &self.state.waiting {
-            let Some(job) = self.state.kept.jobs.get(id) else {
+    /// The jobs that could go on now, with their ranks. Notes when deadlines, beginnings, windows and recurring jobs
+    /// change something by themselves.
+    fn look_at_jobs(&mut self) -> (Vec<(Rank, usize)>, Vec<Open<'a>>) {
+        let (mut ranks, mut open) = (Vec::new(), Vec::new());
+        let mut waiting = self.state.waiting.iter().peekable();
+        for (id, job) in &self.state.kept.jobs {
+            let runs = waiting.next_if(|(of, _)| *of == id).map(|(_, runs)| runs);
+            if let Some(deadline) = job.spec.deadline
+                && matches!(job.state, JobState::Open | JobState::Paused)
+            {
+                self.wake(deadline);
+            }
+            if job.state == JobState::Recurring
+                && let Some(every) = &job.spec.every
+                && let Some(next) = every.next_after(self.now)
+            {
+                self.wake(next);
+            }
+            let Some(runs) = runs.filter(|_| job.state == JobState::Open) else {
                 continue;
             };
-            if job.state != JobState::Open {
-                continue;
-            }
             if let Some(from) = job.spec.not_before.filter(|&from| self.now < from) {
                 self.wake(from);
                 continue;
@@ -233,9 +246,15 @@ impl<'a> Choice<'a> {
                 continue;
             }
             let running = self.state.running.get(id).copied().unwrap_or_default();
-            ranks.push((rank(job, running), jobs.len()));
-            jobs.push((job, running, runs.iter()));
+            ranks.push((rank(job, running), open.len()));
+            open.push((job, running, runs.iter()));
         }
+        (ranks, open)
+    }
+
+    /// Gives free devices to runs, and has runs of a lower priority leave where there are none.
+    fn assign(&mut self) {
+        let (ranks, mut jobs) = self.look_at_jobs();
         let mut heap = BinaryHeap::from(ranks);
         while let Some((_, index)) = heap.pop() {
             let priority = jobs[index].0.spec.priority;
@@ -345,26 +364,6 @@ impl<'a> Choice<'a> {
             return None;
         }
         self.names.binary_search(&name).ok()
-    }
-
-    /// When deadlines, reservations and recurring jobs change something.
-    fn look_ahead(&mut self) {
-        for reservation in self.state.kept.reservations.values() {
-            self.wake(reservation.from);
-            self.wake(reservation.until);
-        }
-        for job in self.state.kept.jobs.values() {
-            let is_live = matches!(job.state, JobState::Open | JobState::Paused);
-            if let Some(deadline) = job.spec.deadline.filter(|_| is_live) {
-                self.wake(deadline);
-            }
-            if job.state == JobState::Recurring
-                && let Some(every) = &job.spec.every
-                && let Some(next) = every.next_after(self.now)
-            {
-                self.wake(next);
-            }
-        }
     }
 }
 

@@ -219,7 +219,16 @@ impl Farm {
         };
         let journal = self.journal(assignment, Part::Accuracy).await?;
         let mut keeper = Keeper::new(&self.0.store, &journal, assignment, desk);
-        let evaluated = evaluate_run(session, model, &set, &settings, &journal, &mut keeper).await;
+        let evaluated = evaluate_run(
+            session,
+            model,
+            &set,
+            &settings,
+            &journal,
+            started(assignment),
+            &mut keeper,
+        )
+        .await;
         keeper.end().await.map_err(|error| failed(&error))?;
         *spent += keeper.spent();
         let evaluated = evaluated.map_err(|error| outcome(error, assignment))?;

@@ -1,5 +1,6 @@
 //! A run: from a model and a device to a profile.
 
+mod answers;
 mod drive;
 mod evaluate;
 mod model_file;
@@ -14,15 +15,14 @@ use layerlab_protocol::{Entry, Event, RunId};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+pub use answers::LEAST_ANSWERS;
 pub use drive::{File, Follower, Run, RunError, drive, forget};
-pub use evaluate::{
-    Evaluated, EvaluationSettings, LEAST_ANSWERS, Placements, SetFile, evaluate, evaluate_run,
-};
+pub use evaluate::{Evaluated, EvaluationSettings, Placements, SetFile, evaluate, evaluate_run};
 pub use model_file::{ModelFile, ModelFileError};
 pub use placement::{Passes, PlacementTime, time_placements};
 pub use plan::{Plan, PlanError, ProcessorPlan, Settings};
 
-use crate::device::{Link, LinkError};
+use crate::device::{Hello, Link, LinkError};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,29 +95,34 @@ pub async fn measure_run<L: Link, F: Follower>(
             opset: model.network.opset(),
             layers,
         },
-        device: hello.device,
+        device: hello.device.clone(),
         measurements: plan.measurements(),
         processors: plan
             .processors
             .into_iter()
             .map(|plan| plan.processor)
             .collect(),
-        provenance: Provenance {
-            started_at: rfc3339(started),
-            finished_at: rfc3339(OffsetDateTime::now_utc()),
-            layerlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-            agent_version: hello.agent_version,
-            run: run.id.to_string(),
-            link: link.kind().to_owned(),
-            device_system: hello.system,
-            host: crate::host::host(),
-        },
+        provenance: provenance(link, run, started, hello),
     };
     Ok(Profile::build(
         header,
         model.network.layers().to_vec(),
         measured,
     )?)
+}
+
+/// Where what came of `run` just now comes from.
+fn provenance(link: &impl Link, run: &Run, started: OffsetDateTime, agent: Hello) -> Provenance {
+    Provenance {
+        started_at: rfc3339(started),
+        finished_at: rfc3339(OffsetDateTime::now_utc()),
+        layerlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        agent_version: agent.agent_version,
+        run: run.id.to_string(),
+        link: link.kind().to_owned(),
+        device_system: agent.system,
+        host: crate::host::host(),
+    }
 }
 
 /// A follower that counts samples and answers for somebody.

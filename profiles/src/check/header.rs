@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::{Findings, Rule};
-use crate::document::{Clock, Header, Profile, SIMULATED_RUNTIME, refuse_unless_derivable};
+use crate::document::{
+    Clock, Header, Profile, Provenance, SIMULATED_RUNTIME, refuse_unless_derivable,
+};
 
 pub(super) fn check(profile: &Profile, findings: &mut Findings) {
     let header = &profile.header;
     findings.add(Rule::SimulatedContradiction, simulated(header));
     findings.add(Rule::NothingMeasured, nothing_measured(profile));
-    findings.add(Rule::MalformedField, malformed(header));
+    findings.add(Rule::MalformedField, malformed(profile));
     findings.add(Rule::DuplicateProcessor, duplicate_processors(header));
     findings.add(Rule::MeasurementMismatch, measurements(header));
 }
@@ -53,7 +55,8 @@ fn nothing_measured(profile: &Profile) -> Option<String> {
     }
 }
 
-fn malformed(header: &Header) -> Vec<String> {
+fn malformed(profile: &Profile) -> Vec<String> {
+    let header = &profile.header;
     let mut cases = Vec::new();
     let hash = &header.model.sha256;
     let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -62,23 +65,37 @@ fn malformed(header: &Header) -> Vec<String> {
             "`model.sha256` is `{hash}`, not 64 lower-case hexadecimal digits"
         ));
     }
-    let (start, end) = (
-        &header.provenance.started_at,
-        &header.provenance.finished_at,
-    );
+    let evaluations = profile.evaluations.iter().enumerate();
+    let of_evaluations = evaluations.filter_map(|(place, evaluation)| {
+        let provenance = evaluation.provenance.as_ref()?;
+        Some((format!("evaluations[{place}].provenance"), provenance))
+    });
+    let own = ("provenance".to_owned(), &header.provenance);
+    for (place, provenance) in std::iter::once(own).chain(of_evaluations) {
+        cases.extend(impossible_times(&place, provenance));
+    }
+    let nameless = header.processors.iter().any(|p| p.name.is_empty());
+    cases.extend(nameless.then(|| "a processor has an empty name".to_owned()));
+    cases
+}
+
+/// What is wrong with the instants of the provenance at `place`.
+fn impossible_times(place: &str, provenance: &Provenance) -> Vec<String> {
+    let (start, end) = (&provenance.started_at, &provenance.finished_at);
+    let mut cases = Vec::new();
     for (field, instant) in [("started_at", start), ("finished_at", end)] {
         if !is_utc_instant(instant) {
             cases.push(format!(
-                "`provenance.{field}` is `{instant}`, no instant such as 2025-01-31T23:59:59Z"
+                "`{place}.{field}` is `{instant}`, no instant such as 2025-01-31T23:59:59Z"
             ));
         }
     }
     // To the second: instants may differ in how many decimals they carry.
     if cases.is_empty() && end.get(..19) < start.get(..19) {
-        cases.push(format!("the run finished at {end}, before {start}"));
+        cases.push(format!(
+            "by `{place}` the run finished at {end}, before {start}"
+        ));
     }
-    let nameless = header.processors.iter().any(|p| p.name.is_empty());
-    cases.extend(nameless.then(|| "a processor has an empty name".to_owned()));
     cases
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Profile;
+use super::{Profile, Provenance};
 use crate::accuracy::{Features, Metric, Part, Preprocessing, Tally, features, loss};
 use crate::layer::Layer;
 use crate::segment::Combination;
@@ -38,6 +38,9 @@ pub struct Evaluation {
     pub executed_flop: u64,
     /// Floating-point operations that running every placement by itself would have taken.
     pub naive_flop: u64,
+    /// Where it comes from; `null` if it was measured before this was noted.
+    #[serde(default)]
+    pub provenance: Option<Provenance>,
 }
 
 /// What one placement got right and lost.

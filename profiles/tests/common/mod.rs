@@ -233,6 +233,7 @@ pub(crate) fn evaluated(profile: Profile) -> Profile {
         stop_at_half_width: None,
         executed_flop: 500,
         naive_flop: 1_000,
+        provenance: Some(profile.header.provenance.clone()),
     };
     let all = accuracy::references(3)
         .into_iter()
