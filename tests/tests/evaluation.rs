@@ -274,7 +274,7 @@ fn accuracy_beside_the_times_of_another_device_is_refused_with_both() {
     let (profile, out) = (profile.display().to_string(), bench.path("never"));
     let out = out.display().to_string();
     let arguments = ["evaluate", "--profile", &profile, "--out", &out];
-    let words = ["mate10pro", "oneplus7", "measure this one first"];
+    let words = ["Mate 10 Pro", "OnePlus 7", "measure this one first"];
     bench.refuses(
         &arguments,
         &model("vocnet-mini"),
