@@ -26,7 +26,7 @@ test: ## All tests
 	cargo build --quiet --bins
 	cargo test --workspace --quiet
 
-slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times
+slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
 	cargo build --quiet --bins
 	cargo test --package layerlab-tests --quiet -- --ignored
 

@@ -94,7 +94,7 @@ impl Farm {
 
     /// The process id of the adb server.
     pub fn server_process(&self) -> String {
-        let file = self.state().join(format!("adb-server-{}.pid", self.port));
+        let file = server_file(&self.state(), self.port);
         std::fs::read_to_string(file).expect("layerlab started the server")
     }
 
@@ -109,15 +109,23 @@ impl Farm {
 
 impl Drop for Farm {
     fn drop(&mut self) {
-        let file = self.state().join(format!("adb-server-{}.pid", self.port));
-        if let Ok(process) = std::fs::read_to_string(file) {
-            // It may be gone already, which is what is wanted.
-            let _ = Command::new("kill")
-                .args(["-KILL", &process])
-                .stderr(Stdio::null())
-                .status();
-        }
+        end_server(&self.state(), self.port);
     }
+}
+
+/// Ends the adb server on `port` that was started with this state folder.
+pub(crate) fn end_server(state: &Path, port: u16) {
+    if let Ok(process) = std::fs::read_to_string(server_file(state, port)) {
+        // It may be gone already, which is what is wanted.
+        let _ = Command::new("kill")
+            .args(["-KILL", &process])
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+fn server_file(state: &Path, port: u16) -> PathBuf {
+    state.join(format!("adb-server-{port}.pid"))
 }
 
 /// An adb program whose server keeps its key and its notes in `folder` instead of the user's home, and

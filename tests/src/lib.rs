@@ -2,7 +2,9 @@
 
 pub mod farm;
 pub mod interposer;
+pub mod lab;
 pub mod proof;
+pub mod small_disk;
 pub mod virtual_phone;
 pub mod watched;
 

@@ -2,243 +2,22 @@
 //! the real adb server and the real adbd; skipped, with a sentence, where they cannot be had.
 #![expect(
     clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a test that is skipped says so, one that takes minutes its figures"
+    reason = "a test that takes minutes tells its figures"
 )]
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use layerlab::lab::record::{Kept, RunState};
 use layerlab::lab::socket::ask;
 use layerlab::lab::talk::{Answer, Request};
-use layerlab::store::Reader;
-use layerlab_protocol::RunId;
 use layerlab_tests::farm::Farm;
-use layerlab_tests::{agent_program, file, layerlab};
+use layerlab_tests::file;
+use layerlab_tests::lab::{DEADLINE, Lab, content, same_profiles, simulating};
+use layerlab_tests::small_disk::small_disk;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tempfile::TempDir;
-
-/// The longest that anything here may take.
-const DEADLINE: Duration = Duration::from_secs(1800);
-
-/// A user's lab: its folders, its configuration, and the variables that lead commands to it.
-struct Lab {
-    folder: TempDir,
-    environment: Vec<(String, std::ffi::OsString)>,
-    /// The process whose mounts commands see; none: the test's own.
-    inside: Option<u32>,
-}
-
-impl Lab {
-    fn new(configuration: &str) -> Lab {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path();
-        std::fs::write(path.join("config.toml"), configuration).expect("room");
-        let environment = vec![
-            ("LAYERLAB_STATE".to_owned(), path.join("state").into()),
-            ("LAYERLAB_DATA".to_owned(), path.join("data").into()),
-            ("LAYERLAB_AGENT".to_owned(), agent_program().into()),
-            // No phones, unless a test says otherwise.
-            ("LAYERLAB_ADB".to_owned(), "".into()),
-        ];
-        Lab {
-            folder,
-            environment,
-            inside: None,
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn layerlab(&self, arguments: &[&str]) -> Command {
-        let mut command = match self.inside {
-            None => layerlab(),
-            Some(process) => {
-                let mut command = Command::new("nsenter");
-                command.args(["--user", "--mount", "--preserve-credentials", "--target"]);
-                command
-                    .arg(process.to_string())
-                    .arg(layerlab().get_program());
-                command
-            }
-        };
-        command.args(arguments);
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.layerlab(arguments).output().expect("layerlab runs")
-    }
-
-    /// Runs a command that must succeed.
-    fn succeed(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{arguments:?}: {said}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn daemon(&self) -> Daemon {
-        let log = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.path("daemon.log"))
-            .expect("room");
-        let config = self.path("config.toml");
-        let mut command = self.layerlab(&["daemon", "--config"]);
-        command.arg(config).stdout(Stdio::null()).stderr(log);
-        Daemon(command.spawn().expect("a daemon"))
-    }
-
-    /// Waits until the daemon answers.
-    fn wait_until_open(&self) {
-        let end = Instant::now() + Duration::from_secs(60);
-        while !self.path("state/lab/daemon.socket").exists()
-            || self.run(&["job", "cancel", "999999"]).status.code() != Some(3)
-        {
-            assert!(Instant::now() < end, "no daemon: {}", self.log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.path("daemon.log")).unwrap_or_default()
-    }
-
-    /// Writes a job file and submits it.
-    fn submit(&self, job: &str) -> String {
-        let file = self.path("job.toml");
-        std::fs::write(&file, job).expect("room");
-        self.succeed(&["submit", file.to_str().expect("UTF-8")])
-    }
-
-    fn read<T>(&self, question: impl AsyncFnOnce(Reader) -> T) -> T {
-        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        runtime.block_on(async {
-            let reader = Reader::open(&self.path("state/lab"))
-                .await
-                .expect("a store");
-            question(reader).await
-        })
-    }
-
-    fn kept(&self) -> Kept {
-        self.read(async |reader| reader.all().await.expect("all"))
-    }
-
-    /// The profiles by their place, without provenance.
-    fn profiles(&self) -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
-        let mut all = BTreeMap::new();
-        for run in self.kept().runs.values() {
-            let Some(folder) = &run.profile else { continue };
-            let place = folder
-                .strip_prefix(self.path("data"))
-                .expect("in the data folder");
-            all.insert(place.display().to_string(), content(folder));
-        }
-        all
-    }
-
-    /// Every journal is whole: its entries are numbered from 1, without a gap, and the profile has its samples.
-    fn check_journals(&self) {
-        let kept = self.kept();
-        self.read(async |reader| {
-            for run in kept.runs.values().filter(|run| run.state == RunState::Done) {
-                let id = format!("lab-{}-{}-{}-times", kept.lab, run.number, run.attempt);
-                let id = RunId::new(id).expect("a name");
-                let entries = reader.entries(&id).await.expect("a journal");
-                let numbers: Vec<u64> = entries.iter().map(|entry| entry.sequence).collect();
-                let expected: Vec<u64> = (1..=entries.len() as u64).collect();
-                assert_eq!(numbers, expected, "run {}", run.number);
-                let samples = entries
-                    .iter()
-                    .filter(|entry| matches!(entry.event, layerlab_protocol::Event::Sample { .. }))
-                    .count();
-                let folder = run.profile.as_ref().expect("it is done");
-                let rows = |name: &str| {
-                    let text = std::fs::read_to_string(folder.join(name)).expect("a table");
-                    text.lines().count() - 1
-                };
-                assert_eq!(
-                    samples,
-                    rows("samples.csv") + rows("rejected.csv"),
-                    "run {}",
-                    run.number
-                );
-            }
-        });
-    }
-}
-
-/// A daemon, killed when the test is over.
-struct Daemon(Child);
-
-impl Daemon {
-    fn signal(&self, signal: &str) {
-        let status = Command::new("kill")
-            .args([signal, &self.0.id().to_string()])
-            .status();
-        assert!(status.expect("kill runs").success());
-    }
-
-    /// Kills it as a power cut would.
-    fn kill(mut self) {
-        self.0.kill().expect("it runs");
-        self.0.wait().expect("it ran");
-    }
-
-    /// Has it stop between two blocks.
-    fn stop(mut self) {
-        self.signal("-TERM");
-        let status = self.0.wait().expect("it ran");
-        assert!(status.success(), "{status}");
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // It may be gone already, which is what is wanted.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A profile's files; of profile.json all but the provenance.
-fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
-        .expect("a profile")
-        .map(|file| {
-            let path = file.expect("a file").path();
-            let name = path
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned();
-            let mut bytes = std::fs::read(&path).expect("a file");
-            if name == "profile.json" {
-                let mut json: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
-                let had = json
-                    .as_object_mut()
-                    .expect("an object")
-                    .remove("provenance");
-                assert!(had.is_some(), "no provenance in {name}");
-                bytes = json.to_string().into_bytes();
-            }
-            (name, bytes)
-        })
-        .collect();
-    files.sort();
-    files
-}
 
 fn job(model: &str, rest: &str) -> String {
     format!(
@@ -297,7 +76,7 @@ fn a_second_daemon_is_refused() {
     let second = lab.run(&["daemon", "--config", config.to_str().expect("UTF-8")]);
     assert_eq!(second.status.code(), Some(4));
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    let process = format!("(process {})", first.0.id());
+    let process = format!("(process {})", first.id());
     assert!(said.contains(&process), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     // The first one is none the worse for it.
@@ -342,7 +121,7 @@ fn a_daemon_that_is_stopped_and_started_goes_on() {
     lab.submit(&job("alexnet", LONG));
     let mut stops = 0;
     let end = Instant::now() + DEADLINE;
-    while !is_over(&lab) {
+    while !lab.is_over() {
         assert!(Instant::now() < end, "{}", lab.log());
         daemon.stop();
         stops += 1;
@@ -354,65 +133,39 @@ fn a_daemon_that_is_stopped_and_started_goes_on() {
     same_profiles(&lab, &undisturbed, &DERIVED);
 }
 
-fn is_over(lab: &Lab) -> bool {
-    lab.kept().runs.values().all(|run| run.state.is_over())
-}
-
-/// Compares the named files of all profiles; all files if none are named.
-fn same_profiles(one: &Lab, other: &Lab, names: &[&str]) {
-    let (one, other) = (one.profiles(), other.profiles());
-    assert!(
-        one.keys().eq(other.keys()),
-        "{:?}\n{:?}",
-        one.keys(),
-        other.keys()
-    );
-    for (place, files) in &one {
-        let wanted =
-            |file: &&(String, Vec<u8>)| names.is_empty() || names.contains(&file.0.as_str());
-        assert!(files.iter().filter(wanted).count() >= names.len().max(1));
-        for (file, of_other) in files
-            .iter()
-            .zip(&other[place])
-            .filter(|(file, _)| wanted(file))
-        {
-            assert!(file == of_other, "{} of {place} differs", file.0);
-        }
-    }
-}
-
 #[test]
 #[ignore = "takes ten minutes"]
 fn a_daemon_that_is_killed_a_hundred_times_loses_nothing() {
-    let kills: usize = match std::env::var("LAYERLAB_KILLS") {
+    kill_often(None);
+}
+
+#[test]
+#[ignore = "takes fifteen minutes"]
+fn a_daemon_that_is_killed_while_its_disk_fills_up_and_is_freed_loses_nothing() {
+    let name = "a_daemon_that_is_killed_while_its_disk_fills_up_and_is_freed_loses_nothing";
+    // Half as much again as is there when all is done.
+    let size = format!("{}m", 30 * kills().max(10));
+    if let Some(disk) = small_disk(&size, name) {
+        kill_often(Some(&disk));
+    }
+}
+
+fn kills() -> usize {
+    match std::env::var("LAYERLAB_KILLS") {
         Ok(kills) => kills.parse().expect("a number"),
         Err(_) => 100,
-    };
+    }
+}
+
+/// Kills the daemon of a lab with four phones at random instants. With a small disk, which then holds its store and its
+/// profiles, that disk is filled and freed as often, at random instants, too.
+fn kill_often(disk: Option<&Path>) {
+    let kills = kills();
     let Some(farm) = Farm::new() else { return };
     let phones: Vec<_> = (1..=4)
         .map(|number| farm.phone(&format!("P{number}")))
         .collect();
-    let addresses: Vec<&str> = phones.iter().map(|phone| phone.address.as_str()).collect();
-    let simulate: String = addresses
-        .iter()
-        .map(|address| format!("{address:?} = {:?}\n", file("devices/noisy.toml")))
-        .collect();
-    let configuration = format!(
-        "[phones]\nadb-connect = {addresses:?}\n[phones.simulate]\n{simulate}[gates]\nload-percent = 100\nstorage-free-mebibytes = 0\n"
-    );
-    // Each lab has agents of its own on the phones, whose clocks begin anew.
-    let lab_of = |state: &str| {
-        let mut lab = Lab::new(&configuration);
-        for (name, value) in farm.environment() {
-            if name.starts_with("LAYERLAB_ADB") {
-                lab.environment.push((name.to_owned(), value));
-            }
-        }
-        lab.environment
-            .push(("LAYERLAB_AGENT".to_owned(), farm.agent().into()));
-        println!("{state}: {}", lab.folder.path().display());
-        lab
-    };
+    let configuration = simulating(&phones, &file("devices/noisy.toml"));
     let job = job(
         "alexnet",
         &format!(
@@ -422,62 +175,77 @@ fn a_daemon_that_is_killed_a_hundred_times_loses_nothing() {
     );
     let submit = |lab: &Lab| {
         lab.wait_until_open();
-        let end = Instant::now() + DEADLINE;
-        while lab.kept().devices.len() < phones.len() {
-            assert!(Instant::now() < end, "{}", lab.log());
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        lab.wait_for_devices(phones.len());
         lab.submit(&job);
     };
 
-    let lab = lab_of("disturbed");
+    // Each lab has agents of its own on the phones, whose clocks begin anew.
+    let mut lab = Lab::new(&configuration).with_phones(&farm);
+    if let Some(disk) = disk {
+        lab = lab.on(disk);
+    }
     let mut daemon = lab.daemon();
     submit(&lab);
     let mut random = ChaCha8Rng::seed_from_u64(100);
     let began = Timestamp::now();
-    let mut killed = 0;
-    while killed < kills && !is_over(&lab) {
-        std::thread::sleep(Duration::from_millis(random.random_range(200..6_000)));
-        daemon.kill();
-        killed += 1;
-        daemon = lab.daemon();
+    let (mut killed, mut filled) = (0, 0);
+    let filler = disk.map(|disk| disk.join("filler"));
+    // The same time from kill to kill, about.
+    let pauses = if disk.is_some() {
+        200..3_000
+    } else {
+        200..6_000
+    };
+    while killed < kills {
+        std::thread::sleep(Duration::from_millis(random.random_range(pauses.clone())));
+        match &filler {
+            Some(filler) if random.random_ratio(2, 3) => {
+                if std::fs::remove_file(filler).is_err() {
+                    fill(filler);
+                    filled += 1;
+                }
+            }
+            _ => {
+                daemon.kill();
+                killed += 1;
+                daemon = lab.daemon();
+            }
+        }
+    }
+    if let Some(filler) = filler {
+        // It may be free already, which is what is wanted.
+        let _ = std::fs::remove_file(filler);
+        assert!(lab.log().contains("make room"), "{}", lab.log());
     }
     println!(
-        "killed {killed} times in {:.0}",
+        "killed {killed} times, its disk filled {filled} times, in {:.0}",
         Timestamp::now().duration_since(began)
     );
-    assert_eq!(killed, kills, "the job was over too soon");
+    assert!(!lab.is_over(), "the job was over too soon");
     lab.succeed(&["job", "wait", "1", "--timeout", "20m"]);
     daemon.stop();
     assert_eq!(
         lab.kept().runs.values().map(|run| run.attempt).max(),
-        Some(1)
+        Some(1),
+        "{}",
+        lab.succeed(&["job", "show", "1"])
     );
     lab.check_journals();
 
-    let undisturbed = lab_of("undisturbed");
+    let undisturbed = Lab::new(&configuration).with_phones(&farm);
     let daemon = undisturbed.daemon();
     submit(&undisturbed);
     undisturbed.succeed(&["job", "wait", "1", "--timeout", "20m"]);
     daemon.stop();
-    let spent: Vec<_> = undisturbed
-        .kept()
-        .runs
-        .values()
-        .map(|run| run.spent)
-        .collect();
-    let (wall, busy): (u64, u64) = spent.iter().fold((0, 0), |(wall, busy), spent| {
-        (wall + spent.wall_ms, busy + spent.busy_ms)
-    });
-    println!(
-        "undisturbed: {wall} ms on phones, busy {:.1} %",
-        100.0 * busy as f64 / wall as f64
-    );
     same_profiles(&lab, &undisturbed, &[]);
 }
 
 #[test]
 fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
+    let name = "a_disk_that_fills_up_and_is_freed_loses_nothing";
+    let Some(disk) = small_disk("48m", name) else {
+        return;
+    };
     let undisturbed = Lab::new(SIMULATED);
     let daemon = undisturbed.daemon();
     undisturbed.wait_until_open();
@@ -485,62 +253,14 @@ fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
     undisturbed.succeed(&["job", "wait", "1", "--timeout", "10m"]);
     daemon.stop();
 
-    let mut lab = Lab::new(SIMULATED);
-    // A disk that only the daemon and its children see; the test reaches it through them.
-    std::fs::create_dir(lab.path("state")).expect("room");
-    let script =
-        "mount -t tmpfs -o size=48m none \"$STATE\" && mkdir \"$STATE/data\" && exec \"$@\"";
-    let namespace = [
-        "--user",
-        "--map-root-user",
-        "--mount",
-        "sh",
-        "-c",
-        script,
-        "sh",
-    ];
-    let possible = Command::new("unshare")
-        .args(namespace)
-        .arg("true")
-        .env("STATE", lab.path("state"))
-        .output();
-    if !possible.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: no mount namespace here");
-        return;
-    }
-    let state = lab.path("state");
-    lab.environment.retain(|(name, _)| name != "LAYERLAB_DATA");
-    lab.environment
-        .push(("LAYERLAB_DATA".to_owned(), state.join("data").into()));
-    let mut command = Command::new("unshare");
-    command.args(namespace).arg(layerlab().get_program());
-    command
-        .args(["daemon", "--config"])
-        .arg(lab.path("config.toml"));
-    command
-        .envs(lab.environment.iter().map(|(name, value)| (name, value)))
-        .env("STATE", &state);
-    let log = std::fs::File::create(lab.path("daemon.log")).expect("room");
-    let daemon = Daemon(
-        command
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("a daemon"),
-    );
-    // Without links: SQLite would follow them out of the daemon's disk.
-    let inside = PathBuf::from(format!("/proc/{}/root", daemon.0.id()));
-    let inside = inside.join(state.strip_prefix("/").expect("absolute"));
-    lab.inside = Some(daemon.0.id());
-    let end = Instant::now() + DEADLINE;
-    while !inside.join("lab/daemon.socket").exists() {
-        assert!(Instant::now() < end, "{}", lab.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let lab = Lab::new(SIMULATED).on(&disk);
+    let daemon = lab.daemon();
+    lab.wait_until_open();
     lab.submit(&job("alexnet", LONG));
     // The agents have what they need, and measure.
+    let end = Instant::now() + DEADLINE;
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let progress = || match runtime.block_on(ask(&inside, &Request::Status)) {
+    let progress = || match runtime.block_on(ask(&lab.state(), &Request::Status)) {
         Ok(Answer::Status(status)) => status
             .devices
             .iter()
@@ -551,8 +271,8 @@ fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
     while progress() < 2 {
         assert!(Instant::now() < end, "{}", lab.log());
     }
+    let filler = disk.join("filler");
     for _ in 0..3 {
-        let filler = inside.join("filler");
         fill(&filler);
         // An agent may find out first, and wait; then the lab has nothing to write.
         let noticed = lab.log().matches("make room").count();
@@ -569,10 +289,7 @@ fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
         lab.log()
     );
     lab.succeed(&["job", "wait", "1", "--timeout", "10m"]);
-    for (place, files) in undisturbed.profiles() {
-        let folder = inside.join("data").join(&place);
-        assert!(content(&folder) == files, "{place} differs");
-    }
+    same_profiles(&lab, &undisturbed, &[]);
     daemon.stop();
 }
 

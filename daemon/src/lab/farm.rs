@@ -23,7 +23,7 @@ use super::readings;
 use super::record::Spent;
 use super::state::Outcome;
 use crate::device::LinkError;
-use crate::device::adb::{Fleet, Found};
+use crate::device::adb::{AdbError, Fleet, Found};
 use crate::device::folders::Folders;
 use crate::measure::{
     EvaluationSettings, MeasureError, ModelFile, Placements, Run as Journal, RunError, Settings,
@@ -34,7 +34,7 @@ use crate::store::{Store, StoreError};
 use follow::Keeper;
 pub use open::{Session, see};
 
-/// How often to try again to publish where there is no room.
+/// How often to try again what this host has no room for.
 const ROOM: Duration = Duration::from_secs(5);
 
 /// What activations may take on a device while placements are walked together.
@@ -113,7 +113,7 @@ impl Farm {
     ) -> Result<Outcome, Outcome> {
         let opened = match session.take() {
             Some(opened) => opened,
-            None => self.open(&assignment.device).await.map_err(lost)?,
+            None => self.opened(assignment, desk).await?,
         };
         let session = session.insert(opened);
         if let Some(phone) = session.phone().await.map_err(lost)? {
@@ -146,6 +146,24 @@ impl Farm {
                 .await?;
         }
         self.publish(assignment, desk, &profile).await
+    }
+
+    /// Opens the device; waits as long as layerlab's own files cannot be written, which no device is to blame for.
+    async fn opened(&self, assignment: &Assignment, desk: &Desk) -> Result<Session, Outcome> {
+        let mut told = false;
+        loop {
+            let error = match self.open(&assignment.device).await {
+                Ok(session) => {
+                    there_is_room(told, desk).await;
+                    return Ok(session);
+                }
+                Err(error @ (LinkError::Adb(AdbError::Own { .. }) | LinkError::Storage { .. })) => {
+                    error
+                }
+                Err(error) => return Err(lost(error)),
+            };
+            wait_for_room(error.to_string(), &mut told, assignment, desk).await?;
+        }
     }
 
     async fn times(
@@ -260,9 +278,7 @@ impl Farm {
                 Staging::prepare(&target, true).and_then(|staging| staging.publish(profile));
             let error = match published {
                 Ok(findings) => {
-                    if told {
-                        desk.tell(News::NotReady(None)).await;
-                    }
+                    there_is_room(told, desk).await;
                     let findings = findings
                         .iter()
                         .map(|finding| finding.rule.to_string())
@@ -275,16 +291,34 @@ impl Farm {
                 Err(error @ PublishError::Unfit { .. }) => return Err(failed(&error)),
                 Err(error) => error,
             };
-            if !told {
-                tracing::warn!(%error, "waiting to publish");
-                desk.tell(News::NotReady(Some(error.to_string()))).await;
-                told = true;
-            }
-            tokio::select! {
-                () = sleep(ROOM) => {}
-                () = assignment.asked_to_leave() => return Err(Outcome::Parked),
-            }
+            wait_for_room(error.to_string(), &mut told, assignment, desk).await?;
         }
+    }
+}
+
+/// Says once what cannot be written, and waits before that is tried again.
+async fn wait_for_room(
+    error: String,
+    told: &mut bool,
+    assignment: &Assignment,
+    desk: &Desk,
+) -> Result<(), Outcome> {
+    if !*told {
+        let device = &assignment.device.name;
+        tracing::warn!(device, error, "waiting for room");
+        desk.tell(News::NotReady(Some(error))).await;
+        *told = true;
+    }
+    tokio::select! {
+        () = sleep(ROOM) => Ok(()),
+        () = assignment.asked_to_leave() => Err(Outcome::Parked),
+    }
+}
+
+/// What was waited for has come.
+async fn there_is_room(told: bool, desk: &Desk) {
+    if told {
+        desk.tell(News::NotReady(None)).await;
     }
 }
 

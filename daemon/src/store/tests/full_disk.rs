@@ -1,59 +1,22 @@
 //! A disk that is full, and has room again.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use super::*;
 
-/// Where the disk is mounted, for the test's own second process.
-const DISK: &str = "LAYERLAB_TEST_DISK";
+#[path = "../../../../tests/src/small_disk.rs"]
+#[expect(unreachable_pub, reason = "it is shared with the tests of the whole")]
+mod small_disk;
 
-/// A file system of a few pages, in a mount namespace of the test's own, in which it runs itself once more.
+/// A file system of a few pages.
 #[test]
-#[expect(
-    clippy::print_stderr,
-    reason = "who reads the output must know that it was skipped"
-)]
 fn on_a_full_disk_calls_wait() {
-    if let Some(disk) = std::env::var_os(DISK) {
-        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        return runtime.block_on(fill_and_make_room(Path::new(&disk)));
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let inside = |program: &Path, arguments: &[&str]| {
-        let script = r#"mount -t tmpfs -o size=1m none "$1" && shift && exec "$@""#;
-        let mut command = Command::new("unshare");
-        command
-            .args([
-                "--user",
-                "--map-root-user",
-                "--mount",
-                "sh",
-                "-c",
-                script,
-                "sh",
-            ])
-            .arg(folder.path())
-            .arg(program)
-            .args(arguments)
-            .env(DISK, folder.path());
-        command.output()
-    };
-    match inside(Path::new("true"), &[]) {
-        Ok(output) if output.status.success() => {}
-        other => return eprintln!("SKIPPED: no mount namespace here: {other:?}"),
-    }
     let name = "store::tests::full_disk::on_a_full_disk_calls_wait";
-    let this = std::env::current_exe().expect("this program");
-    let output = inside(&this, &["--exact", name, "--nocapture"]).expect("a second process");
-    assert!(
-        output.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+    if let Some(disk) = small_disk::small_disk("1m", name) {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(fill_and_make_room(&disk));
+    }
 }
 
 async fn fill_and_make_room(disk: &Path) {

@@ -1,0 +1,316 @@
+//! A lab of a user: its daemon, its commands, and what its store and its profiles say.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use layerlab::lab::record::{Kept, RunState};
+use layerlab::store::Reader;
+use layerlab_protocol::RunId;
+use tempfile::TempDir;
+
+use crate::farm::{Farm, end_server};
+use crate::virtual_phone::VirtualPhone;
+use crate::{agent_program, layerlab, succeed};
+
+/// The longest that anything here may take.
+pub const DEADLINE: Duration = Duration::from_secs(1800);
+
+/// The configuration of a lab whose `phones` all play the device of the file `device`. Their load and their storage are the
+/// host's, and not asked for.
+pub fn simulating(phones: &[VirtualPhone], device: &Path) -> String {
+    let addresses: Vec<&str> = phones.iter().map(|phone| phone.address.as_str()).collect();
+    let simulate: String = addresses
+        .iter()
+        .map(|address| format!("{address:?} = {device:?}\n"))
+        .collect();
+    format!(
+        "[phones]\nadb-connect = {addresses:?}\n[phones.simulate]\n{simulate}[gates]\nload-percent = 100\nstorage-free-mebibytes = 0\n"
+    )
+}
+
+/// A user's lab: its folders, its configuration, and the variables that lead commands to it.
+pub struct Lab {
+    folder: TempDir,
+    /// Where its state and its data are.
+    disk: PathBuf,
+    environment: Vec<(&'static str, OsString)>,
+    /// The port of the adb server that it may have started.
+    port: Option<u16>,
+}
+
+impl Lab {
+    /// A lab with this configuration, and without phones.
+    pub fn new(configuration: &str) -> Lab {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("config.toml"), configuration).expect("room");
+        let environment = vec![
+            ("LAYERLAB_AGENT", agent_program().into()),
+            ("LAYERLAB_ADB", "".into()),
+        ];
+        Lab {
+            disk: folder.path().to_owned(),
+            folder,
+            environment,
+            port: None,
+        }
+    }
+
+    /// Keeps its state and its data on `disk`, but not its log.
+    #[must_use]
+    pub fn on(mut self, disk: &Path) -> Lab {
+        disk.clone_into(&mut self.disk);
+        self
+    }
+
+    /// Reaches the phones of `farm`.
+    #[must_use]
+    pub fn with_phones(mut self, farm: &Farm) -> Lab {
+        let of_adb = |(name, _): &(&str, OsString)| name.starts_with("LAYERLAB_ADB");
+        self.environment
+            .extend(farm.environment().into_iter().filter(of_adb));
+        self.environment
+            .push(("LAYERLAB_AGENT", farm.agent().into()));
+        self.port = Some(farm.port);
+        self
+    }
+
+    /// A file of its own.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Its state folder.
+    pub fn state(&self) -> PathBuf {
+        self.disk.join("state")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.disk.join("data")
+    }
+
+    fn layerlab(&self, arguments: &[&str]) -> Command {
+        let mut command = layerlab();
+        command.args(arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env("LAYERLAB_STATE", self.state());
+        command.env("LAYERLAB_DATA", self.data());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.layerlab(arguments).output().expect("layerlab runs")
+    }
+
+    /// Runs a command that must succeed.
+    pub fn succeed(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Starts its daemon.
+    pub fn daemon(&self) -> Daemon {
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.path("daemon.log"))
+            .expect("room");
+        let config = self.path("config.toml");
+        let mut command = self.layerlab(&["daemon", "--config"]);
+        command.arg(config).stdout(Stdio::null()).stderr(log);
+        Daemon(command.spawn().expect("a daemon"))
+    }
+
+    /// Waits until the daemon answers.
+    pub fn wait_until_open(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.state().join("lab/daemon.socket").exists()
+            || self.run(&["job", "cancel", "999999"]).status.code() != Some(3)
+        {
+            assert!(Instant::now() < end, "no daemon: {}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until the daemon knows so many devices.
+    pub fn wait_for_devices(&self, count: usize) {
+        let end = Instant::now() + DEADLINE;
+        while self.kept().devices.len() < count {
+            assert!(Instant::now() < end, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// What its daemons logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.path("daemon.log")).unwrap_or_default()
+    }
+
+    /// Writes a job file and submits it.
+    pub fn submit(&self, job: &str) -> String {
+        let file = self.path("job.toml");
+        std::fs::write(&file, job).expect("room");
+        self.succeed(&["submit", file.to_str().expect("UTF-8")])
+    }
+
+    fn read<T>(&self, question: impl AsyncFnOnce(Reader) -> T) -> T {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let reader = Reader::open(&self.state().join("lab"))
+                .await
+                .expect("a store");
+            question(reader).await
+        })
+    }
+
+    /// What its store holds, journals apart.
+    pub fn kept(&self) -> Kept {
+        self.read(async |reader| reader.all().await.expect("all"))
+    }
+
+    /// Whether nothing is left to be done.
+    pub fn is_over(&self) -> bool {
+        self.kept().runs.values().all(|run| run.state.is_over())
+    }
+
+    /// The profiles by their place, without provenance.
+    pub fn profiles(&self) -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
+        let mut all = BTreeMap::new();
+        for run in self.kept().runs.values() {
+            let Some(folder) = &run.profile else { continue };
+            let place = folder
+                .strip_prefix(self.data())
+                .expect("in the data folder");
+            all.insert(place.display().to_string(), content(folder));
+        }
+        all
+    }
+
+    /// Every journal is whole: its entries are numbered from 1, without a gap, and the profile has its samples.
+    pub fn check_journals(&self) {
+        let kept = self.kept();
+        self.read(async |reader| {
+            for run in kept.runs.values().filter(|run| run.state == RunState::Done) {
+                let id = format!("lab-{}-{}-{}-times", kept.lab, run.number, run.attempt);
+                let id = RunId::new(id).expect("a name");
+                let entries = reader.entries(&id).await.expect("a journal");
+                let numbers: Vec<u64> = entries.iter().map(|entry| entry.sequence).collect();
+                let expected: Vec<u64> = (1..=entries.len() as u64).collect();
+                assert_eq!(numbers, expected, "run {}", run.number);
+                let samples = entries
+                    .iter()
+                    .filter(|entry| matches!(entry.event, layerlab_protocol::Event::Sample { .. }))
+                    .count();
+                let folder = run.profile.as_ref().expect("it is done");
+                let rows = |name: &str| {
+                    let text = std::fs::read_to_string(folder.join(name)).expect("a table");
+                    text.lines().count() - 1
+                };
+                assert_eq!(
+                    samples,
+                    rows("samples.csv") + rows("rejected.csv"),
+                    "run {}",
+                    run.number
+                );
+            }
+        });
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if let Some(port) = self.port {
+            end_server(&self.state(), port);
+        }
+    }
+}
+
+/// A daemon, killed when the test is over.
+pub struct Daemon(Child);
+
+impl Daemon {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Kills it as a power cut would. It must not have ended by itself.
+    pub fn kill(mut self) {
+        let ended = self.0.try_wait().expect("it was started");
+        assert!(ended.is_none(), "{ended:?}");
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it ran");
+    }
+
+    /// Has it stop between two blocks.
+    pub fn stop(mut self) {
+        let id = self.id().to_string();
+        succeed(Command::new("kill").args(["-TERM", &id]));
+        let status = self.0.wait().expect("it ran");
+        assert!(status.success(), "{status}");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may be gone already, which is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A profile's files; of profile.json all but the provenance.
+pub fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
+        .expect("a profile")
+        .map(|file| {
+            let path = file.expect("a file").path();
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            let mut bytes = std::fs::read(&path).expect("a file");
+            if name == "profile.json" {
+                let mut json: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+                let had = json
+                    .as_object_mut()
+                    .expect("an object")
+                    .remove("provenance");
+                assert!(had.is_some(), "no provenance in {name}");
+                bytes = json.to_string().into_bytes();
+            }
+            (name, bytes)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// Compares the named files of all profiles; all files if none are named.
+pub fn same_profiles(one: &Lab, other: &Lab, names: &[&str]) {
+    let (one, other) = (one.profiles(), other.profiles());
+    assert!(
+        one.keys().eq(other.keys()),
+        "{:?}\n{:?}",
+        one.keys(),
+        other.keys()
+    );
+    for (place, files) in &one {
+        let wanted =
+            |file: &&(String, Vec<u8>)| names.is_empty() || names.contains(&file.0.as_str());
+        assert!(files.iter().filter(wanted).count() >= names.len().max(1));
+        for (file, of_other) in files
+            .iter()
+            .zip(&other[place])
+            .filter(|(file, _)| wanted(file))
+        {
+            assert!(file == of_other, "{} of {place} differs", file.0);
+        }
+    }
+}
