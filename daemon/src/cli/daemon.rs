@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -20,9 +19,6 @@ use crate::lab::night::Reports;
 use crate::lab::socket::Listener;
 use crate::lab::state::{Rules, State};
 use crate::store::{Store, StoreError};
-
-/// How long a device rests that was not ready in time.
-const REST: Duration = Duration::from_secs(600);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -58,13 +54,7 @@ pub(super) async fn run(
     let opened = Store::open(&folders.state.join("lab")).await;
     let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
     let listener = Listener::bind(&folders.state).exit_with(Code::Output)?;
-    let rules = Rules {
-        window: config.lab.window.clone(),
-        attempts: config.attempts.per_run,
-        patience: config.phones.patience,
-        rest: REST,
-        quarantine: config.attempts.quarantine,
-    };
+    let rules = Rules::of(&config);
     let fleet = fleet(&config, adb, &folders).await;
     let reports = Reports {
         store: folders.state.join("lab"),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::config::Config;
 use super::record::{
     Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, What,
 };
@@ -17,6 +18,9 @@ use super::window::{Window, WindowState};
 use crate::store::Change;
 
 pub use runs::Outcome;
+
+/// How long a device rests that was not ready in time.
+const REST: Duration = Duration::from_secs(600);
 
 /// How the lab deals with what goes wrong.
 #[derive(Clone, Debug)]
@@ -31,6 +35,19 @@ pub struct Rules {
     pub rest: Duration,
     /// How long a device is left alone that failed a run.
     pub quarantine: Duration,
+}
+
+impl Rules {
+    /// What the configuration says.
+    pub fn of(config: &Config) -> Rules {
+        Rules {
+            window: config.lab.window.clone(),
+            attempts: config.attempts.per_run,
+            patience: config.phones.patience,
+            rest: REST,
+            quarantine: config.attempts.quarantine,
+        }
+    }
 }
 
 /// What the lab knows now.
