@@ -458,6 +458,25 @@ async fn thirty_nights() {
     );
     assert!(ends["done"] > JOBS * 3 / 4, "{ends:?}");
 
+    // Journals are kept for thirty days, of which those of the first nights are over.
+    let old = clock.now() - SignedDuration::from_hours(24 * 30);
+    let mut removed = 0;
+    for run in kept.runs.values().filter(|run| run.attempt > 0) {
+        let is_old =
+            |margin: SignedDuration| (run.ended).is_some_and(|ended| ended + margin <= old);
+        let (least, most) = (
+            is_old(SignedDuration::from_hours(25)),
+            is_old(SignedDuration::ZERO),
+        );
+        let is_removed = run.journals_removed.is_some();
+        assert!(
+            least <= is_removed && is_removed <= most,
+            "{run:?} at {old}"
+        );
+        removed += usize::from(is_removed);
+    }
+    assert!(removed > 100, "{removed} runs have no journals any more");
+
     // No two runs ever hold one device.
     let mut by_device: BTreeMap<&str, Vec<&Stay>> = BTreeMap::new();
     for stay in &stays {

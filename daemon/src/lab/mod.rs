@@ -9,6 +9,7 @@ pub mod dispatcher;
 pub mod farm;
 pub mod gates;
 pub mod job;
+pub mod journal;
 pub mod library;
 pub mod night;
 pub mod readings;

@@ -87,6 +87,9 @@ pub struct Run {
     /// Where its time went.
     #[serde(default)]
     pub spent: Spent,
+    /// When its journals were removed from the store.
+    #[serde(default)]
+    pub journals_removed: Option<Timestamp>,
 }
 
 /// What became of a run.

@@ -3,6 +3,7 @@
 
 mod commands;
 mod devices;
+mod journals;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,8 @@ pub struct Rules {
     pub rest: Duration,
     /// How long a device is left alone that failed a run.
     pub quarantine: Duration,
+    /// How long the journals of runs are kept that are over.
+    pub keep_journals: Duration,
 }
 
 impl Rules {
@@ -46,6 +49,7 @@ impl Rules {
             patience: config.phones.patience,
             rest: REST,
             quarantine: config.attempts.quarantine,
+            keep_journals: config.lab.keep_journals,
         }
     }
 }
@@ -63,6 +67,8 @@ pub struct State {
     pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
     /// How many runs of a job are on devices.
     pub(super) running: BTreeMap<JobId, u32>,
+    /// When it is looked again for journals that are kept no longer.
+    next_removal: Timestamp,
     changes: Vec<Change>,
 }
 
@@ -114,6 +120,7 @@ impl State {
             rules,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
+            next_removal: Timestamp::MIN,
             changes: Vec::new(),
         };
         let numbers: Vec<RunNumber> = state.kept.runs.keys().copied().collect();

@@ -250,6 +250,7 @@ impl State {
                 run.failed_on.clear();
                 run.reason = None;
                 run.ended = None;
+                run.journals_removed = None;
             });
         }
         let is_over = !matches!(state, JobState::Open | JobState::Paused);
