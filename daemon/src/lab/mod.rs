@@ -20,6 +20,7 @@ pub mod socket;
 pub mod state;
 mod status;
 pub mod talk;
+pub mod toml_file;
 pub mod webhook;
 pub mod when;
 pub mod window;
