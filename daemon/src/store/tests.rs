@@ -222,6 +222,8 @@ async fn entries_follow_each_other_and_may_come_again() {
     keep(&store, entries(0..=0)).await.expect_err("no number");
     assert_eq!(kept(&store).await, entries(1..=16));
 
+    // The writer knows where the journal is to go on.
+    keep(&store, entries(16..=16)).await.expect("again");
     let gone = vec![Change::JournalGone(run_id("r"))];
     store.keep(gone).await.expect("gone");
     assert_eq!(*store.trouble().borrow(), None);
