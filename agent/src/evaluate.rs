@@ -11,8 +11,8 @@ use tract_onnx::prelude::Tensor;
 
 use crate::engine::Engine;
 use crate::queue::{Queue, Task};
-use crate::timing::{Ended, failed};
 use crate::walk::{self, Costs, LayerSessions, walk};
+use crate::work::{Ended, failed};
 
 /// What an order to evaluate asks for.
 pub(crate) struct Evaluation<'a> {

@@ -9,6 +9,7 @@ pub mod hygiene;
 pub mod journal;
 pub mod queue;
 pub mod serve;
-pub mod timing;
+mod timing;
 pub mod truth;
 mod walk;
+pub mod work;

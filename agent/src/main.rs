@@ -14,7 +14,7 @@ use layerlab_agent::engine::{Engine, Host, Simulated};
 use layerlab_agent::files::Files;
 use layerlab_agent::queue::Queue;
 use layerlab_agent::serve::{Address, Server};
-use layerlab_agent::{timing, truth};
+use layerlab_agent::{truth, work};
 use layerlab_model::Network;
 
 /// Exit code for a device file or model that cannot be used.
@@ -165,7 +165,7 @@ fn serve(
     }
     // The daemon waits for this line before it connects.
     writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
-    timing::work(&queue, &files, engine.as_mut());
+    work::run(&queue, &files, engine.as_mut());
     Ok(())
 }
 

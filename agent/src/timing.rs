@@ -1,21 +1,22 @@
 //! The timing loop: loads the segments of an order, warms them up and times them in blocks of turns.
 
-use std::collections::HashSet;
+mod progress;
+
 use std::sync::Arc;
 
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Event, Failure, FailureKind, Rejection, WarmUp, Work};
+use layerlab_protocol::{Event, FailureKind, Rejection, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use tract_onnx::prelude::Tensor;
 
 use crate::engine::{Engine, EngineError, Inference, Invocation, Session, timing_input};
-use crate::evaluate::Evaluation;
-use crate::files::{Files, FilesError};
 use crate::hygiene::{self, End};
 use crate::queue::{Abandoned, Queue, Task};
+use crate::work::{Ended, failed};
+use progress::Progress;
 
 /// Runs of the whole model whose median is a sentinel: one of them may be a spike.
 const SENTINEL_RUNS: u32 = 3;
@@ -23,94 +24,14 @@ const SENTINEL_RUNS: u32 = 3;
 /// The longest the loop sleeps before it looks whether its order is still wanted.
 const NAP: Nanos = Nanos::from_millis(1_000);
 
-/// Works off the queue until it stops.
-pub fn work(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
-    while let Some(task) = queue.next() {
-        let last = match execute(&task, files, engine, queue) {
-            Ok(()) => Event::Finished,
-            Err(Ended::Failed(failure)) => Event::Failed { failure },
-            Err(Ended::Abandoned) => continue,
-        };
-        // Abandoned now means that nobody wants to know any more.
-        let _ = queue.record(&task, last);
-    }
-}
-
-/// Why an order ended before its last sample.
-pub(crate) enum Ended {
-    Failed(Failure),
-    Abandoned,
-}
-
-impl From<Abandoned> for Ended {
-    fn from(_: Abandoned) -> Self {
-        Ended::Abandoned
-    }
-}
-
-impl From<FilesError> for Ended {
-    fn from(error: FilesError) -> Self {
-        Ended::Failed(Failure {
-            kind: FailureKind::Model,
-            message: error.to_string(),
-        })
-    }
-}
-
-impl From<EngineError> for Ended {
-    fn from(error: EngineError) -> Self {
-        let kind = match error {
-            EngineError::UnknownProcessor { .. } => FailureKind::Order,
-            EngineError::OutOfMemory { .. } => FailureKind::OutOfMemory,
-            EngineError::Load { .. } => FailureKind::Model,
-            EngineError::Run { .. } => FailureKind::Device,
-        };
-        Ended::Failed(Failure {
-            kind,
-            message: error.to_string(),
-        })
-    }
-}
-
-fn execute(
+/// Times the segments of an order.
+pub(crate) fn time(
     task: &Task,
-    files: &Files,
-    engine: &mut dyn Engine,
     queue: &Queue,
+    engine: &mut dyn Engine,
+    network: Arc<Network>,
+    segments: Vec<Segment>,
 ) -> Result<(), Ended> {
-    let network = Arc::new(files.network(&task.order.model_sha256)?);
-    let layers = network.layer_count();
-    let segments = match &task.order.work {
-        Work::Evaluate {
-            set_sha256,
-            accelerator,
-            combinations,
-            answers,
-            memory_bytes,
-        } => {
-            let evaluation = Evaluation {
-                processors: [&task.order.processor, accelerator],
-                set: files.set(set_sha256)?,
-                answers,
-                placements: combinations,
-                budget: *memory_bytes,
-            };
-            return evaluation.run(task, queue, engine, &network);
-        }
-        Work::TimeSegments { segments } => segments.clone(),
-        Work::TimePasses => (1..=layers).map(Segment::single).collect(),
-        Work::TimePlacement { parts } => parts.iter().map(|part| part.segment).collect(),
-    };
-    if let Some(beyond) = segments.iter().find(|segment| segment.last() > layers) {
-        let message = format!("the order names layers {beyond}, but the model has {layers}");
-        return Err(failed(FailureKind::Order, message));
-    }
-    if matches!(task.order.work, Work::TimePlacement { .. }) && !is_chain(&segments, layers) {
-        let message = format!(
-            "the parts of the order's placement are not layers 1..={layers} one after the other"
-        );
-        return Err(failed(FailureKind::Order, message));
-    }
     let progress = Progress::from_history(&task.history);
     let mut timing = Timing {
         task,
@@ -124,89 +45,6 @@ fn execute(
     match task.order.work {
         Work::TimeSegments { .. } => timing.time_segments(),
         _ => timing.time_passes(),
-    }
-}
-
-/// Whether each segment begins where the one before ends, the first with layer 1 and the last with the
-/// model.
-fn is_chain(segments: &[Segment], layers: u32) -> bool {
-    let mut next = 1;
-    for segment in segments {
-        if segment.first() != next {
-            return false;
-        }
-        next = segment.last() + 1;
-    }
-    next == layers + 1
-}
-
-pub(crate) fn failed(kind: FailureKind, message: String) -> Ended {
-    Ended::Failed(Failure { kind, message })
-}
-
-/// What the journal says of an order.
-#[derive(Default)]
-struct Progress {
-    /// Samples of accepted blocks and of the block in progress.
-    done: HashSet<u64>,
-    /// The number of the next block.
-    next_block: u32,
-    /// How often in a row blocks were rejected.
-    rejected: u32,
-    /// The block that was in progress when the agent was killed.
-    open: Option<OpenBlock>,
-}
-
-struct OpenBlock {
-    number: u32,
-    segments: Vec<Segment>,
-    start: End,
-    samples: HashSet<u64>,
-}
-
-impl Progress {
-    fn from_history(history: &[Event]) -> Progress {
-        let mut progress = Progress::default();
-        for event in history {
-            match event {
-                Event::BlockStarted {
-                    block,
-                    segments,
-                    sentinel_ns,
-                    conditions,
-                } => {
-                    progress.next_block = block + 1;
-                    progress.open = Some(OpenBlock {
-                        number: *block,
-                        segments: segments.clone(),
-                        start: End {
-                            sentinel: *sentinel_ns,
-                            conditions: conditions.clone(),
-                        },
-                        samples: HashSet::new(),
-                    });
-                }
-                Event::Sample { index, .. } => {
-                    if let Some(open) = &mut progress.open {
-                        open.samples.insert(*index);
-                    }
-                }
-                Event::BlockEnded { rejection, .. } => {
-                    let samples = progress.open.take().map(|open| open.samples);
-                    if rejection.is_none() {
-                        progress.done.extend(samples.unwrap_or_default());
-                        progress.rejected = 0;
-                    } else {
-                        progress.rejected += 1;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if let Some(open) = &progress.open {
-            progress.done.extend(&open.samples);
-        }
-        progress
     }
 }
 

@@ -4,15 +4,15 @@
 
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use jiff::{SignedDuration, Timestamp};
+use layerlab::lab::config::Config;
 use layerlab::lab::decide::decide;
-use layerlab::lab::job::{JobSpec, MeasureSpec, ModelSpec, Selector};
+use layerlab::lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab::lab::record::{Device, Kept, Spent};
 use layerlab::lab::state::{Outcome, Rules, State};
-use layerlab::lab::window::Window;
 
 const JOBS: usize = 10_000;
 const DEVICES: usize = 64;
@@ -21,7 +21,6 @@ fn device(number: usize) -> Device {
     Device {
         name: format!("phone{number:02}"),
         serial: format!("phone{number:02}"),
-        description: "a benchmark's".to_owned(),
         soc: Some(["kirin970", "sm8150", "tensor"][number % 3].to_owned()),
         abi: Some("arm64-v8a".to_owned()),
         android: Some(10 + number as u32 % 5),
@@ -30,6 +29,7 @@ fn device(number: usize) -> Device {
         } else {
             Vec::new()
         },
+        ..Device::default()
     }
 }
 
@@ -64,31 +64,18 @@ fn spec(number: usize) -> JobSpec {
         models: vec![ModelSpec {
             name: "alexnet".to_owned(),
             sha256: format!("{number:064}"),
-            source_sha256: format!("{number:064}"),
-            path: PathBuf::from("/models/alexnet.onnx"),
+            ..ModelSpec::default()
         }],
         devices: vec![selector],
         repeats: 2,
         priority: (number % 3) as i32,
-        not_before: None,
-        deadline: None,
         window: Some(windows[number % 4].parse().expect("a window")),
-        every: None,
-        profiles: None,
-        measure: MeasureSpec::default(),
-        accuracy: None,
+        ..JobSpec::default()
     }
 }
 
 fn lab(now: Timestamp) -> State {
-    let rules = Rules {
-        window: Window::ALWAYS,
-        attempts: 3,
-        patience: Duration::from_secs(600),
-        rest: Duration::from_secs(600),
-        quarantine: Duration::from_secs(3600),
-    };
-    let mut state = State::new(Kept::default(), rules);
+    let mut state = State::new(Kept::default(), Rules::of(&Config::default()));
     state.devices((0..DEVICES).map(device).collect(), now);
     for number in 0..JOBS {
         state.submit(spec(number), true, now);

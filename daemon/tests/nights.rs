@@ -14,13 +14,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use layerlab::lab::bench::{Assignment, Bench, Desk, Passed, wait_until_ready};
 use layerlab::lab::clock::Clock;
+use layerlab::lab::config::Config;
 use layerlab::lab::dispatcher::{Dispatcher, Message};
 use layerlab::lab::gates::{Patience, Readings, Thresholds};
-use layerlab::lab::job::{JobSpec, MeasureSpec, ModelSpec, Selector};
+use layerlab::lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab::lab::record::{Device, RunState, Spent, What};
 use layerlab::lab::state::{Outcome, Rules, State};
 use layerlab::lab::talk::{Answer, Request};
-use layerlab::lab::window::{Window, WindowState};
+use layerlab::lab::window::WindowState;
 use layerlab::store::{Reader, Store};
 use layerlab_profiles::MilliCelsius;
 use rand::{Rng, SeedableRng};
@@ -203,7 +204,6 @@ fn device(number: usize) -> Device {
     Device {
         name: format!("phone{number:02}"),
         serial: format!("phone{number:02}"),
-        description: "played".to_owned(),
         soc: Some(["kirin970", "sm8150", "tensor"][number % 3].to_owned()),
         abi: Some("arm64-v8a".to_owned()),
         android: Some(10 + number as u32 % 5),
@@ -212,6 +212,7 @@ fn device(number: usize) -> Device {
         } else {
             Vec::new()
         },
+        ..Device::default()
     }
 }
 
@@ -251,8 +252,7 @@ fn job(number: usize, start: Timestamp, random: &mut ChaCha8Rng) -> (Timestamp, 
     let model = |model: usize| ModelSpec {
         name: format!("model{model}"),
         sha256: format!("{number:04}{model}"),
-        source_sha256: String::new(),
-        path: PathBuf::new(),
+        ..ModelSpec::default()
     };
     let models = random.random_range(1..4);
     let spec = JobSpec {
@@ -274,10 +274,7 @@ fn job(number: usize, start: Timestamp, random: &mut ChaCha8Rng) -> (Timestamp, 
                 .parse()
                 .expect("a window"),
         ),
-        every: None,
-        profiles: None,
-        measure: MeasureSpec::default(),
-        accuracy: None,
+        ..JobSpec::default()
     };
     (at, spec)
 }
@@ -338,14 +335,7 @@ async fn thirty_nights() {
     }
     .expect("a folder");
     let (store, kept) = Store::open(folder.path()).await.expect("a store");
-    let rules = Rules {
-        window: Window::ALWAYS,
-        attempts: 3,
-        patience: Duration::from_secs(600),
-        rest: Duration::from_secs(600),
-        quarantine: Duration::from_secs(3600),
-    };
-    let state = State::new(kept, rules);
+    let state = State::new(kept, Rules::of(&Config::default()));
     let dispatcher = Dispatcher::new(state, store, Played(Arc::clone(&world)), clock);
     let (messages, inbox) = mpsc::channel(64);
     let lab = tokio::spawn(dispatcher.run(inbox));
@@ -467,6 +457,25 @@ async fn thirty_nights() {
         events.len()
     );
     assert!(ends["done"] > JOBS * 3 / 4, "{ends:?}");
+
+    // Journals are kept for thirty days, of which those of the first nights are over.
+    let old = clock.now() - SignedDuration::from_hours(24 * 30);
+    let mut removed = 0;
+    for run in kept.runs.values().filter(|run| run.attempt > 0) {
+        let is_old =
+            |margin: SignedDuration| (run.ended).is_some_and(|ended| ended + margin <= old);
+        let (least, most) = (
+            is_old(SignedDuration::from_hours(25)),
+            is_old(SignedDuration::ZERO),
+        );
+        let is_removed = run.journals_removed.is_some();
+        assert!(
+            least <= is_removed && is_removed <= most,
+            "{run:?} at {old}"
+        );
+        removed += usize::from(is_removed);
+    }
+    assert!(removed > 100, "{removed} runs have no journals any more");
 
     // No two runs ever hold one device.
     let mut by_device: BTreeMap<&str, Vec<&Stay>> = BTreeMap::new();

@@ -9,7 +9,10 @@ use network::{folder, network};
 use serde_json::Value;
 
 #[path = "recorded/mod.rs"]
-#[allow(dead_code)]
+#[expect(
+    dead_code,
+    reason = "only the benchmark plans with the network's times"
+)]
 mod network;
 
 /// The recorded rows: scaled by the training rows, with their losses.

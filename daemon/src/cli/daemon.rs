@@ -2,7 +2,6 @@
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
@@ -17,12 +16,10 @@ use crate::lab::config::{Config, Log};
 use crate::lab::dispatcher::{Dispatcher, Message};
 use crate::lab::farm::Farm;
 use crate::lab::night::Reports;
+use crate::lab::record::Kept;
 use crate::lab::socket::Listener;
 use crate::lab::state::{Rules, State};
 use crate::store::{Store, StoreError};
-
-/// How long a device rests that was not ready in time.
-const REST: Duration = Duration::from_secs(600);
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -57,14 +54,25 @@ pub(super) async fn run(
     let program = agent_program(agent)?;
     let opened = Store::open(&folders.state.join("lab")).await;
     let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
+    let ended = work(config, program, adb, folders, store.clone(), kept).await;
+    // What it still does when the runtime ends is broken off.
+    store.close().await;
+    ended?;
+    tracing::info!("the lab is closed");
+    Ok(())
+}
+
+/// Works until it is told to stop, and keeps no store.
+async fn work(
+    config: Config,
+    program: PathBuf,
+    adb: &AdbArgs,
+    folders: Folders,
+    store: Store,
+    kept: Kept,
+) -> Result<(), Failure> {
     let listener = Listener::bind(&folders.state).exit_with(Code::Output)?;
-    let rules = Rules {
-        window: config.lab.window.clone(),
-        attempts: config.attempts.per_run,
-        patience: config.phones.patience,
-        rest: REST,
-        quarantine: config.attempts.quarantine,
-    };
+    let rules = Rules::of(&config);
     let fleet = fleet(&config, adb, &folders).await;
     let reports = Reports {
         store: folders.state.join("lab"),
@@ -75,21 +83,22 @@ pub(super) async fn run(
     let state = State::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
     let (messages, inbox) = mpsc::channel(256);
+    // To the very end: whoever does not want to wait for it says so once more.
+    tokio::spawn(stop_when_told(messages.clone()));
     tracing::info!(state = %folders.state.display(), "the lab is open");
     let watching = tokio::spawn({
         let messages = messages.clone();
         async move { farm.watch(fleet, messages).await }
     });
-    let listening = tokio::spawn(listen(listener, messages.clone()));
+    let listening = tokio::spawn(listen(listener, messages));
     let reporting = tokio::spawn(reports.write(dispatcher.is_working()));
-    let stopping = tokio::spawn(stop_when_told(messages));
     let ended = dispatcher.run(inbox).await;
-    for task in [watching, listening, reporting, stopping] {
+    for task in [watching, listening, reporting] {
         task.abort();
+        // It has ended once it says so, one way or the other.
+        let _ = task.await;
     }
-    ended.map_err(|error| Failure::new(store_code(&error), error))?;
-    tracing::info!("the lab is closed");
-    Ok(())
+    ended.map_err(|error| Failure::new(store_code(&error), error))
 }
 
 /// The adb servers and phones of the configuration; what the command line says goes before.
@@ -127,30 +136,34 @@ async fn listen(listener: Listener, messages: mpsc::Sender<Message>) {
 }
 
 /// The first signal ends the lab between two blocks, the second at once.
-async fn stop_when_told(messages: mpsc::Sender<Message>) {
+fn stop_when_told(messages: mpsc::Sender<Message>) -> impl Future<Output = ()> {
     let signals = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
     );
-    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
-        tracing::error!(
-            "signals cannot be waited for; end the daemon with SIGKILL, which loses nothing"
-        );
-        return;
-    };
-    let mut told = false;
-    loop {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        if told {
-            std::process::exit(i32::from(Code::Interrupted as u8));
-        }
-        told = true;
-        tracing::info!("stopping when the blocks in progress are over; once more to stop at once");
-        if messages.send(Message::Stop).await.is_err() {
+    async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+            tracing::error!(
+                "signals cannot be waited for; end the daemon with SIGKILL, which loses nothing"
+            );
             return;
+        };
+        let mut told = false;
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if told {
+                std::process::exit(i32::from(Code::Interrupted as u8));
+            }
+            told = true;
+            tracing::info!(
+                "stopping when the blocks in progress are over; once more to stop at once"
+            );
+            if messages.send(Message::Stop).await.is_err() {
+                return;
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
+use super::percent;
 use super::profile::{agent_program, measure_failure, publish_failure};
 use super::progress::Bars;
 use super::{output, show};
@@ -62,6 +63,7 @@ const DEFAULT_MEMORY_MIB: u64 = 256;
 
 /// The choices that every evaluation has.
 #[derive(clap::Args)]
+#[group(requires = "set")]
 #[command(next_help_heading = "Accuracy")]
 pub(super) struct ChoiceArgs {
     /// How many random placements to evaluate, beside all layers on either processor and each single one
@@ -72,7 +74,7 @@ pub(super) struct ChoiceArgs {
     answers: Option<u64>,
     /// Give a placement no more answers when its loss is known to this much on either side, in per cent of
     /// accuracy
-    #[arg(long, value_name = "PERCENT", value_parser = points)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
     stop_at: Option<f64>,
     /// The processor of the zeros [default: the device's first CPU]
     #[arg(long, value_name = "NAME")]
@@ -135,14 +137,6 @@ fn processor(
                 ),
             )
         })
-}
-
-/// `1%`, or `1`, as 0.01.
-fn points(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').trim().parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err("write a percentage above 0 and below 100, such as 1%".to_owned()),
-    }
 }
 
 pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {

@@ -184,7 +184,7 @@ impl Shown<'_> {
             parts.push(table(
                 &heads,
                 &[0, 4],
-                self.runs.iter().map(|run| self.run(run)),
+                self.runs.iter().map(|run| self.run(run, now, zone)),
             ));
         }
         let events = self.events.iter().map(|event| {
@@ -246,13 +246,17 @@ impl Shown<'_> {
             .collect()
     }
 
-    fn run(&self, run: &Run) -> Vec<String> {
+    fn run(&self, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String> {
+        let removed = run
+            .journals_removed
+            .map(|at| format!("journals removed {}", moment(at, now, zone)));
+        let why: Vec<String> = run.reason.clone().into_iter().chain(removed).collect();
         let model = self.job.spec.models.get(run.model);
         let phone = run.phone.as_ref().or(run.only.as_ref());
         let texts = [
             model.map(|model| model.name.clone()),
             phone.cloned(),
-            run.reason.clone(),
+            Some(why.join("; ")),
             run.profile.as_ref().map(|it| it.display().to_string()),
         ];
         let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
@@ -266,5 +270,38 @@ impl Shown<'_> {
             reason,
             profile,
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::job::JobSpec;
+
+    #[test]
+    fn a_run_whose_journals_were_removed_says_so() {
+        let now: Timestamp = "2026-12-24T20:00:00Z".parse().expect("an instant");
+        let job = Job {
+            id: 4,
+            spec: JobSpec::default(),
+            content_sha256: String::new(),
+            submitted: now,
+            occurrence_of: None,
+            state: JobState::Failed,
+        };
+        let run = Run {
+            reason: Some("it fell".to_owned()),
+            journals_removed: Some(now),
+            ..Run::default()
+        };
+        let shown = Shown {
+            job: &job,
+            runs: vec![&run],
+            events: Vec::new(),
+        };
+        let text = shown.text(now, &TimeZone::UTC);
+        let moment = moment(now, now, &TimeZone::UTC);
+        let expected = format!("it fell; journals removed {moment}");
+        assert!(text.contains(&expected), "{text}");
     }
 }

@@ -155,7 +155,7 @@ fn is_waiting(state: RunState) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::job::{JobSpec, MeasureSpec};
+    use crate::lab::job::JobSpec;
 
     fn at(text: &str) -> Timestamp {
         text.parse().expect("an instant")
@@ -166,17 +166,7 @@ mod tests {
             id: 4,
             spec: JobSpec {
                 name: "tonight".to_owned(),
-                models: Vec::new(),
-                devices: Vec::new(),
-                repeats: 1,
-                priority: 0,
-                not_before: None,
-                deadline: None,
-                window: None,
-                every: None,
-                profiles: None,
-                measure: MeasureSpec::default(),
-                accuracy: None,
+                ..JobSpec::default()
             },
             content_sha256: String::new(),
             submitted: at("2026-11-20T20:00:00Z"),
@@ -189,19 +179,8 @@ mod tests {
         Run {
             number,
             job: 4,
-            model: 0,
-            selector: 0,
-            only: None,
-            repeat: 1,
             state,
-            phone: None,
-            attempt: 0,
-            failed_on: Vec::new(),
-            started: None,
-            ended: None,
-            reason: None,
-            profile: None,
-            spent: crate::lab::record::Spent::default(),
+            ..Run::default()
         }
     }
 

@@ -125,6 +125,15 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// `2%`, or `2`, as 0.02.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("write a percentage above 0 and below 100, such as 2%".to_owned()),
+    }
+}
+
 fn run(cli: Cli) -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
     // The daemon logs as its configuration says, and ends in its own time.
@@ -178,4 +187,57 @@ fn run(cli: Cli) -> Result<(), Failure> {
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        let profile = "layerlab profile --model m --device d";
+        let evaluate = "layerlab evaluate --model m --device d --set s";
+        let plan = "layerlab plan max-accuracy --time 1ms profile";
+        let of_sets = [
+            "--placements 9",
+            "--answers 9",
+            "--stop-at 1%",
+            "--cpu cpu",
+            "--accelerator npu",
+            "--placement-seed 9",
+            "--memory-mib 9",
+        ];
+        let mut cases = vec![
+            (format!("{profile} --set s"), true),
+            (profile.to_owned(), true),
+            (format!("{plan} --model m"), false),
+            (format!("{plan} --model m --verify d"), true),
+        ];
+        for choice in of_sets {
+            cases.push((format!("{profile} {choice}"), false));
+            cases.push((format!("{profile} {choice} --set s"), true));
+            cases.push((format!("{evaluate} {choice}"), true));
+        }
+        for (line, is_right) in cases {
+            let parsed = Cli::try_parse_from(line.split(' '));
+            let said = parsed.err().map(|error| error.to_string());
+            assert_eq!(said.is_none(), is_right, "{line}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn percentages_are_understood_or_refused() {
+        for (text, expected) in [("2%", 0.02), ("2", 0.02), ("0.5 %", 0.005)] {
+            assert_eq!(percent(text), Ok(expected), "{text}");
+        }
+        for text in ["0", "100%", "-1%", "2%%", "nan", "a few"] {
+            let refusal = percent(text).expect_err(text);
+            assert!(refusal.contains("such as 2%"), "{refusal}");
+        }
+    }
 }

@@ -69,7 +69,7 @@ struct Common {
     )]
     verify: Option<String>,
     /// With --verify: the ONNX model
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "verify")]
     model: Option<PathBuf>,
     /// With --verify: the evaluation set; without it the time alone is measured
     #[arg(long, value_name = "FILE", requires = "verify")]

@@ -12,7 +12,7 @@ use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
 use super::progress::Bars;
-use super::{evaluate, output, show};
+use super::{evaluate, output, percent, show};
 use crate::device::adb::{AdbError, Printable};
 use crate::device::discovery;
 use crate::device::{ConnectionError, Link, LinkError};
@@ -93,14 +93,6 @@ impl SettingsArgs {
             target: self.target_ci,
             budget: std::time::Duration::from(self.budget).into(),
         }
-    }
-}
-
-/// `2%`, or `2`, as 0.02.
-fn percent(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').trim().parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
-        _ => Err("write a percentage above 0 and up to 100, such as 2%".to_owned()),
     }
 }
 

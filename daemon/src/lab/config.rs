@@ -49,7 +49,7 @@ pub struct Lab {
     pub log: Log,
     /// When jobs run that do not say so themselves.
     pub window: Window,
-    /// How long journals are kept after publication.
+    /// How long journals are kept after their runs are over.
     #[serde(deserialize_with = "value::period")]
     pub keep_journals: Duration,
 }

@@ -162,6 +162,7 @@ impl<B: Bench> Dispatcher<B> {
             return None;
         }
         self.state.recur(now);
+        let removal = self.state.remove_journals(now);
         let decisions = decide(&self.state, now);
         for (run, device, reason) in decisions.leave {
             self.leave(run, device, &reason, then);
@@ -181,7 +182,7 @@ impl<B: Bench> Dispatcher<B> {
             self.hand(&device).leave = leave;
             then.push(Then::Begin(device, Box::new(assignment)));
         }
-        decisions.wake
+        Some(decisions.wake.map_or(removal, |wake| wake.min(removal)))
     }
 
     fn leave(&mut self, run: RunNumber, device: String, reason: &str, then: &mut Vec<Then>) {

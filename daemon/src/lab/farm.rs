@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use super::bench::{Assignment, Bench, Desk, News, Passed, wait_until_ready};
 use super::config::Config;
 use super::gates::{Patience, Thresholds};
+use super::journal::{self, Part};
 use super::library::Library;
 use super::readings;
 use super::record::Spent;
@@ -347,7 +348,7 @@ impl Bench for Farm {
 
     async fn forget(&self, session: &mut Option<Session>, assignment: &Assignment) {
         let Some(session) = session else { return };
-        for part in [Part::Times, Part::Accuracy] {
+        for part in Part::ALL {
             if part == Part::Times || assignment.job.spec.accuracy.is_some() {
                 forget(session, name(assignment, part)).await;
             }
@@ -380,22 +381,10 @@ fn outcome(error: MeasureError, assignment: &Assignment) -> Outcome {
     }
 }
 
-/// The parts of a run, each with a journal of its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Times,
-    Accuracy,
-}
-
-/// The name of a part's journal, the same for every daemon that goes on with it.
+/// The name of a part's journal.
 fn name(assignment: &Assignment, part: Part) -> RunId {
-    let part = match part {
-        Part::Times => "times",
-        Part::Accuracy => "accuracy",
-    };
-    let (run, attempt) = (assignment.run.number, assignment.run.attempt);
-    RunId::new(format!("lab-{}-{run}-{attempt}-{part}", assignment.lab))
-        .expect("letters, digits and dashes")
+    let run = &assignment.run;
+    journal::name(&assignment.lab, run.number, run.attempt, part)
 }
 
 /// When the attempt began.

@@ -47,7 +47,7 @@ pub struct JobSpec {
 }
 
 /// A model of a job. The lab keeps its own copy, by hash.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelSpec {
     /// Its name.
     pub name: String,
@@ -109,6 +109,25 @@ pub struct AccuracySpec {
     pub stop_at_percent: Option<f64>,
     /// Seeds the placements and the order of the answers.
     pub seed: u64,
+}
+
+impl Default for JobSpec {
+    fn default() -> JobSpec {
+        JobSpec {
+            name: String::new(),
+            models: Vec::new(),
+            devices: Vec::new(),
+            repeats: 1,
+            priority: 0,
+            not_before: None,
+            deadline: None,
+            window: None,
+            every: None,
+            profiles: None,
+            measure: MeasureSpec::default(),
+            accuracy: None,
+        }
+    }
 }
 
 impl JobSpec {

@@ -54,7 +54,7 @@ pub enum JobState {
 }
 
 /// One profile that a job asks for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its number.
     pub number: RunNumber,
@@ -87,13 +87,17 @@ pub struct Run {
     /// Where its time went.
     #[serde(default)]
     pub spent: Spent,
+    /// When its journals were removed from the store.
+    #[serde(default)]
+    pub journals_removed: Option<Timestamp>,
 }
 
 /// What became of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// It waits for a phone.
+    #[default]
     Queued,
     /// It is on a phone.
     Running,

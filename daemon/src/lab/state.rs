@@ -3,6 +3,7 @@
 
 mod commands;
 mod devices;
+mod journals;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::config::Config;
 use super::record::{
     Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, What,
 };
@@ -17,6 +19,9 @@ use super::window::{Window, WindowState};
 use crate::store::Change;
 
 pub use runs::Outcome;
+
+/// How long a device rests that was not ready in time.
+const REST: Duration = Duration::from_secs(600);
 
 /// How the lab deals with what goes wrong.
 #[derive(Clone, Debug)]
@@ -31,6 +36,22 @@ pub struct Rules {
     pub rest: Duration,
     /// How long a device is left alone that failed a run.
     pub quarantine: Duration,
+    /// How long the journals of runs are kept that are over.
+    pub keep_journals: Duration,
+}
+
+impl Rules {
+    /// What the configuration says.
+    pub fn of(config: &Config) -> Rules {
+        Rules {
+            window: config.lab.window.clone(),
+            attempts: config.attempts.per_run,
+            patience: config.phones.patience,
+            rest: REST,
+            quarantine: config.attempts.quarantine,
+            keep_journals: config.lab.keep_journals,
+        }
+    }
 }
 
 /// What the lab knows now.
@@ -46,6 +67,8 @@ pub struct State {
     pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
     /// How many runs of a job are on devices.
     pub(super) running: BTreeMap<JobId, u32>,
+    /// When it is looked again for journals that are kept no longer.
+    next_removal: Timestamp,
     changes: Vec<Change>,
 }
 
@@ -97,6 +120,7 @@ impl State {
             rules,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
+            next_removal: Timestamp::MIN,
             changes: Vec::new(),
         };
         let numbers: Vec<RunNumber> = state.kept.runs.keys().copied().collect();

@@ -100,7 +100,7 @@ impl Change {
                     .bind(run.as_str())
                     .execute(to)
                     .await?;
-                last_entries.insert(run.clone(), 0);
+                last_entries.remove(run);
                 Ok(())
             }
         }

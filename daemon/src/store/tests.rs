@@ -12,7 +12,10 @@ use jiff::Timestamp;
 use layerlab_protocol::{Entry, Event as JournalEvent};
 
 use super::*;
-use crate::lab::record::{JobState, RunState};
+use crate::lab::config::Config;
+use crate::lab::journal::{self, Part};
+use crate::lab::record::{JobState, Run, RunState};
+use crate::lab::state::{Rules, State};
 use samples::{device, entries, event, job, reservation, run, run_id, time};
 
 async fn open(folder: &Path) -> (Store, Kept) {
@@ -219,12 +222,54 @@ async fn entries_follow_each_other_and_may_come_again() {
     keep(&store, entries(0..=0)).await.expect_err("no number");
     assert_eq!(kept(&store).await, entries(1..=16));
 
+    // The writer knows where the journal is to go on.
+    keep(&store, entries(16..=16)).await.expect("again");
     let gone = vec![Change::JournalGone(run_id("r"))];
     store.keep(gone).await.expect("gone");
     assert_eq!(*store.trouble().borrow(), None);
     assert_eq!(kept(&store).await, []);
     keep(&store, entries(17..=17)).await.expect_err("a gap");
     keep(&store, entries(1..=2)).await.expect("from the start");
+}
+
+#[tokio::test]
+async fn old_journals_go_with_what_their_runs_say_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let journal = |number: i64, attempt: u32| Change::Entries {
+        run: journal::name("", number, attempt, Part::Times),
+        entries: entries(1..=20),
+    };
+    let over = |number: i64, at: i64| Run {
+        state: RunState::Done,
+        ended: Some(time(at)),
+        ..run(number)
+    };
+    let runs = [over(1, 0), over(11, 3600)];
+    let mut changes: Vec<Change> = runs.iter().cloned().map(Change::Run).collect();
+    changes.extend([journal(1, 1), journal(1, 2), journal(11, 1), journal(11, 2)]);
+    store.keep(changes).await.expect("kept");
+    let (store, kept) = reopened(store, folder.path()).await;
+    let kept = Kept {
+        lab: String::new(),
+        ..kept
+    };
+    let rules = Rules {
+        keep_journals: Duration::from_secs(60),
+        ..Rules::of(&Config::default())
+    };
+    let mut state = State::new(kept, rules);
+    state.remove_journals(time(60));
+    store.keep(state.take_changes()).await.expect("kept");
+
+    let (store, kept) = reopened(store, folder.path()).await;
+    for (number, attempt, left) in [(1, 1, 0), (1, 2, 0), (11, 1, 20), (11, 2, 20)] {
+        let name = journal::name("", number, attempt, Part::Times);
+        let found = store.entries(&name).await.expect("entries");
+        assert_eq!(found.len(), left, "{name}");
+    }
+    assert_eq!(kept.runs[&1].journals_removed, Some(time(60)));
+    assert_eq!(kept.runs[&11], over(11, 3600));
 }
 
 #[tokio::test]

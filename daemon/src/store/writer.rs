@@ -73,6 +73,7 @@ pub(super) async fn write(
     }
     // The lock is given back last, and only then can it be seen that the writer is gone.
     let _ = apart(hand.end()).await;
+    tracing::debug!("the store is closed");
 }
 
 /// The calls that share a transaction.

@@ -1,3 +1,5 @@
+//! A simulated device takes the times, the memory and the heat that its file plants.
+
 use super::*;
 use tract_onnx::prelude::Tensor;
 

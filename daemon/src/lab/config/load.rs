@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::{Config, DEFAULT};
+use crate::lab::toml_file::{self, TomlFileError};
 
 /// A configuration and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,24 +34,9 @@ pub struct Change {
 /// Why a file is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
-    #[error("cannot read the configuration {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// It is no TOML.
-    #[error("{} is no TOML, line {line}: {problem}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Where.
-        line: usize,
-        /// What the parser said.
-        problem: String,
-    },
+    /// It cannot be read, or has a value that cannot be.
+    #[error(transparent)]
+    File(#[from] TomlFileError),
     /// A key that there is not.
     #[error(
         "{}: `{key}` is unknown; `{nearest}` is the nearest key that there is, and `layerlab config default` \
@@ -72,16 +58,6 @@ pub enum ConfigError {
         /// The section.
         section: String,
     },
-    /// A value that cannot be.
-    #[error("{}: `{key}`: {problem}", path.display())]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// The key with its section.
-        key: String,
-        /// What is wrong and what to write.
-        problem: String,
-    },
 }
 
 impl Config {
@@ -91,20 +67,12 @@ impl Config {
         file: Option<&Path>,
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Loaded, ConfigError> {
-        let read = |path: PathBuf| match std::fs::read_to_string(&path) {
-            Ok(text) => Ok((path, text)),
-            Err(source) => Err(ConfigError::Read { path, source }),
+        let first = || {
+            let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
+            places(variable).into_iter().find(exists)
         };
-        let found = match file {
-            Some(path) => Some(read(path.to_owned())?),
-            None => {
-                let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
-                let first = places(variable).into_iter().find(exists);
-                first.map(read).transpose()?
-            }
-        };
-        match found {
-            Some((path, text)) => over_defaults(path, &text),
+        match file.map(Path::to_owned).or_else(first) {
+            Some(path) => over_defaults(path),
             None => Ok(Loaded {
                 config: Config::default(),
                 read: Vec::new(),
@@ -127,8 +95,8 @@ pub fn places(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
         .collect()
 }
 
-fn over_defaults(path: PathBuf, text: &str) -> Result<Loaded, ConfigError> {
-    let file: Table = toml::from_str(text).map_err(|error| syntax(&path, text, &error))?;
+fn over_defaults(path: PathBuf) -> Result<Loaded, ConfigError> {
+    let file = toml_file::read("configuration", &path)?;
     let defaults = defaults();
     let mut merged = defaults.clone();
     let mut config = Config::default();
@@ -152,7 +120,7 @@ fn over_defaults(path: PathBuf, text: &str) -> Result<Loaded, ConfigError> {
             // All was well before this value.
             config = match shape(&key, &value, default).and_then(|()| parse(&merged)) {
                 Ok(config) => config,
-                Err(problem) => return Err(ConfigError::Value { path, key, problem }),
+                Err(problem) => return Err(TomlFileError::Key { path, key, problem }.into()),
             };
             if value != *default {
                 changes.push(Change {
@@ -239,18 +207,4 @@ fn nearest(key: &str, section: bool, defaults: &Table) -> String {
     });
     let known = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     known.unwrap_or_default()
-}
-
-fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
-    let start = error.span().map_or(0, |span| span.start.min(text.len()));
-    let before = &text.as_bytes()[..start];
-    ConfigError::Syntax {
-        path: path.to_owned(),
-        line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-        problem: error
-            .message()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" "),
-    }
 }

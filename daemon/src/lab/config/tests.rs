@@ -1,3 +1,5 @@
+//! The default file is the documentation; other files change single keys, or are refused in a sentence.
+
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! What goes where, case by case. What holds over thirty nights is in `daemon/tests/nights.rs`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::*;
-use crate::lab::job::{JobSpec, MeasureSpec, ModelSpec, Selector};
+use crate::lab::config::Config;
+use crate::lab::job::{JobSpec, ModelSpec, Selector};
 use crate::lab::record::{Device, Kept, Spent};
 use crate::lab::state::{Outcome, Rules};
 use crate::lab::talk::Answer;
@@ -26,39 +26,18 @@ fn device(name: &str) -> Device {
 }
 
 fn lab(devices: &[&str]) -> State {
-    let rules = Rules {
-        window: Window::ALWAYS,
-        attempts: 3,
-        patience: Duration::from_secs(600),
-        rest: Duration::from_secs(600),
-        quarantine: Duration::from_secs(3600),
-    };
-    let mut state = State::new(Kept::default(), rules);
+    let mut state = State::new(Kept::default(), Rules::of(&Config::default()));
     state.devices(devices.iter().map(|name| device(name)).collect(), now());
     state
 }
 
 /// Any device will do.
 fn spec(models: usize, priority: i32) -> JobSpec {
-    let model = ModelSpec {
-        name: "net".to_owned(),
-        sha256: "5a".to_owned(),
-        source_sha256: "5b".to_owned(),
-        path: PathBuf::from("net.onnx"),
-    };
     JobSpec {
-        name: "job".to_owned(),
-        models: vec![model; models],
+        models: vec![ModelSpec::default(); models],
         devices: vec![Selector::default()],
-        repeats: 1,
         priority,
-        not_before: None,
-        deadline: None,
-        window: None,
-        every: None,
-        profiles: None,
-        measure: MeasureSpec::default(),
-        accuracy: None,
+        ..JobSpec::default()
     }
 }
 

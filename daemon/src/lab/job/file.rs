@@ -1,29 +1,25 @@
 //! The file in which a user says what a job is; `example-job.toml` explains every key.
 
-use std::collections::BTreeMap;
+mod content;
+mod problems;
+
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Deserializer};
-use toml::{Table, Value};
+use toml::Table;
 
 use super::keys::{self, BadKey};
 use super::{AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector};
 use crate::evaluation_set::fits_network;
 use crate::lab::library::Library;
-use crate::lab::recurrence::Recurrence;
+use crate::lab::toml_file::{self, TomlFileError};
 use crate::lab::when::{self, Direction};
-use crate::lab::window::Window;
 use crate::measure::{ModelFile, SetFile};
+use content::{Accuracy, Content};
 
 /// The file that explains every key.
 pub const EXAMPLE: &str = include_str!("../../../example-job.toml");
-
-const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
-
-/// More are a slip of the finger.
-const MOST_REPEATS: u32 = 1000;
 
 /// A job file that was read; what it names was not looked at yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,34 +34,9 @@ pub struct JobFile {
 /// Why a file is no job.
 #[derive(Debug, thiserror::Error)]
 pub enum JobFileError {
-    /// It cannot be read.
-    #[error("cannot read the job file {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// It is no TOML.
-    #[error("{} is no TOML, line {line}: {problem}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Where.
-        line: usize,
-        /// What the parser said.
-        problem: String,
-    },
-    /// A value that cannot be, or that is missing.
-    #[error("{}: `{key}`: {problem}", path.display())]
-    Key {
-        /// The file.
-        path: PathBuf,
-        /// The key with its section.
-        key: String,
-        /// What is wrong and what to write.
-        problem: String,
-    },
+    /// It cannot be read, or has a value that cannot be.
+    #[error(transparent)]
+    File(#[from] TomlFileError),
     /// What it names cannot be kept.
     #[error("cannot keep a copy of {what} in {}: {source}", folder.display())]
     Library {
@@ -78,121 +49,11 @@ pub enum JobFileError {
     },
 }
 
-/// All but the sections.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-struct Content {
-    name: Option<String>,
-    models: Vec<ModelEntry>,
-    repeats: u32,
-    priority: i32,
-    #[serde(deserialize_with = "moment")]
-    not_before: Option<String>,
-    #[serde(deserialize_with = "moment")]
-    deadline: Option<String>,
-    window: Option<Window>,
-    every: Option<Recurrence>,
-    profiles: Option<PathBuf>,
-    // Sections are parsed by themselves, so that errors name their keys.
-    devices: Vec<Table>,
-    measure: Table,
-    accuracy: Option<Table>,
-}
-
-impl Default for Content {
-    fn default() -> Content {
-        Content {
-            name: None,
-            models: Vec::new(),
-            repeats: 1,
-            priority: 0,
-            not_before: None,
-            deadline: None,
-            window: None,
-            every: None,
-            profiles: None,
-            devices: Vec::new(),
-            measure: Table::new(),
-            accuracy: None,
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "write paths in quotes, or tables such as { file = \"net.onnx\", dims = { N = 1 } }"
-)]
-enum ModelEntry {
-    Path(PathBuf),
-    Table(ModelTable),
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ModelTable {
-    file: PathBuf,
-    #[serde(default)]
-    dims: BTreeMap<String, u64>,
-}
-
-impl ModelEntry {
-    fn parts(self) -> (PathBuf, BTreeMap<String, u64>) {
-        match self {
-            ModelEntry::Path(file) => (file, BTreeMap::new()),
-            ModelEntry::Table(ModelTable { file, dims }) => (file, dims),
-        }
-    }
-}
-
-/// `[accuracy]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-struct Accuracy {
-    set: PathBuf,
-    placements: usize,
-    answers: Option<usize>,
-    stop_at_percent: Option<f64>,
-    seed: u64,
-}
-
-impl Default for Accuracy {
-    fn default() -> Accuracy {
-        Accuracy {
-            set: PathBuf::new(),
-            placements: 300,
-            answers: None,
-            stop_at_percent: None,
-            seed: 1,
-        }
-    }
-}
-
-/// A point in time in quotes, or one of TOML's own.
-fn moment<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    match Value::deserialize(from)? {
-        Value::String(text) => Ok(Some(text)),
-        Value::Datetime(at) => Ok(Some(at.to_string())),
-        other => Err(serde::de::Error::custom(format!(
-            "`{other}` is no point in time; write one such as \"22:00\", \"tomorrow 07:00\" or \"8h\""
-        ))),
-    }
-}
-
 impl JobFile {
     /// Reads the job file at `path`.
     pub fn read(path: &Path) -> Result<JobFile, JobFileError> {
-        let text = std::fs::read_to_string(path).map_err(|source| JobFileError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        let table: Table =
-            toml::from_str(&text).map_err(|error| syntax(path.to_owned(), &text, &error))?;
-        JobFile::parse(path, &table).map_err(|BadKey { key, problem }| JobFileError::Key {
-            path: path.to_owned(),
-            key,
-            problem,
-        })
+        let table = toml_file::read("job file", path)?;
+        JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()).into())
     }
 
     fn parse(path: &Path, table: &Table) -> Result<JobFile, BadKey> {
@@ -216,138 +77,11 @@ impl JobFile {
         }
     }
 
-    /// What can be wrong with single values, and whether it is.
-    fn problems(&self) -> Vec<(bool, &'static str, String)> {
-        let Content {
-            models,
-            repeats,
-            priority,
-            profiles,
-            name,
-            ..
-        } = &self.content;
-        let MeasureSpec {
-            target_ci_percent,
-            budget,
-            samples,
-            processors,
-            ..
-        } = &self.measure;
-        let no_size = |entry: &ModelEntry| match entry {
-            ModelEntry::Path(_) => false,
-            ModelEntry::Table(table) => table.dims.values().any(|size| *size == 0),
-        };
-        let named_twice =
-            |names: &[String]| (1..names.len()).any(|place| names[..place].contains(&names[place]));
-        let home = |path: &Path| path.starts_with("~");
-        let mut problems = vec![
-            (
-                name.as_ref().is_some_and(|name| name.trim().is_empty()),
-                "name",
-                "a name is missing; write one, or leave the key out and the job is called what its file is"
-                    .to_owned(),
-            ),
-            (
-                models.is_empty(),
-                "models",
-                "there is nothing to profile; write a list of ONNX files, such as [\"net.onnx\"]".to_owned(),
-            ),
-            (
-                models.iter().any(no_size),
-                "models",
-                "0 is no size of a dimension; write a whole number of at least 1".to_owned(),
-            ),
-            (
-                models.iter().any(|entry| home(&entry.clone().parts().0)),
-                "models",
-                "`~` is not replaced in job files; write paths that begin with /, or from the job file's folder"
-                    .to_owned(),
-            ),
-            (
-                self.devices.is_empty(),
-                "devices",
-                "there is nothing to profile on; write [[devices]], and under it a serial, soc, abi, android or pool"
-                    .to_owned(),
-            ),
-            (
-                self.devices.iter().any(Selector::is_empty),
-                "devices",
-                "one of them says nothing; under each [[devices]] write a serial, soc, abi, android or pool, such as \
-                 abi = \"arm64-v8a\""
-                    .to_owned(),
-            ),
-            (
-                !(1..=MOST_REPEATS).contains(repeats),
-                "repeats",
-                format!("`{repeats}` is not how often something is done; write a whole number from 1 to {MOST_REPEATS}"),
-            ),
-            (
-                !PRIORITIES.contains(priority),
-                "priority",
-                format!(
-                    "`{priority}` is out of range; write a whole number from {} to {}, of which the greatest comes \
-                     first",
-                    PRIORITIES.start(),
-                    PRIORITIES.end()
-                ),
-            ),
-            (
-                (profiles.as_ref()).is_some_and(|path| home(path) || path.as_os_str().is_empty()),
-                "profiles",
-                "this is no folder; write one that begins with /, or one from the job file's folder".to_owned(),
-            ),
-            (
-                !(*target_ci_percent > 0.0 && *target_ci_percent <= 100.0),
-                "measure.target-ci-percent",
-                format!("`{target_ci_percent}` is no width of an interval; write a number above 0 and up to 100"),
-            ),
-            (
-                budget.is_zero(),
-                "measure.budget",
-                "nothing can be measured in no time; write a duration such as \"10m\"".to_owned(),
-            ),
-            (
-                *samples == 0,
-                "measure.samples",
-                "`0` samples are none; write a whole number of at least 1, better 6, below which there are no intervals"
-                    .to_owned(),
-            ),
-            (
-                processors.iter().any(|name| name.trim().is_empty()) || named_twice(processors),
-                "measure.processors",
-                "each processor needs a name of its own; write those that a profile of the device lists, or leave the \
-                 key out for all of them"
-                    .to_owned(),
-            ),
-        ];
-        if let Some(accuracy) = &self.accuracy {
-            let stop_at = accuracy.stop_at_percent.unwrap_or(1.0);
-            problems.extend([
-                (
-                    accuracy.set.as_os_str().is_empty(),
-                    "accuracy.set",
-                    "the evaluation set is missing; write the file that `layerlab set` made".to_owned(),
-                ),
-                (
-                    accuracy.answers == Some(0),
-                    "accuracy.answers",
-                    "`0` answers are none; write a whole number of at least 1, or leave the key out for all".to_owned(),
-                ),
-                (
-                    !(stop_at > 0.0 && stop_at < 100.0),
-                    "accuracy.stop-at-percent",
-                    format!("`{stop_at}` is no width of an interval; write a number above 0 and below 100"),
-                ),
-            ]);
-        }
-        problems
-    }
-
     /// The job as the lab takes it at `now`, with copies of its models and of its set in `library`.
     pub fn resolve(self, now: Timestamp, library: &Library) -> Result<JobSpec, JobFileError> {
         let path = self.path.clone();
         self.found(now, library).map_err(|refusal| match refusal {
-            Refusal::Key(BadKey { key, problem }) => JobFileError::Key { path, key, problem },
+            Refusal::Key(wrong) => wrong.within(path).into(),
             Refusal::Library { what, source } => JobFileError::Library {
                 what,
                 folder: library.folder().to_owned(),
@@ -495,17 +229,6 @@ fn keep(
         let what = format!("{what} `{}`", path.display());
         Refusal::Library { what, source }
     })
-}
-
-fn syntax(path: PathBuf, text: &str, error: &toml::de::Error) -> JobFileError {
-    let start = error.span().map_or(0, |span| span.start.min(text.len()));
-    let before = &text.as_bytes()[..start];
-    let words: Vec<&str> = error.message().split_whitespace().collect();
-    JobFileError::Syntax {
-        path,
-        line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-        problem: words.join(" "),
-    }
 }
 
 #[cfg(test)]

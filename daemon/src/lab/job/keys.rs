@@ -1,7 +1,11 @@
 //! Tables of TOML, key by key, so that what is wrong is said with the key that it stands under.
 
+use std::path::PathBuf;
+
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
+
+use crate::lab::toml_file::TomlFileError;
 
 /// A key whose value cannot be.
 #[derive(Debug, PartialEq)]
@@ -10,6 +14,14 @@ pub(super) struct BadKey {
     pub(super) key: String,
     /// What is wrong and what to write.
     pub(super) problem: String,
+}
+
+impl BadKey {
+    /// The error of the file that it stands in.
+    pub(super) fn within(self, path: PathBuf) -> TomlFileError {
+        let BadKey { key, problem } = self;
+        TomlFileError::Key { path, key, problem }
+    }
 }
 
 /// `table`, which stands under `above`, as a type that has a default for each key.

@@ -1,3 +1,5 @@
+//! Copies are what the user gave, or are not used.
+
 use std::collections::BTreeMap;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Jobs recur when people expect it, also when the clocks change.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! A night in which everything happens that can, as people, scripts and browsers see it.
+
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -5,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::{Absent, Outcome, Report};
 use crate::cli::tables;
-use crate::lab::job::{JobSpec, MeasureSpec, ModelSpec, Selector};
+use crate::lab::job::{JobSpec, ModelSpec, Selector};
 use crate::lab::record::{
     Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, Spent, What,
 };
@@ -20,23 +22,14 @@ fn at(text: &str) -> Timestamp {
 fn spec(name: &str, selector: Selector) -> JobSpec {
     let model = |name: &str| ModelSpec {
         name: name.to_owned(),
-        sha256: String::new(),
-        source_sha256: String::new(),
         path: name.into(),
+        ..ModelSpec::default()
     };
     JobSpec {
         name: name.to_owned(),
         models: vec![model("alexnet"), model("resnet<script>alert(1)</script>")],
         devices: vec![selector],
-        repeats: 1,
-        priority: 0,
-        not_before: None,
-        deadline: None,
-        window: None,
-        every: None,
-        profiles: None,
-        measure: MeasureSpec::default(),
-        accuracy: None,
+        ..JobSpec::default()
     }
 }
 
@@ -67,18 +60,9 @@ impl Lab {
             number,
             job,
             model,
-            selector: 0,
-            only: None,
             repeat: 1,
             state,
-            phone: None,
-            attempt: 0,
-            failed_on: Vec::new(),
-            started: None,
-            ended: None,
-            reason: None,
-            profile: None,
-            spent: Spent::default(),
+            ..Run::default()
         };
         self.kept.runs.entry(number).or_insert(run)
     }

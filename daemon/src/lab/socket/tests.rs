@@ -1,3 +1,5 @@
+//! Requests are answered, and what is none is refused.
+
 use std::os::unix::fs::PermissionsExt;
 
 use tokio::io::AsyncWriteExt;

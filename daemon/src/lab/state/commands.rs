@@ -4,9 +4,7 @@ use jiff::Timestamp;
 
 use super::State;
 use crate::lab::job::JobSpec;
-use crate::lab::record::{
-    Job, JobId, JobState, Reservation, Run, RunNumber, RunState, Spent, What,
-};
+use crate::lab::record::{Job, JobId, JobState, Reservation, Run, RunNumber, RunState, What};
 use crate::lab::talk::Answer;
 use crate::store::Change;
 
@@ -106,15 +104,7 @@ impl State {
                 selector,
                 only,
                 repeat,
-                state: RunState::Queued,
-                phone: None,
-                attempt: 0,
-                failed_on: Vec::new(),
-                started: None,
-                ended: None,
-                reason: None,
-                profile: None,
-                spent: Spent::default(),
+                ..Run::default()
             };
             self.changes.push(Change::Run(run.clone()));
             self.kept.runs.insert(number, run);
@@ -260,6 +250,7 @@ impl State {
                 run.failed_on.clear();
                 run.reason = None;
                 run.ended = None;
+                run.journals_removed = None;
             });
         }
         let is_over = !matches!(state, JobState::Open | JobState::Paused);

@@ -1,3 +1,5 @@
+//! Points in time and lengths, as users write and read them.
+
 use super::*;
 
 fn berlin() -> TimeZone {

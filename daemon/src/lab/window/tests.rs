@@ -1,3 +1,5 @@
+//! Windows open and close when people expect it, also when the clocks change.
+
 use jiff::SignedDuration;
 use proptest::prelude::*;
 

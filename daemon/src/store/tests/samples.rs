@@ -8,8 +8,8 @@ use layerlab_profiles::Segment;
 use layerlab_profiles::units::Nanos;
 use layerlab_protocol::{Entry, Event as JournalEvent, RunId};
 
-use crate::lab::job::{AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector};
-use crate::lab::record::{Device, Event, Job, JobState, Reservation, Run, RunState, Spent, What};
+use crate::lab::job::{AccuracySpec, JobSpec, ModelSpec, Selector};
+use crate::lab::record::{Device, Event, Job, JobState, Reservation, Run, Spent, What};
 
 pub(super) fn time(second: i64) -> Timestamp {
     Timestamp::new(1_772_000_000 + second, 123_456_789).expect("a time")
@@ -36,11 +36,9 @@ pub(super) fn job(id: i64) -> Job {
         repeats: 3,
         priority: -2,
         not_before: Some(time(10)),
-        deadline: None,
         window: Some("20:00-06:00".parse().expect("a window")),
         every: Some("0 3 * * *".parse().expect("a recurrence")),
         profiles: Some(PathBuf::from("profiles")),
-        measure: MeasureSpec::default(),
         accuracy: Some(AccuracySpec {
             set_sha256: "ef".repeat(32),
             path: PathBuf::from("set.llset"),
@@ -49,6 +47,7 @@ pub(super) fn job(id: i64) -> Job {
             stop_at_percent: Some(0.1),
             seed: u64::MAX,
         }),
+        ..JobSpec::default()
     };
     Job {
         id,
@@ -64,22 +63,15 @@ pub(super) fn run(number: i64) -> Run {
     Run {
         number,
         job: 1,
-        model: 0,
-        selector: 0,
-        only: None,
-        repeat: 1,
-        state: RunState::Queued,
-        phone: None,
         attempt: 2,
         failed_on: vec!["PHONE9".to_owned()],
         started: Some(time(1)),
-        ended: None,
         reason: Some("it's hot".to_owned()),
-        profile: None,
         spent: Spent {
             wall_ms: 5,
             ..Spent::default()
         },
+        ..Run::default()
     }
 }
 

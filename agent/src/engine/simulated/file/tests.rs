@@ -1,3 +1,5 @@
+//! What a device file says, and in which sentence one is refused.
+
 use super::*;
 
 const PROCESSOR: &str = r#"

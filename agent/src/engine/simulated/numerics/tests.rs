@@ -1,3 +1,5 @@
+//! Reduced arithmetic gives the bits that it should, in one piece and layer by layer.
+
 use half::f16;
 use proptest::prelude::*;
 use tract_onnx::tract_core::axes::AxesMapping;

@@ -1,3 +1,6 @@
+//! What a job file asks for, what is kept of it, and in which sentence one is refused.
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use layerlab_profiles::accuracy::{EvaluationSet, Metric, Preprocessing, Resize, Truth, Values};

@@ -1,0 +1,120 @@
+//! Works off the queue: each order by who can do it.
+
+use std::sync::Arc;
+
+use layerlab_profiles::Segment;
+use layerlab_protocol::{Event, Failure, FailureKind, Work};
+
+use crate::engine::{Engine, EngineError};
+use crate::evaluate::Evaluation;
+use crate::files::{Files, FilesError};
+use crate::queue::{Abandoned, Queue, Task};
+use crate::timing;
+
+/// Works off the queue until it stops.
+pub fn run(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
+    while let Some(task) = queue.next() {
+        let last = match execute(&task, files, engine, queue) {
+            Ok(()) => Event::Finished,
+            Err(Ended::Failed(failure)) => Event::Failed { failure },
+            Err(Ended::Abandoned) => continue,
+        };
+        // Abandoned now means that nobody wants to know any more.
+        let _ = queue.record(&task, last);
+    }
+}
+
+/// Why an order ended before its last sample.
+pub(crate) enum Ended {
+    Failed(Failure),
+    Abandoned,
+}
+
+impl From<Abandoned> for Ended {
+    fn from(_: Abandoned) -> Self {
+        Ended::Abandoned
+    }
+}
+
+impl From<FilesError> for Ended {
+    fn from(error: FilesError) -> Self {
+        Ended::Failed(Failure {
+            kind: FailureKind::Model,
+            message: error.to_string(),
+        })
+    }
+}
+
+impl From<EngineError> for Ended {
+    fn from(error: EngineError) -> Self {
+        let kind = match error {
+            EngineError::UnknownProcessor { .. } => FailureKind::Order,
+            EngineError::OutOfMemory { .. } => FailureKind::OutOfMemory,
+            EngineError::Load { .. } => FailureKind::Model,
+            EngineError::Run { .. } => FailureKind::Device,
+        };
+        Ended::Failed(Failure {
+            kind,
+            message: error.to_string(),
+        })
+    }
+}
+
+fn execute(
+    task: &Task,
+    files: &Files,
+    engine: &mut dyn Engine,
+    queue: &Queue,
+) -> Result<(), Ended> {
+    let network = Arc::new(files.network(&task.order.model_sha256)?);
+    let layers = network.layer_count();
+    let segments = match &task.order.work {
+        Work::Evaluate {
+            set_sha256,
+            accelerator,
+            combinations,
+            answers,
+            memory_bytes,
+        } => {
+            let evaluation = Evaluation {
+                processors: [&task.order.processor, accelerator],
+                set: files.set(set_sha256)?,
+                answers,
+                placements: combinations,
+                budget: *memory_bytes,
+            };
+            return evaluation.run(task, queue, engine, &network);
+        }
+        Work::TimeSegments { segments } => segments.clone(),
+        Work::TimePasses => (1..=layers).map(Segment::single).collect(),
+        Work::TimePlacement { parts } => parts.iter().map(|part| part.segment).collect(),
+    };
+    if let Some(beyond) = segments.iter().find(|segment| segment.last() > layers) {
+        let message = format!("the order names layers {beyond}, but the model has {layers}");
+        return Err(failed(FailureKind::Order, message));
+    }
+    if matches!(task.order.work, Work::TimePlacement { .. }) && !is_chain(&segments, layers) {
+        let message = format!(
+            "the parts of the order's placement are not layers 1..={layers} one after the other"
+        );
+        return Err(failed(FailureKind::Order, message));
+    }
+    timing::time(task, queue, engine, network, segments)
+}
+
+/// Whether each segment begins where the one before ends, the first with layer 1 and the last with the
+/// model.
+fn is_chain(segments: &[Segment], layers: u32) -> bool {
+    let mut next = 1;
+    for segment in segments {
+        if segment.first() != next {
+            return false;
+        }
+        next = segment.last() + 1;
+    }
+    next == layers + 1
+}
+
+pub(crate) fn failed(kind: FailureKind, message: String) -> Ended {
+    Ended::Failed(Failure { kind, message })
+}
