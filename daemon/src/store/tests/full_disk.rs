@@ -30,26 +30,30 @@ async fn fill_and_make_room(disk: &Path) {
     full.expect_err("more than the disk holds");
 
     let mut trouble = store.trouble();
-    let waiting: Vec<_> = (0..3)
-        .map(|part| {
-            let store = store.clone();
-            let entries = entries(part * 500 + 1..=part * 500 + 500);
-            tokio::spawn(async move { store.keep(journal("r", entries)).await })
-        })
-        .collect();
+    let waiting = tokio::spawn({
+        let store = store.clone();
+        async move {
+            // In one task, so that they come in their order.
+            let calls = (0..3).map(|part| {
+                let entries = entries(part * 500 + 1..=part * 500 + 500);
+                store.keep(journal("r", entries))
+            });
+            join_all(calls).await
+        }
+    });
     let said = trouble.wait_for(Option::is_some).await;
     let said = said.expect("a writer").clone().unwrap_or_default();
     let begin = format!("the lab cannot write {}: ", schema::file(disk).display());
     assert!(said.starts_with(&begin), "{said}");
     assert!(said.contains("room"), "{said}");
     tokio::time::sleep(Duration::from_millis(2500)).await;
-    assert!(waiting.iter().all(|call| !call.is_finished()));
+    assert!(!waiting.is_finished());
     let kept = store.entries(&run_id("r")).await.expect("entries");
     assert_eq!(kept, []);
 
     std::fs::remove_file(filler).expect("room");
-    for call in waiting {
-        call.await.expect("a call").expect("kept");
+    for kept in waiting.await.expect("calls") {
+        kept.expect("kept");
     }
     assert_eq!(*trouble.borrow_and_update(), None);
     let (store, kept) = reopened(store, disk).await;
