@@ -1,8 +1,11 @@
 //! What the farm costs, on virtual phones: `farm-bench push` sends one large file with `adb push` and
-//! with layerlab in turns, `farm-bench phones [COUNT]` profiles on many phones at once in one process.
-//! Prints Markdown tables.
+//! with layerlab in turns, `farm-bench phones [COUNT]` profiles on many phones at once in one process,
+//! `farm-bench busy [SAMPLES]` says what phones do with their time in a job. Prints Markdown tables.
 
 #![expect(clippy::print_stdout, reason = "its tables are what it is for")]
+
+#[path = "farm-bench/busy.rs"]
+mod busy;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -56,8 +59,9 @@ fn main() -> ExitCode {
     match what.as_str() {
         "push" => runtime.block_on(push(&farm)),
         "phones" => runtime.block_on(phones(&farm, count.unwrap_or(PHONES))),
+        "busy" => busy::busy(&farm, count.unwrap_or(busy::SAMPLES)),
         _ => {
-            println!("farm-bench push | farm-bench phones [COUNT]");
+            println!("farm-bench push | farm-bench phones [COUNT] | farm-bench busy [SAMPLES]");
             return ExitCode::from(2);
         }
     }
@@ -261,8 +265,7 @@ fn settings() -> Settings {
 }
 
 fn provision(farm: &Farm) -> Provision {
-    let device = std::fs::read_to_string(file("devices/noisy.toml")).expect("a device");
-    let device = device.replace("clock = \"exact\"", "clock = \"real\"");
+    let device = in_real_time("noisy");
     Provision {
         agents: Agents {
             folder: farm.path("data/agents"),
@@ -271,6 +274,13 @@ fn provision(farm: &Farm) -> Provision {
         simulate: Some(Content::new(device.into_bytes())),
         cache_bytes: DEFAULT_CACHE_BYTES,
     }
+}
+
+/// A device whose inferences take as long as they are said to.
+fn in_real_time(device: &str) -> String {
+    let path = file(&format!("devices/{device}.toml"));
+    let device = std::fs::read_to_string(path).expect("a device");
+    device.replace("clock = \"exact\"", "clock = \"real\"")
 }
 
 /// What a process has used.
