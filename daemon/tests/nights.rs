@@ -18,7 +18,7 @@ use layerlab::lab::config::Config;
 use layerlab::lab::dispatcher::{Dispatcher, Message};
 use layerlab::lab::gates::{Patience, Readings, Thresholds};
 use layerlab::lab::job::{JobSpec, ModelSpec, Selector};
-use layerlab::lab::record::{Device, RunState, Spent, What};
+use layerlab::lab::record::{Device, Event, Kept, RunState, Spent, What};
 use layerlab::lab::state::{Outcome, Rules, State};
 use layerlab::lab::talk::{Answer, Request};
 use layerlab::lab::window::WindowState;
@@ -32,6 +32,8 @@ use tokio::time::sleep;
 const DEVICES: usize = 12;
 const JOBS: usize = 400;
 const NIGHTS: i64 = 30;
+/// Several times as many as there are runs.
+const MOST_STAYS: usize = 100_000;
 const LONGEST_BLOCK: Duration = Duration::from_secs(600);
 
 /// A run had a device from one moment to the other.
@@ -116,13 +118,17 @@ impl Bench for Played {
         let from = world.clock.now();
         let outcome = self.measure(assignment, desk, device).await;
         let until = world.clock.now();
-        world.stays.lock().expect("no panic").push(Stay {
+        let mut stays = world.stays.lock().expect("no panic");
+        // A lab that has runs come and go in no time would never get to the end of a night.
+        assert!(stays.len() < MOST_STAYS, "runs come and go for nothing");
+        stays.push(Stay {
             device: assignment.device.name.clone(),
             run: assignment.run.number,
             job: assignment.job.id,
             from,
             until,
         });
+        drop(stays);
         let wall_ms = until.duration_since(from).as_millis() as u64;
         let spent = Spent {
             wall_ms,
@@ -520,86 +526,77 @@ async fn thirty_nights() {
         }
     }
 
-    // No run begins on a device that a waiting run of a higher priority could have.
-    let mut waiting: BTreeSet<i64> = BTreeSet::new();
+    check_priorities(&kept, &events, &stays, block);
+}
+
+/// No run begins on a device that a waiting run of a higher priority could have, and none stays on one for long.
+fn check_priorities(kept: &Kept, events: &[Event], stays: &[Stay], block: SignedDuration) {
+    // A run that was asked to leave ends its block; meanwhile another may come that is of a higher priority still.
+    let patience = block * 3;
+    // Those that wait for their first device, and since when. Others wait for the device that has their journal.
+    let mut waiting: BTreeMap<i64, Timestamp> = BTreeMap::new();
+    let mut begun: BTreeSet<i64> = BTreeSet::new();
     let runs_of = |job: i64| kept.runs.values().filter(move |run| run.job == job);
-    let mut checked = 0;
-    let mut index = 0;
-    while index < events.len() {
-        // What is decided at one moment is judged as a whole.
-        let at = events[index].at;
-        let end = events[index..]
-            .iter()
-            .take_while(|event| event.at == at)
-            .count()
-            + index;
+    let job_of = |run: i64| &kept.jobs[&kept.runs[&run].job];
+    let suits = |run: i64, device: &str| match &kept.runs[&run].only {
+        Some(only) => only == device,
+        None => job_of(run).spec.devices[kept.runs[&run].selector].matches(&kept.devices[device]),
+    };
+    let may_run = |run: i64, at: Timestamp| {
+        let spec = &job_of(run).spec;
+        let window = spec.window.as_ref().map(|window| window.state(at));
+        spec.not_before.is_none_or(|from| from <= at)
+            && matches!(window, Some(WindowState::Open { .. }))
+    };
+    let wants = |run: i64, of_lower: i64, device: &str, at: Timestamp| {
+        job_of(run).spec.priority > job_of(of_lower).spec.priority
+            && suits(run, device)
+            && may_run(run, at)
+    };
+    let (mut beginnings, mut waits) = (0, 0);
+    // What is decided at one moment is judged as a whole.
+    for now in events.chunk_by(|one, other| one.at == other.at) {
+        let at = now[0].at;
         let mut began = Vec::new();
-        for event in &events[index..end] {
+        for event in now {
             match (&event.what, event.run, event.job) {
-                (What::Submitted, _, Some(job)) => {
-                    waiting.extend(runs_of(job).map(|run| run.number))
+                (What::Submitted | What::Resumed, _, Some(job)) => {
+                    let fresh = runs_of(job).filter(|run| !begun.contains(&run.number));
+                    waiting.extend(fresh.map(|run| (run.number, at)));
                 }
                 (What::Started { .. } | What::Continued, Some(run), _) => {
                     waiting.remove(&run);
-                    began.push((run, event.device.clone().expect("a device")));
-                }
-                (What::Parked { .. } | What::AttemptFailed { .. }, Some(run), _) => {
-                    waiting.insert(run);
-                }
-                (What::Published { .. } | What::Failed { .. }, Some(run), _) => {
-                    waiting.remove(&run);
+                    begun.insert(run);
+                    began.push((run, event.device.as_deref().expect("a device")));
                 }
                 (What::JobEnded { .. } | What::Paused, _, Some(job)) => {
-                    waiting.retain(|run| kept.runs[run].job != job);
-                }
-                (What::Resumed, _, Some(job)) => {
-                    // Those that were on devices tell when they left.
-                    let open = runs_of(job).filter(|run| run.ended.is_none_or(|ended| ended > at));
-                    let running: BTreeSet<i64> = stays
-                        .iter()
-                        .filter(|stay| stay.from <= at && at < stay.until)
-                        .map(|stay| stay.run)
-                        .collect();
-                    waiting.extend(
-                        open.map(|run| run.number)
-                            .filter(|run| !running.contains(run)),
-                    );
+                    waiting.retain(|&run, _| kept.runs[&run].job != job);
                 }
                 _ => {}
             }
         }
-        for (run, device) in began {
-            let lower = &kept.jobs[&kept.runs[&run].job];
-            let device = &kept.devices[&device];
-            for other in &waiting {
-                let other = &kept.runs[other];
-                let higher = &kept.jobs[&other.job];
-                let may_run = higher.spec.priority > lower.spec.priority
-                    && higher.spec.not_before.is_none_or(|from| from <= at)
-                    && matches!(
-                        higher.spec.window.as_ref().map(|window| window.state(at)),
-                        Some(WindowState::Open { .. })
-                    );
-                let suits = match &other.only {
-                    Some(only) => *only == device.name,
-                    None => higher.spec.devices[other.selector].matches(device),
-                };
-                // Some wait for the device that has their journal, or have failed on this one.
-                let is_bound = other.attempt > 0;
-                checked += 1;
+        let long_ago = at - patience;
+        let stayed: Vec<&Stay> = stays
+            .iter()
+            .filter(|stay| stay.from <= long_ago && at < stay.until)
+            .collect();
+        for (&run, &since) in &waiting {
+            for &(other, device) in &began {
+                beginnings += 1;
                 assert!(
-                    !may_run || !suits || is_bound,
-                    "at {at} run {run} of job {} (priority {}) began on {}, which run {} of job {} (priority {}) waited for",
-                    lower.id,
-                    lower.spec.priority,
-                    device.name,
-                    other.number,
-                    higher.id,
-                    higher.spec.priority
+                    !wants(run, other, device, at),
+                    "at {at} run {other} began on {device}, for which run {run} of a higher priority waited"
+                );
+            }
+            for stay in stayed.iter().filter(|_| since <= long_ago) {
+                waits += 1;
+                assert!(
+                    !(wants(run, stay.run, &stay.device, at) && may_run(run, long_ago)),
+                    "at {at} {stay:?} is still not over, and run {run} of a higher priority has waited since {since}"
                 );
             }
         }
-        index = end;
     }
-    assert!(checked > 1000, "only {checked} pairs were compared");
+    println!("{beginnings} beginnings and {waits} waits were compared");
+    assert!(beginnings > 1000 && waits > 1000);
 }
