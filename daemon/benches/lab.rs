@@ -91,13 +91,6 @@ fn begin_all(state: &mut State, now: Timestamp) {
     state.take_changes();
 }
 
-/// The processor time of this thread: a shared machine stops it now and then for tens of milliseconds.
-fn processor_time() -> Duration {
-    let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let ran = schedule.split(' ').next().and_then(|ns| ns.parse().ok());
-    Duration::from_nanos(ran.unwrap_or_default())
-}
-
 /// The median, the 99th percentile and the longest of some times.
 fn percentiles(mut times: Vec<Duration>) -> [Duration; 3] {
     times.sort_unstable();
@@ -126,7 +119,7 @@ fn decisions(criterion: &mut Criterion) {
     });
 
     // One run ends, and what follows is decided and begun: so the lab spends its night.
-    let (mut times, mut processor_times) = (Vec::new(), Vec::new());
+    let mut times = Vec::new();
     let mut at = now;
     for step in 0..5_000 {
         at += SignedDuration::from_secs(1);
@@ -135,27 +128,21 @@ fn decisions(criterion: &mut Criterion) {
             profile: PathBuf::from("/profiles/run"),
             findings: Vec::new(),
         };
-        let (began, had) = (Instant::now(), processor_time());
+        let began = Instant::now();
         busy.left(&name, outcome, Spent::default(), at);
         let decisions = decide(&busy, at);
         times.push(began.elapsed());
-        processor_times.push(processor_time().saturating_sub(had));
         for (run, device) in decisions.start {
             busy.begin(run, &device, at);
         }
         busy.take_changes();
     }
     let count = times.len();
-    for (what, times) in [
-        ("on the wall", times),
-        ("of the processor", processor_times),
-    ] {
-        let [median, most, longest] = percentiles(times);
-        println!(
-            "one run ends and the next is chosen, {count} times, time {what}: median {median:.2?}, 99th percentile \
-             {most:.2?}, longest {longest:.2?}"
-        );
-    }
+    let [median, most, longest] = percentiles(times);
+    println!(
+        "one run ends and the next is chosen, {count} times: median {median:.2?}, 99th percentile {most:.2?}, longest \
+         {longest:.2?}"
+    );
     println!("peak memory of two such labs: {:.0} MB", peak_memory_mb());
 }
 

@@ -10,9 +10,9 @@ use super::gates::Readings;
 use crate::device::adb::{AdbError, Phone, Values};
 
 /// How long this host's load is watched, as a phone's is.
-const WATCH: Duration = Duration::from_secs(1);
+const WATCH: Duration = Duration::from_millis(500);
 
-/// How a phone is. Takes some seconds.
+/// How a phone is. Takes about a second.
 pub async fn of_phone(phone: &Phone) -> Result<Readings, AdbError> {
     // One after the other: the load of the first would count the others as programs of somebody else.
     let disturbances = phone.disturbances().await?;
@@ -21,7 +21,7 @@ pub async fn of_phone(phone: &Phone) -> Result<Readings, AdbError> {
     Ok(from_scripts(&disturbances, &battery, &thermal))
 }
 
-/// How this host is, with `storage` where its agents keep their models. Takes a second. What layerlab does
+/// How this host is, with `storage` where its agents keep their models. Takes half a second. What layerlab does
 /// for other devices meanwhile is load too.
 pub async fn of_host(storage: &Path) -> Readings {
     let mut system = System::new();
