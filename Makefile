@@ -1,4 +1,5 @@
-# What README shows. Everything is built once, in the development profile (see Cargo.toml).
+# What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
+# workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
 .PHONY: demo farm-demo agent test slow-test bench
 
@@ -28,9 +29,7 @@ test: ## All tests
 
 slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
 	cargo build --quiet --bins
-	cargo test --package layerlab-tests --quiet -- --ignored
+	cargo test --workspace --quiet -- --ignored
 
 bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
-	cargo bench -p layerlab-profiles
-	cargo bench -p layerlab-planners --bench planners
-	cargo bench -p layerlab --bench lab
+	cargo bench --workspace --bench profile --bench adaptive --bench planners --bench lab
