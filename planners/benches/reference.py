@@ -2,7 +2,7 @@
 GridSearchCV, then Algorithm 1 and 2 with one prediction call for each step, deduplicated by a set.
 
 It solves the same problem: the simulated network of tests/recorded. Only for timing beside
-`cargo bench -p layerlab-planners --bench planners`; nothing else uses it.
+`cargo bench --workspace --bench planners`; nothing else uses it.
 
     python reference.py
 """

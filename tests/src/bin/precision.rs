@@ -140,7 +140,7 @@ const HEAD: &str = "\
 Simulated, not measured: YOLO Small at full scale (30 layers) on the accelerator of
 `tests/devices/mate10pro.toml`, whose planted times are known. Every design has 60 s of timed inference.
 Errors are root mean squares over all layers and 30 seeds. Made by
-`cargo run -p layerlab-tests --bin precision`; the same seeds give the same page.
+`cargo run --bin precision`; the same seeds give the same page.
 
 What counts as right are the layer times that follow from the planted segment times under the assumption
 that a cut costs the same both ways (METHOD §3); the device itself does not keep that assumption.
