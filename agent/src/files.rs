@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_proved_once_until_it_changes_and_removed_if_it_is_another() {
+    fn a_file_is_proved_again_when_it_changes_and_removed_if_it_is_another() {
         let folder = tempfile::tempdir().expect("a folder");
         let files = Files::open(folder.path()).expect("a folder");
         let name = sha256(b"a model");

@@ -145,17 +145,16 @@ impl Phone {
         prover: Prover,
     ) -> Result<Pushed, AdbError> {
         let partial = format!("{path}.partial");
-        match self
+        let pushed = self
             .send_and_place(content, &partial, path, mode, prover)
-            .await
-        {
-            Ok(pushed) => Ok(pushed),
-            Err(error) => {
-                // Where there is no link, nothing can be removed; the next push overwrites it.
-                let _ = self.shell(&format!("rm -f {}", quote(&partial)), b"").await;
-                Err(self.full(error, content, path))
-            }
-        }
+            .await;
+        let error = match pushed {
+            Err(error) => error,
+            pushed => return pushed,
+        };
+        // Where there is no link, nothing can be removed; the next push overwrites it.
+        let _ = self.shell(&format!("rm -f {}", quote(&partial)), b"").await;
+        Err(self.full(error, content, path))
     }
 
     async fn send_and_place(
@@ -174,7 +173,7 @@ impl Phone {
             Prover::Phone => (look(&from), (content.size(), content.sha256.clone())),
             Prover::Agent => (size(&from), (content.size(), String::new())),
         };
-        // One question instead of two: a phone takes a hundredth of a second for each.
+        // One question instead of two.
         let command = format!(
             "found=$({look}) && set -- $found && echo \"$1 $2\" \
              && if [ \"$1 $2\" = '{} {}' ]; then chmod {mode:o} {from} && mv -f {from} {to}; fi",
