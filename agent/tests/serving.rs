@@ -9,8 +9,8 @@ use std::time::Duration;
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment, sha256};
 use layerlab_protocol::{
-    Entry, Event, FailureKind, Hygiene, Order, Refusal, Request, Response, RunId, VERSION, WarmUp,
-    Work, decode, encode,
+    Entry, Event, FailureKind, Hygiene, Order, Part, Refusal, Request, Response, RunId, VERSION,
+    WarmUp, Work, decode, encode,
 };
 
 const TOKEN: &str = "a secret";
@@ -296,27 +296,46 @@ fn an_order_that_cannot_be_done_fails_with_its_reason_and_the_next_one_is_done()
         processor: "tpu".to_owned(),
         ..order(2, &sha256, &[(1, 1)])
     };
-    let good = order(3, &sha256, &[(1, 1)]);
-    for order in [beyond, processor, good] {
+    // Placements of less than the whole model: one has a gap, one ends too soon.
+    let placement = |number, segments: &[(u32, u32)]| {
+        let part = |&(first, last): &(u32, u32)| Part {
+            segment: Segment::new(first, last).expect("a segment"),
+            processor: "cpu".to_owned(),
+        };
+        Order {
+            work: Work::TimePlacement {
+                parts: segments.iter().map(part).collect(),
+            },
+            ..order(number, &sha256, &[])
+        }
+    };
+    let gap = placement(3, &[(1, 1), (3, 11)]);
+    let short = placement(4, &[(1, 2), (3, 10)]);
+    let good = order(5, &sha256, &[(1, 1)]);
+    for order in [beyond, processor, gap, short, good] {
         talk.ask(&submit(&order));
     }
-    let entries = talk.follow(0, |entry| entry.order == 3 && entry.event.is_final());
-    let ends: Vec<(u32, Option<FailureKind>)> = entries
+    let entries = talk.follow(0, |entry| entry.order == 5 && entry.event.is_final());
+    let ends: Vec<(u32, &Event)> = entries
         .iter()
         .filter(|entry| entry.event.is_final())
-        .map(|entry| match &entry.event {
-            Event::Failed { failure } => (entry.order, Some(failure.kind)),
-            _ => (entry.order, None),
-        })
+        .map(|entry| (entry.order, &entry.event))
         .collect();
-    assert_eq!(
-        ends,
-        [
-            (1, Some(FailureKind::Order)),
-            (2, Some(FailureKind::Order)),
-            (3, None)
-        ]
-    );
+    let reasons = [
+        "layers 1..=99, but the model has 11",
+        "`tpu`",
+        "layers 1..=11 one after the other",
+        "layers 1..=11 one after the other",
+    ];
+    assert_eq!(ends.len(), 5, "{ends:?}");
+    for ((order, event), reason) in ends.iter().zip(reasons) {
+        assert!(
+            matches!(event, Event::Failed { failure }
+                if failure.kind == FailureKind::Order && failure.message.contains(reason)),
+            "order {order}: {event:?}"
+        );
+    }
+    assert_eq!(ends[4], (5, &Event::Finished));
 }
 
 #[test]

@@ -31,6 +31,24 @@ fn occurrences(text: &str, from: &str, to: &str) -> Vec<String> {
 }
 
 #[test]
+fn nicknames_mean_what_cron_means_by_them() {
+    // A Friday.
+    let friday = at("2026-11-20T00:00:00Z");
+    for (nickname, next) in [
+        ("@hourly", "2026-11-20T01:00:00Z"),
+        ("@daily", "2026-11-21T00:00:00Z"),
+        ("@midnight", "2026-11-21T00:00:00Z"),
+        ("@weekly", "2026-11-22T00:00:00Z"),
+        ("@monthly", "2026-12-01T00:00:00Z"),
+        ("@yearly", "2027-01-01T00:00:00Z"),
+        ("@annually", "2027-01-01T00:00:00Z"),
+    ] {
+        let found = recurrence(&format!("{nickname} UTC")).next_after(friday);
+        assert_eq!(found, Some(at(next)), "{nickname}");
+    }
+}
+
+#[test]
 fn a_weekday_job_comes_on_weekdays() {
     let nightly = recurrence("0 22 * * mon-fri Europe/Berlin");
     for (t, next, latest) in [
