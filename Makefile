@@ -23,13 +23,13 @@ TRIPLE_armeabi-v7a = armv7-linux-androideabi
 TRIPLE_x86_64 = x86_64-linux-android
 TRIPLE_x86 = i686-linux-android
 
-test: ## All tests
+test: ## All tests, also after one of them failed
 	cargo build --quiet --bins
-	cargo test --workspace --quiet
+	cargo test --workspace --quiet --no-fail-fast
 
 slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
 	cargo build --quiet --bins
-	cargo test --workspace --quiet -- --ignored
+	cargo test --workspace --quiet --no-fail-fast -- --ignored
 
 bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
 	cargo bench --workspace --bench profile --bench adaptive --bench planners --bench lab

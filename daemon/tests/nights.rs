@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use layerlab::lab::bench::{Assignment, Bench, Desk, Passed, wait_until_ready};
+use layerlab::lab::bench::{Assignment, Bench, Desk, News, Passed, wait_until_ready};
 use layerlab::lab::clock::Clock;
 use layerlab::lab::config::Config;
 use layerlab::lab::dispatcher::{Dispatcher, Message};
@@ -198,6 +198,7 @@ impl Played {
                 .expect("no panic")
                 .entry(key.clone())
                 .or_default() += 1;
+            desk.tell(News::BlockEnded { rejection: None }).await;
         }
         Outcome::Published {
             profile: PathBuf::from(format!("profiles/{}", run.number)),

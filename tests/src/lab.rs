@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-use layerlab::lab::record::{Kept, RunState};
+use layerlab::lab::record::{Kept, Run, RunState};
+use layerlab::lab::socket::ask;
+use layerlab::lab::talk::{Answer, DeviceStatus, Request};
 use layerlab::store::Reader;
-use layerlab_protocol::RunId;
+use layerlab_protocol::{Entry, Event, RunId};
 use tempfile::TempDir;
 
 use crate::farm::{Farm, end_server};
 use crate::virtual_phone::VirtualPhone;
+use crate::wait::wait_for;
 use crate::{agent_program, layerlab, succeed};
-
-/// The longest that anything here may take.
-pub const DEADLINE: Duration = Duration::from_secs(1800);
 
 /// The configuration of a lab whose `phones` all play the device of the file `device`. Their load and their storage are the
 /// host's, and not asked for.
@@ -126,24 +125,50 @@ impl Lab {
         Daemon(command.spawn().expect("a daemon"))
     }
 
+    /// Waits until something is so; a failure shows the daemon's log.
+    #[track_caller]
+    pub fn wait_for(&self, awaited: &str, has_come: impl FnMut() -> bool) {
+        wait_for(awaited, has_come, || self.log());
+    }
+
     /// Waits until the daemon answers.
+    #[track_caller]
     pub fn wait_until_open(&self) {
-        let end = Instant::now() + Duration::from_secs(60);
-        while !self.state().join("lab/daemon.socket").exists()
-            || self.run(&["job", "cancel", "999999"]).status.code() != Some(3)
-        {
-            assert!(Instant::now() < end, "no daemon: {}", self.log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        self.wait_for("a daemon that answers", || {
+            self.state().join("lab/daemon.socket").exists()
+                && self.run(&["job", "cancel", "999999"]).status.code() == Some(3)
+        });
     }
 
     /// Waits until the daemon knows so many devices.
+    #[track_caller]
     pub fn wait_for_devices(&self, count: usize) {
-        let end = Instant::now() + DEADLINE;
-        while self.kept().devices.len() < count {
-            assert!(Instant::now() < end, "{}", self.log());
-            std::thread::sleep(Duration::from_millis(100));
+        self.wait_for(&format!("{count} devices"), || {
+            self.kept().devices.len() >= count
+        });
+    }
+
+    /// What the daemon says of its devices.
+    pub fn devices(&self) -> Vec<DeviceStatus> {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        match runtime.block_on(ask(&self.state(), &Request::Status)) {
+            Ok(Answer::Status(status)) => status.devices,
+            other => panic!("{other:?}"),
         }
+    }
+
+    /// How many blocks have ended, as far as the store knows.
+    pub fn blocks(&self) -> usize {
+        let kept = self.kept();
+        self.read(async |reader| {
+            let mut blocks = 0;
+            for run in kept.runs.values() {
+                let entries = entries(&reader, &kept, run).await;
+                let ended = |entry: &&Entry| matches!(entry.event, Event::BlockEnded { .. });
+                blocks += entries.iter().filter(ended).count();
+            }
+            blocks
+        })
     }
 
     /// What its daemons logged.
@@ -196,15 +221,13 @@ impl Lab {
         let kept = self.kept();
         self.read(async |reader| {
             for run in kept.runs.values().filter(|run| run.state == RunState::Done) {
-                let id = format!("lab-{}-{}-{}-times", kept.lab, run.number, run.attempt);
-                let id = RunId::new(id).expect("a name");
-                let entries = reader.entries(&id).await.expect("a journal");
+                let entries = entries(&reader, &kept, run).await;
                 let numbers: Vec<u64> = entries.iter().map(|entry| entry.sequence).collect();
                 let expected: Vec<u64> = (1..=entries.len() as u64).collect();
                 assert_eq!(numbers, expected, "run {}", run.number);
                 let samples = entries
                     .iter()
-                    .filter(|entry| matches!(entry.event, layerlab_protocol::Event::Sample { .. }))
+                    .filter(|entry| matches!(entry.event, Event::Sample { .. }))
                     .count();
                 let folder = run.profile.as_ref().expect("it is done");
                 let rows = |name: &str| {
@@ -220,6 +243,13 @@ impl Lab {
             }
         });
     }
+}
+
+/// The journal of the times that a run measured, as the store has it.
+async fn entries(reader: &Reader, kept: &Kept, run: &Run) -> Vec<Entry> {
+    let id = format!("lab-{}-{}-{}-times", kept.lab, run.number, run.attempt);
+    let id = RunId::new(id).expect("a name");
+    reader.entries(&id).await.expect("a journal")
 }
 
 impl Drop for Lab {

@@ -6,6 +6,7 @@ pub mod lab;
 pub mod proof;
 pub mod small_disk;
 pub mod virtual_phone;
+pub mod wait;
 pub mod watched;
 
 use std::path::{Path, PathBuf};

@@ -135,7 +135,7 @@ async fn listen(listener: Listener, messages: mpsc::Sender<Message>) {
     }
 }
 
-/// The first signal ends the lab between two blocks, the second at once.
+/// The first signal ends the lab once every run on a device has ended a block, the second at once.
 fn stop_when_told(messages: mpsc::Sender<Message>) -> impl Future<Output = ()> {
     let signals = (
         signal(SignalKind::interrupt()),
@@ -159,7 +159,7 @@ fn stop_when_told(messages: mpsc::Sender<Message>) -> impl Future<Output = ()> {
             }
             told = true;
             tracing::info!(
-                "stopping when the blocks in progress are over; once more to stop at once"
+                "stopping when each run on a device has ended a block; once more to stop at once"
             );
             if messages.send(Message::Stop).await.is_err() {
                 return;

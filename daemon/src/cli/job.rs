@@ -250,7 +250,8 @@ impl Shown<'_> {
         let removed = run
             .journals_removed
             .map(|at| format!("journals removed {}", moment(at, now, zone)));
-        let why: Vec<String> = run.reason.clone().into_iter().chain(removed).collect();
+        let why = run.starved().or_else(|| run.reason.clone());
+        let why: Vec<String> = why.into_iter().chain(removed).collect();
         let model = self.job.spec.models.get(run.model);
         let phone = run.phone.as_ref().or(run.only.as_ref());
         let texts = [

@@ -141,6 +141,8 @@ fn waiting_for(job: &Job, runs: &[&Run], status: Option<&Status>, now: Timestamp
     }
     reasons.sort();
     reasons.dedup();
+    let starved = runs.iter().filter_map(|run| run.starved());
+    reasons.splice(0..0, starved);
     let works = runs.iter().any(|run| run.state == RunState::Running);
     if reasons.is_empty() && !works && runs.iter().any(|run| is_waiting(run.state)) {
         reasons.push("a free device".to_owned());
@@ -173,6 +175,24 @@ mod tests {
             occurrence_of: None,
             state,
         }
+    }
+
+    #[test]
+    fn a_starved_run_is_named() {
+        let starved = Run {
+            visits_without_block: 3,
+            reason: Some("the daemon ended".to_owned()),
+            ..run(1, RunState::Parked)
+        };
+        let status = Status::default();
+        let found = waiting_for(
+            &job(JobState::Open),
+            &[&starved],
+            Some(&status),
+            at("2026-11-20T21:00:00Z"),
+        );
+        let expected = "starved: left its device 3 times before a block had ended, the last time because the daemon ended";
+        assert_eq!(found, [expected]);
     }
 
     fn run(number: i64, state: RunState) -> Run {

@@ -78,8 +78,11 @@ pub enum News {
     NotReady(Option<String>),
     /// So many samples and answers, of so many.
     Progress(u64, Option<u64>),
-    /// A block does not count, and why.
-    BlockRejected(String),
+    /// A block has ended, or an answer was judged: the run got on.
+    BlockEnded {
+        /// Why the block does not count, if it does not.
+        rejection: Option<String>,
+    },
     /// The run has left the device.
     Left {
         /// How.

@@ -3,8 +3,9 @@
 //! Jobs of a higher priority go first; among equals the one whose deadline is nearer, then the one that has fewer runs
 //! on devices, then the older one. (To prefer the one that has had less time would starve a long job as long as new ones
 //! come.) A run that finds all its devices
-//! taken by jobs of a lower priority has one of them left between two blocks. A run that was parked goes on where its
-//! journal is; once that device is given up, it begins anew on another.
+//! taken by jobs of a lower priority has one of them left between two blocks. A run that was begun completes a block before
+//! it leaves, unless nobody wants it any more. A run that was parked goes on where its journal is; once that device is
+//! given up, it begins anew on another.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, btree_set};
@@ -74,6 +75,23 @@ type Meant<'a> = (Option<&'a str>, &'a Selector);
 
 /// A job with runs that wait, how many it has on devices, and those that wait.
 type Open<'a> = (&'a Job, u32, btree_set::Iter<'a, RunNumber>);
+
+/// The runs that leave their devices now because the daemon is to stop.
+pub(super) fn runs_to_stop(state: &State) -> Vec<(RunNumber, String)> {
+    let busy = state.places.iter().filter_map(|(name, place)| {
+        let Work::Busy(run) = place.work else {
+            return None;
+        };
+        let is_wanted = state.run(run).is_some_and(|(job, _)| is_wanted(job));
+        (place.may_be_left() || !is_wanted).then(|| (run, name.clone()))
+    });
+    busy.collect()
+}
+
+/// Whether anybody still wants what the runs of `job` would give.
+fn is_wanted(job: &Job) -> bool {
+    matches!(job.state, JobState::Open | JobState::Paused)
+}
 
 /// Decides what is to be done at `now`.
 pub fn decide(state: &State, now: Timestamp) -> Decisions {
@@ -189,8 +207,14 @@ impl<'a> Choice<'a> {
                         continue;
                     };
                     match self.must_leave(job, name) {
-                        Some(reason) => {
+                        Some(reason) if place.may_be_left() || !is_wanted(job) => {
                             self.decisions.leave.push((number, name.clone(), reason));
+                        }
+                        // It leaves once a block of it has ended.
+                        Some(_) => {
+                            if !self.is_reserved(name) {
+                                self.leaving.insert(index);
+                            }
                         }
                         None => {
                             self.busy.insert(index, (job.spec.priority, number));
@@ -309,9 +333,12 @@ impl<'a> Choice<'a> {
             && let Some((_, leaves)) = self.busy.remove(&device)
         {
             self.find_lowest();
-            let name = self.names[device].to_owned();
-            let reason = format!("job {} has a higher priority", job.id);
-            self.decisions.leave.push((leaves, name, reason));
+            let name = self.names[device];
+            // Otherwise it is found again once a block of it has ended.
+            if self.state.places[name].may_be_left() {
+                let reason = format!("job {} has a higher priority", job.id);
+                self.decisions.leave.push((leaves, name.to_owned(), reason));
+            }
         } else if !is_particular {
             self.in_vain.insert(meant);
         }

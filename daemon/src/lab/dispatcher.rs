@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::bench::{Assignment, Bench, Desk, News};
 use super::clock::Clock;
-use super::decide::decide;
+use super::decide::{decide, runs_to_stop};
 use super::record::{Device, RunNumber, Spent, What};
 use super::state::{Outcome, State, Work};
 use super::status::status;
@@ -150,13 +150,7 @@ impl<B: Bench> Dispatcher<B> {
         self.state.lapse(now);
         self.state.end_reservations(now);
         if self.is_stopping {
-            let busy = self.state.places.iter().filter_map(|(name, place)| {
-                let Work::Busy(run) = place.work else {
-                    return None;
-                };
-                Some((run, name.clone()))
-            });
-            for (run, device) in busy.collect::<Vec<_>>() {
+            for (run, device) in runs_to_stop(&self.state) {
                 self.leave(run, device, "the daemon was told to stop", then);
             }
             return None;
@@ -224,9 +218,17 @@ impl<B: Bench> Dispatcher<B> {
     fn hear(&mut self, device: &str, news: News, then: &mut Vec<Then>) -> bool {
         let now = self.clock.now();
         match news {
-            News::NotReady(reason) => self.state.not_ready(device, reason, now),
-            News::Progress(done, all) => self.state.progress(device, (done, all)),
-            News::BlockRejected(reason) => self.state.block_rejected(device, reason, now),
+            News::NotReady(reason) => {
+                // A run that waits for its device to become ready may be told to leave it.
+                let may_leave = reason.is_some();
+                self.state.not_ready(device, reason, now);
+                may_leave
+            }
+            News::Progress(done, all) => {
+                self.state.progress(device, (done, all));
+                false
+            }
+            News::BlockEnded { rejection } => self.state.block_ended(device, rejection, now),
             News::Left {
                 outcome,
                 spent,
@@ -241,10 +243,9 @@ impl<B: Bench> Dispatcher<B> {
                 let run = run.and_then(|run| self.state.kept.runs.get(&run));
                 let forget = run.is_some_and(|run| run.state.is_over());
                 then.push(Then::Kept(kept, forget));
-                return true;
+                true
             }
         }
-        false
     }
 
     fn take(&mut self, message: Message, then: &mut Vec<Then>) {

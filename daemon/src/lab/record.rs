@@ -90,6 +90,30 @@ pub struct Run {
     /// When its journals were removed from the store.
     #[serde(default)]
     pub journals_removed: Option<Timestamp>,
+    /// How often it has been on a device since a block of it last ended, counting a visit in progress.
+    #[serde(default)]
+    pub visits_without_block: u32,
+}
+
+impl Run {
+    /// A run that left its device this often in a row before a block of it had ended is starved.
+    pub const STARVED_AFTER: u32 = 3;
+
+    /// How the run is kept from getting on, if it left its device several times in a row before a block of it had ended.
+    pub fn starved(&self) -> Option<String> {
+        let in_progress = u32::from(self.state == RunState::Running);
+        let left = self.visits_without_block.saturating_sub(in_progress);
+        if self.state.is_over() || left < Run::STARVED_AFTER {
+            return None;
+        }
+        let why = match &self.reason {
+            Some(reason) => format!(", the last time because {reason}"),
+            None => String::new(),
+        };
+        Some(format!(
+            "starved: left its device {left} times before a block had ended{why}"
+        ))
+    }
 }
 
 /// What became of a run.

@@ -85,6 +85,8 @@ pub struct Place {
     pub not_ready: Option<String>,
     /// Samples and answers of the run on it, and how many there will be.
     pub progress: (u64, Option<u64>),
+    /// Whether a block of the run on it, or an answer, has ended since the run began here.
+    pub has_ended_block: bool,
     /// Left alone until then, and why.
     pub rests: Option<(Timestamp, String)>,
 }
@@ -98,6 +100,14 @@ pub enum Work {
     Busy(RunNumber),
     /// A run that was told to leave it.
     Leaving(RunNumber),
+}
+
+impl Place {
+    /// Whether the run on it may be told to leave. A run that was begun completes a block first, or it would pay for
+    /// opening and loading again and again and never get on; unless the device cannot be measured anyway.
+    pub(super) fn may_be_left(&self) -> bool {
+        self.has_ended_block || self.not_ready.is_some()
+    }
 }
 
 impl Work {

@@ -19,8 +19,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(5);
 const SILENCE_DEADLINE: Duration = Duration::from_secs(15);
 
 /// An agent that is there but journals nothing for this long hangs. The longest inference and the
-/// longest compilation of a segment are well below.
-const PROGRESS_DEADLINE: Duration = Duration::from_secs(600);
+/// longest compilation of a segment are well below; a device that cools down, which is journaled when it is cool, gives up
+/// after 20 minutes.
+const PROGRESS_DEADLINE: Duration = Duration::from_secs(1800);
 
 /// How often files may arrive that the agent does not find right. A link that damages more of them is broken.
 const PUSHES: u32 = 3;

@@ -46,11 +46,12 @@ fn submit(state: &mut State, spec: JobSpec) {
     assert!(matches!(answer, Answer::Submitted { .. }), "{answer:?}");
 }
 
-/// Begins and leaves what is decided.
+/// Begins and leaves what is decided. A block of what was begun ends at once, so that it may be left.
 fn follow(state: &mut State, at: Timestamp) -> Decisions {
     let decisions = decide(state, at);
     for (run, device) in &decisions.start {
         state.begin(*run, device, at);
+        assert!(state.block_ended(device, None, at));
     }
     for (run, device, reason) in &decisions.leave {
         state.leaving(*run, device, reason);
@@ -112,6 +113,24 @@ fn a_run_of_a_lower_priority_leaves_for_one_of_a_higher_and_goes_on_afterwards()
     assert_eq!(follow(&mut state, later(9)).start, [start(1, "a")]);
     let (_, run) = state.run(1).expect("a run");
     assert_eq!(run.attempt, 1, "it goes on, and does not begin anew");
+}
+
+#[test]
+fn a_run_leaves_for_a_higher_priority_when_a_block_of_it_has_ended() {
+    let mut state = lab(&["a", "b"]);
+    submit(&mut state, spec(1, 0));
+    submit(&mut state, spec(1, 1));
+    for (run, device) in decide(&state, now()).start {
+        state.begin(run, &device, now());
+    }
+    // Run 2, of the higher priority, has device a.
+    state.block_ended("a", None, now());
+    submit(&mut state, spec(1, 5));
+    assert_eq!(decide(&state, later(1)).leave, [], "not the other instead");
+    state.block_ended("b", None, now());
+    let decisions = decide(&state, later(2));
+    assert_eq!(decisions.leave.len(), 1);
+    assert_eq!(decisions.leave[0].0, 1);
 }
 
 #[test]

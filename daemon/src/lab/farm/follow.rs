@@ -28,6 +28,8 @@ pub(super) struct Keeper<'a> {
     done: u64,
     all: Option<u64>,
     time: Time,
+    /// Whether an answer was judged since the follower began.
+    has_judged: bool,
     trouble: Option<StoreError>,
 }
 
@@ -54,6 +56,7 @@ impl<'a> Keeper<'a> {
             done,
             all: None,
             time,
+            has_judged: false,
             trouble: None,
         }
     }
@@ -106,17 +109,20 @@ impl Follower for Keeper<'_> {
             self.since = Instant::now();
         }
         self.batch.push(entry.clone());
-        if let Event::BlockEnded {
-            rejection: Some(rejection),
-            ..
-        } = &entry.event
-        {
-            let reason = rejection.to_string();
-            self.desk.tell(News::BlockRejected(reason)).await;
-        }
         let is_end = matches!(entry.event, Event::BlockEnded { .. }) || entry.event.is_final();
         if is_end || self.batch.len() >= BATCH || self.since.elapsed() >= DELAY {
             self.keep().await;
+        }
+        match &entry.event {
+            Event::BlockEnded { rejection, .. } => {
+                let rejection = rejection.as_ref().map(ToString::to_string);
+                self.desk.tell(News::BlockEnded { rejection }).await;
+            }
+            Event::Judged { .. } if !self.has_judged => {
+                self.has_judged = true;
+                self.desk.tell(News::BlockEnded { rejection: None }).await;
+            }
+            _ => {}
         }
     }
 

@@ -12,6 +12,9 @@ pub(super) fn explain(kept: &Kept, history: &History, job: &Job, run: &Run) -> A
     if run.ended.is_some_and(|ended| ended > history.until) {
         return because("it ended after the time that this report is about");
     }
+    if let Some(starved) = run.starved() {
+        return because(&starved);
+    }
     if let Some(reason) = &run.reason {
         return because(reason);
     }

@@ -293,6 +293,15 @@ fn whatever_waits_says_why() {
         run.reason = Some("the window is closed".to_owned());
     });
     assert_eq!(own.reason, "the window is closed");
+    let starved = why(|lab| {
+        let run = lab.kept.runs.get_mut(&1).expect("a run");
+        run.reason = Some("the phone was too hot".to_owned());
+        run.visits_without_block = 3;
+    });
+    assert_eq!(
+        starved.reason,
+        "starved: left its device 3 times before a block had ended, the last time because the phone was too hot"
+    );
     let gone = why(|lab| lab.event("20 20:00", None, Some("mate10pro"), What::DeviceGone));
     assert_eq!(gone.reason, "mate10pro (simulated) is away");
     let unknown = why(|lab| lab.kept.devices.clear());

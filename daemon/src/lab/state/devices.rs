@@ -16,6 +16,7 @@ impl Place {
             since: now,
             work: Work::Free,
             not_ready: None,
+            has_ended_block: false,
             progress: (0, None),
             rests: None,
         }

@@ -63,11 +63,13 @@ impl State {
             run.phone = Some(device.to_owned());
             run.reason = None;
             run.ended = None;
+            run.visits_without_block += 1;
         });
         let place = self.places.get_mut(device)?;
         place.work = Work::Busy(number);
         place.not_ready = None;
         place.progress = (0, None);
+        place.has_ended_block = false;
         let run = self.kept.runs.get(&number)?.clone();
         *self.running.entry(run.job).or_default() += 1;
         let what = match goes_on {
@@ -115,11 +117,23 @@ impl State {
         }
     }
 
-    /// A block of a run does not count.
-    pub fn block_rejected(&mut self, device: &str, reason: String, now: Timestamp) {
-        if let Some(run) = self.places.get(device).and_then(|place| place.work.run()) {
+    /// A block of the run on `device`, or an answer, has ended; `rejection` says why the block does not count. Whether it
+    /// is the first one since the run began there.
+    pub fn block_ended(&mut self, device: &str, rejection: Option<String>, now: Timestamp) -> bool {
+        let Some(place) = self.places.get_mut(device) else {
+            return false;
+        };
+        let is_first = !std::mem::replace(&mut place.has_ended_block, true);
+        let Some(run) = place.work.run() else {
+            return false;
+        };
+        if let Some(reason) = rejection {
             self.tell_of_run(now, run, What::BlockRejected { reason });
         }
+        if is_first {
+            self.set_run(run, |run| run.visits_without_block = 0);
+        }
+        is_first
     }
 
     /// The run on `device` has left it.
@@ -218,6 +232,7 @@ impl State {
             }
             run.state = RunState::Queued;
             run.reason = Some(reason.clone());
+            run.visits_without_block = 0;
         });
         if tried >= attempts {
             let reason = format!("given up after {tried} attempts; the last one: {reason}");

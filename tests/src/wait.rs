@@ -1,0 +1,24 @@
+//! Waiting for what must come: an event with a deadline, and a sentence that says what was awaited.
+
+use std::time::{Duration, Instant};
+
+/// The longest wait for what takes seconds, on a machine that is busy with other work.
+pub const DEADLINE: Duration = Duration::from_secs(120);
+
+/// How often to look.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Waits until `has_come`, at most [`DEADLINE`]; then the test fails with `awaited` and what `clue` tells.
+#[track_caller]
+pub fn wait_for(awaited: &str, mut has_come: impl FnMut() -> bool, clue: impl FnOnce() -> String) {
+    let end = Instant::now() + DEADLINE;
+    while !has_come() {
+        assert!(
+            Instant::now() < end,
+            "waited {} s in vain for {awaited}\n{}",
+            DEADLINE.as_secs(),
+            clue()
+        );
+        std::thread::sleep(GLANCE);
+    }
+}
