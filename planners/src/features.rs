@@ -1,4 +1,4 @@
-//! What an accuracy model is told about a combination (mlmp §4.2.1; METHOD §6).
+//! What an accuracy model is told about a combination (mlmp §4.2.1; docs/method.md §6).
 //!
 //! All features but the x_i are sums over the NPU layers. They are kept as integers, losses as multiples of
 //! 2^-40, so that a sum is the same in whatever order layers were moved: one L has one A(L).

@@ -1,4 +1,4 @@
-//! What was measured of accuracy: the loss of each combination that was run (METHOD §6).
+//! What was measured of accuracy: the loss of each combination that was run (docs/method.md §6).
 
 use std::collections::BTreeMap;
 

@@ -99,7 +99,7 @@ pub enum Work {
         /// The parts, the first layer's first; together they are the whole model.
         parts: Vec<Part>,
     },
-    /// Answers to labelled images under many placements, each answer judged (METHOD §6).
+    /// Answers to labelled images under many placements, each answer judged (docs/method.md §6).
     Evaluate {
         /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
         set_sha256: String,
@@ -158,7 +158,7 @@ pub struct WarmUp {
 }
 
 impl Default for WarmUp {
-    /// METHOD: within 4 %, 3 to 30 runs.
+    /// docs/method.md §5: within 4 %, 3 to 30 runs.
     fn default() -> Self {
         WarmUp {
             min_runs: 3,
@@ -168,7 +168,7 @@ impl Default for WarmUp {
     }
 }
 
-/// When a block counts (METHOD §5), and what to do when it does not.
+/// When a block counts (docs/method.md §5), and what to do when it does not.
 ///
 /// The whole model is the sentinel, timed at both ends of a block. A block is rejected when its sentinel
 /// moved against the run's first, when the device throttles, or when a clock cap changed during it; the
@@ -187,7 +187,7 @@ pub struct Hygiene {
 }
 
 impl Default for Hygiene {
-    /// METHOD: 10 %. Five redos outlast a passing disturbance. Fleets poll every 5 to 30 s, for at most
+    /// docs/method.md §5: 10 %. Five redos outlast a passing disturbance. Fleets poll every 5 to 30 s, for at most
     /// 20 minutes.
     fn default() -> Self {
         Hygiene {

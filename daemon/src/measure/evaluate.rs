@@ -1,4 +1,4 @@
-//! What placements lose of a model's accuracy, measured by answering labelled images (METHOD §6).
+//! What placements lose of a model's accuracy, measured by answering labelled images (docs/method.md §6).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a combination looks like to a regressor (METHOD §6, mlmp §4.2.1), apart from its zeros and ones.
+//! What a combination looks like to a regressor (docs/method.md §6, mlmp §4.2.1), apart from its zeros and ones.
 
 use crate::layer::Layer;
 use crate::segment::Combination;

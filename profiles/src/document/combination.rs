@@ -1,4 +1,4 @@
-//! `combinations.csv`: what placements lose of the model's accuracy (METHOD §6).
+//! `combinations.csv`: what placements lose of the model's accuracy (docs/method.md §6).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

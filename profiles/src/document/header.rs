@@ -160,7 +160,7 @@ pub enum Method {
     Median,
     /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
     Differencing,
-    /// Least squares over all measured segments (METHOD §4).
+    /// Least squares over all measured segments (docs/method.md §4).
     #[serde(rename = "least-squares")]
     Graph,
 }

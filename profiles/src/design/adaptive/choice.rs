@@ -1,6 +1,6 @@
 //! Which segments say most per second about what is least known.
 //!
-//! Sequential optimal design on the segment graph (METHOD §4): a segment's samples lower the variance
+//! Sequential optimal design on the segment graph (docs/method.md §4): a segment's samples lower the variance
 //! of every number by a known amount, and the covariance after them follows from the one before by
 //! Sherman and Morrison's formula, without a new fit.
 

@@ -1,5 +1,5 @@
 //! The adaptive design: after a start set each next block is what lowers the widest interval most per
-//! second of device time, until all are as narrow as wanted or the budget is spent (METHOD §4).
+//! second of device time, until all are as narrow as wanted or the budget is spent (docs/method.md §4).
 //!
 //! The planner is a pure function of what has been observed: it keeps nothing between blocks, so that a
 //! daemon that was restarted goes on with the same plan.
