@@ -23,7 +23,7 @@ pub enum FeaturesError {
     Different {
         /// What there are too many or too few of.
         what: &'static str,
-        /// How many.
+        /// How many there are of them.
         given: usize,
         /// The layers of the model.
         layers: usize,

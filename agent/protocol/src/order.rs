@@ -106,7 +106,7 @@ pub enum Work {
         /// The processor of the ones, by the name that the agent's hello gave it; the zeros run on the
         /// order's processor.
         accelerator: String,
-        /// The placements.
+        /// The placements under which each answer is given; tallies come in this order.
         combinations: Vec<Combination>,
         /// Which answers to give, by their places in the set.
         answers: Vec<u64>,
@@ -119,7 +119,7 @@ pub enum Work {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// The layers.
+    /// The layers of the part, counted in the whole model.
     pub segment: Segment,
     /// The processor, by the name that the agent's hello gave it.
     pub processor: String,

@@ -210,7 +210,7 @@ pub struct Provenance {
 pub struct Host {
     /// Its operating system and version.
     pub system: String,
-    /// Its processor.
+    /// The name of its CPU, as its system gives it.
     pub cpu: String,
     /// How many logical cores it has.
     pub logical_cores: u32,

@@ -29,7 +29,7 @@ pub struct Additivity {
 /// One segment that was kept out of the fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldBack {
-    /// The segment.
+    /// The segment that was tested.
     pub segment: Segment,
     /// Its time, from its own samples.
     pub measured: Nanos,

@@ -27,7 +27,7 @@ pub(super) struct Choice {
     levers: DMatrix<f64>,
     /// Each number's variance in units of what is aimed at.
     relative: Vec<f64>,
-    /// The unit.
+    /// Each number's variance at which its interval is as narrow as wanted: the unit of `relative`.
     aimed: Vec<f64>,
     /// How much each number's variance counts; nothing once its interval is narrow enough.
     says: Vec<f64>,

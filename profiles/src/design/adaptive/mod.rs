@@ -76,7 +76,7 @@ pub struct Block {
     /// The device time that the planner expects it to take; zero for the very first, of which nothing
     /// can be known.
     pub expected: Nanos,
-    /// Why these.
+    /// What the block is measured for.
     pub purpose: Purpose,
 }
 
