@@ -31,7 +31,7 @@ pub enum FilesError {
     /// The file is not there, or cannot be read.
     #[error("the file {sha256} is not on the device ({source}); push it first")]
     Missing {
-        /// The file.
+        /// The file's SHA-256 in hexadecimal, which is its name on the device.
         sha256: String,
         /// What the system said.
         source: io::Error,
@@ -41,7 +41,7 @@ pub enum FilesError {
         "the file {sha256} on the device had other content than its name says, and was removed; push it again"
     )]
     Corrupt {
-        /// The file.
+        /// The file's SHA-256 in hexadecimal, which is its name on the device.
         sha256: String,
     },
     /// The file is no model.

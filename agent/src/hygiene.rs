@@ -1,4 +1,4 @@
-//! Does a block count? Pure: from the sentinels and the state of the device at its ends (METHOD §5).
+//! Does a block count? Pure: from the sentinels and the state of the device at its ends (docs/method.md §5).
 
 use layerlab_profiles::Nanos;
 use layerlab_protocol::{Conditions, Hygiene, Rejection};

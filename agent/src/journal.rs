@@ -24,7 +24,7 @@ pub enum JournalError {
     Storage {
         /// What was tried.
         operation: &'static str,
-        /// The journal.
+        /// The journal's file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -32,7 +32,7 @@ pub enum JournalError {
     /// The journal has an unreadable entry before its end, which a crash cannot explain.
     #[error("the journal {} is damaged at entry {sequence}; move the file away to start its run anew", path.display())]
     Damaged {
-        /// The journal.
+        /// The journal's file.
         path: PathBuf,
         /// The number that the unreadable entry should have.
         sequence: u64,

@@ -52,7 +52,7 @@ struct State {
 /// An order to work on, with what was already done of it before the agent was last killed.
 #[derive(Debug)]
 pub struct Task {
-    /// The order.
+    /// The order, as it was submitted.
     pub order: Order,
     /// What the journal says about it already.
     pub history: Vec<Event>,
@@ -68,7 +68,7 @@ pub enum SubmitError {
     /// Another order has the same number.
     #[error("run {run} already has another order {order}; number each order of a run once")]
     Conflict {
-        /// The run.
+        /// The run in which the number is taken.
         run: RunId,
         /// The order's number.
         order: u32,

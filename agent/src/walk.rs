@@ -1,4 +1,4 @@
-//! What a network answers under many placements, with the work shared that they have in common (METHOD §6).
+//! What a network answers under many placements, with the work shared that they have in common (docs/method.md §6).
 //!
 //! Placements are walked layer by layer, all at once: those whose activations are the same, bit for bit, are
 //! one *state*. Placements with a common beginning are one state until they part, as in a prefix tree; and

@@ -36,13 +36,13 @@ pub enum PublishError {
     /// There is something already.
     #[error("{} exists already; choose another --out, or --replace it", path.display())]
     Exists {
-        /// The folder.
+        /// The folder that was to be published.
         path: PathBuf,
     },
     /// The folder for the profile cannot be written.
     #[error("cannot write to {}: {source}; choose another --out", path.display())]
     Folder {
-        /// The folder.
+        /// The folder that cannot be written.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -56,7 +56,7 @@ pub enum PublishError {
     /// A single file cannot be written.
     #[error("cannot write `{}`: {source}; nothing was published: make room, or choose another --out", path.display())]
     File {
-        /// The file.
+        /// The file that cannot be written.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -12,7 +12,7 @@ const COLOURS: [RGBColor; 4] = [
 ];
 const SIZE: (u32, u32) = (720, 760);
 
-/// One chart.
+/// One chart of the sweep, with its axes and a line for each algorithm.
 struct Panel {
     title: &'static str,
     across: &'static str,

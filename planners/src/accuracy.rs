@@ -34,7 +34,7 @@ pub enum AccuracyError {
 /// One line of the paper's Table 2: how one kind of regressor did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
-    /// The kind.
+    /// The kind of regressor.
     pub kind: Kind,
     /// The best settings of this kind.
     pub settings: Settings,
@@ -143,7 +143,7 @@ impl LossModel for AccuracyModel {
 /// The training rows as numbers, and the test rows.
 struct Lesson<'a> {
     columns: LayerColumns,
-    /// Unscaled.
+    /// The rows before their features are scaled.
     rows: Rows,
     targets: Vec<f64>,
     test: Vec<&'a AccuracyRow>,

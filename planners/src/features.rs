@@ -1,4 +1,4 @@
-//! What an accuracy model is told about a combination (mlmp §4.2.1; METHOD §6).
+//! What an accuracy model is told about a combination (mlmp §4.2.1; docs/method.md §6).
 //!
 //! All features but the x_i are sums over the NPU layers. They are kept as integers, losses as multiples of
 //! 2^-40, so that a sum is the same in whatever order layers were moved: one L has one A(L).
@@ -23,7 +23,7 @@ pub enum FeaturesError {
     Different {
         /// What there are too many or too few of.
         what: &'static str,
-        /// How many.
+        /// How many there are of them.
         given: usize,
         /// The layers of the model.
         layers: usize,

@@ -9,7 +9,7 @@ use layerlab_profiles::Nanos;
 pub enum Goal {
     /// The most accurate placement that takes no longer than this: T(L) <= θ_t.
     MaxAccuracy {
-        /// θ_t.
+        /// θ_t, the time that one inference may take.
         within: Nanos,
     },
     /// The fastest placement that is at least this accurate: A(L) >= θ_a.

@@ -53,7 +53,7 @@ pub enum Why {
     },
     /// The one placement that the algorithm considers does not meet the limit; others may.
     OnlyOne {
-        /// The placement.
+        /// The one placement that was considered.
         combination: Combination,
         /// Its T(L).
         time: SignedNanos,

@@ -30,9 +30,9 @@ pub enum ProfileError {
         "the profile has times of {rows} layers on `{processor}` and the model has {layers}; run `layerlab check` on it"
     )]
     Rows {
-        /// The processor.
+        /// The name of the processor that lacks them.
         processor: String,
-        /// Its rows.
+        /// For how many layers it has times.
         rows: usize,
         /// Layers of the model.
         layers: usize,
@@ -40,9 +40,9 @@ pub enum ProfileError {
     /// The profile's samples no longer give its times.
     #[error("the samples of `{processor}` give no layer times: {reason}")]
     Fit {
-        /// The processor.
+        /// The name of the processor whose samples they are.
         processor: String,
-        /// Why not.
+        /// Why the samples give no layer times.
         reason: GraphError,
     },
     /// The layer times make no table.
@@ -61,9 +61,9 @@ pub enum ProfileError {
 /// The two processors, by name, that a plan is about. Nothing means the profile's first of its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pair<'a> {
-    /// The CPU.
+    /// The name of the CPU.
     pub cpu: Option<&'a str>,
-    /// The NPU.
+    /// The name of the accelerator.
     pub npu: Option<&'a str>,
 }
 

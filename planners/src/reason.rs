@@ -16,7 +16,7 @@ pub enum Reason {
     TimeUncertain {
         /// The upper end of the 95 % interval.
         high: SignedNanos,
-        /// The limit.
+        /// The time limit of the goal.
         within: Nanos,
     },
     /// The accuracy requirement is met by less than the accuracy model usually errs.
@@ -45,7 +45,7 @@ pub enum Reason {
 pub struct LayerReason {
     /// The layer, counted from 1.
     pub layer: u32,
-    /// Its name.
+    /// The layer's name in the model.
     pub name: String,
     /// Whether it runs on the NPU.
     pub on_npu: bool,

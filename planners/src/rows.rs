@@ -1,4 +1,4 @@
-//! What was measured of accuracy: the loss of each combination that was run (METHOD §6).
+//! What was measured of accuracy: the loss of each combination that was run (docs/method.md §6).
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub enum RowsError {
         "the accuracy with all layers on the CPU is {baseline}; it must be above 0 and at most 1"
     )]
     Baseline {
-        /// The accuracy.
+        /// The accuracy that was given for all layers on the CPU.
         baseline: f64,
     },
     /// A row is of another model.
@@ -56,7 +56,7 @@ pub enum RowsError {
     Length {
         /// The row's combination.
         combination: Combination,
-        /// Its layers.
+        /// How many layers the row's combination has.
         given: usize,
         /// The model's layers.
         expected: usize,
@@ -66,7 +66,7 @@ pub enum RowsError {
     Loss {
         /// The row's combination.
         combination: Combination,
-        /// The loss.
+        /// The loss that was given.
         loss: f64,
     },
     /// A combination has two rows that disagree or are both to learn or judge from.
@@ -74,7 +74,7 @@ pub enum RowsError {
         "the combination {combination} was measured twice; each may be trained on or tested once"
     )]
     Twice {
-        /// The combination.
+        /// The combination with two rows.
         combination: Combination,
     },
     /// A layer was never run alone on the NPU.

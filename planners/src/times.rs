@@ -1,4 +1,4 @@
-//! T(L) of any placement, and what moving one layer changes of it (mlmp §4.2.2; METHOD §2).
+//! T(L) of any placement, and what moving one layer changes of it (mlmp §4.2.2; docs/method.md §2).
 
 use layerlab_profiles::SignedNanos;
 use layerlab_profiles::derive::LayerTime;

@@ -28,11 +28,11 @@ pub enum CompareError {
     DifferentModels {
         /// The first profile's model: its name and the beginning of its hash.
         one: String,
-        /// Its layers.
+        /// How many layers the first profile's model has.
         one_layers: u32,
         /// The second profile's model.
         other: String,
-        /// Its layers.
+        /// How many layers the second profile's model has.
         other_layers: u32,
     },
     /// No processor is in both profiles.
@@ -49,9 +49,9 @@ pub enum CompareError {
          does not; derive both by the same method"
     )]
     DifferentMeaning {
-        /// The layer.
+        /// The number of the layer, counted from 1.
         layer: u32,
-        /// The processor.
+        /// The name of the processor, which both profiles have.
         processor: String,
     },
 }

@@ -1,4 +1,4 @@
-//! T(L): how long a combination of layers takes (mlmp §4.2.2; METHOD §2).
+//! T(L): how long a combination of layers takes (mlmp §4.2.2; docs/method.md §2).
 
 use crate::derive::{Includes, LayerTime};
 use crate::segment::Combination;

@@ -225,7 +225,7 @@ impl fmt::Display for MilliCelsius {
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// No bytes at all, as a tensor without elements has.
     pub const ZERO: Bytes = Bytes(0);
 
     /// A size of `bytes` bytes.

@@ -209,7 +209,7 @@ fn a_single_transfer_is_wrong_where_moving_in_and_out_differ() {
     }
 }
 
-/// METHOD §2 by hand: prefixes 14, 33 and 66; suffixes 59 and 38 (in units of 100 ns).
+/// docs/method.md §2 by hand: prefixes 14, 33 and 66; suffixes 59 and 38 (in units of 100 ns).
 #[test]
 fn the_papers_formulas_on_numbers_small_enough_to_follow() {
     let measured = [

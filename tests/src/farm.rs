@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::virtual_phone::{VirtualPhone, adb};
 use crate::{agent_program, binaries, layerlab};
 
-/// A lab.
+/// A test's own lab: a folder for layerlab's state and an adb server on a free port.
 pub struct Farm {
     folder: TempDir,
     /// The port of its adb server.

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What is done to the bytes between layerlab and phones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// Bytes pass as they are.
     None,
     /// The connection is cut after so many bytes.
     CutAfter(u64),

@@ -53,7 +53,7 @@ async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> 
         .expect("a profile")
 }
 
-/// As METHOD §6 draws combinations.
+/// As docs/method.md §6 draws combinations.
 fn combinations(layers: u32, seed: u64) -> Vec<Combination> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     (0..COMBINATIONS)

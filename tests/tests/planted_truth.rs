@@ -73,7 +73,7 @@ impl Measured {
     }
 
     /// The largest difference between T(L) predicted from the profile and planted, per NPU run, over
-    /// random combinations drawn as METHOD draws them.
+    /// random combinations drawn as docs/method.md §6 draws them.
     fn assert_combinations_are_predicted(&self, count: usize) {
         let (cpu, npu) = (self.times("cpu"), self.times("npu"));
         let model = TimeModel::new(&cpu, &npu).expect("one model");
@@ -159,7 +159,7 @@ fn on_the_cpu_every_layer_takes_its_planted_time() {
     }
 }
 
-/// METHOD §3: T(L) needs only a_i + b_j and is right without the symmetry assumption; the transfers
+/// docs/method.md §3: T(L) needs only a_i + b_j and is right without the symmetry assumption; the transfers
 /// one by one are not.
 #[test]
 fn on_an_asymmetric_phone_with_fusion_combinations_are_exact_and_transfers_are_not() {

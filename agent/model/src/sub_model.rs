@@ -15,7 +15,7 @@ use crate::{ModelError, infer};
 /// in its order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubModel {
-    /// The model.
+    /// The ONNX model, with the frontiers as its inputs and outputs.
     pub model: ModelProto,
     /// Its inputs, in order.
     pub inputs: Vec<TensorSpec>,

@@ -18,7 +18,7 @@ pub struct Entry {
     pub sequence: u64,
     /// The number of the order that it is about.
     pub order: u32,
-    /// What happened.
+    /// What happened, with its particulars.
     pub event: Event,
 }
 
@@ -33,7 +33,7 @@ pub enum Event {
     },
     /// A segment was loaded on the order's processor.
     Loaded {
-        /// The segment.
+        /// The segment that was loaded.
         segment: Segment,
         /// How long loading took.
         load_ns: Nanos,
@@ -42,7 +42,7 @@ pub enum Event {
     },
     /// A segment is warm.
     Warm {
-        /// The segment.
+        /// The segment that is warm.
         segment: Segment,
         /// How many runs it took.
         runs: u32,
@@ -74,7 +74,7 @@ pub enum Event {
     },
     /// A block is over.
     BlockEnded {
-        /// The block.
+        /// The block's number in its order, as [`Event::BlockStarted`] gave it.
         block: u32,
         /// How long the sentinel took.
         sentinel_ns: Nanos,
@@ -94,7 +94,7 @@ pub enum Event {
     },
     /// The device has rested.
     CooledDown {
-        /// How long.
+        /// How long the device rested, all polls together.
         rested_ns: Nanos,
         /// The state that it is in now.
         conditions: Conditions,
@@ -103,7 +103,7 @@ pub enum Event {
     Finished,
     /// The order cannot be done. No more entries of this order follow.
     Failed {
-        /// Why.
+        /// What went wrong, as a kind and as a sentence for a person.
         failure: Failure,
     },
 }

@@ -23,12 +23,12 @@ pub enum Request {
     },
     /// Work for the queue. Answered by [`Response::Accepted`] once the order is in the journal.
     Submit {
-        /// The order.
+        /// The order to work on, unique by its run and number.
         order: Order,
     },
     /// Send the run's journal from the entry after number `after`, and go on as it grows.
     Follow {
-        /// The run.
+        /// The run whose journal is to be sent.
         run: RunId,
         /// The last entry that the daemon has; 0 for none.
         after: u64,
@@ -36,12 +36,12 @@ pub enum Request {
     /// Finish the block in progress and do no more of the run until an order of it is submitted again, which
     /// may be one that it has already. Answered by [`Response::Parked`] when the block is over.
     Park {
-        /// The run.
+        /// The run to leave.
         run: RunId,
     },
     /// Stop working on the run and delete its journal. Answered by [`Response::Forgotten`].
     Forget {
-        /// The run.
+        /// The run whose journal is to be deleted.
         run: RunId,
     },
     /// Is the agent there? Answered by [`Response::Pong`].
@@ -76,21 +76,21 @@ pub enum Response {
     },
     /// One entry of a journal that is being followed.
     Entry {
-        /// The run.
+        /// The run whose journal the entry is of.
         run: RunId,
-        /// The entry.
+        /// The entry, as the journal holds it.
         entry: Entry,
     },
     /// Nothing is done of the run any more.
     Parked {
-        /// The run.
+        /// The run that was parked.
         run: RunId,
         /// How many entries its journal has.
         entries: u64,
     },
     /// The run's journal is gone.
     Forgotten {
-        /// The run.
+        /// The run whose journal was deleted.
         run: RunId,
     },
     /// The agent is there.

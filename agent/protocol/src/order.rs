@@ -99,14 +99,14 @@ pub enum Work {
         /// The parts, the first layer's first; together they are the whole model.
         parts: Vec<Part>,
     },
-    /// Answers to labelled images under many placements, each answer judged (METHOD §6).
+    /// Answers to labelled images under many placements, each answer judged (docs/method.md §6).
     Evaluate {
         /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
         set_sha256: String,
         /// The processor of the ones, by the name that the agent's hello gave it; the zeros run on the
         /// order's processor.
         accelerator: String,
-        /// The placements.
+        /// The placements under which each answer is given; tallies come in this order.
         combinations: Vec<Combination>,
         /// Which answers to give, by their places in the set.
         answers: Vec<u64>,
@@ -119,7 +119,7 @@ pub enum Work {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// The layers.
+    /// The layers of the part, counted in the whole model.
     pub segment: Segment,
     /// The processor, by the name that the agent's hello gave it.
     pub processor: String,
@@ -158,7 +158,7 @@ pub struct WarmUp {
 }
 
 impl Default for WarmUp {
-    /// METHOD: within 4 %, 3 to 30 runs.
+    /// docs/method.md §5: within 4 %, 3 to 30 runs.
     fn default() -> Self {
         WarmUp {
             min_runs: 3,
@@ -168,7 +168,7 @@ impl Default for WarmUp {
     }
 }
 
-/// When a block counts (METHOD §5), and what to do when it does not.
+/// When a block counts (docs/method.md §5), and what to do when it does not.
 ///
 /// The whole model is the sentinel, timed at both ends of a block. A block is rejected when its sentinel
 /// moved against the run's first, when the device throttles, or when a clock cap changed during it; the
@@ -187,7 +187,7 @@ pub struct Hygiene {
 }
 
 impl Default for Hygiene {
-    /// METHOD: 10 %. Five redos outlast a passing disturbance. Fleets poll every 5 to 30 s, for at most
+    /// docs/method.md §5: 10 %. Five redos outlast a passing disturbance. Fleets poll every 5 to 30 s, for at most
     /// 20 minutes.
     fn default() -> Self {
         Hygiene {

@@ -198,7 +198,7 @@ pub enum EngineError {
          use a smaller model or a device with more memory"
     )]
     OutOfMemory {
-        /// The processor.
+        /// The processor whose memory is full, by its name.
         processor: String,
         /// The segment that was to be loaded.
         segment: Segment,
@@ -212,7 +212,7 @@ pub enum EngineError {
     /// The runtime cannot load the segment.
     #[error("cannot load layers {segment} on {processor}: {cause}")]
     Load {
-        /// The processor.
+        /// The processor on which it was to be loaded, by its name.
         processor: String,
         /// The segment that was to be loaded.
         segment: Segment,
@@ -222,7 +222,7 @@ pub enum EngineError {
     /// The runtime cannot run the segment.
     #[error("cannot run layers {segment} on {processor}: {cause}")]
     Run {
-        /// The processor.
+        /// The processor on which it was to run, by its name.
         processor: String,
         /// The segment that was to be run.
         segment: Segment,

@@ -31,7 +31,7 @@ pub const HOST: &str = "host";
 pub struct BuiltIn {
     /// The name by which `--device` knows it.
     pub name: &'static str,
-    /// Its description.
+    /// The content of its device file.
     pub toml: &'static str,
 }
 
@@ -139,7 +139,7 @@ impl Listed {
 /// What a user meant by `--device`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This machine.
+    /// The CPU of the machine on which layerlab runs.
     Host,
     /// A simulated phone that comes with layerlab.
     BuiltIn(&'static str, &'static str),

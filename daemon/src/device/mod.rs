@@ -43,7 +43,7 @@ pub enum LinkError {
     /// The agent's program is not there, or cannot be run.
     #[error("cannot start the agent {}: {source}; name it with --agent or put it beside layerlab", program.display())]
     NoAgent {
-        /// The program.
+        /// The path of the program that was to be started.
         program: PathBuf,
         /// What the system said.
         source: std::io::Error,

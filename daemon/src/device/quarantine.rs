@@ -21,10 +21,10 @@ pub struct Entry {
     pub phone: String,
     /// Why it is left alone.
     pub reason: String,
-    /// Since when.
+    /// When the quarantine began.
     #[serde(with = "time::serde::rfc3339")]
     pub since: OffsetDateTime,
-    /// Until when.
+    /// When the phone may be used again.
     #[serde(with = "time::serde::rfc3339")]
     pub until: OffsetDateTime,
 }

@@ -19,7 +19,7 @@ pub enum SetError {
     /// It is no JSON, or no COCO.
     #[error("`{}` is no COCO file for detection: {reason}; correct it, or name another", path.display())]
     Coco {
-        /// The file.
+        /// The annotation file that was read.
         path: PathBuf,
         /// What is wrong, with line and column.
         reason: serde_json::Error,
@@ -27,7 +27,7 @@ pub enum SetError {
     /// It is no XML, or no PASCAL VOC.
     #[error("`{}` is no PASCAL VOC annotation: {reason}; correct or remove it", path.display())]
     Voc {
-        /// The file.
+        /// The annotation file that was read.
         path: PathBuf,
         /// What is wrong.
         reason: quick_xml::DeError,
@@ -35,7 +35,7 @@ pub enum SetError {
     /// It is no CSV.
     #[error("`{}` is no CSV file with a header: {reason}; correct it", path.display())]
     Csv {
-        /// The file.
+        /// The annotation file that was read.
         path: PathBuf,
         /// What is wrong, with its line.
         reason: csv::Error,
@@ -46,7 +46,7 @@ pub enum SetError {
         path.display()
     )]
     Column {
-        /// The file.
+        /// The annotation file that was read.
         path: PathBuf,
         /// The missing one.
         column: &'static str,
@@ -68,15 +68,15 @@ pub enum SetError {
     Outside {
         /// Who names it.
         place: Place,
-        /// The name.
+        /// The image's name, as the annotation gives it.
         name: String,
     },
     /// Two entries are about the same image.
     #[error("{place} is about `{name}`, and so is {earlier}: leave one of them")]
     Twice {
-        /// The second.
+        /// Where the second entry is.
         place: Place,
-        /// The first.
+        /// Where the first entry is.
         earlier: Place,
         /// The image, the category or the class.
         name: String,
@@ -89,7 +89,7 @@ pub enum SetError {
     Image {
         /// Who names it.
         place: Place,
-        /// The image.
+        /// The path at which the image was looked for.
         path: PathBuf,
         /// What the system said.
         reason: std::io::Error,
@@ -103,7 +103,7 @@ pub enum SetError {
     Undecodable {
         /// Who names it.
         place: Place,
-        /// The image.
+        /// The path of the image that could not be decoded.
         path: PathBuf,
         /// What is wrong.
         reason: Box<image::ImageError>,
@@ -116,7 +116,7 @@ pub enum SetError {
     Size {
         /// Who says it.
         place: Place,
-        /// The image.
+        /// The image's name, as the annotation gives it.
         name: String,
         /// Width and height as the annotations say.
         said: (u32, u32),
@@ -126,7 +126,7 @@ pub enum SetError {
     /// A box holds no pixel of its image.
     #[error("{place} has a box that {problem}: correct or remove it")]
     Box {
-        /// Whose box.
+        /// Where the box is given.
         place: Place,
         /// What is wrong with it.
         problem: BoxProblem,
@@ -136,11 +136,11 @@ pub enum SetError {
         "{place} is of {what} {id}, which the file does not list: add it or remove the annotation"
     )]
     UnknownId {
-        /// The annotation.
+        /// Where the annotation is.
         place: Place,
         /// `category` or `image`.
         what: &'static str,
-        /// Its id.
+        /// The id that is not listed.
         id: i64,
     },
     /// A label is not among the classes that the user gave.
@@ -150,7 +150,7 @@ pub enum SetError {
     UnknownClass {
         /// Who says it.
         place: Place,
-        /// The label.
+        /// The label, as the file gives it.
         name: String,
         /// How many classes there are.
         classes: usize,
@@ -167,7 +167,7 @@ pub enum SetError {
     NotOne {
         /// Who gives them.
         place: Place,
-        /// The image.
+        /// The image's name, as the file gives it.
         name: String,
         /// How many classes it has.
         labels: usize,
@@ -185,7 +185,7 @@ pub enum SetError {
     /// Detection from a file without boxes.
     #[error("`{}` says what is in an image but not where: detection needs --coco or --voc", path.display())]
     NoBoxes {
-        /// The file.
+        /// The file that has labels and no boxes.
         path: PathBuf,
     },
     /// Verification from a file without pairs.
@@ -194,7 +194,7 @@ pub enum SetError {
         path.display()
     )]
     NoPairs {
-        /// The file.
+        /// The file that has labels and no pairs.
         path: PathBuf,
     },
     /// The preprocessing cannot be done.
@@ -235,7 +235,7 @@ pub enum SetError {
         set: String,
         /// How many classes it has.
         classes: usize,
-        /// Both lengths.
+        /// How long the model's answer is, and how long the metric needs it.
         reason: BadAnswer,
     },
 }
@@ -272,7 +272,7 @@ pub enum PreprocessingError {
 /// Where something is said: a file, and what in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file.
+    /// The annotation file.
     pub file: PathBuf,
     /// The line, the annotation …
     pub entry: Entry,

@@ -34,7 +34,7 @@ pub(super) struct Listed {
 pub(super) struct Object {
     /// Who says so.
     pub(super) place: Place,
-    /// Its class.
+    /// Its class, by its place in the list of classes.
     pub(super) class: u32,
     /// Where it is, where that is known.
     pub(super) corners: Option<Corners>,

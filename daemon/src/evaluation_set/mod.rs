@@ -57,7 +57,7 @@ pub enum Annotations {
 /// A set, and what of its annotations is not in it.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The set.
+    /// The evaluation set, ready to be written to a file.
     pub set: EvaluationSet,
     /// How many annotations of its images say `iscrowd`: they stand for many objects at once, which no single
     /// answer is right about.

@@ -37,11 +37,11 @@ pub trait Bench: Clone + Send + Sync + 'static {
 /// A run that a device is to work on.
 #[derive(Clone, Debug)]
 pub struct Assignment {
-    /// Its job.
+    /// The job of which the run is, as it was when the run was begun.
     pub job: Job,
-    /// The run.
+    /// The run to work on, as it was when it was begun.
     pub run: Run,
-    /// The device.
+    /// The device on which the run is to be worked on.
     pub device: Device,
     /// The name of the lab's store, of which the names of journals are made.
     pub lab: String,
@@ -85,7 +85,7 @@ pub enum News {
     },
     /// The run has left the device.
     Left {
-        /// How.
+        /// How the run ended, or why it left before its end.
         outcome: Outcome,
         /// Where its time went.
         spent: Spent,

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// Slept at most at once: the host's clock may be set, or the host may have slept.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// A clock.
+/// Where the lab has the time from, so that tests can let nights pass at once.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     /// The host's.
@@ -17,7 +17,7 @@ pub enum Clock {
     From {
         /// What it showed.
         start: Timestamp,
-        /// When.
+        /// When, by tokio's clock, it showed that.
         began: Instant,
     },
 }

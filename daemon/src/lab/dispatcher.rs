@@ -49,7 +49,7 @@ struct Hand {
     leave: watch::Sender<bool>,
 }
 
-/// The dispatcher.
+/// The one owner of what the lab knows: takes commands and news, stores changes and has things done.
 pub struct Dispatcher<B: Bench> {
     state: State,
     store: Store,

@@ -24,7 +24,7 @@ pub struct JobSpec {
     pub name: String,
     /// What to profile.
     pub models: Vec<ModelSpec>,
-    /// On what.
+    /// The devices to profile on; each selector asks for one device, or for each that matches.
     pub devices: Vec<Selector>,
     /// How often each.
     pub repeats: u32,
@@ -49,7 +49,7 @@ pub struct JobSpec {
 /// A model of a job. The lab keeps its own copy, by hash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelSpec {
-    /// Its name.
+    /// What the model is called in lists and reports.
     pub name: String,
     /// SHA-256 of the self-contained file that the lab keeps.
     pub sha256: String,

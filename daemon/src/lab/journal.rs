@@ -14,7 +14,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts.
+    /// Every part, in the order in which a run works on them.
     pub const ALL: [Part; 2] = [Part::Times, Part::Accuracy];
 }
 

@@ -24,7 +24,7 @@ pub enum LibraryError {
     /// It cannot be read, or is not what was put there.
     #[error("the lab's copy of {what} cannot be used: {source}; submit the job again")]
     Read {
-        /// Of what.
+        /// What was copied, in words: a model or an evaluation set.
         what: String,
         /// What the system said.
         source: io::Error,
@@ -34,9 +34,9 @@ pub enum LibraryError {
         "the lab's copy of {what} was kept by another version of layerlab: {source}; submit the job again"
     )]
     Model {
-        /// Of what.
+        /// The model that was copied, in words.
         what: String,
-        /// Why not.
+        /// Why this version cannot read the copy.
         source: ModelError,
     },
     /// It is no evaluation set any more.
@@ -44,9 +44,9 @@ pub enum LibraryError {
         "the lab's copy of {what} was kept by another version of layerlab: {source}; submit the job again"
     )]
     Set {
-        /// Of what.
+        /// The evaluation set that was copied, in words.
         what: String,
-        /// Why not.
+        /// Why this version cannot read the copy.
         source: SetError,
     },
 }

@@ -19,7 +19,7 @@ pub type RunNumber = i64;
 /// A job that was submitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its number.
+    /// The number by which commands name the job.
     pub id: JobId,
     /// What it asks for.
     pub spec: JobSpec,
@@ -56,9 +56,9 @@ pub enum JobState {
 /// One profile that a job asks for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its number.
+    /// The run's number, unique in the whole lab.
     pub number: RunNumber,
-    /// Its job.
+    /// The number of the job that asks for it.
     pub job: JobId,
     /// The place of its model in the job's list.
     pub model: usize,
@@ -154,7 +154,7 @@ pub struct Spent {
     pub wall_ms: u64,
     /// The agent had an order in progress and was neither loading nor cooling down.
     pub busy_ms: u64,
-    /// Cooling down.
+    /// The agent rested until the device was cool enough to measure a block again.
     pub cool_down_ms: u64,
     /// Waiting until the phone was ready.
     pub waiting_ms: u64,
@@ -191,13 +191,13 @@ pub struct Device {
 /// A phone that an engineer has taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
-    /// Its number.
+    /// The reservation's number, unique in the whole lab.
     pub id: i64,
     /// The phone's name.
     pub device: String,
-    /// From when.
+    /// When the device is taken from the lab.
     pub from: Timestamp,
-    /// Until when.
+    /// When the lab has the device back, unless it is released before.
     pub until: Timestamp,
     /// For whom or what.
     pub note: String,
@@ -208,7 +208,7 @@ pub struct Reservation {
 pub struct Event {
     /// Counts all events, from 1.
     pub number: i64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
     /// The job that it is about.
     pub job: Option<JobId>,
@@ -216,11 +216,11 @@ pub struct Event {
     pub run: Option<RunNumber>,
     /// The device that it is about.
     pub device: Option<String>,
-    /// What.
+    /// What happened, with its particulars.
     pub what: What,
 }
 
-/// What happened.
+/// The kinds of events, each with what one needs to know to tell it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
@@ -232,7 +232,7 @@ pub enum What {
     Submitted,
     /// A job is over.
     JobEnded {
-        /// As what.
+        /// What became of the job.
         state: JobState,
     },
     /// A user paused a job.
@@ -247,64 +247,64 @@ pub enum What {
     DeviceGone,
     /// A device is left alone.
     Quarantined {
-        /// Why.
+        /// Why the device is left alone, for a person.
         reason: String,
-        /// Until when.
+        /// When it may be used again.
         until: Timestamp,
     },
     /// A device was taken.
     Reserved {
-        /// From when.
+        /// When the device is taken from the lab.
         from: Timestamp,
-        /// Until when.
+        /// When the lab has it back.
         until: Timestamp,
-        /// For what.
+        /// For whom or what, as the user put it.
         note: String,
     },
     /// A reservation was given back before its end.
     ReservationLifted,
     /// An attempt began.
     Started {
-        /// Which.
+        /// The attempt's number, from 1.
         attempt: u32,
     },
     /// A run goes on where it was parked.
     Continued,
     /// A device is not ready.
     NotReady {
-        /// Why.
+        /// What keeps the device from being ready, for a person.
         reason: String,
     },
     /// A run was left between two blocks.
     Parked {
-        /// Why.
+        /// Why the run was to leave, for a person.
         reason: String,
     },
     /// An attempt failed, and there will be another.
     AttemptFailed {
-        /// Why.
+        /// What went wrong, for a person.
         reason: String,
     },
     /// A block was measured again.
     BlockRejected {
-        /// Why.
+        /// Why the block does not count, for a person.
         reason: String,
     },
     /// The profile is there.
     Published {
-        /// Where.
+        /// The folder of the published profile.
         profile: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
     },
     /// A run was given up.
     Failed {
-        /// Why.
+        /// Why there will be no further attempt, for a person.
         reason: String,
     },
     /// Something of the lab itself went wrong, and what it does about it.
     Trouble {
-        /// What.
+        /// What went wrong, and what the lab does about it, for a person.
         reason: String,
     },
 }
@@ -314,9 +314,9 @@ pub enum What {
 pub struct Kept {
     /// Names this store: journals that another one left on phones are not this one's.
     pub lab: String,
-    /// All jobs.
+    /// Every job that is in the store, also those that are over.
     pub jobs: BTreeMap<JobId, Job>,
-    /// All runs.
+    /// Every run that is in the store, also those that are over.
     pub runs: BTreeMap<RunNumber, Run>,
     /// Every device ever seen.
     pub devices: BTreeMap<String, Device>,

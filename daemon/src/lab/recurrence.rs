@@ -55,7 +55,7 @@ pub enum RecurrenceError {
     /// One of the fields is nonsense.
     #[error("`{value}` is no {field}; write {remedy}")]
     Field {
-        /// Which one.
+        /// The field's name: minute, hour, day, month or weekday.
         field: &'static str,
         /// What was written.
         value: String,

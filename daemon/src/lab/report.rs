@@ -23,9 +23,9 @@ pub use sections::Section;
 /// How the lab fared from one moment to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// From when.
+    /// The beginning of the period that the report is about.
     pub since: Timestamp,
-    /// Until when.
+    /// The end of that period.
     pub until: Timestamp,
     /// All in one sentence.
     pub headline: String,
@@ -46,7 +46,7 @@ pub struct Report {
 /// Something that went wrong with the lab itself.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trouble {
-    /// When.
+    /// When it went wrong.
     pub at: Timestamp,
     /// What, and what the lab did about it.
     pub reason: String,
@@ -55,7 +55,7 @@ pub struct Trouble {
 /// A job and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobReport {
-    /// Its number.
+    /// The number by which commands name the job.
     pub id: JobId,
     /// What users call it.
     pub name: String,
@@ -74,7 +74,7 @@ pub struct JobReport {
 /// A run and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// Its number.
+    /// The run's number, unique in the whole lab.
     pub number: RunNumber,
     /// The model's name.
     pub model: String,
@@ -132,7 +132,7 @@ pub struct Absent {
 /// A published profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Publication {
-    /// Its folder.
+    /// The folder that it was published in.
     pub profile: PathBuf,
     /// What is doubtful about it.
     pub findings: Vec<String>,
@@ -148,11 +148,11 @@ pub struct Publication {
 /// An attempt that failed and was followed by another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FailedAttempt {
-    /// When.
+    /// When the attempt failed.
     pub at: Timestamp,
-    /// On what.
+    /// The device that it was on, if that is known.
     pub device: Option<String>,
-    /// Why.
+    /// What went wrong, for a person.
     pub reason: String,
 }
 
@@ -161,7 +161,7 @@ pub struct FailedAttempt {
 pub struct Counted {
     /// Why it happened.
     pub reason: String,
-    /// How often.
+    /// How many times it happened.
     pub count: usize,
 }
 
@@ -195,33 +195,33 @@ pub struct DeviceReport {
 /// From one moment to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stretch {
-    /// From when.
+    /// When it began.
     pub from: Timestamp,
-    /// Until when.
+    /// When it ended.
     pub until: Timestamp,
 }
 
 /// A device that was left alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quarantined {
-    /// Which.
+    /// What the lab calls the device.
     pub device: String,
-    /// Since when.
+    /// When the quarantine began.
     pub at: Timestamp,
-    /// Until when.
+    /// When the quarantine ends, or ended.
     pub until: Timestamp,
-    /// Why.
+    /// Why the device was left alone, for a person.
     pub reason: String,
 }
 
 /// A device that an engineer took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reserved {
-    /// Which.
+    /// What the lab calls the device.
     pub device: String,
-    /// From when.
+    /// When the device was taken from the lab.
     pub from: Timestamp,
-    /// Until when.
+    /// When the lab has it back, unless it was lifted before.
     pub until: Timestamp,
     /// For whom or what.
     pub note: String,

@@ -94,9 +94,9 @@ pub struct Place {
 /// What a device is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Nothing.
+    /// It has no run and may be given one.
     Free,
-    /// A run.
+    /// It has this run, which is worked on or waits until the device is ready.
     Busy(RunNumber),
     /// A run that was told to leave it.
     Leaving(RunNumber),

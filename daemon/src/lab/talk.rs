@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::job::JobSpec;
 use super::record::{Device, JobId, JobState, RunNumber};
 
-/// A command.
+/// What a command asks the daemon to do or to tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 pub enum Request {
@@ -20,31 +20,31 @@ pub enum Request {
     },
     /// Ends a job; what is published stays.
     Cancel {
-        /// Which.
+        /// The number of the job to end.
         job: JobId,
     },
     /// Leaves a job alone until it is resumed.
     Pause {
-        /// Which.
+        /// The number of the job to leave alone.
         job: JobId,
     },
     /// Goes on with a paused job.
     Resume {
-        /// Which.
+        /// The number of the job to go on with.
         job: JobId,
     },
     /// Tries again what failed, expired or was cancelled of a job.
     Retry {
-        /// Which.
+        /// The number of the job to try again.
         job: JobId,
     },
     /// Takes a device.
     Reserve {
         /// Its name or serial.
         device: String,
-        /// From when.
+        /// When the reservation begins.
         from: Timestamp,
-        /// Until when.
+        /// When the reservation ends.
         until: Timestamp,
         /// For whom or what.
         note: String,
@@ -64,7 +64,7 @@ pub enum Request {
 pub enum Answer {
     /// The job is in the store.
     Submitted {
-        /// Its number.
+        /// The number that the job was given.
         job: JobId,
         /// How many runs it has.
         runs: usize,
@@ -101,11 +101,11 @@ pub struct Status {
 /// How a device is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStatus {
-    /// Which.
+    /// The device, as the lab knows it.
     pub device: Device,
     /// In a word: `free`, `busy`, `waiting`, `parking`, `reserved`, `quarantined`, `unfit`, `gone`.
     pub state: String,
-    /// Since when.
+    /// When it came into that state.
     pub since: Timestamp,
     /// Why, for a person.
     pub reason: Option<String>,

@@ -12,7 +12,7 @@ pub enum TomlFileError {
     Read {
         /// What the file is.
         what: &'static str,
-        /// The file.
+        /// The path of the file that cannot be read.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -20,9 +20,9 @@ pub enum TomlFileError {
     /// It is no TOML.
     #[error("{} is no TOML, line {line}: {problem}", path.display())]
     Syntax {
-        /// The file.
+        /// The path of the file with the mistake.
         path: PathBuf,
-        /// Where.
+        /// The line of the mistake, counted from 1.
         line: usize,
         /// What the parser said.
         problem: String,
@@ -30,7 +30,7 @@ pub enum TomlFileError {
     /// A value that cannot be, or that is missing.
     #[error("{}: `{key}`: {problem}", path.display())]
     Key {
-        /// The file.
+        /// The path of the file with the value.
         path: PathBuf,
         /// The key with its section.
         key: String,

@@ -30,7 +30,7 @@ pub enum WhenError {
     /// A time that the clock does not have.
     #[error("`{0}` is no time of day; write HH:MM, such as 22:00")]
     Time(String),
-    /// No duration.
+    /// It was to be a duration and is none.
     #[error("`{0}` is no duration; write a number with its unit, such as 40s, 30m, 8h or 7d")]
     Duration(String),
     /// Beyond the calendar.
@@ -130,7 +130,7 @@ fn clock(text: &str) -> Option<Time> {
     }
 }
 
-/// Two digits.
+/// A number of exactly two digits.
 fn number(text: &str) -> Option<i8> {
     let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)

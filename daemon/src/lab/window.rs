@@ -35,7 +35,7 @@ pub enum WindowState {
         /// The moment from which it may not; none if that never comes.
         until: Option<Timestamp>,
     },
-    /// Work waits.
+    /// The window is closed, and work waits until it opens.
     Closed {
         /// The moment from which it need not.
         opens: Timestamp,
@@ -62,12 +62,12 @@ pub enum WindowError {
          Europe/Berlin"
     )]
     Word(String),
-    /// Two zones.
+    /// It names two time zones.
     #[error("`{first}` and `{second}` are two time zones; write one")]
     TwoZones {
-        /// The first.
+        /// The time zone that was written first.
         first: String,
-        /// The second.
+        /// The time zone that was written second.
         second: String,
     },
     /// `always`, and more.

@@ -69,9 +69,9 @@ pub enum RunError {
         "the agent's journal ends block {block} of order {order} without having started it; remove the agent's state folder and run again"
     )]
     NeverStarted {
-        /// The order.
+        /// The number of the block's order.
         order: u32,
-        /// The block.
+        /// The block's number in its order.
         block: u32,
     },
     /// The agent is there but does nothing.
@@ -105,7 +105,7 @@ impl<F: FnMut(&Entry) + Send> Follower for F {
 /// A run, and what is known of it already.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Its name.
+    /// The name of the run's journal on the device.
     pub id: RunId,
     /// Entries of its journal, from the first, that were followed before. The follower does not see them again.
     pub known: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! What placements lose of a model's accuracy, measured by answering labelled images (METHOD §6).
+//! What placements lose of a model's accuracy, measured by answering labelled images (docs/method.md §6).
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::device::Link;
 
 /// An evaluation set as it was read from a file.
 pub struct SetFile {
-    /// The set.
+    /// The evaluation set, as the file says.
     pub set: EvaluationSet,
     /// SHA-256 of the file.
     pub sha256: String,
@@ -53,7 +53,7 @@ impl SetFile {
         }
     }
 
-    /// Its file.
+    /// The file's content, as it is sent to devices.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -66,7 +66,7 @@ pub struct EvaluationSettings {
     pub cpu: String,
     /// Runs the ones.
     pub accelerator: String,
-    /// Which placements.
+    /// Which placements answer the images.
     pub placements: Placements,
     /// Of the random combinations, their parts, and the order of the answers.
     pub seed: u64,

@@ -11,7 +11,7 @@ use super::drive::File;
 
 /// A model that was read and taken apart into layers.
 pub struct ModelFile {
-    /// Its layers.
+    /// The model's layers, and the frontiers between them.
     pub network: Network,
     /// The self-contained file that is sent to devices.
     pub onnx: Vec<u8>,

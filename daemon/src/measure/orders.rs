@@ -34,7 +34,7 @@ pub enum News {
     },
     /// An answer was judged.
     Judged {
-        /// The order.
+        /// The number of the order to evaluate that asked for it.
         order: u32,
         /// What each of its placements got right and wrong.
         tallies: Vec<Tally>,
@@ -76,7 +76,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// These orders.
+    /// A plan of `orders` and no others.
     pub fn new(orders: Vec<Order>) -> Fixed {
         Fixed {
             waiting: orders.into(),

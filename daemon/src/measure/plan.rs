@@ -43,7 +43,7 @@ pub struct Settings {
 /// How one processor is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessorPlan {
-    /// The processor.
+    /// The processor, as the agent describes it.
     pub processor: Processor,
     /// Which segments are measured on it.
     pub design: Design,
@@ -69,7 +69,7 @@ pub enum PlanError {
     /// A processor was asked for that the device does not have.
     #[error("the device has no processor `{missing}`; it has {}", there.join(", "))]
     NoSuchProcessor {
-        /// Which.
+        /// The name that the user asked for.
         missing: String,
         /// Those that it has.
         there: Vec<String>,

@@ -17,13 +17,13 @@ use crate::lab::record::{Device, Event, Job, Reservation, Run};
     reason = "a call has few changes, and they do not live long"
 )]
 pub enum Change {
-    /// A job.
+    /// A job that is new or has changed.
     Job(Job),
-    /// A run.
+    /// A run that is new or has changed.
     Run(Run),
-    /// A device.
+    /// A device that is new or has changed.
     Device(Device),
-    /// A reservation.
+    /// A reservation that is new or has changed.
     Reservation(Reservation),
     /// The reservation of this number is over.
     ReservationGone(i64),
@@ -31,7 +31,7 @@ pub enum Change {
     Event(Event),
     /// What a run's journal goes on with. Entries that were kept before may come again.
     Entries {
-        /// The run.
+        /// The name of the run's journal.
         run: RunId,
         /// The entries, in order.
         entries: Vec<Entry>,

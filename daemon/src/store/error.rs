@@ -30,7 +30,7 @@ pub enum StoreError {
         path.display()
     )]
     Newer {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
         /// The version of its tables.
         version: i64,
@@ -41,7 +41,7 @@ pub enum StoreError {
         path.display()
     )]
     Older {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
     },
     /// It is no store, or no longer a whole one.
@@ -50,7 +50,7 @@ pub enum StoreError {
         path.display()
     )]
     Damaged {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
         /// What is wrong.
         reason: String,
@@ -60,15 +60,15 @@ pub enum StoreError {
     Folder {
         /// The folder or the lock.
         path: PathBuf,
-        /// Why.
+        /// What the system said about the folder.
         source: io::Error,
     },
     /// The file cannot be opened or read.
     #[error("the lab cannot use {}: {reason}; {remedy}", path.display())]
     Unusable {
-        /// The file.
+        /// The path of the database.
         path: PathBuf,
-        /// Why.
+        /// What SQLite said.
         reason: String,
         /// What may help.
         remedy: &'static str,

@@ -10,7 +10,7 @@ use layerlab_profiles::{Combination, Nanos, SignedNanos};
 pub enum Fault {
     /// The tables do not give the time of the combination.
     Tables {
-        /// Why not.
+        /// Why the tables give no time.
         reason: TimeModelError,
     },
     /// T(L), or how it is split, is another.
@@ -45,19 +45,19 @@ pub enum Fault {
     TooSlow {
         /// T(L).
         time: SignedNanos,
-        /// θ_t.
+        /// θ_t, the longest time that the goal allows.
         within: Nanos,
     },
     /// The plan is less accurate than the goal requires.
     TooInaccurate {
         /// A(L).
         accuracy: f64,
-        /// θ_a.
+        /// θ_a, the least accuracy that the goal requires.
         at_least: f64,
     },
     /// What is said to break the limit keeps it.
     FeasibleAfterAll {
-        /// The combination.
+        /// The placement that keeps the limit.
         combination: Combination,
     },
     /// What is said to be the fastest combination is not.

@@ -39,7 +39,7 @@ pub struct Evidence<'a> {
 pub enum Loss<'a> {
     /// A trained model, whose parameters are read and whose arithmetic is done again.
     Model(&'a AccuracyModel),
-    /// A formula.
+    /// A function of the placement, for problems whose losses are planted.
     Formula(&'a dyn Fn(&Combination) -> f64),
 }
 

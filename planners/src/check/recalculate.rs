@@ -48,7 +48,7 @@ pub(super) fn loss(combination: &Combination, evidence: &Evidence, model: &Accur
     }
 }
 
-/// The features of METHOD §6.
+/// The features of docs/method.md §6.
 fn features(combination: &Combination, evidence: &Evidence) -> Vec<f64> {
     let on_npu = combination.on_npu();
     let sum = |of: &dyn Fn(&Layer) -> u64| -> f64 {

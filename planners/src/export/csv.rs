@@ -8,7 +8,7 @@ use crate::goal::Goal;
 use crate::outcome::Outcome;
 use crate::solve::Algorithm;
 
-/// One outcome.
+/// One row of the table: an outcome, and the profile that it was planned from.
 #[derive(Serialize)]
 struct OutcomeRow<'a> {
     model: &'a str,

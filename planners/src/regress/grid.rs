@@ -53,7 +53,7 @@ pub enum GridError {
 /// The best settings of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
-    /// The settings.
+    /// The settings that did best in cross-validation.
     pub settings: Settings,
     /// How they did on the rows that were held back.
     pub held_back: Score,

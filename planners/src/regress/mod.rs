@@ -45,7 +45,7 @@ pub enum TrainError {
     /// A setting is out of its range.
     #[error("{setting} is {value}; it must be {range}")]
     Setting {
-        /// Which setting.
+        /// The name of the setting.
         setting: &'static str,
         /// What it is.
         value: f64,

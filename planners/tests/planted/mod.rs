@@ -203,7 +203,7 @@ fn measured(layers: usize, truth: &Truth, rows: usize, random: &mut ChaCha8Rng) 
     AccuracyTable::new(layers, BASELINE, all).expect("all single layers are there")
 }
 
-/// As METHOD §6 draws them; all there are if there are no more than asked for.
+/// As docs/method.md §6 draws them; all there are if there are no more than asked for.
 fn combinations(layers: usize, rows: usize, random: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
     let all = if layers < 20 {
         (1 << layers) - 1

@@ -1,7 +1,7 @@
 """Records what scikit-learn does, for tests/recorded.rs to compare with.
 
 Simulated, and so no profile of any device: a chain of 26 layers whose losses do not add up. Writes network.csv
-(what each layer costs), rows.csv (300 combinations with the features of METHOD 6 and a loss) and expected.json
+(what each layer costs), rows.csv (300 combinations with the features of docs/method.md §6 and a loss) and expected.json
 (what scikit-learn makes of the 250 training rows) beside this file. Needs scikit-learn; its version is recorded.
 
     python record.py

@@ -1,4 +1,4 @@
-//! What a combination looks like to a regressor (METHOD §6, mlmp §4.2.1), apart from its zeros and ones.
+//! What a combination looks like to a regressor (docs/method.md §6, mlmp §4.2.1), apart from its zeros and ones.
 
 use crate::layer::Layer;
 use crate::segment::Combination;
@@ -11,7 +11,7 @@ pub struct Features {
     pub npu_layers: u32,
     /// The mean of the losses that these layers have alone; 0 when there are none.
     pub mean_single_loss: f64,
-    /// Their weights.
+    /// The bytes of their weights and other constants.
     pub parameters: Bytes,
     /// What goes into each of them.
     pub inputs: Bytes,

@@ -1,4 +1,4 @@
-//! Accuracy (METHOD §6): what a network's answers to labelled images are worth, and what placing layers on
+//! Accuracy (docs/method.md §6): what a network's answers to labelled images are worth, and what placing layers on
 //! other processors loses of it.
 
 mod features;

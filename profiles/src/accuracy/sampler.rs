@@ -1,4 +1,4 @@
-//! Which combinations are evaluated (METHOD §6, mlmp §4.2.1).
+//! Which combinations are evaluated (docs/method.md §6, mlmp §4.2.1).
 
 use std::collections::BTreeSet;
 

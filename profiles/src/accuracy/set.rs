@@ -101,7 +101,7 @@ pub enum SetError {
     /// It cannot be read.
     #[error("cannot read `{}`: {reason}", path.display())]
     Read {
-        /// The file.
+        /// The path that cannot be read.
         path: PathBuf,
         /// What the system said.
         reason: std::io::Error,

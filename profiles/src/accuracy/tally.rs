@@ -86,7 +86,7 @@ impl Loss {
     }
 }
 
-/// The loss Loss(L) = A(all on CPU) - A(L) (METHOD §6, mlmp §4.2.1), from the tallies of the same answers, in
+/// The loss Loss(L) = A(all on CPU) - A(L) (docs/method.md §6, mlmp §4.2.1), from the tallies of the same answers, in
 /// the same order. `None` when there are none.
 ///
 /// The interval is paired: answers that both get right or wrong alike cancel. Scores are ratios of sums, so

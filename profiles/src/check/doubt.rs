@@ -10,7 +10,7 @@ pub const SAMPLES_FOR_AN_INTERVAL: u64 = 6;
 
 /// The largest median absolute deviation, as a share of the median, that is not remarked on.
 ///
-/// 10 % is what a block's sentinel may move before the block is discarded (METHOD §5): where half of
+/// 10 % is what a block's sentinel may move before the block is discarded (docs/method.md §5): where half of
 /// the samples lie further off than that, a hot block could not be told from a good one.
 pub const LARGE_SPREAD: f64 = 0.10;
 

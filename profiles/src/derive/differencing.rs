@@ -1,4 +1,4 @@
-//! The papers' differencing of prefix and suffix times, to the letter (mlmp §4.2.2; METHOD §2).
+//! The papers' differencing of prefix and suffix times, to the letter (mlmp §4.2.2; docs/method.md §2).
 //!
 //! It assumes that moving the same bytes costs the same both ways: t_d(l) = t_r(l-1).
 

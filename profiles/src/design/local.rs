@@ -1,4 +1,4 @@
-//! The local design: every layer alone, every pair of neighbours, and the whole model (METHOD §4).
+//! The local design: every layer alone, every pair of neighbours, and the whole model (docs/method.md §4).
 //!
 //! Noise grows with duration, so that short segments say more per second than long ones. Layers alone and
 //! pairs connect all times that can be known at all; the whole model closes the one cycle there is, which

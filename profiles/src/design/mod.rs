@@ -19,7 +19,7 @@ use crate::segment::Segment;
 pub enum Design {
     /// Every prefix and every suffix of the model (mlmp §4.2.2): 2n - 1 segments.
     PrefixSuffix,
-    /// Every layer alone, every pair of neighbours, and the whole model (METHOD §4): 2n segments.
+    /// Every layer alone, every pair of neighbours, and the whole model (docs/method.md §4): 2n segments.
     Local,
     /// What `local` measures and whatever else a planner finds worth its time while it measures.
     Adaptive,

@@ -1,4 +1,4 @@
-//! `additivity` in `profile.json`: how well the times of segments add up (METHOD §3).
+//! `additivity` in `profile.json`: how well the times of segments add up (docs/method.md §3).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

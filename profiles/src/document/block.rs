@@ -1,4 +1,4 @@
-//! Blocks: in which turns samples were taken, and whether they count (METHOD §5).
+//! Blocks: in which turns samples were taken, and whether they count (docs/method.md §5).
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -44,7 +44,7 @@ pub enum BuildError {
          local and adaptive go with least-squares"
     )]
     Method {
-        /// The processor.
+        /// The name of the processor.
         processor: String,
         /// Which segments were measured.
         design: Design,
@@ -57,13 +57,13 @@ pub enum BuildError {
          measure with adaptive, local, prefix-suffix or grouped"
     )]
     TransfersHidden {
-        /// The processor.
+        /// The name of the processor.
         processor: String,
     },
     /// Differencing lacks samples.
     #[error("processor `{processor}`: {reason}")]
     Differencing {
-        /// The processor.
+        /// The name of the processor that lacks samples.
         processor: String,
         /// The segment that it lacks.
         reason: DifferencingError,
@@ -71,7 +71,7 @@ pub enum BuildError {
     /// Least squares lacks samples.
     #[error("processor `{processor}`: {reason}")]
     Graph {
-        /// The processor.
+        /// The name of the processor that lacks samples.
         processor: String,
         /// What it lacks.
         reason: GraphError,
@@ -79,7 +79,7 @@ pub enum BuildError {
     /// A layer pass lacks samples.
     #[error("processor `{processor}`: {reason}")]
     Median {
-        /// The processor.
+        /// The name of the processor that lacks samples.
         processor: String,
         /// The layer that it lacks.
         reason: MissingLayer,

@@ -1,4 +1,4 @@
-//! `combinations.csv`: what placements lose of the model's accuracy (METHOD §6).
+//! `combinations.csv`: what placements lose of the model's accuracy (docs/method.md §6).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,7 @@ pub enum EvaluationError {
     /// A placement has no answers, or more than the baseline.
     #[error("{combination} gave {given} answers and all layers on the CPU {all}; evaluate again")]
     Answers {
-        /// The placement.
+        /// The placement with too few or too many answers.
         combination: Combination,
         /// How many answers it gave.
         given: usize,

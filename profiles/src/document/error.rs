@@ -28,13 +28,13 @@ pub enum DocumentError {
     /// The directory to write to has something in it.
     #[error("{} is not empty; a profile is written to an empty directory", path.display())]
     NotEmpty {
-        /// The directory.
+        /// The directory that is not empty.
         path: PathBuf,
     },
     /// `profile.json` is some other document.
     #[error("{} is no layerlab profile: its field `format` is not \"{}\"", path.display(), super::FORMAT)]
     Format {
-        /// The file.
+        /// The path of the `profile.json` that was read.
         path: PathBuf,
     },
     /// The profile has another version of the format.
@@ -45,7 +45,7 @@ pub enum DocumentError {
         super::VERSION
     )]
     Version {
-        /// The file.
+        /// The path of the `profile.json` that was read.
         path: PathBuf,
         /// The version that it states.
         version: u64,
@@ -53,7 +53,7 @@ pub enum DocumentError {
     /// `profile.json` lacks a field, has an unknown one or is no JSON.
     #[error("{} is not as FORMAT.md says: {reason}", path.display())]
     Json {
-        /// The file.
+        /// The path of the `profile.json` that was read.
         path: PathBuf,
         /// The field and the place.
         reason: serde_json::Error,
@@ -61,7 +61,7 @@ pub enum DocumentError {
     /// A table's first row is not the columns of this version.
     #[error("{}: column {place} is {} and should be {}", path.display(), or_nothing(found), or_nothing(expected))]
     Column {
-        /// The file.
+        /// The path of the table.
         path: PathBuf,
         /// The place of the first wrong column, counted from 1.
         place: usize,
@@ -73,7 +73,7 @@ pub enum DocumentError {
     /// A table is no CSV of equally long rows in UTF-8.
     #[error("{} is no table: {reason}", path.display())]
     Csv {
-        /// The file.
+        /// The path of the table.
         path: PathBuf,
         /// The row and what is wrong with it.
         reason: csv::Error,
@@ -81,7 +81,7 @@ pub enum DocumentError {
     /// A row does not say what its columns promise.
     #[error("{}, line {line}: {reason}", path.display())]
     Row {
-        /// The file.
+        /// The path of the table.
         path: PathBuf,
         /// The line on which the row starts, counted from 1.
         line: u64,
@@ -91,7 +91,7 @@ pub enum DocumentError {
     /// The files contradict each other; `check` lists all such places.
     #[error("{}: {contradiction}", path.display())]
     Contradiction {
-        /// The directory.
+        /// The directory of the profile.
         path: PathBuf,
         /// The first contradiction.
         contradiction: Contradiction,
@@ -171,13 +171,13 @@ pub enum Contradiction {
         "{file} was changed after the profile was written: its SHA-256 is not the one in profile.json"
     )]
     FileChanged {
-        /// The table.
+        /// The name of the table, such as `times.csv`.
         file: &'static str,
     },
     /// Rows state another origin than follows from `profile.json`.
     #[error("{file}, line {line}: the origin is {found}, but {expected} according to profile.json")]
     Origin {
-        /// The table.
+        /// The name of the table, such as `times.csv`.
         file: &'static str,
         /// The first such row's line, counted from 1.
         line: u64,

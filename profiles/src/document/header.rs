@@ -160,7 +160,7 @@ pub enum Method {
     Median,
     /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
     Differencing,
-    /// Least squares over all measured segments (METHOD §4).
+    /// Least squares over all measured segments (docs/method.md §4).
     #[serde(rename = "least-squares")]
     Graph,
 }
@@ -210,7 +210,7 @@ pub struct Provenance {
 pub struct Host {
     /// Its operating system and version.
     pub system: String,
-    /// Its processor.
+    /// The name of its CPU, as its system gives it.
     pub cpu: String,
     /// How many logical cores it has.
     pub logical_cores: u32,

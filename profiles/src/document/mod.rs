@@ -117,7 +117,7 @@ pub struct CutRow {
     /// The processor, by the name that the header gives it.
     pub processor: String,
     /// Leaving after this layer and entering before the next, and what the two would have saved by running
-    /// together. Unlike single transfers it needs no assumption (METHOD §3).
+    /// together. Unlike single transfers it needs no assumption (docs/method.md §3).
     pub cost: Estimate,
     /// How it came to be.
     pub method: Method,

@@ -181,7 +181,7 @@ impl Run {
         }
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         for _ in 0..COMBINATIONS {
-            // As METHOD §6 draws combinations.
+            // As docs/method.md §6 draws combinations.
             let share = f64::from(random.random_range(1..=layers)) / f64::from(layers);
             let on_npu = (0..layers).map(|_| random.random_bool(share)).collect();
             let combination = Combination::new(on_npu);

@@ -143,7 +143,7 @@ Errors are root mean squares over all layers and 30 seeds. Made by
 `cargo run --bin precision`; the same seeds give the same page.
 
 What counts as right are the layer times that follow from the planted segment times under the assumption
-that a cut costs the same both ways (METHOD §3); the device itself does not keep that assumption.
+that a cut costs the same both ways (docs/method.md §3); the device itself does not keep that assumption.
 ";
 
 fn processor(noise: f64, spikes: bool) -> SimulatedProcessor {

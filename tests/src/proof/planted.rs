@@ -4,7 +4,7 @@ use layerlab_agent::engine::simulated::PlantedTimes;
 use layerlab_profiles::Segment;
 
 /// The layer times that follow from exact segment times under the assumption that a cut costs the same
-/// both ways (METHOD §3). On a device that keeps the assumption, they are the planted ones.
+/// both ways (docs/method.md §3). On a device that keeps the assumption, they are the planted ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planted {
     /// t_p of each layer in ns; the first contains t_d, the last t_r.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-/// One line.
+/// One line of a panel: the error of one design over the noise.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// What the legend calls it.

@@ -306,7 +306,7 @@ mod tests {
             }
         }
 
-        // METHOD §3: S(i,j) = a_i + b_j, so that the corners of any rectangle cancel.
+        // docs/method.md §3: S(i,j) = a_i + b_j, so that the corners of any rectangle cancel.
         #[test]
         fn segment_times_are_a_left_part_plus_a_right_part(layers in layers(), gain in 0.0f64..0.99) {
             let times = PlantedTimes::new(&processor(Some(transfer(3e8, 7e8, gain))), &layers);

@@ -19,7 +19,7 @@ pub enum AdbError {
     /// The program cannot be used.
     #[error("{} is no adb that works ({reason}); name another with --adb", program.display())]
     BadProgram {
-        /// The program.
+        /// The path of the program that was tried.
         program: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -27,7 +27,7 @@ pub enum AdbError {
     /// Our own server does not start.
     #[error("the adb server does not start on port {port} ({reason}); choose another --adb-port")]
     ServerStart {
-        /// Its port.
+        /// The port on which the server was to listen.
         port: u16,
         /// What it said.
         reason: String,
@@ -43,7 +43,7 @@ pub enum AdbError {
     /// An operation did not end in time.
     #[error("{} did not {what} within {:.0} s", Printable(subject), deadline.as_secs_f64())]
     Deadline {
-        /// Who.
+        /// What did not answer in time, in words: a server, a phone or an agent.
         subject: String,
         /// What it should have done.
         what: &'static str,
@@ -55,7 +55,7 @@ pub enum AdbError {
     /// The server, or the phone through it, refused a request.
     #[error("{} does not {what}: {}", Printable(subject), Printable(message))]
     Refused {
-        /// Who.
+        /// What refused, in words: a server, a phone or an agent.
         subject: String,
         /// What it should have done.
         what: &'static str,
@@ -67,9 +67,9 @@ pub enum AdbError {
     /// The connection broke in the middle.
     #[error("the connection to {} broke off: {reason}", Printable(subject))]
     Lost {
-        /// To whom.
+        /// The other end of the connection, in words: a server, a phone or an agent.
         subject: String,
-        /// What happened.
+        /// What the system said about the broken connection.
         reason: String,
         /// What is at fault.
         fault: Fault,
@@ -80,15 +80,15 @@ pub enum AdbError {
         Printable(name)
     )]
     Absent {
-        /// Its name.
+        /// The name that the user gave for the phone.
         name: String,
     },
     /// The phone is there and cannot be used.
     #[error("{} cannot be used: {}; {}", Printable(name), state.reason(), state.remedy())]
     Unusable {
-        /// Its name.
+        /// The phone's name, as `layerlab devices` lists it.
         name: String,
-        /// Its state.
+        /// The state that the server tells, from which reason and remedy follow.
         state: State,
     },
     /// Another phone is where the phone was.
@@ -112,7 +112,7 @@ pub enum AdbError {
         Printable(name)
     )]
     TooOld {
-        /// The phone.
+        /// The phone's name, as `layerlab devices` lists it.
         name: String,
         /// What it lacks.
         feature: &'static str,
@@ -124,7 +124,7 @@ pub enum AdbError {
         Printable(said)
     )]
     Command {
-        /// The phone.
+        /// The phone on which the command failed, by its name.
         name: String,
         /// What the command was for.
         what: &'static str,
@@ -140,7 +140,7 @@ pub enum AdbError {
         Printable(name)
     )]
     Damaged {
-        /// The phone.
+        /// The phone on which the file is damaged, by its name.
         name: String,
         /// The file on it.
         path: String,
@@ -156,11 +156,11 @@ pub enum AdbError {
         Printable(path)
     )]
     StorageFull {
-        /// The phone.
+        /// The phone whose storage is full, by its name.
         name: String,
-        /// The file.
+        /// The path on the phone that was to be written.
         path: String,
-        /// Its size.
+        /// How many bytes were to be stored there.
         bytes: u64,
     },
     /// There is no agent for the phone's processor.
@@ -169,7 +169,7 @@ pub enum AdbError {
         Printable(name)
     )]
     NoAgent {
-        /// The phone.
+        /// The phone's name, as `layerlab devices` lists it.
         name: String,
         /// Its processor's binary interface.
         abi: String,
@@ -179,7 +179,7 @@ pub enum AdbError {
     /// The agent does not start on the phone.
     #[error("the agent does not start on {}: {}", Printable(name), Printable(said))]
     AgentStart {
-        /// The phone.
+        /// The phone's name, as `layerlab devices` lists it.
         name: String,
         /// Its last words.
         said: String,
@@ -187,7 +187,7 @@ pub enum AdbError {
     /// The agent runs and refuses what it was given.
     #[error("{said}")]
     AgentRefused {
-        /// Its sentence.
+        /// The agent's own sentence, which says what it refuses and why.
         said: String,
     },
     /// Somebody else uses the phone.
@@ -196,7 +196,7 @@ pub enum AdbError {
         Printable(name)
     )]
     InUse {
-        /// The phone.
+        /// The phone's name, as `layerlab devices` lists it.
         name: String,
     },
     /// The phone was put into quarantine.
@@ -207,17 +207,17 @@ pub enum AdbError {
         super::text::quote(name)
     )]
     Quarantined {
-        /// The phone.
+        /// The phone's name, as `layerlab devices` lists it.
         name: String,
-        /// Why.
+        /// Why it is left alone, as the quarantine has it.
         reason: String,
-        /// Until when.
+        /// When the quarantine ends, as text for a person.
         until: String,
     },
     /// Every rung of the ladder was climbed in vain.
     #[error("{} was given up: {last}", Printable(name))]
     GivenUp {
-        /// The phone.
+        /// The phone's name, as `layerlab devices` lists it.
         name: String,
         /// The last failure.
         last: Box<AdbError>,
@@ -225,7 +225,7 @@ pub enum AdbError {
     /// Layerlab's own files cannot be used.
     #[error("cannot use {}: {source}", path.display())]
     Own {
-        /// The file.
+        /// The file or folder of layerlab's state that failed.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

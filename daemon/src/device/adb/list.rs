@@ -7,7 +7,7 @@ use super::error::Fault;
 pub struct Row {
     /// The server's name for the phone: its USB serial, or its network address.
     pub serial: String,
-    /// Its state.
+    /// Whether it can be used, and if not, why.
     pub state: State,
     /// The server's number for the connection to it. Given anew after each plugging in.
     pub transport: Option<u32>,

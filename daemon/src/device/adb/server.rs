@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub struct Address {
     /// A name or an IP address.
     pub host: String,
-    /// Its port.
+    /// The TCP port.
     pub port: u16,
 }
 

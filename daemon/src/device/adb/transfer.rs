@@ -96,7 +96,7 @@ impl<'a> Content<'a> {
         &self.sha256
     }
 
-    /// Its size.
+    /// The size in bytes, as it must be on the phone after a transfer.
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -12,7 +12,7 @@ use crate::lab::toml_file::{self, TomlFileError};
 /// A configuration and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// What holds.
+    /// The values that are in force: the defaults, and over them what the file says.
     pub config: Config,
     /// The files that were read.
     pub read: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub struct Loaded {
 pub struct Change {
     /// The key with its section, such as `gates.poll`.
     pub key: String,
-    /// What holds.
+    /// The value that the file gives and that is in force.
     pub value: Value,
     /// What would hold.
     pub default: Value,
@@ -43,7 +43,7 @@ pub enum ConfigError {
          explains all of them", path.display()
     )]
     Unknown {
-        /// The file.
+        /// The configuration file with the key.
         path: PathBuf,
         /// The key with its section.
         key: String,
@@ -53,9 +53,9 @@ pub enum ConfigError {
     /// A section's name with a value.
     #[error("{}: `{section}` is a section; write [{section}] and its keys under it", path.display())]
     Section {
-        /// The file.
+        /// The configuration file with the key.
         path: PathBuf,
-        /// The section.
+        /// The name of the section.
         section: String,
     },
 }

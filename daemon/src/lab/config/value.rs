@@ -25,18 +25,18 @@ pub enum Log {
 pub enum Charging {
     /// It need not.
     Any,
-    /// It must.
+    /// A phone that is not charging is not measured.
     Required,
 }
 
 /// How hot a phone says it is, in Android's words and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ThermalStatus {
-    /// Not throttled.
+    /// It does not throttle.
     None,
     /// Throttled a little, unnoticed by its user.
     Light,
-    /// Throttled somewhat.
+    /// It throttles noticeably.
     Moderate,
     /// Throttled a lot.
     Severe,

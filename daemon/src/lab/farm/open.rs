@@ -16,7 +16,7 @@ use crate::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
 pub enum Session {
     /// An agent on this host.
     Local(Box<LocalLink>),
-    /// A phone.
+    /// An agent on a phone, reached over ADB.
     Phone {
         /// The way to it.
         link: Box<AdbLink>,

@@ -46,9 +46,9 @@ pub enum Verdict {
         /// What the device does not tell, in words.
         unknown: Vec<&'static str>,
     },
-    /// Look again.
+    /// The device is not ready yet; it is to be looked at again.
     Wait {
-        /// When.
+        /// When to look again, by the clock that [`Gate::new`] was given.
         until: Duration,
     },
     /// It took too long.

@@ -40,7 +40,7 @@ pub enum JobFileError {
     /// What it names cannot be kept.
     #[error("cannot keep a copy of {what} in {}: {source}", folder.display())]
     Library {
-        /// Of what.
+        /// What was to be copied, in words: a model or an evaluation set, with its path.
         what: String,
         /// Where copies are.
         folder: PathBuf,

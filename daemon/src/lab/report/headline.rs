@@ -7,7 +7,7 @@ use super::Outcome;
 /// How many runs there are, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// All.
+    /// How many runs there are in all; the other counts add up to it.
     pub runs: usize,
     /// Those whose profile is published.
     pub published: usize,

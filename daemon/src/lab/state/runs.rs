@@ -12,7 +12,7 @@ use crate::lab::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState,
 pub enum Outcome {
     /// Its profile is published.
     Published {
-        /// Where.
+        /// The folder of the published profile.
         profile: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
@@ -21,12 +21,12 @@ pub enum Outcome {
     Parked,
     /// The device was not ready in time, or throttles: it shall rest.
     NotReady {
-        /// Why.
+        /// What kept the device from being ready, for a person.
         reason: String,
     },
     /// The device failed; another one may do.
     DeviceFailed {
-        /// Why.
+        /// What failed, for a person.
         reason: String,
     },
     /// The device has lost the journal: what is known of the run is of no use.
@@ -36,7 +36,7 @@ pub enum Outcome {
     },
     /// It makes no sense to try again.
     Failed {
-        /// Why.
+        /// Why another attempt would fail as well, for a person.
         reason: String,
     },
 }

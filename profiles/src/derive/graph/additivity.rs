@@ -1,5 +1,5 @@
 //! Is S(i,j) = a_i + b_j true on this device? Segments that were kept out of the fit are compared with
-//! what it predicts for them (METHOD §3).
+//! what it predicts for them (docs/method.md §3).
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub struct Additivity {
 /// One segment that was kept out of the fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeldBack {
-    /// The segment.
+    /// The segment that was tested.
     pub segment: Segment,
     /// Its time, from its own samples.
     pub measured: Nanos,

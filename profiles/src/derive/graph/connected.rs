@@ -14,7 +14,7 @@ pub enum GraphError {
     /// A segment of another model.
     #[error("layers {segment} were measured, but the model has {layers} layers")]
     UnknownLayer {
-        /// The segment.
+        /// The segment that ends beyond the model's last layer.
         segment: Segment,
         /// How many layers the model has.
         layers: u32,
@@ -25,7 +25,7 @@ pub enum GraphError {
          measure with the design local or adaptive"
     )]
     NoneBegins {
-        /// The layer.
+        /// The number of the layer with which no segment begins.
         layer: u32,
     },
     /// A node of the graph has no edge.
@@ -34,7 +34,7 @@ pub enum GraphError {
          measure with the design local or adaptive"
     )]
     NoneEnds {
-        /// The layer.
+        /// The number of the layer with which no segment ends.
         layer: u32,
     },
     /// The graph has several parts.

@@ -60,7 +60,7 @@ impl Nodes {
     }
 
     /// t_p(layer): the layer alone, less half of the cuts on both sides; the first layer keeps its
-    /// transfer in, the last its transfer out, from which nothing separates them (METHOD §2).
+    /// transfer in, the last its transfer out, from which nothing separates them (docs/method.md §2).
     pub(crate) fn compute(self, layer: u32) -> Contrast {
         let mut terms = self.segment(Segment::single(layer)).0;
         let mut without = |half: Contrast| {

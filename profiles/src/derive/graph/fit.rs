@@ -127,7 +127,7 @@ impl Fit {
     }
 
     /// The times of the layers in the papers' terms, layer 1 first, under the assumption that they make:
-    /// a cut costs the same both ways, t_d(l) = t_r(l-1) (METHOD §3).
+    /// a cut costs the same both ways, t_d(l) = t_r(l-1) (docs/method.md §3).
     pub fn layer_times(&self) -> Vec<LayerTime> {
         let layers = self.layers();
         let transfer = |cut: u32| self.estimate(&self.nodes.transfer_after(cut));
@@ -148,7 +148,7 @@ impl Fit {
     }
 
     /// What cutting between neighbours costs, layers 1 and 2 first: leaving after one and entering before
-    /// the next, and what they would have saved by running together. Needs no assumption (METHOD §3).
+    /// the next, and what they would have saved by running together. Needs no assumption (docs/method.md §3).
     pub fn cuts(&self) -> Vec<Estimate> {
         (1..self.layers())
             .map(|layer| self.estimate(&self.nodes.cut_after(layer)))

@@ -1,4 +1,4 @@
-//! Layer times by least squares on the segment graph (METHOD §3 and §4).
+//! Layer times by least squares on the segment graph (docs/method.md §3 and §4).
 //!
 //! All times that can be known are S(i,j) = a_i + b_j: segments are edges between the nodes {a_i} and
 //! {b_j} of a bipartite graph. Measured edges are combined by weighted least squares into all a and b;

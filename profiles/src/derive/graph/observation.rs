@@ -11,7 +11,7 @@ use crate::units::Nanos;
 /// The time of one segment, and how well it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The segment.
+    /// The segment that was timed.
     pub segment: Segment,
     /// Its time, in ns.
     pub time_ns: f64,

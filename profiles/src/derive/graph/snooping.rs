@@ -26,7 +26,7 @@ pub(super) struct Suspect {
 /// (seldom by chance even among hundreds).
 ///
 /// In a cycle of segments each contradicts all others by the same amount; then it is the longest that is
-/// suspected, because what breaks additivity are longer-range effects (METHOD §3).
+/// suspected, because what breaks additivity are longer-range effects (docs/method.md §3).
 pub(super) fn most_contradictory(
     edges: &[Edge],
     values: &[f64],

@@ -1,6 +1,6 @@
 //! Which segments say most per second about what is least known.
 //!
-//! Sequential optimal design on the segment graph (METHOD §4): a segment's samples lower the variance
+//! Sequential optimal design on the segment graph (docs/method.md §4): a segment's samples lower the variance
 //! of every number by a known amount, and the covariance after them follows from the one before by
 //! Sherman and Morrison's formula, without a new fit.
 
@@ -27,7 +27,7 @@ pub(super) struct Choice {
     levers: DMatrix<f64>,
     /// Each number's variance in units of what is aimed at.
     relative: Vec<f64>,
-    /// The unit.
+    /// Each number's variance at which its interval is as narrow as wanted: the unit of `relative`.
     aimed: Vec<f64>,
     /// How much each number's variance counts; nothing once its interval is narrow enough.
     says: Vec<f64>,

@@ -1,5 +1,5 @@
 //! The adaptive design: after a start set each next block is what lowers the widest interval most per
-//! second of device time, until all are as narrow as wanted or the budget is spent (METHOD §4).
+//! second of device time, until all are as narrow as wanted or the budget is spent (docs/method.md §4).
 //!
 //! The planner is a pure function of what has been observed: it keeps nothing between blocks, so that a
 //! daemon that was restarted goes on with the same plan.
@@ -76,7 +76,7 @@ pub struct Block {
     /// The device time that the planner expects it to take; zero for the very first, of which nothing
     /// can be known.
     pub expected: Nanos,
-    /// Why these.
+    /// What the block is measured for.
     pub purpose: Purpose,
 }
 

@@ -8,7 +8,7 @@ pub enum DeviceFileError {
     /// It cannot be read.
     #[error("cannot read the device file {file} ({source}): check the path and its permissions")]
     Unreadable {
-        /// The file.
+        /// The device file's path, as the user gave it.
         file: String,
         /// What the operating system said.
         source: io::Error,
@@ -18,7 +18,7 @@ pub enum DeviceFileError {
         "{file}, line {line}: {message}: correct it, or compare with the files in tests/devices"
     )]
     Malformed {
-        /// The file.
+        /// The device file's path, as the user gave it.
         file: String,
         /// The line, counted from 1.
         line: usize,
@@ -28,11 +28,11 @@ pub enum DeviceFileError {
     /// A field that there must be is missing.
     #[error("{file}: {place} has no `{field}`: add {expected}")]
     Missing {
-        /// The file.
+        /// The device file's path, as the user gave it.
         file: String,
         /// The part of the file.
         place: String,
-        /// The field.
+        /// The name of the field that is missing.
         field: &'static str,
         /// What to write.
         expected: &'static str,
@@ -40,13 +40,13 @@ pub enum DeviceFileError {
     /// A field's value makes no sense.
     #[error("{file}: `{field}` of {place} is {value}: write {expected}")]
     Senseless {
-        /// The file.
+        /// The device file's path, as the user gave it.
         file: String,
         /// The part of the file.
         place: String,
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// Its value.
+        /// The value that the file gives it.
         value: String,
         /// What to write.
         expected: &'static str,
@@ -54,11 +54,11 @@ pub enum DeviceFileError {
     /// A field stands where it means nothing.
     #[error("{file}: {place} has `{field}`, which means nothing for {reason}: remove it")]
     Misplaced {
-        /// The file.
+        /// The device file's path, as the user gave it.
         file: String,
         /// The part of the file.
         place: String,
-        /// The field.
+        /// The name of the field that does not belong there.
         field: &'static str,
         /// Why it means nothing.
         reason: &'static str,

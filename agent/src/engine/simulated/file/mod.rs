@@ -128,11 +128,11 @@ impl Arithmetic {
 /// Floating-point operations per second, by class of operator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throughput {
-    /// Convolutions.
+    /// Floating-point operations per second of convolutions.
     pub convolution: f64,
     /// Fully connected operators: matrix products.
     pub fully_connected: f64,
-    /// Poolings.
+    /// Floating-point operations per second of poolings.
     pub pooling: f64,
     /// Everything else: activations, normalisations, sums.
     pub other: f64,
