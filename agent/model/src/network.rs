@@ -59,18 +59,23 @@ impl Network {
     ///
     /// An open first dimension of an input is the batch and is 1 unless it is given.
     pub fn open(path: &Path, dims: &BTreeMap<String, u64>) -> Result<Network, ModelError> {
-        let model = read::from_file(path)?;
+        Network::open_with_source(path, dims).map(|(network, _)| network)
+    }
+
+    /// The same, with the bytes of the file: a pipe can be read only once, and a file may change meanwhile.
+    pub fn open_with_source(
+        path: &Path,
+        dims: &BTreeMap<String, u64>,
+    ) -> Result<(Network, Vec<u8>), ModelError> {
+        let subject = format!("`{}`", path.display());
+        let source = read::file(path)?;
+        let model = read::from_bytes(&source, subject.clone())?;
         let name = path
             .file_stem()
             .map_or("model".into(), |stem| stem.to_string_lossy());
         let folder = path.parent().unwrap_or(Path::new("."));
-        Network::new(
-            model,
-            name.into_owned(),
-            &format!("`{}`", path.display()),
-            Some(folder),
-            dims,
-        )
+        let network = Network::new(model, name.into_owned(), &subject, Some(folder), dims)?;
+        Ok((network, source))
     }
 
     /// Reads what [`Network::to_onnx`] wrote.

@@ -12,24 +12,23 @@ use crate::ModelError;
 /// The largest protobuf message: its lengths are signed 32-bit numbers.
 pub(crate) const PROTOBUF_LIMIT: u64 = i32::MAX as u64;
 
-/// Reads and decodes the file at `path`.
-pub(crate) fn from_file(path: &Path) -> Result<ModelProto, ModelError> {
+/// The bytes of the file at `path`, unless it is too large for a message.
+pub(crate) fn file(path: &Path) -> Result<Vec<u8>, ModelError> {
     let unreadable = |source| ModelError::Unreadable {
         path: path.to_owned(),
         source,
     };
-    let subject = format!("`{}`", path.display());
     let mut file = File::open(path).map_err(unreadable)?;
     let bytes = file.metadata().map_err(unreadable)?.len();
     if bytes > PROTOBUF_LIMIT {
         return Err(ModelError::TooLarge {
-            model: subject,
+            model: format!("`{}`", path.display()),
             bytes,
         });
     }
     let mut content = Vec::new();
     file.read_to_end(&mut content).map_err(unreadable)?;
-    from_bytes(&content, subject)
+    Ok(content)
 }
 
 /// Decodes `content`; errors speak of it as `subject`.

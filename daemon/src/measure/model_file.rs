@@ -46,12 +46,11 @@ impl fmt::Display for ModelFileError {
 impl ModelFile {
     /// Reads the model at `path`, with symbolic dimensions set by `dims`.
     pub fn open(path: &Path, dims: &BTreeMap<String, u64>) -> Result<ModelFile, ModelFileError> {
-        let network = Network::open(path, dims).map_err(|reason| ModelFileError {
+        let opened = Network::open_with_source(path, dims);
+        let (network, source) = opened.map_err(|reason| ModelFileError {
             path: path.to_owned(),
             reason,
         })?;
-        // The network was just read from there; a file that vanishes meanwhile has no hash.
-        let source = std::fs::read(path).unwrap_or_default();
         Ok(ModelFile::new(network, &source))
     }
 
@@ -86,5 +85,25 @@ impl ModelFile {
             onnx,
             network,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    /// As a shell hands it over that writes `--model <(cat net.onnx)`.
+    #[test]
+    fn a_model_that_can_be_read_only_once_has_the_hash_of_what_was_read() {
+        let onnx = include_bytes!("../../../tests/models/alexnet.onnx");
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let writing = std::thread::spawn(move || writer.write_all(onnx));
+        let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+        let model = ModelFile::open(&path, &BTreeMap::new()).expect("a model");
+        assert_eq!(model.source_sha256, sha256(onnx));
+        writing.join().expect("no panic").expect("all was read");
     }
 }
