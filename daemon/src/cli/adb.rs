@@ -11,6 +11,7 @@ use crate::device::discovery::{self, BUILT_IN, Choice, UnknownDevice};
 use crate::device::folders::Folders;
 use crate::device::local::LocalLink;
 use crate::device::{Connection, Link, LinkError};
+use crate::lab::config::Phones;
 use crate::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
 
 #[derive(clap::Args)]
@@ -35,16 +36,15 @@ pub(super) struct AdbArgs {
         hide_env = true
     )]
     servers: Vec<Address>,
-    /// The port of our own adb server
+    /// The port of our own adb server [default: 5938]
     #[arg(
         long,
         global = true,
         env = "LAYERLAB_ADB_PORT",
-        default_value_t = DEFAULT_PORT,
         value_name = "PORT",
         hide_env = true
     )]
-    adb_port: u16,
+    adb_port: Option<u16>,
     /// Connect to the phone at this network address; may be given several times
     #[arg(
         long = "adb-connect",
@@ -58,14 +58,25 @@ pub(super) struct AdbArgs {
 }
 
 impl AdbArgs {
-    pub(super) fn settings(&self, folders: &Folders) -> Settings {
+    fn settings(&self, folders: &Folders) -> Settings {
         Settings {
             program: self.adb.clone().map(PathBuf::from),
             servers: self.servers.clone(),
-            port: self.adb_port,
+            port: self.adb_port.unwrap_or(DEFAULT_PORT),
             phones: self.phones.clone(),
             state: folders.state.clone(),
         }
+    }
+
+    /// The same, with what the configuration says where the command line says nothing. Phones are added up.
+    pub(super) fn settings_over(&self, phones: &Phones, folders: &Folders) -> Settings {
+        let mut settings = self.settings(folders);
+        if settings.servers.is_empty() {
+            settings.servers.clone_from(&phones.adb_servers);
+        }
+        settings.port = self.adb_port.unwrap_or(phones.adb_port);
+        settings.phones.extend(phones.adb_connect.iter().cloned());
+        settings
     }
 
     /// All servers, ours started if it must be.
@@ -208,4 +219,36 @@ fn read(path: &Path) -> Result<Content<'static>, Failure> {
         let error = anyhow::anyhow!("cannot read the device file {}: {error}", path.display());
         Failure::new(Code::Input, error)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::lab::config::Config;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        adb: AdbArgs,
+    }
+
+    fn port(line: &str, of_configuration: u16) -> u16 {
+        let line = Line::try_parse_from(line.split(' ')).expect("a command line");
+        let phones = Phones {
+            adb_port: of_configuration,
+            ..Config::default().phones
+        };
+        let folders = Folders::of_this_user();
+        line.adb.settings_over(&phones, &folders).port
+    }
+
+    #[test]
+    fn a_port_on_the_command_line_goes_before_the_configuration_s_even_if_it_is_the_default() {
+        assert_eq!(port("layerlab --adb-port 5938", 6000), 5938);
+        assert_eq!(port("layerlab --adb-port 7000", 6000), 7000);
+        assert_eq!(port("layerlab", 6000), 6000);
+        assert_eq!(port("layerlab", DEFAULT_PORT), DEFAULT_PORT);
+    }
 }

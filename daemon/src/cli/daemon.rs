@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::adb::AdbArgs;
 use super::exit::{Code, ExitWith, Failure};
 use super::profile::agent_program;
-use crate::device::adb::{DEFAULT_PORT, Fleet};
+use crate::device::adb::Fleet;
 use crate::device::folders::Folders;
 use crate::lab::clock::Clock;
 use crate::lab::config::{Config, Log};
@@ -103,16 +103,7 @@ async fn work(
 
 /// The adb servers and phones of the configuration; what the command line says goes before.
 async fn fleet(config: &Config, adb: &AdbArgs, folders: &Folders) -> Fleet {
-    let mut settings = adb.settings(folders);
-    let phones = &config.phones;
-    if settings.servers.is_empty() {
-        settings.servers.clone_from(&phones.adb_servers);
-    }
-    if settings.port == DEFAULT_PORT {
-        settings.port = phones.adb_port;
-    }
-    settings.phones.extend(phones.adb_connect.iter().cloned());
-    let fleet = Fleet::open(&settings).await;
+    let fleet = Fleet::open(&adb.settings_over(&config.phones, folders)).await;
     for problem in &fleet.problems {
         tracing::warn!("{problem}");
     }
