@@ -4,12 +4,18 @@
 use layerlab_planners::{Algorithm, Goal, Outcome};
 use plotters::prelude::*;
 
+/// The colours of the first lines; further ones are [mixed](colour).
 const COLOURS: [RGBColor; 4] = [
     RGBColor(150, 110, 160),
     RGBColor(222, 143, 50),
     RGBColor(86, 130, 178),
     RGBColor(196, 78, 82),
 ];
+
+/// Where the legend begins, and the widest room of one of its entries, in pixels.
+const LEGEND_LEFT: i32 = 90;
+const LEGEND_ENTRY: i32 = 140;
+
 const SIZE: (u32, u32) = (720, 760);
 
 /// One chart of the sweep, with its axes and a line for each algorithm.
@@ -28,13 +34,14 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// The outcomes of a sweep, drawn; `title` says of what.
+/// The outcomes of a sweep, drawn, with a line for each of `algorithms`; `title` says of what.
 ///
 /// # Errors
 /// When the drawing library fails, which it does not on a drawing in memory.
-pub fn svg(title: &str, outcomes: &[Outcome]) -> Result<String, String> {
+pub fn svg(title: &str, algorithms: &[Algorithm], outcomes: &[Outcome]) -> Result<String, String> {
     let panels = [
         panel(
+            algorithms,
             outcomes,
             "the most accurate within a time",
             "time limit, ms",
@@ -47,6 +54,7 @@ pub fn svg(title: &str, outcomes: &[Outcome]) -> Result<String, String> {
             },
         ),
         panel(
+            algorithms,
             outcomes,
             "the fastest of an accuracy",
             "accuracy required",
@@ -76,19 +84,20 @@ pub fn svg(title: &str, outcomes: &[Outcome]) -> Result<String, String> {
 }
 
 fn panel(
+    algorithms: &[Algorithm],
     outcomes: &[Outcome],
     title: &'static str,
     across: &'static str,
     up: &'static str,
     point: impl Fn(Goal, &layerlab_planners::Plan) -> Option<(f64, f64)>,
 ) -> Panel {
-    let line = |(algorithm, colour): (&Algorithm, &RGBColor)| {
+    let line = |(place, algorithm): (usize, &Algorithm)| {
         let plans = outcomes.iter().filter_map(Outcome::plan);
         let own = plans.filter(|plan| plan.algorithm().name() == algorithm.name());
         let points: Vec<(f64, f64)> = own.filter_map(|plan| point(plan.goal(), plan)).collect();
         Line {
             name: algorithm.name(),
-            colour: *colour,
+            colour: colour(place),
             points,
         }
     };
@@ -96,8 +105,18 @@ fn panel(
         title,
         across,
         up,
-        lines: Algorithm::ALL.iter().zip(&COLOURS).map(line).collect(),
+        lines: algorithms.iter().enumerate().map(line).collect(),
     }
+}
+
+/// The colour of the line at `place`, unlike those of all others.
+fn colour(place: usize) -> RGBColor {
+    COLOURS.get(place).copied().unwrap_or_else(|| {
+        // Steps of the golden ratio never come near a hue again.
+        let hue = (place as f64 * 0.618_034).fract();
+        let (red, green, blue) = HSLColor(hue, 0.45, 0.4).to_backend_color().rgb;
+        RGBColor(red, green, blue)
+    })
 }
 
 fn draw<B: DrawingBackend>(
@@ -134,6 +153,8 @@ fn draw<B: DrawingBackend>(
         .y_desc(panel.up)
         .label_style(("sans-serif", 11))
         .draw()?;
+    let room = SIZE.0 as i32 - LEGEND_LEFT;
+    let entry = LEGEND_ENTRY.min(room / panel.lines.len().max(1) as i32);
     for (place, line) in panel.lines.iter().enumerate() {
         let Line {
             name,
@@ -145,7 +166,7 @@ fn draw<B: DrawingBackend>(
             colour.stroke_width(2),
         ))?;
         chart.draw_series(points.iter().map(|&at| Circle::new(at, 2, colour.filled())))?;
-        let left = 90 + place as i32 * 140;
+        let left = LEGEND_LEFT + place as i32 * entry;
         area.draw(&Rectangle::new(
             [(left, 24), (left + 12, 36)],
             colour.filled(),
@@ -153,4 +174,27 @@ fn draw<B: DrawingBackend>(
         area.draw(&Text::new(*name, (left + 18, 25), ("sans-serif", 12)))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_algorithm_has_a_line_however_many_there_are() {
+        let algorithms = [&Algorithm::ALL[..], &[Algorithm::Exhaustive]].concat();
+        let drawn = svg("a sweep", &algorithms, &[]).expect("a drawing");
+        for algorithm in &algorithms {
+            let shown = drawn.matches(algorithm.name()).count();
+            assert_eq!(shown, 2, "{algorithm} in both legends");
+        }
+    }
+
+    #[test]
+    fn no_two_lines_have_one_colour() {
+        let colours: BTreeSet<_> = (0..40).map(colour).map(|c| (c.0, c.1, c.2)).collect();
+        assert_eq!(colours.len(), 40);
+    }
 }

@@ -354,7 +354,7 @@ fn all(args: &Sweep) -> Result<(), Failure> {
             "{} on {}{simulated}",
             learnt.source.model, learnt.source.device
         );
-        let svg = sweep_plot::svg(&title, &outcomes)
+        let svg = sweep_plot::svg(&title, &Algorithm::ALL, &outcomes)
             .map_err(anyhow::Error::msg)
             .exit_with(Code::Internal)?;
         std::fs::write(file, svg)
