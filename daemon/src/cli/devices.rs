@@ -1,6 +1,6 @@
 //! `layerlab devices`: what `--device` can name, and the phones that cannot be used, with the reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -9,10 +9,10 @@ use time::format_description::well_known::Rfc3339;
 
 use super::adb::AdbArgs;
 use super::exit::Failure;
-use super::output;
 use super::show::table;
+use super::{lab, output};
 use crate::device::adb::{AdbError, Fleet, Found, Printable};
-use crate::device::discovery::{self, Listed};
+use crate::device::discovery::{self, LOCAL, Listed};
 use crate::device::folders::Folders;
 use crate::device::quarantine::Quarantine;
 
@@ -29,12 +29,14 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, adb: &AdbArgs) -> Result<(), Failure> {
     let folders = Folders::of_this_user();
     let fleet = adb.fleet(&folders).await;
+    let played = Played::in_lab().await;
     if args.watch {
-        return watch(args, &fleet).await;
+        return watch(args, &fleet, &played).await;
     }
     let quarantine = Quarantine::in_folder(&folders.state);
     let (found, problems) = fleet.list().await;
     let phones = join_all(found.iter().map(|found| Listed::phone(found, &quarantine))).await;
+    let phones = phones.into_iter().map(|phone| played.mark(phone));
     let devices: Vec<Listed> = discovery::list().into_iter().chain(phones).collect();
     if args.json {
         output::print_json(&devices)?;
@@ -55,6 +57,25 @@ pub(super) async fn run(args: &Args, adb: &AdbArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The phones whose agents play simulated devices in this user's lab, by name.
+struct Played(BTreeSet<String>);
+
+impl Played {
+    async fn in_lab() -> Played {
+        // A store that cannot be read is named by whoever asks about the lab.
+        let kept = lab::kept().await.unwrap_or_default();
+        let played = kept.devices.into_values().filter(|device| device.simulated);
+        Played(played.map(|device| device.name).collect())
+    }
+
+    fn mark(&self, phone: Listed) -> Listed {
+        Listed {
+            simulated: self.0.contains(&phone.name),
+            ..phone
+        }
+    }
+}
+
 /// What keeps phones from being seen, on standard error: the list is still worth having.
 fn tell(problem: &AdbError) {
     output::note(format_args!("layerlab: phones cannot be seen: {problem}"));
@@ -62,10 +83,11 @@ fn tell(problem: &AdbError) {
 
 fn devices_table(devices: &[Listed]) -> String {
     let rows = devices.iter().map(|device| {
-        let kind = if device.simulated {
-            "simulated"
-        } else {
-            "real"
+        let kind = match (device.simulated, device.link) {
+            (false, _) => "real",
+            (true, LOCAL) => "simulated",
+            // Whoever profiles it without the lab measures the phone itself.
+            (true, _) => "simulated in the lab",
         };
         vec![
             Printable(&device.name).to_string(),
@@ -89,7 +111,7 @@ struct Change<'a> {
     device: &'a Listed,
 }
 
-async fn watch(args: &Args, fleet: &Fleet) -> Result<(), Failure> {
+async fn watch(args: &Args, fleet: &Fleet, played: &Played) -> Result<(), Failure> {
     fleet.problems.iter().for_each(tell);
     let mut known: BTreeMap<String, Found> = BTreeMap::new();
     let mut watch = fleet.watch();
@@ -100,7 +122,7 @@ async fn watch(args: &Args, fleet: &Fleet) -> Result<(), Failure> {
             .collect();
         for (name, found) in &known {
             if !now.contains_key(name) {
-                let mut gone = Listed::unasked(found);
+                let mut gone = played.mark(Listed::unasked(found));
                 gone.state = "gone".to_owned();
                 print_change(args, &gone)?;
             }
@@ -108,7 +130,7 @@ async fn watch(args: &Args, fleet: &Fleet) -> Result<(), Failure> {
         for (name, found) in &now {
             let before = known.get(name).map(|before| &before.row);
             if before != Some(&found.row) {
-                print_change(args, &Listed::unasked(found))?;
+                print_change(args, &played.mark(Listed::unasked(found)))?;
             }
         }
         known = now;
@@ -134,5 +156,32 @@ fn print_change(args: &Args, device: &Listed) -> Result<(), Failure> {
             "{at}  {name}  {state}  {}",
             Printable(&device.description)
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::adb::{Row, Server, State};
+
+    #[test]
+    fn a_phone_that_the_lab_has_play_a_device_is_listed_as_simulated() {
+        let found = Found {
+            name: "R58".to_owned(),
+            server: Server::given("127.0.0.1:1".parse().expect("an address")),
+            row: Row {
+                serial: "R58".to_owned(),
+                state: State::Ready,
+                transport: None,
+                model: None,
+                usb_path: None,
+            },
+        };
+        let kind = |played: Played| {
+            let table = devices_table(&[played.mark(Listed::unasked(&found))]);
+            table.contains("simulated in the lab")
+        };
+        assert!(kind(Played(["R58".to_owned()].into())));
+        assert!(!kind(Played(["R59".to_owned()].into())));
     }
 }

@@ -42,7 +42,7 @@ pub struct Listed {
     pub name: String,
     /// How it is reached.
     pub link: &'static str,
-    /// Whether it is only a simulation.
+    /// Whether it is only a simulation, or the lab has a phone's agent play one.
     pub simulated: bool,
     /// Whether it can be used: `ready`, or why not in a word.
     pub state: String,
@@ -59,6 +59,9 @@ pub struct Listed {
     pub capabilities: Option<Values>,
 }
 
+/// How devices that need no cable are reached.
+pub const LOCAL: &str = "local";
+
 /// The state of a device that can be used.
 const READY: &str = "ready";
 
@@ -66,7 +69,7 @@ impl Listed {
     fn local(name: &str, simulated: bool, description: String) -> Listed {
         Listed {
             name: name.to_owned(),
-            link: "local",
+            link: LOCAL,
             simulated,
             state: READY.to_owned(),
             description,

@@ -1,5 +1,6 @@
 //! What the lab knows: jobs, their runs, phones, reservations and events, as they are kept in the store.
 
+pub(crate) mod device;
 mod words;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::job::JobSpec;
+
+pub use device::Device;
 
 /// The number of a job.
 pub type JobId = i64;
@@ -167,25 +170,6 @@ impl std::ops::AddAssign for Spent {
         self.cool_down_ms += other.cool_down_ms;
         self.waiting_ms += other.waiting_ms;
     }
-}
-
-/// A phone, or another device, that the lab has seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Device {
-    /// What to call it: a serial, with `@HOST:PORT` where another server leads to it, or a local device.
-    pub name: String,
-    /// The phone's own serial.
-    pub serial: String,
-    /// What it is, for a person.
-    pub description: String,
-    /// Its SoC, as it names it.
-    pub soc: Option<String>,
-    /// Its binary interface.
-    pub abi: Option<String>,
-    /// Its Android version.
-    pub android: Option<u32>,
-    /// The pools that it is in.
-    pub pools: Vec<String>,
 }
 
 /// A phone that an engineer has taken.

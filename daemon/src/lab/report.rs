@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::record::device::label;
 use super::record::{Event, JobId, JobState, Kept, RunNumber, Spent, What};
 use history::History;
 
@@ -263,16 +264,19 @@ impl Report {
 
     /// What to call a device: one that is simulated says so.
     pub fn device(&self, name: &str) -> String {
-        let mut devices = self.devices.iter();
-        let simulated = devices.any(|device| device.name == name && device.simulated);
-        label(name, simulated)
+        label(name, self.is_simulated(name))
     }
-}
 
-fn label(name: &str, simulated: bool) -> String {
-    match simulated && !name.contains("simulated") {
-        true => format!("{name} (simulated)"),
-        false => name.to_owned(),
+    /// What to call a run's device, of which its profile may know that it is simulated.
+    fn device_of(&self, run: &RunReport) -> String {
+        let simulated = run.published.as_ref().and_then(|profile| profile.simulated);
+        let simulated = simulated == Some(true) || self.is_simulated(&run.device);
+        label(&run.device, simulated)
+    }
+
+    fn is_simulated(&self, name: &str) -> bool {
+        let mut devices = self.devices.iter();
+        devices.any(|device| device.name == name && device.simulated)
     }
 }
 

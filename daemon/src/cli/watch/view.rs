@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use crate::cli::show::table;
 use crate::device::adb::Printable;
-use crate::lab::record::{Device, Job, JobState, Kept, RunNumber, RunState};
+use crate::lab::record::{Job, JobState, Kept, RunNumber, RunState};
 use crate::lab::talk::{DeviceStatus, Status};
 use crate::lab::when::moment;
 
@@ -82,7 +82,7 @@ fn device(
         Some((there, Some(all))) => format!("{there} of {all}"),
     };
     let cells = [
-        name(&status.device),
+        status.device.label(),
         status.state.clone(),
         run,
         progress,
@@ -97,17 +97,9 @@ fn device(
 fn known(kept: &Kept) -> Option<String> {
     let devices = kept.devices.values();
     let rows: Vec<_> = devices
-        .map(|device| vec![printable(&name(device)), printable(&device.description)])
+        .map(|device| vec![printable(&device.label()), printable(&device.description)])
         .collect();
     (!rows.is_empty()).then(|| table(&["device seen before", "what it is"], &[], rows))
-}
-
-fn name(device: &Device) -> String {
-    let simulated = device.description.contains("simulated");
-    match simulated && !device.name.contains("simulated") {
-        true => format!("{} (simulated)", device.name),
-        false => device.name.clone(),
-    }
 }
 
 /// A run by what people know it as: its job's name and its model's.
@@ -178,6 +170,7 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::record::Device;
 
     fn now() -> Timestamp {
         "2026-11-20T22:00:00Z".parse().expect("an instant")
@@ -192,7 +185,8 @@ mod tests {
     fn device() -> Device {
         Device {
             name: "mate10pro".to_owned(),
-            description: "simulated \u{1b}[2J phone".to_owned(),
+            description: "a phone \u{1b}[2J".to_owned(),
+            simulated: true,
             ..Device::default()
         }
     }

@@ -8,6 +8,7 @@ use crate::device::adb::{AdbError, AdbLink, Fleet, Found, Phone, Policy, Row, St
 use crate::device::discovery::{self, Choice};
 use crate::device::local::LocalLink;
 use crate::device::{Connection, Link, LinkError};
+use crate::lab::config::Phones;
 use crate::lab::dispatcher::Message;
 use crate::lab::record::Device;
 use crate::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
@@ -90,8 +91,7 @@ impl Farm {
             return self.open_local(name);
         };
         let phones = &self.0.config.phones;
-        let played = phones.simulate.get(name);
-        let simulate = match played.or_else(|| phones.simulate.get(&device.serial)) {
+        let simulate = match played(phones, name, &device.serial) {
             Some(device) => Some(simulated(device)?),
             None => None,
         };
@@ -158,6 +158,7 @@ impl Farm {
         Ok(Device {
             name: name.to_owned(),
             description: capabilities.summary(),
+            simulated: played(&self.0.config.phones, name, &identity.serial).is_some(),
             soc: capabilities.text("soc_model").map(str::to_owned),
             abi: Some(identity.abi),
             android,
@@ -181,16 +182,18 @@ impl Farm {
     /// The devices of the configuration that need no phone.
     fn local_devices(&self) -> Vec<Device> {
         let local = self.0.config.phones.local.iter();
-        let device = |name: &String| Device {
-            name: name.clone(),
-            serial: name.clone(),
-            description: match discovery::choose(name) {
-                Ok(Choice::Host) => "this host".to_owned(),
-                _ => "simulated".to_owned(),
-            },
-            abi: Some(std::env::consts::ARCH.to_owned()),
-            pools: self.pools(&[name]),
-            ..Device::default()
+        let device = |name: &String| {
+            let simulated = !matches!(discovery::choose(name), Ok(Choice::Host));
+            let description = if simulated { "simulated" } else { "this host" };
+            Device {
+                name: name.clone(),
+                serial: name.clone(),
+                description: description.to_owned(),
+                simulated,
+                abi: Some(std::env::consts::ARCH.to_owned()),
+                pools: self.pools(&[name]),
+                ..Device::default()
+            }
         };
         local.map(device).collect()
     }
@@ -236,6 +239,12 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
     messages.closed().await;
 }
 
+/// The simulated device that a phone's agent plays, if it plays one.
+fn played<'a>(phones: &'a Phones, name: &str, serial: &str) -> Option<&'a String> {
+    let simulate = &phones.simulate;
+    simulate.get(name).or_else(|| simulate.get(serial))
+}
+
 /// The file of a simulated device, unread: only the agent knows what is in it.
 fn simulated(device: &str) -> Result<crate::device::adb::Content<'static>, LinkError> {
     let refused = |message: String| LinkError::Refused { message };
@@ -248,5 +257,47 @@ fn simulated(device: &str) -> Result<crate::device::adb::Content<'static>, LinkE
             ))
         }),
         Choice::Host => Err(refused("`host` is no simulated device".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::folders::Folders;
+    use crate::lab::config::Config;
+    use crate::store::Store;
+
+    fn phones() -> Phones {
+        Phones {
+            local: vec!["host".to_owned(), "pixel6".to_owned()],
+            simulate: [("R58".to_owned(), "mate10pro".to_owned())].into(),
+            ..Config::default().phones
+        }
+    }
+
+    #[test]
+    fn a_phone_plays_the_device_that_its_name_or_its_serial_stands_for() {
+        let device = |name, serial| played(&phones(), name, serial).cloned();
+        assert_eq!(device("R58", "other").as_deref(), Some("mate10pro"));
+        assert_eq!(device("10.0.0.1:5555", "R58").as_deref(), Some("mate10pro"));
+        assert_eq!(device("R59", "R59"), None);
+    }
+
+    #[tokio::test]
+    async fn a_local_device_says_whether_it_is_simulated() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, _) = Store::open(folder.path()).await.expect("a store");
+        let config = Config {
+            phones: phones(),
+            ..Config::default()
+        };
+        let folders = Folders::of_this_user();
+        let farm = Farm::new(config, folders, "layerlab-agent".into(), store);
+        let devices = farm.local_devices().into_iter();
+        let simulated: Vec<_> = devices
+            .map(|device| (device.name, device.simulated))
+            .collect();
+        let expected = [("host".to_owned(), false), ("pixel6".to_owned(), true)];
+        assert_eq!(simulated, expected);
     }
 }

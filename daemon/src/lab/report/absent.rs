@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::history::History;
-use super::{Absent, device, job};
+use super::{Absent, job};
 use crate::lab::record::{Device, Job, JobState, Kept, Run, RunState, What};
 use crate::lab::window::WindowState;
 
@@ -84,7 +84,7 @@ fn wait(kept: &Kept, history: &History, job: &Job, run: &Run) -> Absent {
         .collect();
     let free = devices.iter().zip(&obstacles);
     let free = free.filter(|(_, obstacle)| obstacle.is_none());
-    let free: Vec<String> = free.map(|(device, _)| label(device)).collect();
+    let free: Vec<String> = free.map(|(device, _)| device.label()).collect();
     if !free.is_empty() {
         let turn = format!("it waits for its turn on {}", free.join(", "));
         return match last_reason(history, run) {
@@ -118,7 +118,7 @@ fn obstacle(kept: &Kept, history: &History, device: &Device) -> Option<Absent> {
     let quarantine = quarantines.find(|entry| entry.device == device.name && entry.until > now);
     if let Some(entry) = quarantine {
         return Some(Absent {
-            reason: format!("{} is left alone: {}", label(device), entry.reason),
+            reason: format!("{} is left alone: {}", device.label(), entry.reason),
             until: Some(entry.until),
         });
     }
@@ -131,14 +131,10 @@ fn obstacle(kept: &Kept, history: &History, device: &Device) -> Option<Absent> {
             note => format!(" ({note})"),
         };
         return Some(Absent {
-            reason: format!("{} is reserved{note}", label(device)),
+            reason: format!("{} is reserved{note}", device.label()),
             until: Some(taken.until),
         });
     }
     history.gone_since(&device.name)?;
-    Some(because(&format!("{} is away", label(device))))
-}
-
-fn label(device: &Device) -> String {
-    super::label(&device.name, device::is_simulated(device))
+    Some(because(&format!("{} is away", device.label())))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::history::History;
 use super::{DeviceReport, Reserved, counted};
-use crate::lab::record::{Device, Kept, Run, RunState, Spent, What};
+use crate::lab::record::{Kept, Run, RunState, Spent, What};
 
 /// Every device that had work, or that something happened to.
 pub(super) fn reports(kept: &Kept, history: &History) -> Vec<DeviceReport> {
@@ -43,7 +43,7 @@ fn report(kept: &Kept, history: &History, name: &str) -> DeviceReport {
     let description = device.map_or_else(String::new, |device| device.description.clone());
     DeviceReport {
         name: name.to_owned(),
-        simulated: device.is_some_and(is_simulated),
+        simulated: device.is_some_and(|device| device.simulated),
         description,
         runs: runs.len(),
         published: runs.iter().filter(|run| is_published(history, run)).count(),
@@ -54,11 +54,6 @@ fn report(kept: &Kept, history: &History, name: &str) -> DeviceReport {
         not_ready: counted(not_ready),
         gone_since: history.gone_since(name),
     }
-}
-
-/// Whether the lab's own words for the device say so; its profiles may know more.
-pub(super) fn is_simulated(device: &Device) -> bool {
-    device.description.contains("simulated")
 }
 
 fn is_published(history: &History, run: &Run) -> bool {

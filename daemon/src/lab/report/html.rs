@@ -61,8 +61,7 @@ impl Report {
     }
 
     fn caption(&self, job: &JobReport, run: &RunReport) -> String {
-        let simulated = run.published.as_ref().and_then(|profile| profile.simulated);
-        let device = super::label(&self.device(&run.device), simulated == Some(true));
+        let device = self.device_of(run);
         let text = format!("{} on {device}, of {} ({})", run.model, job.name, job.id);
         Printable(&text).to_string()
     }

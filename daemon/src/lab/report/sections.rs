@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{Absent, Counted, DeviceReport, JobReport, Outcome, Report, RunReport};
+use crate::lab::record::device::label;
 use crate::lab::when;
 
 /// A table under a title.
@@ -115,7 +116,7 @@ impl Words<'_> {
             Some(vec![
                 name(job),
                 model(run),
-                self.device(run),
+                self.report.device_of(run),
                 self.moment_if_any(run.ended),
                 published.profile.display().to_string(),
                 findings.join("; "),
@@ -128,12 +129,6 @@ impl Words<'_> {
             right: &[],
             rows: self.report.runs().filter_map(row).collect(),
         }
-    }
-
-    /// The run's device, of which its profile may know that it is simulated.
-    fn device(&self, run: &RunReport) -> String {
-        let simulated = run.published.as_ref().and_then(|profile| profile.simulated);
-        super::label(&self.report.device(&run.device), simulated == Some(true))
     }
 
     fn jobs(&self) -> Section {
@@ -198,7 +193,7 @@ impl Words<'_> {
                 vec![
                     name(job),
                     model(run),
-                    self.device(run),
+                    self.report.device_of(run),
                     rejected.count.to_string(),
                     rejected.reason.clone(),
                 ]
@@ -222,7 +217,7 @@ impl Words<'_> {
                 format!("{length} from {}", self.moment(idle.from))
             });
             vec![
-                super::label(&device.name, device.simulated),
+                label(&device.name, device.simulated),
                 device.description.clone(),
                 format!("{} of {}", device.published, device.runs),
                 device.failed_attempts.to_string(),

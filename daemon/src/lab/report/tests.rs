@@ -67,7 +67,7 @@ impl Lab {
         self.kept.runs.entry(number).or_insert(run)
     }
 
-    fn device(&mut self, name: &str, soc: &str, description: &str) {
+    fn device(&mut self, name: &str, soc: &str, description: &str) -> &mut Device {
         let device = Device {
             name: name.to_owned(),
             serial: name.to_owned(),
@@ -75,7 +75,7 @@ impl Lab {
             soc: Some(soc.to_owned()),
             ..Device::default()
         };
-        self.kept.devices.insert(name.to_owned(), device);
+        self.kept.devices.entry(name.to_owned()).or_insert(device)
     }
 
     fn event(&mut self, time: &str, run: Option<RunNumber>, device: Option<&str>, what: What) {
@@ -109,7 +109,8 @@ fn because(reason: &str) -> String {
 fn night() -> Lab {
     let mut lab = Lab::default();
     lab.device("R58", "kirin970", "HUAWEI Mate 10 Pro, Android 10");
-    lab.device("mate10pro", "kirin980", "a phone that is simulated");
+    let played = lab.device("mate10pro", "kirin980", "HUAWEI Mate 20, Android 10");
+    played.simulated = true;
     let nightly = lab.job("nightly", JobState::Failed, soc("kirin970"));
     let pixels = lab.job("pixels", JobState::Open, soc("tensor"));
     let waiting = lab.job("later", JobState::Open, soc("kirin980"));
@@ -232,6 +233,17 @@ fn a_profile_s_picture_cannot_run_and_its_simulation_is_said() {
 }
 
 #[test]
+fn a_phone_that_plays_a_simulated_device_is_marked_wherever_it_is_named() {
+    let mut lab = night();
+    let phone = lab.kept.devices.get_mut("R58").expect("the phone");
+    phone.simulated = true;
+    let text = tables(&lab.report(), &TimeZone::UTC);
+    let named = text.matches("R58").count() - text.matches("alexnet-R58").count();
+    assert!(named > 3, "{text}");
+    assert_eq!(text.matches("R58 (simulated)").count(), named, "{text}");
+}
+
+#[test]
 fn a_profile_that_was_deleted_is_missed() {
     let mut report = night().report();
     report.read_profiles(true);
@@ -273,7 +285,8 @@ fn nothing_is_said_in_words() {
 /// The only run of a job for `kirin980` after `change`, which waits.
 fn why(change: impl FnOnce(&mut Lab)) -> Absent {
     let mut lab = Lab::default();
-    lab.device("mate10pro", "kirin980", "a phone that is simulated");
+    let played = lab.device("mate10pro", "kirin980", "HUAWEI Mate 20, Android 10");
+    played.simulated = true;
     let job = lab.job("later", JobState::Open, soc("kirin980"));
     lab.run(job, 0, RunState::Queued);
     change(&mut lab);
