@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use layerlab::device::{Connection, Link, LinkError};
-use layerlab::measure::orders::Fixed;
+use layerlab::measure::orders::{Fixed, News, Orders, PlannerError};
 use layerlab::measure::{File, Follower, Run, RunError, drive};
+use layerlab_profiles::derive::graph::GraphError;
 use layerlab_profiles::document::{Clock, Device, Rejected};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
@@ -370,6 +371,46 @@ async fn files_that_the_agent_does_not_find_right_are_pushed_again() {
     let error = drive_with(&link).await.expect_err("none is ever right");
     assert!(error.to_string().contains("push it first"), "{error}");
     assert_eq!((link.connections(), link.pushes()), (3, 3));
+}
+
+/// Plans one order, and fails at what comes of it.
+struct FailsAtNews;
+
+impl Orders for FailsAtNews {
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
+        match news {
+            [] => Ok(vec![order(1)]),
+            _ => Err(PlannerError {
+                processor: "npu".to_owned(),
+                reason: GraphError::NoLayers,
+            }),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_planner_that_fails_ends_the_run_with_its_reason() {
+    let link = Scripted::new(|_, mut peer: Peer| async move {
+        let events = [
+            block_started(0),
+            sample(0),
+            block_ended(None),
+            Event::Finished,
+        ];
+        for (sequence, event) in (1..).zip(events) {
+            peer.entry(sequence, 1, event).await;
+        }
+        while peer.request().await.is_some() {}
+    });
+    let mut follower = |_: &Entry| {};
+    let error = drive(&link, &run().into(), &[], &mut FailsAtNews, &mut follower)
+        .await
+        .expect_err("nothing is planned");
+    let sentence = error.to_string();
+    assert!(
+        sentence.starts_with("what to measure next on `npu` cannot be planned: "),
+        "{sentence}"
+    );
 }
 
 /// Wants the run parked once so many entries have come.

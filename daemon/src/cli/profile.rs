@@ -183,8 +183,8 @@ pub(super) fn measure_failure(error: MeasureError) -> Failure {
         MeasureError::Run(RunError::Link(LinkError::Connection(ConnectionError::Refused {
             ..
         }))) => Code::Device,
+        MeasureError::Run(RunError::Planner(_)) | MeasureError::Build(_) => Code::Internal,
         MeasureError::Run(_) => Code::Device,
-        MeasureError::Build(_) => Code::Internal,
     };
     Failure::new(code, error)
 }

@@ -372,6 +372,7 @@ fn outcome(error: MeasureError, assignment: &Assignment) -> Outcome {
             FailureKind::Throttled | FailureKind::Device => Outcome::DeviceFailed { reason },
             _ => Outcome::Failed { reason },
         },
+        MeasureError::Run(RunError::Planner(_)) => Outcome::Failed { reason },
         // It was to leave anyway; its journal will be found again.
         MeasureError::Run(_) if assignment.is_asked_to_leave() => Outcome::Parked,
         MeasureError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {

@@ -6,7 +6,7 @@ use layerlab_profiles::Combination;
 use layerlab_profiles::accuracy::{Tally, loss};
 use layerlab_protocol::{Order, Work};
 
-use super::orders::{News, Orders};
+use super::orders::{News, Orders, PlannerError};
 
 /// Answers of one order: a lost phone costs little, and a placement that is known well enough stops soon.
 const ANSWERS_PER_ORDER: usize = 25;
@@ -102,7 +102,7 @@ impl<'a> Answers<'a> {
 }
 
 impl Orders for Answers<'_> {
-    fn next(&mut self, news: &[News]) -> Vec<Order> {
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         for event in news {
             match event {
                 News::Judged {
@@ -124,7 +124,7 @@ impl Orders for Answers<'_> {
             }
         }
         let free = AHEAD.saturating_sub(self.sent.len());
-        (0..free).map_while(|_| self.order()).collect()
+        Ok((0..free).map_while(|_| self.order()).collect())
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
         };
         let place_of: BTreeMap<&Combination, usize> = combinations.iter().zip(0..).collect();
         let mut all = Answers::new(template, combinations, answers, Some(stop_at));
-        let mut open = all.next(&[]);
+        let mut open = all.next(&[]).expect("orders");
         while !open.is_empty() {
             let order = open.remove(0);
             let Work::Evaluate {
@@ -177,13 +177,15 @@ mod tests {
             };
             for &answer in answers {
                 let places = combinations.iter().map(|one| place_of[one]);
-                open.extend(all.next(&[News::Judged {
+                let judged = News::Judged {
                     order: order.number,
                     tallies: places.map(|place| tally(place, answer)).collect(),
                     flop: 7,
-                }]));
+                };
+                open.extend(all.next(&[judged]).expect("orders"));
             }
-            open.extend(all.next(&[News::Finished(order.number)]));
+            let finished = News::Finished(order.number);
+            open.extend(all.next(&[finished]).expect("orders"));
         }
         all
     }

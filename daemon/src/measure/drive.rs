@@ -9,7 +9,7 @@ use layerlab_profiles::document::{Block, BlockEnd, Measured, Rejected, Sample};
 use layerlab_protocol::{Entry, Event, FailureKind, Order, Refusal, Request, Response, RunId};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::orders::{News, Orders};
+use super::orders::{News, Orders, PlannerError};
 use crate::device::{Connection, ConnectionError, Link, LinkError};
 
 /// How often to ask an agent that says nothing whether it is there.
@@ -74,6 +74,9 @@ pub enum RunError {
         /// The block's number in its order.
         block: u32,
     },
+    /// What came so far does not say what to measure next.
+    #[error(transparent)]
+    Planner(#[from] PlannerError),
     /// The agent is there but does nothing.
     #[error("the agent has done nothing for {} minutes; its runtime may hang: restart the device", PROGRESS_DEADLINE.as_secs() / 60)]
     Stuck,
@@ -145,7 +148,7 @@ pub async fn drive<L: Link, F: Follower>(
 ) -> Result<Measured, RunError> {
     push(link, files).await?;
     let mut pushes = 1;
-    let open = orders.next(&[]);
+    let open = orders.next(&[])?;
     let mut progress = Progress {
         run: &run.id,
         received: 0,
@@ -338,7 +341,10 @@ impl Progress<'_> {
             }
             _ => {}
         }
-        let orders = news.map_or_else(Vec::new, |news| self.orders.next(&[news]));
+        let orders = match news {
+            Some(news) => self.orders.next(&[news])?,
+            None => Vec::new(),
+        };
         self.open
             .extend(orders.iter().map(|order| (order.number, order.clone())));
         Ok(orders)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use layerlab_profiles::accuracy::Tally;
-use layerlab_profiles::derive::graph::observe;
+use layerlab_profiles::derive::graph::{GraphError, observe};
 use layerlab_profiles::design::adaptive::{Block, Next, Planner, Reason};
 use layerlab_profiles::document::Sample;
 use layerlab_profiles::{Nanos, Segment};
@@ -16,10 +16,20 @@ const PLAN_AHEAD: f64 = 0.8;
 
 /// Where a run's orders come from.
 pub trait Orders: Send {
-    /// The orders to send next. Asked at the start of a run and after each entry; `events` are those since
+    /// The orders to send next. Asked at the start of a run and after each entry; `news` are what came since
     /// it was asked last, with the samples they hold. A run ends when there are none left open and none
-    /// come.
-    fn next(&mut self, news: &[News]) -> Vec<Order>;
+    /// come, and at once when it cannot be said what to measure next.
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError>;
+}
+
+/// Why it cannot be said what to measure next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what to measure next on `{processor}` cannot be planned: {reason}")]
+pub struct PlannerError {
+    /// The processor that is measured.
+    pub processor: String,
+    /// What is wrong with what was observed.
+    pub reason: GraphError,
 }
 
 /// Something that a run's journal says.
@@ -86,13 +96,13 @@ impl Fixed {
 }
 
 impl Orders for Fixed {
-    fn next(&mut self, news: &[News]) -> Vec<Order> {
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         let is_finished = |event: &&News| matches!(event, News::Finished(_));
         let finished = news.iter().filter(is_finished).count();
         self.open = self.open.saturating_sub(finished);
         let more = AHEAD.saturating_sub(self.open).min(self.waiting.len());
         self.open += more;
-        self.waiting.drain(..more).collect()
+        Ok(self.waiting.drain(..more).collect())
     }
 }
 
@@ -116,7 +126,7 @@ impl Sequence {
 }
 
 impl Orders for Sequence {
-    fn next(&mut self, news: &[News]) -> Vec<Order> {
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         for event in news {
             if let News::Finished(order) = event {
                 self.open.remove(order);
@@ -124,20 +134,20 @@ impl Orders for Sequence {
         }
         let mut news = news;
         while let Some(part) = self.parts.front_mut() {
-            let mut orders = part.next(news);
+            let mut orders = part.next(news)?;
             for order in &mut orders {
                 order.number = self.next_number;
                 self.next_number += 1;
                 self.open.insert(order.number);
             }
             if !self.open.is_empty() {
-                return orders;
+                return Ok(orders);
             }
             self.parts.pop_front();
             // What has come was about the part that is over.
             news = &[];
         }
-        Vec::new()
+        Ok(Vec::new())
     }
 }
 
@@ -231,27 +241,26 @@ impl Adaptive {
 }
 
 impl Orders for Adaptive {
-    fn next(&mut self, news: &[News]) -> Vec<Order> {
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         news.iter().for_each(|news| self.hear(news));
         let enough_to_do = self.outstanding as f64 > (1.0 - PLAN_AHEAD) * self.last_order as f64;
         if self.done.is_some() || enough_to_do {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        match self.planner.next(&observe(&self.samples), self.spent.total) {
-            Ok(Next::Measure(block)) => {
+        let next = self.planner.next(&observe(&self.samples), self.spent.total);
+        let next = next.map_err(|reason| PlannerError {
+            processor: self.template.processor.clone(),
+            reason,
+        })?;
+        match next {
+            Next::Measure(block) => {
                 tracing::debug!(?block, "planned");
-                vec![self.order(&block)]
+                Ok(vec![self.order(&block)])
             }
-            Ok(Next::Done(reason)) => {
+            Next::Done(reason) => {
                 tracing::info!(%reason, "measured enough");
                 self.done = Some(reason);
-                Vec::new()
-            }
-            // Observations are of segments that this planner asked for; the derivation says what is
-            // wrong with them.
-            Err(error) => {
-                tracing::error!(%error, "cannot plan");
-                Vec::new()
+                Ok(Vec::new())
             }
         }
     }
@@ -281,8 +290,12 @@ mod tests {
     }
 
     fn adaptive(target: f64) -> Adaptive {
+        adaptive_of(LAYERS, target)
+    }
+
+    fn adaptive_of(layers: u32, target: f64) -> Adaptive {
         let settings = Settings {
-            layers: LAYERS,
+            layers,
             seed: 1,
             target,
             budget: Nanos::from_millis(2_000),
@@ -291,6 +304,14 @@ mod tests {
             overhead: Overhead::default(),
         };
         Adaptive::new(Planner::new(settings), template())
+    }
+
+    fn begun(orders: &mut dyn Orders) -> Vec<Order> {
+        orders.next(&[]).expect("a plan")
+    }
+
+    fn told(orders: &mut dyn Orders, news: News) -> Vec<Order> {
+        orders.next(&[news]).expect("a plan")
     }
 
     /// Does an order as a device would whose layers take 100 µs each, give or take the sample's number.
@@ -312,12 +333,12 @@ mod tests {
                     started: Nanos::from_micros(1_000 * samples),
                     duration: Nanos::from_micros(micros),
                 };
-                planned.extend(orders.next(&[News::Sample(sample)]));
+                planned.extend(told(orders, News::Sample(sample)));
                 samples += 1;
             }
         }
-        planned.extend(orders.next(&[News::BlockEnded { rejected: false }]));
-        planned.extend(orders.next(&[News::Finished(order.number)]));
+        planned.extend(told(orders, News::BlockEnded { rejected: false }));
+        planned.extend(told(orders, News::Finished(order.number)));
         (planned, samples)
     }
 
@@ -329,16 +350,16 @@ mod tests {
         ];
         let mut sequence = Sequence::new(parts);
         let numbers = |orders: Vec<Order>| orders.iter().map(|o| o.number).collect::<Vec<_>>();
-        assert_eq!(numbers(sequence.next(&[])), [1, 2]);
-        assert!(numbers(sequence.next(&[News::Finished(1)])).is_empty());
-        assert_eq!(numbers(sequence.next(&[News::Finished(2)])), [3]);
-        assert!(numbers(sequence.next(&[News::Finished(3)])).is_empty());
+        assert_eq!(numbers(begun(&mut sequence)), [1, 2]);
+        assert!(told(&mut sequence, News::Finished(1)).is_empty());
+        assert_eq!(numbers(told(&mut sequence, News::Finished(2))), [3]);
+        assert!(told(&mut sequence, News::Finished(3)).is_empty());
     }
 
     #[test]
     fn the_next_block_is_planned_before_the_one_in_progress_ends_and_never_twice() {
         let mut orders = Sequence::new([Box::new(adaptive(0.001)) as Box<dyn Orders>]);
-        let mut open = VecDeque::from(orders.next(&[]));
+        let mut open = VecDeque::from(begun(&mut orders));
         let mut done = 0;
         while let Some(order) = open.pop_front() {
             let (planned, _) = work_off(&mut orders, &order);
@@ -353,7 +374,7 @@ mod tests {
     #[test]
     fn samples_of_a_rejected_block_are_forgotten() {
         let mut orders = adaptive(0.5);
-        let first = orders.next(&[]).remove(0);
+        let first = begun(&mut orders).remove(0);
         let Work::TimeSegments { segments } = &first.work else {
             panic!("segments")
         };
@@ -366,17 +387,26 @@ mod tests {
             started: Nanos::ZERO,
             duration: Nanos::from_micros(5),
         };
-        orders.next(&[News::Sample(sample.clone())]);
+        told(&mut orders, News::Sample(sample.clone()));
         assert_eq!(orders.samples[&segments[0]].len(), 1);
-        orders.next(&[News::BlockEnded { rejected: true }]);
+        told(&mut orders, News::BlockEnded { rejected: true });
         assert_eq!(orders.samples[&segments[0]].len(), 0);
-        orders.next(&[News::Sample(sample)]);
-        orders.next(&[News::BlockEnded { rejected: false }]);
-        orders.next(&[News::BlockEnded { rejected: true }]);
+        told(&mut orders, News::Sample(sample));
+        told(&mut orders, News::BlockEnded { rejected: false });
+        told(&mut orders, News::BlockEnded { rejected: true });
         assert_eq!(
             orders.samples[&segments[0]].len(),
             1,
             "an accepted block is over"
         );
+    }
+    #[test]
+    fn a_planner_that_fails_says_why_and_on_which_processor() {
+        let error = adaptive_of(0, 0.5).next(&[]).expect_err("no layers");
+        let expected = PlannerError {
+            processor: "npu".to_owned(),
+            reason: GraphError::NoLayers,
+        };
+        assert_eq!(error, expected);
     }
 }

@@ -272,11 +272,11 @@ mod tests {
     /// All orders, as they come when each is done at once.
     fn all_orders(plan: &Plan) -> Vec<Order> {
         let mut source = plan.orders();
-        let mut all = source.next(&[]);
+        let mut all = source.next(&[]).expect("a plan");
         let mut done = 0;
         while done < all.len() {
             let finished = News::Finished(all[done].number);
-            all.extend(source.next(&[finished]));
+            all.extend(source.next(&[finished]).expect("a plan"));
             done += 1;
         }
         all
