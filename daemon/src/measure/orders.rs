@@ -35,6 +35,13 @@ pub struct PlannerError {
 /// Something that a run's journal says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
+    /// A segment was loaded.
+    Loaded {
+        /// The segment that was loaded.
+        segment: Segment,
+        /// How long loading took.
+        load: Nanos,
+    },
     /// A sample came.
     Sample(Sample),
     /// The block in progress is over.
@@ -59,6 +66,12 @@ impl News {
     /// The part of an event that plans depend on, if any; `sample` is the event's own.
     pub(super) fn of(order: u32, event: &Event, sample: Option<&Sample>) -> Option<News> {
         match event {
+            Event::Loaded {
+                segment, load_ns, ..
+            } => Some(News::Loaded {
+                segment: *segment,
+                load: *load_ns,
+            }),
             Event::Sample { .. } => sample.cloned().map(News::Sample),
             Event::BlockEnded { rejection, .. } => Some(News::BlockEnded {
                 rejected: rejection.is_some(),
@@ -160,6 +173,9 @@ pub struct Adaptive {
     samples: BTreeMap<Segment, Vec<Nanos>>,
     /// The samples of the block in progress.
     block: Vec<Sample>,
+    /// How long it took to load each segment for the first time. An agent that starts again loads some once more,
+    /// which is to change no plan.
+    loads: BTreeMap<Segment, Nanos>,
     spent: Spent,
     /// Samples still to come from the orders that were sent.
     outstanding: u64,
@@ -194,6 +210,7 @@ impl Adaptive {
             template,
             samples: BTreeMap::new(),
             block: Vec::new(),
+            loads: BTreeMap::new(),
             spent: Spent::default(),
             outstanding: 0,
             last_order: 0,
@@ -203,6 +220,9 @@ impl Adaptive {
 
     fn hear(&mut self, news: &News) {
         match news {
+            News::Loaded { segment, load } => {
+                self.loads.entry(*segment).or_insert(*load);
+            }
             News::Sample(sample) => {
                 self.spent.count(sample);
                 self.samples
@@ -247,6 +267,7 @@ impl Orders for Adaptive {
         if self.done.is_some() || enough_to_do {
             return Ok(Vec::new());
         }
+        self.planner.learn_loads(&self.loads);
         let next = self.planner.next(&observe(&self.samples), self.spent.total);
         let next = next.map_err(|reason| PlannerError {
             processor: self.template.processor.clone(),
@@ -369,6 +390,46 @@ mod tests {
             assert!(done < 1000, "the budget ends it");
         }
         assert!(done > 3, "{done} blocks");
+    }
+
+    /// How often each order repeats its segments, on a device that says that loading any takes `load`.
+    fn repetitions(load: Nanos) -> Vec<u64> {
+        let mut orders = adaptive(0.001);
+        let mut open = VecDeque::from(begun(&mut orders));
+        let mut repetitions = Vec::new();
+        while let Some(order) = open.pop_front() {
+            repetitions.push(order.samples_per_segment);
+            let Work::TimeSegments { segments } = order.work.clone() else {
+                panic!("segments")
+            };
+            for segment in segments {
+                open.extend(told(&mut orders, News::Loaded { segment, load }));
+            }
+            open.extend(work_off(&mut orders, &order).0);
+        }
+        repetitions
+    }
+
+    #[test]
+    fn blocks_repeat_their_segments_more_where_the_journal_says_that_loading_takes_long() {
+        let (at_once, slowly) = (
+            repetitions(Nanos::ZERO),
+            repetitions(Nanos::from_micros(2_000)),
+        );
+        let first = slowly.iter().position(|&repetitions| repetitions > 5);
+        let first = first.expect("a block that narrows intervals");
+        assert_eq!(at_once[first], 5);
+    }
+
+    #[test]
+    fn an_agent_that_loads_again_changes_no_plan() {
+        let mut orders = adaptive(0.5);
+        let segment = Segment::single(1);
+        for micros in [7, 9_000] {
+            let load = Nanos::from_micros(micros);
+            told(&mut orders, News::Loaded { segment, load });
+        }
+        assert_eq!(orders.loads[&segment], Nanos::from_micros(7));
     }
 
     #[test]

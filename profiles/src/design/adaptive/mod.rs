@@ -1,14 +1,14 @@
 //! The adaptive design: after a start set each next block is what lowers the widest interval most per
 //! second of device time, until all are as narrow as wanted or the budget is spent (docs/method.md §4).
 //!
-//! The planner is a pure function of what has been observed: it keeps nothing between blocks, so that a
-//! daemon that was restarted goes on with the same plan.
+//! The planner is a pure function of what has been observed and of what loading cost: it keeps nothing else
+//! between blocks, so that a daemon that was restarted goes on with the same plan.
 
 mod aims;
 mod choice;
 mod start;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::derive::graph::{Fit, GraphError, Observations};
@@ -51,19 +51,43 @@ pub struct Settings {
     pub repetitions: u64,
     /// How many segments a block has, at most.
     pub segments_per_block: usize,
-    /// What a block costs beside the inferences themselves.
+    /// What a block costs beside the inferences themselves, as far as it is known before the first one.
     pub overhead: Overhead,
 }
 
-/// Device time beside the timed inferences.
+/// Device time beside the timed inferences, by the device's own clock. The planner weighs what a segment would
+/// tell per nanosecond of device time: that of its timed inferences, of the gaps before them, and of loading it.
+/// Warm-up and sentinels are not foreseen; the budget pays for them all the same, since it counts all time that
+/// passes from the first sample on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overhead {
     /// For each sample: the idle gap before it.
     pub per_sample: Nanos,
-    /// For each segment of a block: loading it and warming it up.
+    /// For each segment of a block: loading it.
     pub per_segment: Nanos,
-    /// For each block: its sentinels.
+    /// For each block: loading the whole model, its sentinel.
     pub per_block: Nanos,
+}
+
+impl Overhead {
+    /// The same gap, with what loading cost so far: of each segment of a model of `layers` layers that was
+    /// loaded, how long that took. Until others were, loading one is taken to cost what the whole model did.
+    #[must_use]
+    pub fn with_loads(self, layers: u32, loads: &BTreeMap<Segment, Nanos>) -> Overhead {
+        let whole = loads.get(&Segment::whole(layers)).copied();
+        let others = loads
+            .iter()
+            .filter(|(segment, _)| segment.layers() < layers);
+        let (count, sum) = others.fold((0, Nanos::ZERO), |(count, sum), (_, &load)| {
+            (count + 1, sum + load)
+        });
+        let mean = (count > 0).then(|| Nanos::from_nanos(sum.as_nanos() / count));
+        Overhead {
+            per_sample: self.per_sample,
+            per_segment: mean.or(whole).unwrap_or_default(),
+            per_block: whole.unwrap_or_default(),
+        }
+    }
 }
 
 /// What to measure next.
@@ -169,6 +193,14 @@ impl Planner {
             held_back,
             start,
         }
+    }
+
+    /// Takes in what loading has cost so far, of each segment that was loaded.
+    pub fn learn_loads(&mut self, loads: &BTreeMap<Segment, Nanos>) {
+        let Settings {
+            layers, overhead, ..
+        } = self.settings;
+        self.settings.overhead = overhead.with_loads(layers, loads);
     }
 
     /// The segments that are measured in any case, ascending.
