@@ -6,9 +6,9 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use layerlab::campaign::orders::{Fixed, News, Orders, PlannerError};
+use layerlab::campaign::{File, Follower, KnownJournal, RunError, drive};
 use layerlab::device::{Connection, Link, LinkError};
-use layerlab::measure::orders::{Fixed, News, Orders, PlannerError};
-use layerlab::measure::{File, Follower, Run, RunError, drive};
 use layerlab_profiles::derive::graph::GraphError;
 use layerlab_profiles::document::{Clock, Device, Rejected};
 use layerlab_profiles::{Nanos, Segment};
@@ -478,9 +478,12 @@ async fn a_run_that_is_parked_has_all_its_entries_and_goes_on_from_them() {
     let known = follower.1;
     assert_eq!(known.len(), 6);
 
-    let run = Run { id: run(), known };
+    let journal = KnownJournal {
+        entries: known,
+        ..run().into()
+    };
     let mut seen = Vec::new();
-    let measured = drive(&link, &run, &[], &mut orders(), &mut |entry: &Entry| {
+    let measured = drive(&link, &journal, &[], &mut orders(), &mut |entry: &Entry| {
         seen.push(entry.sequence);
     })
     .await

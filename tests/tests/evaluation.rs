@@ -4,14 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use layerlab::campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
 use layerlab::device::discovery::Choice;
 use layerlab::device::local::LocalLink;
-use layerlab::measure::{
-    Evaluated, EvaluationSettings, ModelFile, Placements, Progress, SetFile, evaluate,
-};
 use layerlab_profiles::accuracy::{Part, references, sample};
 use layerlab_profiles::document::{CombinationRow, Profile};
 use layerlab_profiles::{Bytes, Combination};
+use layerlab_protocol::{Entry, Event};
 use layerlab_tests::watched::Watched;
 use layerlab_tests::{agent_program, file, layerlab, output, root, stderr, succeed};
 
@@ -136,7 +135,7 @@ async fn together_and_alone(name: &str, on: &str, metric: &[&str], random: usize
     let mut found = Vec::new();
     for memory in [PLENTY, Bytes::from_bytes(1)] {
         let settings = settings(&model, random, answers, memory);
-        let evaluated = evaluate(&link, &model, &set, &settings, &mut |_| {}).await;
+        let evaluated = evaluate(&link, &model, &set, &settings, &mut |_: &Entry| {}).await;
         found.push(evaluated.expect("tallies"));
     }
     let (together, alone) = (&found[0], &found[1]);
@@ -176,15 +175,15 @@ async fn killed(set: &SetFile, kill_at: &[u64]) -> (Evaluated, u64) {
     let settings = settings(&model, 3, 30, PLENTY);
     let mut kill_at: BTreeSet<u64> = kill_at.iter().copied().collect();
     let mut answers = 0;
-    let mut on_progress = |progress| {
-        if progress == Progress::Sample {
+    let mut on_entry = |entry: &Entry| {
+        if matches!(entry.event, Event::Judged { .. }) {
             answers += 1;
             if kill_at.remove(&answers) {
                 link.kill_agent();
             }
         }
     };
-    let mut evaluated = evaluate(&link, &model, set, &settings, &mut on_progress)
+    let mut evaluated = evaluate(&link, &model, set, &settings, &mut on_entry)
         .await
         .expect("tallies");
     let provenance = evaluated.evaluation.provenance.take();

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use layerlab::campaign::{ModelFile, RunError, TimesPlan, TimesSettings, drive};
 use layerlab::device::adb::{
     AdbError, AdbLink, Address, Content, Fleet, Phone, Policy, Prover, Server,
 };
 use layerlab::device::quarantine::Quarantine;
 use layerlab::device::{Connection, Link, LinkError};
-use layerlab::measure::{ModelFile, Plan, RunError, Settings, drive};
 use layerlab::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Sample;
@@ -327,7 +327,7 @@ async fn run(
     let hello = link.connect().await.map_err(RunError::Link)?.hello;
     let run = RunId::new("disturbed").expect("a name");
     let layers = model.network.layer_count();
-    let settings = Settings {
+    let settings = TimesSettings {
         processors: Vec::new(),
         design: Design::Grouped,
         samples_per_segment,
@@ -341,7 +341,8 @@ async fn run(
         target: 0.02,
         budget: Nanos::ZERO,
     };
-    let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
+    let plan =
+        TimesPlan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
     let (mut samples, mut last, mut silence) = (0, Instant::now(), Duration::ZERO);
     let mut on_entry = |entry: &Entry| {
         silence = silence.max(last.elapsed());

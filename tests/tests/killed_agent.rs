@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use layerlab::campaign::{ModelFile, TimesPlan, TimesSettings, drive};
 use layerlab::device::Link;
 use layerlab::device::discovery::Choice;
 use layerlab::device::local::LocalLink;
-use layerlab::measure::{ModelFile, Plan, Settings, drive};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Sample;
@@ -22,7 +22,7 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
     let link = LocalLink::new(agent_program(), device).expect("a state folder");
     let link = Watched::new(link);
     let hello = link.connect().await.expect("an agent").hello;
-    let settings = Settings {
+    let settings = TimesSettings {
         processors: Vec::new(),
         design: Design::Grouped,
         samples_per_segment: 10,
@@ -34,7 +34,8 @@ async fn run(kill_at: &[u64]) -> (Vec<Sample>, u64) {
     };
     let run = RunId::new("killed").expect("a name");
     let layers = model.network.layer_count();
-    let plan = Plan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
+    let plan =
+        TimesPlan::new(&run, &model.sha256, layers, &hello.processors, settings).expect("a plan");
 
     let mut kill_at: BTreeSet<u64> = kill_at.iter().copied().collect();
     let mut samples = 0;

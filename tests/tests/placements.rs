@@ -8,9 +8,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use layerlab::campaign::{
+    KnownJournal, ModelFile, Passes, PlacementTime, TimesSettings, measure_times, time_placements,
+};
 use layerlab::device::discovery::Choice;
 use layerlab::device::local::LocalLink;
-use layerlab::measure::{ModelFile, Passes, PlacementTime, Settings, measure, time_placements};
 use layerlab_agent::engine::simulated::DeviceFile;
 use layerlab_agent::truth::{Truth, truth};
 use layerlab_profiles::derive::LayerTime;
@@ -18,7 +20,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::{Combination, Nanos};
-use layerlab_protocol::Hygiene;
+use layerlab_protocol::{Entry, Hygiene};
 use layerlab_tests::{agent_program, file};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -38,7 +40,7 @@ fn link(device: &Path) -> LocalLink {
 }
 
 async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> Profile {
-    let settings = Settings {
+    let settings = TimesSettings {
         processors: Vec::new(),
         design: Design::Adaptive,
         samples_per_segment: 100,
@@ -48,9 +50,16 @@ async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> 
         target: 0.02,
         budget,
     };
-    measure(&link(device), model, settings, &mut |_| {})
-        .await
-        .expect("a profile")
+    let journal = KnownJournal::fresh();
+    measure_times(
+        &link(device),
+        model,
+        settings,
+        &journal,
+        &mut |_: &Entry| {},
+    )
+    .await
+    .expect("a profile")
 }
 
 /// As docs/method.md §6 draws combinations.

@@ -8,11 +8,11 @@ use layerlab_profiles::document::Profile;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use super::profile::{self, SettingsArgs};
-use super::progress::Bars;
+use super::progress::{Bars, CampaignBars};
 use super::show::{self, Whole, table};
+use crate::campaign::{Campaign, ModelFile};
 use crate::device::discovery::{BUILT_IN, BuiltIn, Choice};
 use crate::device::local::LocalLink;
-use crate::measure::ModelFile;
 
 /// The networks that come with layerlab: random weights, real structure.
 const MODELS: [(&str, &[u8]); 2] = [
@@ -41,8 +41,8 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// A profile and where it was published.
-type Published = (PathBuf, Profile);
+/// Where a profile was published, and the profile.
+type InFolder = (PathBuf, Profile);
 
 pub(super) async fn run(args: &Args, agent: Option<PathBuf>) -> Result<(), Failure> {
     let agent = profile::agent_program(agent)?;
@@ -62,7 +62,7 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>) -> Result<(), Failu
     let phones = BUILT_IN
         .iter()
         .map(|phone| one_phone(args, phone, &models, &agent, &bars));
-    let mut published: Vec<Published> = Vec::new();
+    let mut published: Vec<InFolder> = Vec::new();
     let mut failures = Vec::new();
     // One phone's failure does not stop another's work.
     for result in join_all(phones).await {
@@ -100,21 +100,27 @@ async fn one_phone(
     models: &[ModelFile],
     agent: &std::path::Path,
     bars: &Bars,
-) -> Result<Vec<Published>, Failure> {
+) -> Result<Vec<InFolder>, Failure> {
     let mut published = Vec::new();
     for model in models {
         let device = Choice::BuiltIn(phone.name, phone.toml);
         let out = args.out.join(phone.name).join(model.network.name());
-        let settings = args.settings.settings();
         let link = LocalLink::new(agent.to_owned(), device).exit_with(Code::Output)?;
-        let (profile, _) =
-            profile::profile(&link, phone.name, model, settings, &out, args.replace, bars).await?;
-        published.push((out, profile));
+        let campaign = Campaign {
+            model,
+            times: args.settings.settings(),
+            accuracy: None,
+            target: out.clone(),
+            replace: args.replace,
+        };
+        let mut follower = CampaignBars::new(bars, model.network.name(), phone.name);
+        let done = campaign.run(&link, &mut follower).await;
+        published.push((out, done.map_err(profile::campaign_failure)?.profile));
     }
     Ok(published)
 }
 
-fn phone_table(profiles: &[Published]) -> String {
+fn phone_table(profiles: &[InFolder]) -> String {
     let title = profiles
         .first()
         .map(|(_, profile)| show::device(&profile.header));

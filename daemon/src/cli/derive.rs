@@ -7,7 +7,7 @@ use layerlab_profiles::document::{Method, Profile};
 use super::exit::{Code, ExitWith, Failure};
 use super::profile::publish_failure;
 use super::{output, show};
-use crate::publish::Staging;
+use crate::campaign::publish::Staging;
 
 #[derive(clap::Args)]
 pub(super) struct Args {

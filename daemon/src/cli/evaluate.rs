@@ -3,24 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::accuracy::Part;
-use layerlab_profiles::document::{
-    CombinationRow, Device, Evaluation, EvaluationError, Processor, ProcessorKind, Profile,
-};
+use layerlab_profiles::document::{CombinationRow, Device, Evaluation, EvaluationError, Profile};
 use layerlab_profiles::{Bytes, Combination};
 use serde::Serialize;
 
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
-use super::percent;
-use super::profile::{agent_program, measure_failure, publish_failure};
-use super::progress::Bars;
+use super::percent::Percent;
+use super::profile::{agent_program, campaign_failure, publish_failure};
+use super::progress::{Bars, title};
 use super::{output, show};
+use crate::campaign::publish::Staging;
+use crate::campaign::{
+    AccuracySettings, CampaignPart, Evaluated, ModelFile, Placements, SetFile, evaluate,
+};
 use crate::device::adb::Printable;
 use crate::device::{Hello, Link};
 use crate::evaluation_set::fits_network;
-use crate::measure::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
-use crate::publish::Staging;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -57,86 +57,47 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// What activations may take, unless the user says otherwise.
-pub(super) const DEFAULT_MEMORY: Bytes = Bytes::from_bytes(DEFAULT_MEMORY_MIB << 20);
-const DEFAULT_MEMORY_MIB: u64 = 256;
-
 /// The choices that every evaluation has.
 #[derive(clap::Args)]
 #[group(requires = "set")]
 #[command(next_help_heading = "Accuracy")]
 pub(super) struct ChoiceArgs {
     /// How many random placements to evaluate, beside all layers on either processor and each single one
-    #[arg(long, default_value_t = 300, value_name = "COUNT")]
+    #[arg(long, default_value_t = AccuracySettings::PLACEMENTS, value_name = "COUNT")]
     placements: usize,
     /// How many of the set's images to answer [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     answers: Option<u64>,
     /// Give a placement no more answers when its loss is known to this much on either side, in per cent of
     /// accuracy
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    stop_at: Option<f64>,
-    /// The processor of the zeros [default: the device's first CPU]
+    #[arg(long, value_name = "PERCENT")]
+    stop_at: Option<Percent>,
+    /// The processor for layers marked 0 [default: the device's first CPU]
     #[arg(long, value_name = "NAME")]
     cpu: Option<String>,
-    /// The processor of the ones [default: the device's first accelerator]
+    /// The processor for layers marked 1 [default: the device's first accelerator]
     #[arg(long, value_name = "NAME")]
     accelerator: Option<String>,
     /// Seeds the random placements and the order of the answers
-    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    #[arg(long, default_value_t = AccuracySettings::SEED, value_name = "SEED")]
     placement_seed: u64,
     /// What activations may take on the device, in MiB
-    #[arg(long, default_value_t = DEFAULT_MEMORY_MIB, value_name = "MIB")]
+    #[arg(long, default_value_t = AccuracySettings::MEMORY_MIB, value_name = "MIB")]
     memory_mib: u64,
 }
 
 impl ChoiceArgs {
-    /// The choices for a device with these processors.
-    pub(super) fn settings(&self, processors: &[Processor]) -> Result<EvaluationSettings, Failure> {
-        Ok(EvaluationSettings {
-            cpu: processor(processors, self.cpu.as_deref(), ProcessorKind::Cpu, "CPU")?,
-            accelerator: processor(
-                processors,
-                self.accelerator.as_deref(),
-                ProcessorKind::Accelerator,
-                "accelerator",
-            )?,
+    pub(super) fn settings(&self) -> AccuracySettings {
+        AccuracySettings {
+            cpu: self.cpu.clone(),
+            accelerator: self.accelerator.clone(),
             placements: Placements::Random(self.placements),
             seed: self.placement_seed,
             answers: self.answers.map(|answers| answers as usize),
-            stop_at_half_width: self.stop_at,
+            stop_at_half_width: self.stop_at.map(Percent::share),
             memory: Bytes::from_bytes(self.memory_mib << 20),
-        })
+        }
     }
-}
-
-fn processor(
-    processors: &[Processor],
-    named: Option<&str>,
-    kind: ProcessorKind,
-    what: &str,
-) -> Result<String, Failure> {
-    let mut of_kind = processors.iter().filter(|processor| processor.kind == kind);
-    let found = match named {
-        Some(name) => of_kind.find(|processor| processor.name == name),
-        None => of_kind.next(),
-    };
-    found
-        .map(|processor| processor.name.clone())
-        .ok_or_else(|| {
-            let names: Vec<&str> = processors.iter().map(|p| p.name.as_str()).collect();
-            let missing = match named {
-                Some(name) => format!("no {what} named `{name}`"),
-                None => format!("no {what}"),
-            };
-            Failure::new(
-                Code::Input,
-                anyhow::anyhow!(
-                    "the device has {missing}; its processors are {}",
-                    names.join(", ")
-                ),
-            )
-        })
 }
 
 pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
@@ -164,23 +125,20 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
         None => None,
     };
     let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
+    let hello = hello(&link).await?;
     if let Some(profile) = &profile {
-        let hello = hello(&link).await?;
         same_device(&profile.header.device, &hello.device)?;
     }
-    let evaluated = accuracy(
-        &link,
-        &args.device,
-        &model,
-        &set,
-        &args.choices,
-        |settings| {
-            if !args.combinations.is_empty() {
-                settings.placements = Placements::These(args.combinations.clone());
-            }
-        },
-    )
-    .await?;
+    let mut choices = args.choices.settings();
+    if !args.combinations.is_empty() {
+        choices.placements = Placements::These(args.combinations.clone());
+    }
+    let settings = choices.on(&hello.processors).exit_with(Code::Input)?;
+    let title = title(CampaignPart::Accuracy, model.network.name(), &args.device);
+    let mut bar = Bars::new().add(title);
+    let evaluated = evaluate(&link, &model, &set, &settings, &mut bar).await;
+    let evaluated = evaluated.map_err(campaign_failure)?;
+    drop(bar);
     match (profile, staging) {
         (Some(profile), Some(staging)) => {
             let profile = profile
@@ -207,7 +165,7 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
 async fn hello(link: &impl Link) -> Result<Hello, Failure> {
     let connection = link.connect().await;
     Ok(connection
-        .map_err(|error| measure_failure(error.into()))?
+        .map_err(|error| campaign_failure(error.into()))?
         .hello)
 }
 
@@ -230,31 +188,6 @@ pub(super) fn fitting_set(path: &Path, model: &ModelFile) -> Result<SetFile, Fai
     let set = SetFile::open(path).exit_with(Code::Input)?;
     fits_network(&set.set, &model.network).exit_with(Code::Input)?;
     Ok(set)
-}
-
-/// Evaluates on the device behind `link`, called `device`; `adjust` may change what was chosen.
-pub(super) async fn accuracy(
-    link: &impl Link,
-    device: &str,
-    model: &ModelFile,
-    set: &SetFile,
-    choices: &ChoiceArgs,
-    adjust: impl FnOnce(&mut EvaluationSettings),
-) -> Result<Evaluated, Failure> {
-    let hello = hello(link).await?;
-    let mut settings = choices.settings(&hello.processors)?;
-    adjust(&mut settings);
-    let bars = Bars::new();
-    let mut bar = bars.add(format!(
-        "accuracy of {} on {}",
-        model.network.name(),
-        Printable(device)
-    ));
-    evaluate(link, model, set, &settings, &mut |progress| {
-        bar.update(progress)
-    })
-    .await
-    .map_err(measure_failure)
 }
 
 pub(super) fn evaluation_failure(error: EvaluationError) -> Failure {

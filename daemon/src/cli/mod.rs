@@ -17,6 +17,7 @@ mod jobs;
 mod lab;
 mod model;
 mod output;
+mod percent;
 mod plan;
 mod profile;
 mod progress;
@@ -125,15 +126,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// `2%`, or `2`, as 0.02.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
-    match number.parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err("write a percentage above 0 and below 100, such as 2%".to_owned()),
-    }
-}
-
 fn run(cli: Cli) -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
     // The daemon logs as its configuration says, and ends in its own time.
@@ -227,17 +219,6 @@ mod tests {
             let parsed = Cli::try_parse_from(line.split(' '));
             let said = parsed.err().map(|error| error.to_string());
             assert_eq!(said.is_none(), is_right, "{line}: {said:?}");
-        }
-    }
-
-    #[test]
-    fn percentages_are_understood_or_refused() {
-        for (text, expected) in [("2%", 0.02), ("2", 0.02), ("0.5 %", 0.005)] {
-            assert_eq!(percent(text), Ok(expected), "{text}");
-        }
-        for text in ["0", "100%", "-1%", "2%%", "nan", "a few"] {
-            let refusal = percent(text).expect_err(text);
-            assert!(refusal.contains("such as 2%"), "{refusal}");
         }
     }
 }

@@ -8,7 +8,7 @@ use layerlab_profiles::Layer;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use super::show::{Cells, table};
-use crate::measure::ModelFile;
+use crate::campaign::ModelFile;
 
 #[derive(clap::Args)]
 pub(super) struct Args {

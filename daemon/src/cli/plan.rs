@@ -7,16 +7,16 @@ use layerlab_planners::profile::{Pair, accuracy_table, time_table};
 use layerlab_planners::regress::Grid;
 use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
 use layerlab_planners::{AccuracyModel, Algorithm, Goal, Outcome, Plan, Problem, plan};
-use layerlab_profiles::Nanos;
 use layerlab_profiles::document::{Evaluation, Profile};
 use layerlab_profiles::summary::Summary;
-use layerlab_protocol::Hygiene;
+use layerlab_protocol::Entry;
 
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
-use super::profile::{agent_program, measure_failure};
+use super::model::DimArgs;
+use super::profile::{agent_program, campaign_failure};
 use super::{evaluate, output, show};
-use crate::measure::{EvaluationSettings, ModelFile, Passes, Placements, SetFile, time_placements};
+use crate::campaign::{ModelFile, Passes, Verification, VerificationSet, Verified};
 use crate::sweep_plot;
 
 #[derive(clap::Subcommand)]
@@ -76,6 +76,8 @@ struct Common {
     set: Option<PathBuf>,
     #[command(flatten)]
     phone: PhoneArgs,
+    #[command(flatten)]
+    dims: DimArgs,
 }
 
 #[derive(clap::Args)]
@@ -83,10 +85,10 @@ struct Input {
     /// The profile's folder; it must hold the accuracy of placements (`layerlab profile --set`)
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
-    /// The processor of the zeros [default: the profile's first CPU]
+    /// The processor for layers marked 0 [default: the profile's first CPU]
     #[arg(long, value_name = "NAME")]
     cpu: Option<String>,
-    /// The processor of the ones [default: the profile's first accelerator]
+    /// The processor for layers marked 1 [default: the profile's first accelerator]
     #[arg(long, value_name = "NAME")]
     accelerator: Option<String>,
 }
@@ -241,27 +243,37 @@ async fn verify(
     let Some(model) = &args.model else {
         return Ok(());
     };
-    let model = ModelFile::open(model, &Default::default()).exit_with(Code::Input)?;
+    let model = ModelFile::open(model, &args.dims.map()).exit_with(Code::Input)?;
     if model.source_sha256 != learnt.profile.header.model.sha256 {
         let message = "--model is another model than the profile's";
         return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
     }
-    let link = adb::open(device, agent_program(agent)?, adb, &args.phone).await?;
-    let combination = planned.combination().clone();
-    let passes = Passes {
-        cpu: learnt.evaluation.cpu.clone(),
-        accelerator: learnt.evaluation.accelerator.clone(),
-        samples: 100,
-        gap: Nanos::from_millis(1),
-        seed: 1,
-        hygiene: Hygiene::default(),
+    let set = match &args.set {
+        Some(file) => Some(evaluate::fitting_set(file, &model)?),
+        None => None,
     };
-    let timed = time_placements(&link, &model, std::slice::from_ref(&combination), &passes)
-        .await
-        .map_err(measure_failure)?;
-    let measured = timed
-        .first()
-        .and_then(|placement| Summary::of(&placement.passes));
+    let link = adb::open(device, agent_program(agent)?, adb, &args.phone).await?;
+    let Evaluation {
+        cpu,
+        accelerator,
+        seed,
+        answers,
+        ..
+    } = &learnt.evaluation;
+    let verification = Verification {
+        model: &model,
+        placement: planned.combination().clone(),
+        passes: Passes::between(cpu.clone(), accelerator.clone()),
+        set: set.as_ref().map(|set| VerificationSet {
+            set,
+            seed: *seed,
+            answers: *answers as usize,
+        }),
+    };
+    let verified = verification.run(&link, &mut |_: &Entry| {}).await;
+    let Verified { time, accuracy } = verified.map_err(campaign_failure)?;
+    let passes = time.first();
+    let measured = passes.and_then(|placement| Summary::of(&placement.passes));
     let mut rows = Vec::new();
     if let Some(measured) = measured {
         let interval = |ci95: Option<(String, String)>| {
@@ -280,22 +292,7 @@ async fn verify(
             ),
         ]);
     }
-    if let Some(set) = &args.set {
-        let set = SetFile::open(set).exit_with(Code::Input)?;
-        let settings = EvaluationSettings {
-            cpu: passes.cpu,
-            accelerator: passes.accelerator,
-            placements: Placements::These(vec![combination]),
-            // The images that the prediction was learnt on: what differs is the prediction's error, not the
-            // luck of other images.
-            seed: learnt.evaluation.seed,
-            answers: Some(learnt.evaluation.answers as usize),
-            stop_at_half_width: None,
-            memory: evaluate::DEFAULT_MEMORY,
-        };
-        let evaluated = crate::measure::evaluate(&link, &model, &set, &settings, &mut |_| {})
-            .await
-            .map_err(measure_failure)?;
+    if let Some(evaluated) = accuracy {
         let found = evaluate::rows(&evaluated)?;
         if let Some(row) = found.last() {
             let (low, high) = (

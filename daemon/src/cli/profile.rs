@@ -2,26 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use layerlab_profiles::check::Finding;
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::Profile;
 use layerlab_profiles::units::Nanos;
-use layerlab_protocol::Hygiene;
 
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
-use super::progress::Bars;
-use super::{evaluate, output, percent, show};
-use crate::device::adb::{AdbError, Printable};
+use super::percent::Percent;
+use super::progress::{Bars, CampaignBars};
+use super::{evaluate, output, show};
+use crate::campaign::publish::{PublishError, folder_name};
+use crate::campaign::{
+    Campaign, CampaignAccuracy, CampaignError, ModelFile, Published, RunError, TimesSettings,
+};
+use crate::device::LinkError;
+use crate::device::adb::AdbError;
 use crate::device::discovery;
-use crate::device::{ConnectionError, Link, LinkError};
-use crate::measure::{MeasureError, ModelFile, RunError, Settings, measure};
-use crate::publish::{PublishError, Staging, folder_name};
-
-/// Below six samples no two of them enclose the median with 95 % confidence, and a profile without
-/// intervals is no use; thirty are the papers' habit.
-const DEFAULT_SAMPLES: u64 = 30;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -61,37 +57,37 @@ pub(super) struct SettingsArgs {
     processors: Vec<String>,
     /// Which segments to measure on an accelerator: adaptive (until the intervals are narrow enough), local
     /// (layers and neighbours), prefix-suffix (the papers' 2n-1) or grouped (all)
-    #[arg(long, default_value_t = Design::Adaptive)]
+    #[arg(long, default_value_t = TimesSettings::DESIGN)]
     design: Design,
     /// With the design adaptive: how wide a 95 % interval may be on either side, as a share of its number
-    #[arg(long, default_value = "2%", value_name = "PERCENT", value_parser = percent)]
-    target_ci: f64,
+    #[arg(long, default_value_t = Percent(TimesSettings::TARGET_PERCENT), value_name = "PERCENT")]
+    target_ci: Percent,
     /// With the design adaptive: the most device time to spend on each accelerator, such as 90s or 10m
-    #[arg(long, default_value = "10m", value_name = "DURATION")]
+    #[arg(long, default_value_t = TimesSettings::BUDGET.into(), value_name = "DURATION")]
     budget: humantime::Duration,
     /// How many samples each segment gets, with designs other than adaptive; below 6 there are no
     /// confidence intervals
-    #[arg(long, default_value_t = DEFAULT_SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = TimesSettings::SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
     /// The idle time before each inference, in microseconds
-    #[arg(long, default_value_t = 1000, value_name = "MICROSECONDS")]
+    #[arg(long, default_value_t = TimesSettings::GAP_US, value_name = "MICROSECONDS")]
     gap_us: u64,
     /// Seeds the models' inputs and the order in which segments are run
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = TimesSettings::SEED)]
     seed: u64,
 }
 
 impl SettingsArgs {
-    pub(super) fn settings(&self) -> Settings {
-        Settings {
+    pub(super) fn settings(&self) -> TimesSettings {
+        TimesSettings {
             processors: self.processors.clone(),
             design: self.design,
             samples_per_segment: self.samples,
             gap: Nanos::from_micros(self.gap_us),
             seed: self.seed,
-            hygiene: Hygiene::default(),
-            target: self.target_ci,
+            target: self.target_ci.share(),
             budget: std::time::Duration::from(self.budget).into(),
+            ..TimesSettings::default()
         }
     }
 }
@@ -114,17 +110,20 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
             .join(folder_name(&device))
             .join(folder_name(model.network.name())),
     };
-    let settings = args.settings.settings();
-    let staging = Staging::prepare(&out, args.replace).map_err(publish_failure)?;
-    let mut profile = times(&link, &device, &model, settings, &Bars::new()).await?;
-    if let Some(set) = &set {
-        let evaluated =
-            evaluate::accuracy(&link, &device, &model, set, &args.accuracy, |_| {}).await?;
-        profile = profile
-            .with_evaluation(evaluated.evaluation, &evaluated.judged)
-            .map_err(evaluate::evaluation_failure)?;
-    }
-    let findings = staging.publish(&profile).map_err(publish_failure)?;
+    let campaign = Campaign {
+        model: &model,
+        times: args.settings.settings(),
+        accuracy: set.as_ref().map(|set| CampaignAccuracy {
+            set,
+            settings: args.accuracy.settings(),
+        }),
+        target: out.clone(),
+        replace: args.replace,
+    };
+    let bars = Bars::new();
+    let mut follower = CampaignBars::new(&bars, model.network.name(), &device);
+    let published = campaign.run(&link, &mut follower).await;
+    let Published { profile, findings } = published.map_err(campaign_failure)?;
     if args.json {
         return output::print_json(&show::summary(&profile, &out));
     }
@@ -133,36 +132,6 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
         output::note(format_args!("\n{finding}"));
     }
     output::print(format_args!("\nPublished in {}", out.display()))
-}
-
-/// Measures `model` on the device behind `link`, called `device`, and publishes the profile at `out`.
-pub(super) async fn profile(
-    link: &impl Link,
-    device: &str,
-    model: &ModelFile,
-    settings: Settings,
-    out: &Path,
-    replace: bool,
-    bars: &Bars,
-) -> Result<(Profile, Vec<Finding>), Failure> {
-    let staging = Staging::prepare(out, replace).map_err(publish_failure)?;
-    let profile = times(link, device, model, settings, bars).await?;
-    let findings = staging.publish(&profile).map_err(publish_failure)?;
-    Ok((profile, findings))
-}
-
-/// Measures `model` on the device behind `link`, called `device`.
-async fn times(
-    link: &impl Link,
-    device: &str,
-    model: &ModelFile,
-    settings: Settings,
-    bars: &Bars,
-) -> Result<Profile, Failure> {
-    let mut bar = bars.add(format!("{} on {}", model.network.name(), Printable(device)));
-    measure(link, model, settings, &mut |progress| bar.update(progress))
-        .await
-        .map_err(measure_failure)
 }
 
 /// The agent's program: the one named, or the one beside this program.
@@ -174,25 +143,29 @@ pub(super) fn agent_program(named: Option<PathBuf>) -> Result<PathBuf, Failure> 
     Ok(this.with_file_name("layerlab-agent"))
 }
 
-pub(super) fn measure_failure(error: MeasureError) -> Failure {
+pub(super) fn campaign_failure(error: CampaignError) -> Failure {
     let code = match &error {
-        MeasureError::Plan(_) => Code::Input,
-        MeasureError::Run(RunError::Link(
+        CampaignError::Publish(error) => publish_code(error),
+        CampaignError::Plan(_) | CampaignError::Processor(_) => Code::Input,
+        CampaignError::Run(RunError::Link(
             LinkError::Refused { .. } | LinkError::Adb(AdbError::AgentRefused { .. }),
         )) => Code::Input,
-        MeasureError::Run(RunError::Link(LinkError::Connection(ConnectionError::Refused {
-            ..
-        }))) => Code::Device,
-        MeasureError::Run(RunError::Planner(_)) | MeasureError::Build(_) => Code::Internal,
-        MeasureError::Run(_) => Code::Device,
+        CampaignError::Run(RunError::Planner(_))
+        | CampaignError::Journal(_)
+        | CampaignError::Build(_)
+        | CampaignError::Evaluation(_) => Code::Internal,
+        CampaignError::Run(_) => Code::Device,
     };
     Failure::new(code, error)
 }
 
 pub(super) fn publish_failure(error: PublishError) -> Failure {
-    let code = match &error {
+    Failure::new(publish_code(&error), error)
+}
+
+fn publish_code(error: &PublishError) -> Code {
+    match error {
         PublishError::Unfit { .. } => Code::Check,
         _ => Code::Output,
-    };
-    Failure::new(code, error)
+    }
 }

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use layerlab_protocol::{Entry, Event};
 
-use crate::measure::Progress;
+use crate::campaign::{CampaignFollower, CampaignPart, Follower, JournalTrouble, KnownJournal};
+use crate::device::adb::Printable;
 
 /// What is over before this is over needs no bar.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -39,15 +41,7 @@ impl Bars {
 }
 
 impl Bar {
-    pub(super) fn update(&mut self, progress: Progress) {
-        match progress {
-            Progress::Planned { samples } => {
-                if let Some(samples) = samples {
-                    self.bar.set_length(samples);
-                }
-            }
-            Progress::Sample => self.bar.inc(1),
-        }
+    fn show_if_it_takes_long(&mut self) {
         if !self.shown && self.started.elapsed() >= PATIENCE {
             self.shown = true;
             self.bar.set_style(style(self.bar.length().is_some()));
@@ -56,9 +50,79 @@ impl Bar {
     }
 }
 
+impl Follower for Bar {
+    fn planned(&mut self, samples: Option<u64>) {
+        if let Some(samples) = samples {
+            self.bar.set_length(samples);
+        }
+    }
+
+    async fn entry(&mut self, entry: &Entry) {
+        if matches!(entry.event, Event::Sample { .. } | Event::Judged { .. }) {
+            self.bar.inc(1);
+            self.show_if_it_takes_long();
+        }
+    }
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A bar for each part of a campaign, which keeps no journals: nobody goes on with it.
+pub(super) struct CampaignBars<'a> {
+    bars: &'a Bars,
+    model: &'a str,
+    device: &'a str,
+    bar: Option<Bar>,
+}
+
+impl<'a> CampaignBars<'a> {
+    /// For `model` on the device that the user calls `device`.
+    pub(super) fn new(bars: &'a Bars, model: &'a str, device: &'a str) -> CampaignBars<'a> {
+        CampaignBars {
+            bars,
+            model,
+            device,
+            bar: None,
+        }
+    }
+}
+
+/// What the bar of a part is called.
+pub(super) fn title(part: CampaignPart, model: &str, device: &str) -> String {
+    let what = match part {
+        CampaignPart::Times => "",
+        CampaignPart::Accuracy => "accuracy of ",
+    };
+    format!("{what}{model} on {}", Printable(device))
+}
+
+impl Follower for CampaignBars<'_> {
+    fn planned(&mut self, samples: Option<u64>) {
+        if let Some(bar) = &mut self.bar {
+            bar.planned(samples);
+        }
+    }
+
+    async fn entry(&mut self, entry: &Entry) {
+        if let Some(bar) = &mut self.bar {
+            bar.entry(entry).await;
+        }
+    }
+}
+
+impl CampaignFollower for CampaignBars<'_> {
+    async fn begin(&mut self, part: CampaignPart) -> Result<KnownJournal, JournalTrouble> {
+        self.bar = Some(self.bars.add(title(part, self.model, self.device)));
+        Ok(KnownJournal::fresh())
+    }
+
+    async fn end(&mut self) -> Result<(), JournalTrouble> {
+        self.bar = None;
+        Ok(())
     }
 }
 

@@ -8,10 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 use super::exit::{Code, ExitWith, Failure};
 use super::show::table;
 use super::{lab, output};
+use crate::campaign::publish::StagedFile;
 use crate::device::adb::Printable;
 use crate::lab::report::Report;
 use crate::lab::when::{Direction, WhenError, point};
-use crate::publish::StagedFile;
 
 /// A device that was left alone before the report begins may still be.
 const EARLIER: SignedDuration = SignedDuration::from_hours(7 * 24);

@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use super::profile::publish_failure;
+use crate::campaign::publish::StagedFile;
 use crate::evaluation_set::{Annotations, Loaded, SetError, Source};
-use crate::publish::StagedFile;
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("annotations").required(true))]

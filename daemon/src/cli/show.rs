@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
-use crate::plot;
+use crate::campaign::plot;
 
 #[derive(clap::Args)]
 pub(super) struct Args {

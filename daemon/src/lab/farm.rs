@@ -9,37 +9,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use layerlab_profiles::document::{ProcessorKind, Profile};
-use layerlab_profiles::units::Bytes;
-use layerlab_protocol::{FailureKind, Hygiene, RunId};
+use layerlab_profiles::document::Profile;
+use layerlab_protocol::{FailureKind, RunId};
 use time::OffsetDateTime;
 use tokio::time::sleep;
 
 use super::bench::{Assignment, Bench, Desk, News, Passed, wait_until_ready};
 use super::config::Config;
 use super::gates::{Patience, Thresholds};
-use super::journal::{self, Part};
+use super::journal;
 use super::library::Library;
 use super::readings;
 use super::record::Spent;
 use super::state::Outcome;
+use crate::campaign::publish::PublishError;
+use crate::campaign::{Campaign, CampaignAccuracy, CampaignError, CampaignPart, RunError, forget};
 use crate::device::LinkError;
 use crate::device::adb::{AdbError, Fleet, Found};
 use crate::device::folders::Folders;
-use crate::measure::{
-    EvaluationSettings, MeasureError, ModelFile, Placements, Run as Journal, RunError, Settings,
-    evaluate_run, forget, measure_run,
-};
-use crate::publish::{PublishError, Staging};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 use follow::Keeper;
 pub use open::{Session, see};
 
 /// How often to try again what this host has no room for.
 const ROOM: Duration = Duration::from_secs(5);
-
-/// What activations may take on a device while placements are walked together.
-const WALK_MEMORY: Bytes = Bytes::from_bytes(256 << 20);
 
 /// The devices of this lab.
 #[derive(Clone)]
@@ -100,8 +93,10 @@ impl Farm {
             None => self.0.config.profiles(&self.0.folders),
         };
         folder
-            .join(crate::publish::folder_name(&assignment.device.name))
-            .join(crate::publish::folder_name(model))
+            .join(crate::campaign::publish::folder_name(
+                &assignment.device.name,
+            ))
+            .join(crate::campaign::publish::folder_name(model))
             .join(format!("run-{}", assignment.run.number))
     }
 
@@ -137,16 +132,28 @@ impl Farm {
             }
         }
         let spec = &assignment.job.spec;
-        let model = (self.0.library)
-            .model(&spec.models[assignment.run.model])
-            .map_err(|error| failed(&error))?;
-        let mut profile = self.times(session, assignment, desk, &model, spent).await?;
-        if spec.accuracy.is_some() {
-            profile = self
-                .accuracy(session, assignment, desk, &model, profile, spent)
-                .await?;
-        }
-        self.publish(assignment, desk, &profile).await
+        let library = &self.0.library;
+        let model = library.model(&spec.models[assignment.run.model]);
+        let model = model.map_err(|error| failed(&error))?;
+        let set = spec.accuracy.as_ref().map(|of| library.set(&of.set_sha256));
+        let set = set.transpose().map_err(|error| failed(&error))?;
+        let accuracy = spec.accuracy.as_ref().zip(set.as_ref());
+        let campaign = Campaign {
+            times: spec.measure.settings(),
+            accuracy: accuracy.map(|(of, set)| CampaignAccuracy {
+                set,
+                settings: of.settings(),
+            }),
+            target: self.target(assignment, model.network.name()),
+            // What a daemon published that was killed before it could say so is published again.
+            replace: true,
+            model: &model,
+        };
+        let mut keeper = Keeper::new(&self.0.store, assignment, desk);
+        let measured = campaign.measure(session, &mut keeper).await;
+        *spent += keeper.spent();
+        let profile = measured.map_err(|error| outcome(error, assignment))?;
+        publish(&campaign, assignment, desk, &profile).await
     }
 
     /// Opens the device; waits as long as layerlab's own files cannot be written, which no device is to blame for.
@@ -166,134 +173,30 @@ impl Farm {
             wait_for_room(error.to_string(), &mut told, assignment, desk).await?;
         }
     }
+}
 
-    async fn times(
-        &self,
-        session: &Session,
-        assignment: &Assignment,
-        desk: &Desk,
-        model: &ModelFile,
-        spent: &mut Spent,
-    ) -> Result<Profile, Outcome> {
-        let measure = &assignment.job.spec.measure;
-        let settings = Settings {
-            processors: measure.processors.clone(),
-            design: measure.design,
-            samples_per_segment: measure.samples,
-            gap: layerlab_profiles::units::Nanos::from_micros(measure.gap_us),
-            seed: measure.seed,
-            hygiene: Hygiene::default(),
-            target: measure.target_ci_percent / 100.0,
-            budget: measure.budget.into(),
+/// Publishes; waits as long as there is no room.
+async fn publish(
+    campaign: &Campaign<'_>,
+    assignment: &Assignment,
+    desk: &Desk,
+    profile: &Profile,
+) -> Result<Outcome, Outcome> {
+    let mut told = false;
+    loop {
+        let error = match campaign.publish(profile) {
+            Ok(findings) => {
+                there_is_room(told, desk).await;
+                let findings = findings.iter().map(|finding| finding.rule.to_string());
+                return Ok(Outcome::Published {
+                    profile: campaign.target.clone(),
+                    findings: findings.collect(),
+                });
+            }
+            Err(error @ PublishError::Unfit { .. }) => return Err(failed(&error)),
+            Err(error) => error,
         };
-        let journal = self.journal(assignment, Part::Times).await?;
-        let mut keeper = Keeper::new(&self.0.store, &journal, assignment, desk);
-        let measured = measure_run(
-            session,
-            model,
-            settings,
-            &journal,
-            started(assignment),
-            &mut keeper,
-        )
-        .await;
-        keeper.end().await.map_err(|error| failed(&error))?;
-        *spent += keeper.spent();
-        measured.map_err(|error| outcome(error, assignment))
-    }
-
-    async fn accuracy(
-        &self,
-        session: &Session,
-        assignment: &Assignment,
-        desk: &Desk,
-        model: &ModelFile,
-        profile: Profile,
-        spent: &mut Spent,
-    ) -> Result<Profile, Outcome> {
-        let Some(spec) = &assignment.job.spec.accuracy else {
-            return Ok(profile);
-        };
-        let set = self.0.library.set(&spec.set_sha256);
-        let set = set.map_err(|error| failed(&error))?;
-        let of_kind = |kind| {
-            let mut all = profile.header.processors.iter();
-            let found = all.find(|processor| processor.kind == kind);
-            found.map(|processor| processor.name.clone()).ok_or_else(|| {
-                let reason = format!(
-                    "accuracy needs a CPU and an accelerator, and {} was not measured with both",
-                    assignment.device.name
-                );
-                Outcome::Failed { reason }
-            })
-        };
-        let settings = EvaluationSettings {
-            cpu: of_kind(ProcessorKind::Cpu)?,
-            accelerator: of_kind(ProcessorKind::Accelerator)?,
-            placements: Placements::Random(spec.placements),
-            seed: spec.seed,
-            answers: spec.answers,
-            stop_at_half_width: spec.stop_at_percent.map(|percent| percent / 100.0),
-            memory: WALK_MEMORY,
-        };
-        let journal = self.journal(assignment, Part::Accuracy).await?;
-        let mut keeper = Keeper::new(&self.0.store, &journal, assignment, desk);
-        let evaluated = evaluate_run(
-            session,
-            model,
-            &set,
-            &settings,
-            &journal,
-            started(assignment),
-            &mut keeper,
-        )
-        .await;
-        keeper.end().await.map_err(|error| failed(&error))?;
-        *spent += keeper.spent();
-        let evaluated = evaluated.map_err(|error| outcome(error, assignment))?;
-        profile
-            .with_evaluation(evaluated.evaluation, &evaluated.judged)
-            .map_err(|error| failed(&error))
-    }
-
-    /// A part of the run, with what is known of it.
-    async fn journal(&self, assignment: &Assignment, part: Part) -> Result<Journal, Outcome> {
-        let id = name(assignment, part);
-        let known = self.0.store.entries(&id).await;
-        let known = known.map_err(|error: StoreError| failed(&error))?;
-        Ok(Journal { id, known })
-    }
-
-    /// Publishes; waits as long as there is no room.
-    async fn publish(
-        &self,
-        assignment: &Assignment,
-        desk: &Desk,
-        profile: &Profile,
-    ) -> Result<Outcome, Outcome> {
-        let target = self.target(assignment, &profile.header.model.name);
-        let mut told = false;
-        loop {
-            // What a daemon published that was killed before it could say so is published again.
-            let published =
-                Staging::prepare(&target, true).and_then(|staging| staging.publish(profile));
-            let error = match published {
-                Ok(findings) => {
-                    there_is_room(told, desk).await;
-                    let findings = findings
-                        .iter()
-                        .map(|finding| finding.rule.to_string())
-                        .collect();
-                    return Ok(Outcome::Published {
-                        profile: target,
-                        findings,
-                    });
-                }
-                Err(error @ PublishError::Unfit { .. }) => return Err(failed(&error)),
-                Err(error) => error,
-            };
-            wait_for_room(error.to_string(), &mut told, assignment, desk).await?;
-        }
+        wait_for_room(error.to_string(), &mut told, assignment, desk).await?;
     }
 }
 
@@ -348,8 +251,8 @@ impl Bench for Farm {
 
     async fn forget(&self, session: &mut Option<Session>, assignment: &Assignment) {
         let Some(session) = session else { return };
-        for part in Part::ALL {
-            if part == Part::Times || assignment.job.spec.accuracy.is_some() {
+        for part in CampaignPart::ALL {
+            if part == CampaignPart::Times || assignment.job.spec.accuracy.is_some() {
                 forget(session, name(assignment, part)).await;
             }
         }
@@ -361,29 +264,34 @@ impl Bench for Farm {
 }
 
 /// What an error means for the run and for the device.
-fn outcome(error: MeasureError, assignment: &Assignment) -> Outcome {
+fn outcome(error: CampaignError, assignment: &Assignment) -> Outcome {
     let reason = error.to_string();
     match error {
-        MeasureError::Run(RunError::Parked) => Outcome::Parked,
-        MeasureError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
+        CampaignError::Run(RunError::Parked) => Outcome::Parked,
+        CampaignError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
             Outcome::JournalLost { reason }
         }
-        MeasureError::Run(RunError::Order { kind, .. }) => match kind {
+        CampaignError::Run(RunError::Order { kind, .. }) => match kind {
             FailureKind::Throttled | FailureKind::Device => Outcome::DeviceFailed { reason },
             _ => Outcome::Failed { reason },
         },
-        MeasureError::Run(RunError::Planner(_)) => Outcome::Failed { reason },
+        CampaignError::Run(RunError::Planner(_)) => Outcome::Failed { reason },
         // It was to leave anyway; its journal will be found again.
-        MeasureError::Run(_) if assignment.is_asked_to_leave() => Outcome::Parked,
-        MeasureError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
+        CampaignError::Run(_) if assignment.is_asked_to_leave() => Outcome::Parked,
+        CampaignError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
             Outcome::DeviceFailed { reason }
         }
-        MeasureError::Plan(_) | MeasureError::Build(_) => Outcome::Failed { reason },
+        CampaignError::Plan(_)
+        | CampaignError::Processor(_)
+        | CampaignError::Journal(_)
+        | CampaignError::Build(_)
+        | CampaignError::Evaluation(_)
+        | CampaignError::Publish(_) => Outcome::Failed { reason },
     }
 }
 
 /// The name of a part's journal.
-fn name(assignment: &Assignment, part: Part) -> RunId {
+fn name(assignment: &Assignment, part: CampaignPart) -> RunId {
     let run = &assignment.run;
     journal::name(&assignment.lab, run.number, run.attempt, part)
 }

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use layerlab_profiles::sha256;
+use layerlab_profiles::{Nanos, sha256};
 use serde::{Deserialize, Serialize};
 
 use super::recurrence::Recurrence;
 use super::window::Window;
+use crate::campaign::{AccuracySettings, Placements, TimesSettings};
 
 pub use file::{EXAMPLE, JobFile, JobFileError};
 pub use selector::{Requirement, Selector};
@@ -84,12 +85,28 @@ impl Default for MeasureSpec {
     fn default() -> MeasureSpec {
         MeasureSpec {
             processors: Vec::new(),
-            design: layerlab_profiles::design::Design::Adaptive,
-            target_ci_percent: 2.0,
-            budget: std::time::Duration::from_secs(600),
-            samples: 30,
-            gap_us: 1000,
-            seed: 1,
+            design: TimesSettings::DESIGN,
+            target_ci_percent: TimesSettings::TARGET_PERCENT,
+            budget: TimesSettings::BUDGET,
+            samples: TimesSettings::SAMPLES,
+            gap_us: TimesSettings::GAP_US,
+            seed: TimesSettings::SEED,
+        }
+    }
+}
+
+impl MeasureSpec {
+    /// The same as a campaign takes it.
+    pub fn settings(&self) -> TimesSettings {
+        TimesSettings {
+            processors: self.processors.clone(),
+            design: self.design,
+            samples_per_segment: self.samples,
+            gap: Nanos::from_micros(self.gap_us),
+            seed: self.seed,
+            target: self.target_ci_percent / 100.0,
+            budget: self.budget.into(),
+            ..TimesSettings::default()
         }
     }
 }
@@ -109,6 +126,19 @@ pub struct AccuracySpec {
     pub stop_at_percent: Option<f64>,
     /// Seeds the placements and the order of the answers.
     pub seed: u64,
+}
+
+impl AccuracySpec {
+    /// The same as a campaign takes it.
+    pub fn settings(&self) -> AccuracySettings {
+        AccuracySettings {
+            placements: Placements::Random(self.placements),
+            seed: self.seed,
+            answers: self.answers,
+            stop_at_half_width: self.stop_at_percent.map(|percent| percent / 100.0),
+            ..AccuracySettings::default()
+        }
+    }
 }
 
 impl Default for JobSpec {

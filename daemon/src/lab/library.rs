@@ -9,8 +9,8 @@ use layerlab_profiles::accuracy::SetError;
 use layerlab_profiles::sha256;
 
 use super::job::ModelSpec;
+use crate::campaign::{ModelFile, SetFile};
 use crate::device::folders::write_whole;
-use crate::measure::{ModelFile, SetFile};
 
 /// The folder of copies.
 #[derive(Clone, Debug)]

@@ -12,8 +12,9 @@ use jiff::Timestamp;
 use layerlab_protocol::{Entry, Event as JournalEvent};
 
 use super::*;
+use crate::campaign::CampaignPart;
 use crate::lab::config::Config;
-use crate::lab::journal::{self, Part};
+use crate::lab::journal;
 use crate::lab::record::{JobState, Run, RunState};
 use crate::lab::state::{Rules, State};
 use samples::{device, entries, event, job, reservation, run, run_id, time};
@@ -237,7 +238,7 @@ async fn old_journals_go_with_what_their_runs_say_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, _) = open(folder.path()).await;
     let journal = |number: i64, attempt: u32| Change::Entries {
-        run: journal::name("", number, attempt, Part::Times),
+        run: journal::name("", number, attempt, CampaignPart::Times),
         entries: entries(1..=20),
     };
     let over = |number: i64, at: i64| Run {
@@ -264,7 +265,7 @@ async fn old_journals_go_with_what_their_runs_say_of_it() {
 
     let (store, kept) = reopened(store, folder.path()).await;
     for (number, attempt, left) in [(1, 1, 0), (1, 2, 0), (11, 1, 20), (11, 2, 20)] {
-        let name = journal::name("", number, attempt, Part::Times);
+        let name = journal::name("", number, attempt, CampaignPart::Times);
         let found = store.entries(&name).await.expect("entries");
         assert_eq!(found.len(), left, "{name}");
     }

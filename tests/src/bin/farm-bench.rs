@@ -12,12 +12,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use layerlab::campaign::{KnownJournal, ModelFile, TimesSettings, measure_times};
 use layerlab::device::adb::{AdbLink, Content, Fleet, Phone, Policy, Prover, Server};
-use layerlab::measure::{ModelFile, Progress, Settings, measure};
 use layerlab::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
 use layerlab_agent::files::Files;
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
+use layerlab_protocol::{Entry, Event};
 use layerlab_tests::farm::Farm;
 use layerlab_tests::interposer::Interposer;
 use layerlab_tests::proof::table::markdown;
@@ -207,9 +208,12 @@ async fn phones(farm: &Farm, count: usize) {
             let (serial, policy) = (&found.row.serial, Policy::default());
             let link = AdbLink::open(found.server, serial, provision, policy, &state).await;
             let mut samples = 0_u64;
-            let mut count = |progress| samples += u64::from(progress == Progress::Sample);
+            let mut count = |entry: &Entry| {
+                samples += u64::from(matches!(entry.event, Event::Sample { .. }));
+            };
             let link = link.expect("a phone that works");
-            let profile = measure(&link, &model, settings(), &mut count).await;
+            let journal = KnownJournal::fresh();
+            let profile = measure_times(&link, &model, settings(), &journal, &mut count).await;
             profile.expect("a profile");
             samples
         });
@@ -247,8 +251,8 @@ async fn phones(farm: &Farm, count: usize) {
     println!("{}", markdown(&heads, &rows));
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> TimesSettings {
+    TimesSettings {
         design: Design::Grouped,
         samples_per_segment: 6,
         gap: GAP,

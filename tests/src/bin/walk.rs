@@ -9,10 +9,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use layerlab::campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
 use layerlab::device::discovery::Choice;
 use layerlab::device::local::LocalLink;
-use layerlab::measure::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
 use layerlab_profiles::Bytes;
+use layerlab_protocol::Entry;
 use layerlab_tests::{agent_program, file};
 
 const PLACEMENTS: usize = 300;
@@ -41,7 +42,7 @@ async fn run(
         memory,
     };
     let started = Instant::now();
-    let evaluated = evaluate(&link, model, set, &settings, &mut |_| {}).await;
+    let evaluated = evaluate(&link, model, set, &settings, &mut |_: &Entry| {}).await;
     (evaluated.expect("tallies"), started.elapsed())
 }
 

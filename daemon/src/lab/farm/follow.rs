@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use layerlab_profiles::Nanos;
 use layerlab_protocol::{Entry, Event, RunId};
 
+use crate::campaign::{CampaignFollower, CampaignPart, Follower, JournalTrouble, KnownJournal};
 use crate::lab::bench::{Assignment, Desk, News};
 use crate::lab::record::Spent;
-use crate::measure::{Follower, Run as Journal};
 use crate::store::{Change, Store, StoreError};
 
 /// So many entries are put into the store at once.
@@ -16,63 +16,47 @@ const BATCH: usize = 128;
 /// Entries wait so long at most, while others come.
 const DELAY: Duration = Duration::from_millis(250);
 
-/// The follower of one part of a run.
+/// The follower of a run, part by part.
 pub(super) struct Keeper<'a> {
     store: &'a Store,
-    run: RunId,
     assignment: &'a Assignment,
     desk: &'a Desk,
+    /// The part's journal.
+    run: RunId,
     batch: Vec<Entry>,
     /// When the first of the batch came.
     since: Instant,
     done: u64,
     all: Option<u64>,
-    time: Time,
-    /// Whether an answer was judged since the follower began.
+    clock: PartClock,
+    /// Where the time went in the parts before.
+    spent: Spent,
+    /// Whether an answer of the part was judged since it was begun or continued.
     has_judged: bool,
     trouble: Option<StoreError>,
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(
-        store: &'a Store,
-        journal: &Journal,
-        assignment: &'a Assignment,
-        desk: &'a Desk,
-    ) -> Keeper<'a> {
-        let mut time = Time::new();
-        let mut done = 0;
-        for entry in &journal.known {
-            time.orders(&entry.event);
-            done += u64::from(is_result(&entry.event));
-        }
+    pub(super) fn new(store: &'a Store, assignment: &'a Assignment, desk: &'a Desk) -> Keeper<'a> {
         Keeper {
             store,
-            run: journal.id.clone(),
             assignment,
             desk,
+            run: super::name(assignment, CampaignPart::Times),
             batch: Vec::new(),
             since: Instant::now(),
-            done,
+            done: 0,
             all: None,
-            time,
+            clock: PartClock::new(),
+            spent: Spent::default(),
             has_judged: false,
             trouble: None,
         }
     }
 
-    /// Puts what is left into the store. The run's result rests on it.
-    pub(super) async fn end(&mut self) -> Result<(), StoreError> {
-        self.keep().await;
-        match self.trouble.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
-    }
-
-    /// Where the time went since the follower began.
+    /// Where the time of all parts went since the follower began.
     pub(super) fn spent(&self) -> Spent {
-        self.time.spent()
+        self.spent
     }
 
     async fn keep(&mut self) {
@@ -103,7 +87,7 @@ impl Follower for Keeper<'_> {
     }
 
     async fn entry(&mut self, entry: &Entry) {
-        self.time.count(&entry.event);
+        self.clock.count(&entry.event);
         self.done += u64::from(is_result(&entry.event));
         if self.batch.is_empty() {
             self.since = Instant::now();
@@ -131,9 +115,37 @@ impl Follower for Keeper<'_> {
     }
 }
 
-/// Where the time goes. While an order is open the agent works: it runs the model, warms it up or waits the gaps that
+impl CampaignFollower for Keeper<'_> {
+    async fn begin(&mut self, part: CampaignPart) -> Result<KnownJournal, JournalTrouble> {
+        self.run = super::name(self.assignment, part);
+        let entries = self.store.entries(&self.run).await?;
+        self.clock = PartClock::new();
+        (self.done, self.all, self.has_judged) = (0, None, false);
+        for entry in &entries {
+            self.clock.orders(&entry.event);
+            self.done += u64::from(is_result(&entry.event));
+        }
+        Ok(KnownJournal {
+            id: self.run.clone(),
+            started: super::started(self.assignment),
+            entries,
+        })
+    }
+
+    /// Puts what is left into the store. The run's result rests on it.
+    async fn end(&mut self) -> Result<(), JournalTrouble> {
+        self.keep().await;
+        self.spent += self.clock.spent();
+        match self.trouble.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where the time of a part goes. While an order is open the agent works: it runs the model, warms it up or waits the gaps that
 /// are prescribed; unless it loads or cools down, of which its journal says how long that took.
-struct Time {
+struct PartClock {
     last: Instant,
     open: u32,
     working: Duration,
@@ -141,9 +153,9 @@ struct Time {
     cool_down: Duration,
 }
 
-impl Time {
-    fn new() -> Time {
-        Time {
+impl PartClock {
+    fn new() -> PartClock {
+        PartClock {
             last: Instant::now(),
             open: 0,
             working: Duration::ZERO,

@@ -133,7 +133,7 @@ impl Farm {
         let refused = |message: String| LinkError::Refused { message };
         let choice = discovery::choose(name).map_err(|error| refused(error.to_string()))?;
         let folder = self.0.folders.state.join("lab/devices");
-        let folder = folder.join(crate::publish::folder_name(name));
+        let folder = folder.join(crate::campaign::publish::folder_name(name));
         let link = LocalLink::kept_in(self.0.agent.clone(), choice, folder.clone());
         let link = link.map_err(|source| LinkError::Storage {
             path: folder,

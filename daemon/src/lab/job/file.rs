@@ -11,11 +11,11 @@ use toml::Table;
 
 use super::keys::{self, BadKey};
 use super::{AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector};
+use crate::campaign::{ModelFile, SetFile};
 use crate::evaluation_set::fits_network;
 use crate::lab::library::Library;
 use crate::lab::toml_file::{self, TomlFileError};
 use crate::lab::when::{self, Direction};
-use crate::measure::{ModelFile, SetFile};
 use content::{Accuracy, Content};
 
 /// The file that explains every key.

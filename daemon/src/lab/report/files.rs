@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 
 use super::{Publication, Report};
-use crate::publish::{PLOT, PublishError, StagedFile};
+use crate::campaign::publish::{PLOT, PublishError, StagedFile};
 
 /// More than any of our own pictures takes.
 const MOST_BYTES: u64 = 4 << 20;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
 
+use crate::campaign::AccuracySettings;
 use crate::lab::recurrence::Recurrence;
 use crate::lab::window::Window;
 
@@ -91,10 +92,10 @@ impl Default for Accuracy {
     fn default() -> Accuracy {
         Accuracy {
             set: PathBuf::new(),
-            placements: 300,
+            placements: AccuracySettings::PLACEMENTS,
             answers: None,
             stop_at_percent: None,
-            seed: 1,
+            seed: AccuracySettings::SEED,
         }
     }
 }

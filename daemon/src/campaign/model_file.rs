@@ -69,7 +69,7 @@ impl ModelFile {
         })
     }
 
-    /// It as devices get it.
+    /// The file as it is sent to devices.
     pub fn file(&self) -> File<'_> {
         File {
             sha256: &self.sha256,

@@ -2,69 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::accuracy::{EvaluationSet, Part, SetError, references, sample, split};
+use layerlab_profiles::accuracy::{Part, references, sample, split};
 use layerlab_profiles::document::{Evaluation, Judged};
-use layerlab_profiles::{Bytes, Combination, Nanos, sha256};
+use layerlab_profiles::{Bytes, Combination, Nanos};
 use layerlab_protocol::{Hygiene, Order, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use time::OffsetDateTime;
 
 use super::answers::Answers;
-use super::{
-    File, Follower, MeasureError, ModelFile, Progress, Run, Told, drive, forget, provenance, run_id,
-};
+use super::provenance::provenance;
+use super::{CampaignError, Follower, KnownJournal, ModelFile, SetFile, drive, forget};
 use crate::device::Link;
 
-/// An evaluation set as it was read from a file.
-pub struct SetFile {
-    /// The evaluation set, as the file says.
-    pub set: EvaluationSet,
-    /// SHA-256 of the file.
-    pub sha256: String,
-    bytes: Vec<u8>,
-}
-
-impl SetFile {
-    /// Reads the set at `path`.
-    pub fn open(path: &std::path::Path) -> Result<SetFile, SetError> {
-        let bytes = std::fs::read(path).map_err(|reason| SetError::Read {
-            path: path.to_owned(),
-            reason,
-        })?;
-        SetFile::from_bytes(bytes)
-    }
-
-    /// The set whose file has these bytes.
-    pub fn from_bytes(bytes: Vec<u8>) -> Result<SetFile, SetError> {
-        Ok(SetFile {
-            set: EvaluationSet::from_bytes(&bytes)?,
-            sha256: sha256(&bytes),
-            bytes,
-        })
-    }
-
-    /// It as devices get it.
-    pub fn file(&self) -> File<'_> {
-        File {
-            sha256: &self.sha256,
-            content: &self.bytes,
-        }
-    }
-
-    /// The file's content, as it is sent to devices.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// What the user may choose about an evaluation.
+/// How an evaluation is done, on which processors of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationSettings {
-    /// Runs the zeros; a processor of the device, by its name.
+    /// The processor for layers marked 0, by its name.
     pub cpu: String,
-    /// Runs the ones.
+    /// The processor for layers marked 1.
     pub accelerator: String,
     /// Which placements answer the images.
     pub placements: Placements,
@@ -96,32 +52,30 @@ pub struct Evaluated {
     pub judged: Vec<Judged>,
 }
 
-/// Answers the set's images on the device behind `link`, under each placement.
-pub async fn evaluate<L: Link>(
+/// Answers the set's images on the device behind `link`, under each placement, in a journal that is forgotten after
+/// it.
+pub async fn evaluate<L: Link, F: Follower>(
     link: &L,
     model: &ModelFile,
     set: &SetFile,
     settings: &EvaluationSettings,
-    on_progress: &mut (dyn FnMut(Progress) + Send),
-) -> Result<Evaluated, MeasureError> {
-    let started = OffsetDateTime::now_utc();
-    let run = Run::from(run_id(started));
-    let mut told = Told(on_progress);
-    let evaluated = evaluate_run(link, model, set, settings, &run, started, &mut told).await?;
-    forget(link, run.id).await;
+    follower: &mut F,
+) -> Result<Evaluated, CampaignError> {
+    let journal = KnownJournal::fresh();
+    let evaluated = evaluate_in(link, model, set, settings, &journal, follower).await?;
+    forget(link, journal.id).await;
     Ok(evaluated)
 }
 
-/// Goes on with `run`, which began at `started`, to its end. Its journal stays on the device.
-pub async fn evaluate_run<L: Link, F: Follower>(
+/// The same, going on with `journal`, which stays on the device.
+pub async fn evaluate_in<L: Link, F: Follower>(
     link: &L,
     model: &ModelFile,
     set: &SetFile,
     settings: &EvaluationSettings,
-    run: &Run,
-    started: OffsetDateTime,
+    journal: &KnownJournal,
     follower: &mut F,
-) -> Result<Evaluated, MeasureError> {
+) -> Result<Evaluated, CampaignError> {
     let hello = link.connect().await?.hello;
     let layers = model.network.layer_count();
     let (placements, parts) = placements(layers, settings);
@@ -131,7 +85,7 @@ pub async fn evaluate_run<L: Link, F: Follower>(
     answers.truncate(settings.answers.unwrap_or(all));
     follower.planned(Some(answers.len() as u64));
     let template = Order {
-        run: run.id.clone(),
+        run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
         processor: settings.cpu.clone(),
@@ -150,7 +104,7 @@ pub async fn evaluate_run<L: Link, F: Follower>(
     };
     let mut given = Answers::new(template, &placements, &answers, settings.stop_at_half_width);
     let files = [model.file(), set.file()];
-    drive(link, run, &files, &mut given, follower).await?;
+    drive(link, journal, &files, &mut given, follower).await?;
     let Answers { tallies, flop, .. } = given;
 
     let each = set.set.metric.images_per_answer() as u64;
@@ -177,7 +131,7 @@ pub async fn evaluate_run<L: Link, F: Follower>(
         stop_at_half_width: settings.stop_at_half_width,
         executed_flop: flop,
         naive_flop: flop_per_answer * given as u64,
-        provenance: Some(provenance(link, run, started, hello)),
+        provenance: Some(provenance(link, journal, hello)),
     };
     let judged = placements.into_iter().zip(parts).zip(tallies);
     Ok(Evaluated {

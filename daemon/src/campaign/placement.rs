@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use layerlab_profiles::{Combination, Nanos};
 use layerlab_protocol::{Entry, Hygiene, Order, Part, WarmUp, Work};
-use time::OffsetDateTime;
 
 use super::orders::{Fixed, Orders, Sequence};
-use super::{MeasureError, ModelFile, Run, drive, forget, run_id};
+use super::{CampaignError, KnownJournal, ModelFile, TimesSettings, drive, forget};
 use crate::device::Link;
 
 /// Passes over one placement before the next has its turn: few, so that drift falls on all alike and a
@@ -17,9 +16,9 @@ const PASSES_PER_ORDER: u64 = 20;
 /// How placements are timed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Passes {
-    /// Runs the zeros of a combination; a processor of the device, by its name.
+    /// The processor for layers marked 0, by its name.
     pub cpu: String,
-    /// Runs the ones, each maximal run of neighbours as one unit.
+    /// The processor for layers marked 1; each maximal run of neighbours runs as one unit.
     pub accelerator: String,
     /// How many passes over each placement count.
     pub samples: u64,
@@ -29,6 +28,23 @@ pub struct Passes {
     pub seed: u64,
     /// When a block of passes counts.
     pub hygiene: Hygiene,
+}
+
+impl Passes {
+    /// Passes enough to know the time of a placement on these processors well.
+    pub fn between(cpu: String, accelerator: String) -> Passes {
+        let TimesSettings {
+            gap, seed, hygiene, ..
+        } = TimesSettings::default();
+        Passes {
+            cpu,
+            accelerator,
+            samples: 100,
+            gap,
+            seed,
+            hygiene,
+        }
+    }
 }
 
 /// How long one placement took.
@@ -46,10 +62,10 @@ pub async fn time_placements<L: Link>(
     model: &ModelFile,
     combinations: &[Combination],
     passes: &Passes,
-) -> Result<Vec<PlacementTime>, MeasureError> {
-    let run = Run::from(run_id(OffsetDateTime::now_utc()));
+) -> Result<Vec<PlacementTime>, CampaignError> {
+    let journal = KnownJournal::fresh();
     let order = |combination, samples| Order {
-        run: run.id.clone(),
+        run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
         processor: passes.cpu.clone(),
@@ -71,13 +87,13 @@ pub async fn time_placements<L: Link>(
     let mut orders = Sequence::new([Box::new(orders) as Box<dyn Orders>]);
     let measured = drive(
         link,
-        &run,
+        &journal,
         &[model.file()],
         &mut orders,
         &mut |_: &Entry| {},
     )
     .await?;
-    forget(link, run.id).await;
+    forget(link, journal.id).await;
 
     // By placement, turn and pass: a sample's index counts the parts, and of each part the passes.
     let mut times: BTreeMap<(usize, usize, u64), Nanos> = BTreeMap::new();

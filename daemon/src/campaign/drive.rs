@@ -1,16 +1,17 @@
 //! Has an agent work off a run's orders and follows its journal, across lost links and dead agents.
 
-use std::collections::BTreeMap;
-use std::future::{Future, pending};
+mod intake;
+
 use std::time::Duration;
 
-use layerlab_profiles::Nanos;
-use layerlab_profiles::document::{Block, BlockEnd, Measured, Rejected, Sample};
-use layerlab_protocol::{Entry, Event, FailureKind, Order, Refusal, Request, Response, RunId};
+use layerlab_profiles::document::Measured;
+use layerlab_protocol::{Entry, FailureKind, Order, Refusal, Request, Response, RunId};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::orders::{News, Orders, PlannerError};
+use super::orders::{Orders, PlannerError};
+use super::{Follower, KnownJournal};
 use crate::device::{Connection, ConnectionError, Link, LinkError};
+use intake::JournalIntake;
 
 /// How often to ask an agent that says nothing whether it is there.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
@@ -85,35 +86,6 @@ pub enum RunError {
     Parked,
 }
 
-/// Who follows a run.
-pub trait Follower: Send {
-    /// Hears, once, how many samples the run will have; `None` if that turns out while it measures.
-    fn planned(&mut self, _samples: Option<u64>) {}
-
-    /// Sees each entry once, as it comes. The next one is not read before this returns.
-    fn entry(&mut self, entry: &Entry) -> impl Future<Output = ()> + Send;
-
-    /// Ends when the run is to be parked. Waited for again and again, and dropped in between.
-    fn park_asked(&mut self) -> impl Future<Output = ()> + Send {
-        pending()
-    }
-}
-
-impl<F: FnMut(&Entry) + Send> Follower for F {
-    async fn entry(&mut self, entry: &Entry) {
-        self(entry);
-    }
-}
-
-/// A run, and what is known of it already.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The name of the run's journal on the device.
-    pub id: RunId,
-    /// Entries of its journal, from the first, that were followed before. The follower does not see them again.
-    pub known: Vec<Entry>,
-}
-
 /// A file that the device must have.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
@@ -121,16 +93,6 @@ pub struct File<'a> {
     pub sha256: &'a str,
     /// What is in it.
     pub content: &'a [u8],
-}
-
-impl From<RunId> for Run {
-    /// A run of which nothing is known.
-    fn from(id: RunId) -> Run {
-        Run {
-            id,
-            known: Vec::new(),
-        }
-    }
 }
 
 /// Puts `files` on the device, works off `orders`, all of one run, and returns every sample and block in the order of
@@ -141,36 +103,23 @@ impl From<RunId> for Run {
 /// the device until it is [forgotten](forget).
 pub async fn drive<L: Link, F: Follower>(
     link: &L,
-    run: &Run,
+    journal: &KnownJournal,
     files: &[File<'_>],
     orders: &mut dyn Orders,
     follower: &mut F,
 ) -> Result<Measured, RunError> {
     push(link, files).await?;
     let mut pushes = 1;
-    let open = orders.next(&[])?;
-    let mut progress = Progress {
-        run: &run.id,
-        received: 0,
-        open: open
-            .into_iter()
-            .map(|order| (order.number, order))
-            .collect(),
-        orders,
-        measured: Measured::default(),
-        rested: Nanos::ZERO,
-        started: None,
-        block: Vec::new(),
-    };
-    for entry in &run.known {
-        progress.take(entry.clone())?;
+    let mut intake = JournalIntake::new(&journal.id, orders)?;
+    for entry in &journal.entries {
+        intake.take(entry.clone())?;
     }
     let mut is_parking = false;
     let mut failures = 0;
     loop {
-        let received = progress.received;
-        let error = match session(link, &mut progress, follower, &mut is_parking).await {
-            Ok(()) => return Ok(progress.measured),
+        let received = intake.received;
+        let error = match session(link, &mut intake, follower, &mut is_parking).await {
+            Ok(()) => return Ok(intake.measured),
             Err(RunError::Link(error)) if error.is_transient() => error,
             Err(RunError::Link(error)) if lacks_a_file(&error) && pushes < PUSHES => {
                 tracing::warn!(%error, "pushing its files again");
@@ -180,7 +129,7 @@ pub async fn drive<L: Link, F: Follower>(
             }
             Err(error) => return Err(error),
         };
-        failures = if progress.received > received {
+        failures = if intake.received > received {
             1
         } else {
             failures + 1
@@ -215,46 +164,29 @@ pub async fn forget<L: Link>(link: &L, run: RunId) {
     let _ = timeout(PING_INTERVAL, connection.receive()).await;
 }
 
-/// What has come so far.
-struct Progress<'a> {
-    run: &'a RunId,
-    /// The number of the last entry.
-    received: u64,
-    /// Orders without a final entry, by number.
-    open: BTreeMap<u32, Order>,
-    orders: &'a mut dyn Orders,
-    measured: Measured,
-    /// How long the device has rested since the last block started.
-    rested: Nanos,
-    /// How the block in progress started.
-    started: Option<BlockEnd>,
-    /// The samples of the block in progress; orders and their blocks come one after the other.
-    block: Vec<Sample>,
-}
-
 /// One connection: submits what is open, and follows the journal to its end or until the run is parked.
 async fn session<L: Link, F: Follower>(
     link: &L,
-    progress: &mut Progress<'_>,
+    intake: &mut JournalIntake<'_>,
     follower: &mut F,
     is_parking: &mut bool,
 ) -> Result<(), RunError> {
     let mut connection = link.connect().await?;
     // What is submitted is worked on: an order of a parked run would end its rest.
     match is_parking {
-        true => park(&mut connection, progress.run).await?,
+        true => park(&mut connection, intake.run).await?,
         false => {
-            for order in progress.open.values() {
+            for order in intake.open.values() {
                 submit(&mut connection, order).await?;
             }
         }
     }
-    let (run, after) = (progress.run.clone(), progress.received);
+    let (run, after) = (intake.run.clone(), intake.received);
     send(&mut connection, &Request::Follow { run, after }).await?;
     let mut last_progress = Instant::now();
     let mut length_when_parked = None;
-    while !progress.open.is_empty() {
-        if length_when_parked.is_some_and(|length| progress.received >= length) {
+    while !intake.open.is_empty() {
+        if length_when_parked.is_some_and(|length| intake.received >= length) {
             return Err(RunError::Parked);
         }
         if last_progress.elapsed() > PROGRESS_DEADLINE {
@@ -262,7 +194,7 @@ async fn session<L: Link, F: Follower>(
         }
         match hear(&mut connection, follower, *is_parking).await? {
             Heard::Entry(entry) => {
-                let orders = progress.take(Entry::clone(&entry))?;
+                let orders = intake.take(Entry::clone(&entry))?;
                 follower.entry(&entry).await;
                 for order in orders.iter().filter(|_| !*is_parking) {
                     submit(&mut connection, order).await?;
@@ -271,7 +203,7 @@ async fn session<L: Link, F: Follower>(
             }
             Heard::ParkAsked => {
                 *is_parking = true;
-                park(&mut connection, progress.run).await?;
+                park(&mut connection, intake.run).await?;
             }
             Heard::Parked { entries } => length_when_parked = Some(entries),
             Heard::SignOfLife => {}
@@ -286,128 +218,6 @@ enum Heard {
     Parked { entries: u64 },
     SignOfLife,
     ParkAsked,
-}
-
-impl Progress<'_> {
-    /// Takes one entry in, and returns the orders that follow from it.
-    fn take(&mut self, entry: Entry) -> Result<Vec<Order>, RunError> {
-        let expected = self.received + 1;
-        if entry.sequence != expected {
-            return Err(RunError::Gap {
-                expected,
-                found: entry.sequence,
-            });
-        }
-        self.received = expected;
-        let sample = self.sample(&entry);
-        let news = News::of(entry.order, &entry.event, sample.as_ref());
-        self.block.extend(sample);
-        match entry.event {
-            Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
-            Event::BlockStarted {
-                sentinel_ns,
-                conditions,
-                ..
-            } => {
-                self.started = Some(BlockEnd {
-                    sentinel: sentinel_ns,
-                    conditions,
-                });
-            }
-            Event::BlockEnded {
-                block,
-                sentinel_ns,
-                conditions,
-                rejection,
-            } => {
-                let after = BlockEnd {
-                    sentinel: sentinel_ns,
-                    conditions,
-                };
-                if let Some(rejection) = &rejection {
-                    tracing::warn!(%rejection, "a block was rejected");
-                }
-                let reason = rejection.map(|rejection| rejection.reason());
-                self.end_block(entry.order, block, after, reason)?;
-            }
-            Event::Finished => {
-                self.open.remove(&entry.order);
-            }
-            Event::Failed { failure } => {
-                return Err(RunError::Order {
-                    kind: failure.kind,
-                    message: failure.message,
-                });
-            }
-            _ => {}
-        }
-        let orders = match news {
-            Some(news) => self.orders.next(&[news])?,
-            None => Vec::new(),
-        };
-        self.open
-            .extend(orders.iter().map(|order| (order.number, order.clone())));
-        Ok(orders)
-    }
-
-    /// The entry as a sample, if it is one of an order that is open.
-    fn sample(&self, entry: &Entry) -> Option<Sample> {
-        let Event::Sample {
-            block,
-            index,
-            segment,
-            started_ns,
-            duration_ns,
-        } = entry.event
-        else {
-            return None;
-        };
-        Some(Sample {
-            processor: self
-                .open
-                .get(&entry.order)?
-                .processor_of(segment)
-                .to_owned(),
-            segment,
-            order: entry.order,
-            block,
-            index,
-            started: started_ns,
-            duration: duration_ns,
-        })
-    }
-
-    /// Files the samples of the block in progress under what became of it.
-    fn end_block(
-        &mut self,
-        order: u32,
-        number: u32,
-        after: BlockEnd,
-        rejection: Option<Rejected>,
-    ) -> Result<(), RunError> {
-        let samples = std::mem::take(&mut self.block);
-        let rested = std::mem::replace(&mut self.rested, Nanos::ZERO);
-        let (Some(before), Some(open)) = (self.started.take(), self.open.get(&order)) else {
-            return Err(RunError::NeverStarted {
-                order,
-                block: number,
-            });
-        };
-        self.measured.blocks.push(Block {
-            processor: open.processor.clone(),
-            order,
-            number,
-            rested,
-            before,
-            after,
-            rejection,
-        });
-        match rejection {
-            None => self.measured.samples.extend(samples),
-            Some(_) => self.measured.rejected.extend(samples),
-        }
-        Ok(())
-    }
 }
 
 /// The agent's next message, or the follower's wish.

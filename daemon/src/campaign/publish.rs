@@ -12,7 +12,7 @@ use layerlab_profiles::document::{DocumentError, Profile};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
-use crate::plot;
+use super::plot;
 
 pub use file::StagedFile;
 

@@ -1,168 +1,18 @@
-//! Where a run's orders come from: a plan that is known from the start, or one that is made while the
-//! device measures.
+//! Orders that are planned while the device measures, from what its journal says.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 
-use layerlab_profiles::accuracy::Tally;
-use layerlab_profiles::derive::graph::{GraphError, observe};
+use layerlab_profiles::derive::graph::observe;
 use layerlab_profiles::design::adaptive::{Block, Next, Planner, Reason};
 use layerlab_profiles::document::Sample;
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Event, Order, Work};
+use layerlab_protocol::{Order, Work};
+
+use super::{News, Orders, PlannerError};
 
 /// The next order is planned when this share of the samples of the one in progress has come: late enough
 /// to know most of what it tells, early enough to be there before it ends.
 const PLAN_AHEAD: f64 = 0.8;
-
-/// Where a run's orders come from.
-pub trait Orders: Send {
-    /// The orders to send next. Asked at the start of a run and after each entry; `news` are what came since
-    /// it was asked last, with the samples they hold. A run ends when there are none left open and none
-    /// come, and at once when it cannot be said what to measure next.
-    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError>;
-}
-
-/// Why it cannot be said what to measure next.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what to measure next on `{processor}` cannot be planned: {reason}")]
-pub struct PlannerError {
-    /// The processor that is measured.
-    pub processor: String,
-    /// What is wrong with what was observed.
-    pub reason: GraphError,
-}
-
-/// Something that a run's journal says.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    /// A segment was loaded.
-    Loaded {
-        /// The segment that was loaded.
-        segment: Segment,
-        /// How long loading took.
-        load: Nanos,
-    },
-    /// A sample came.
-    Sample(Sample),
-    /// The block in progress is over.
-    BlockEnded {
-        /// Whether its samples must not be used.
-        rejected: bool,
-    },
-    /// An answer was judged.
-    Judged {
-        /// The number of the order to evaluate that asked for it.
-        order: u32,
-        /// What each of its placements got right and wrong.
-        tallies: Vec<Tally>,
-        /// Floating-point operations that it cost.
-        flop: u64,
-    },
-    /// An order is done.
-    Finished(u32),
-}
-
-impl News {
-    /// The part of an event that plans depend on, if any; `sample` is the event's own.
-    pub(super) fn of(order: u32, event: &Event, sample: Option<&Sample>) -> Option<News> {
-        match event {
-            Event::Loaded {
-                segment, load_ns, ..
-            } => Some(News::Loaded {
-                segment: *segment,
-                load: *load_ns,
-            }),
-            Event::Sample { .. } => sample.cloned().map(News::Sample),
-            Event::BlockEnded { rejection, .. } => Some(News::BlockEnded {
-                rejected: rejection.is_some(),
-            }),
-            Event::Judged { tallies, flop, .. } => Some(News::Judged {
-                order,
-                tallies: tallies.clone(),
-                flop: *flop,
-            }),
-            Event::Finished => Some(News::Finished(order)),
-            _ => None,
-        }
-    }
-}
-
-/// How many orders an agent holds at most: enough that it never waits for the next one, few enough that
-/// submitting them again after a lost link takes no time.
-const AHEAD: usize = 8;
-
-/// Orders that are known from the start. A few at a time are handed out, and one more as one is done.
-#[derive(Clone, Debug, Default)]
-pub struct Fixed {
-    waiting: VecDeque<Order>,
-    open: usize,
-}
-
-impl Fixed {
-    /// A plan of `orders` and no others.
-    pub fn new(orders: Vec<Order>) -> Fixed {
-        Fixed {
-            waiting: orders.into(),
-            open: 0,
-        }
-    }
-}
-
-impl Orders for Fixed {
-    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
-        let is_finished = |event: &&News| matches!(event, News::Finished(_));
-        let finished = news.iter().filter(is_finished).count();
-        self.open = self.open.saturating_sub(finished);
-        let more = AHEAD.saturating_sub(self.open).min(self.waiting.len());
-        self.open += more;
-        Ok(self.waiting.drain(..more).collect())
-    }
-}
-
-/// One kind of orders after the other: those of the next begin when those of the one before are done.
-/// They are numbered as they come, from 1.
-pub struct Sequence {
-    parts: VecDeque<Box<dyn Orders>>,
-    open: BTreeSet<u32>,
-    next_number: u32,
-}
-
-impl Sequence {
-    /// These parts, in order.
-    pub fn new(parts: impl IntoIterator<Item = Box<dyn Orders>>) -> Sequence {
-        Sequence {
-            parts: parts.into_iter().collect(),
-            open: BTreeSet::new(),
-            next_number: 1,
-        }
-    }
-}
-
-impl Orders for Sequence {
-    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
-        for event in news {
-            if let News::Finished(order) = event {
-                self.open.remove(order);
-            }
-        }
-        let mut news = news;
-        while let Some(part) = self.parts.front_mut() {
-            let mut orders = part.next(news)?;
-            for order in &mut orders {
-                order.number = self.next_number;
-                self.next_number += 1;
-                self.open.insert(order.number);
-            }
-            if !self.open.is_empty() {
-                return Ok(orders);
-            }
-            self.parts.pop_front();
-            // What has come was about the part that is over.
-            news = &[];
-        }
-        Ok(Vec::new())
-    }
-}
 
 /// Orders of the adaptive design on one processor.
 pub struct Adaptive {
@@ -176,7 +26,7 @@ pub struct Adaptive {
     /// How long it took to load each segment for the first time. An agent that starts again loads some once more,
     /// which is to change no plan.
     loads: BTreeMap<Segment, Nanos>,
-    spent: Spent,
+    spent: DeviceTime,
     /// Samples still to come from the orders that were sent.
     outstanding: u64,
     /// Samples of the order that was sent last.
@@ -186,12 +36,12 @@ pub struct Adaptive {
 
 /// Device time, by the device's own clock.
 #[derive(Default)]
-struct Spent {
+struct DeviceTime {
     total: Nanos,
     last: Option<Nanos>,
 }
 
-impl Spent {
+impl DeviceTime {
     /// Counts what passed since the sample before. A clock that has gone back was started anew, and what
     /// passed in between is not known.
     fn count(&mut self, sample: &Sample) {
@@ -211,7 +61,7 @@ impl Adaptive {
             samples: BTreeMap::new(),
             block: Vec::new(),
             loads: BTreeMap::new(),
-            spent: Spent::default(),
+            spent: DeviceTime::default(),
             outstanding: 0,
             last_order: 0,
             done: None,
@@ -289,26 +139,16 @@ impl Orders for Adaptive {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::VecDeque;
+
+    use layerlab_profiles::derive::graph::GraphError;
     use layerlab_profiles::design::adaptive::{Overhead, Settings};
-    use layerlab_protocol::{Hygiene, RunId, WarmUp};
+
+    use super::super::Sequence;
+    use super::super::tests::{begun, template, told};
+    use super::*;
 
     const LAYERS: u32 = 6;
-
-    fn template() -> Order {
-        Order {
-            run: RunId::new("run").expect("a name"),
-            number: 0,
-            model_sha256: "ab".repeat(32),
-            processor: "npu".to_owned(),
-            work: Work::TimePasses,
-            samples_per_segment: 2,
-            gap_ns: Nanos::ZERO,
-            warm_up: WarmUp::default(),
-            hygiene: Hygiene::default(),
-            seed: 1,
-        }
-    }
 
     fn adaptive(target: f64) -> Adaptive {
         adaptive_of(LAYERS, target)
@@ -327,22 +167,19 @@ mod tests {
         Adaptive::new(Planner::new(settings), template())
     }
 
-    fn begun(orders: &mut dyn Orders) -> Vec<Order> {
-        orders.next(&[]).expect("a plan")
-    }
-
-    fn told(orders: &mut dyn Orders, news: News) -> Vec<Order> {
-        orders.next(&[news]).expect("a plan")
+    fn segments_of(order: &Order) -> Vec<Segment> {
+        match &order.work {
+            Work::TimeSegments { segments } => segments.clone(),
+            work => panic!("{work:?} times no segments"),
+        }
     }
 
     /// Does an order as a device would whose layers take 100 µs each, give or take the sample's number.
     fn work_off(orders: &mut dyn Orders, order: &Order) -> (Vec<Order>, u64) {
-        let Work::TimeSegments { segments } = &order.work else {
-            panic!("segments")
-        };
+        let segments = segments_of(order);
         let (mut planned, mut samples) = (Vec::new(), 0);
         for repetition in 0..order.samples_per_segment {
-            for &segment in segments {
+            for &segment in &segments {
                 let spread = (repetition * 7 + samples * 3) % 5;
                 let micros = 50 + 100 * u64::from(segment.layers()) + spread;
                 let sample = Sample {
@@ -361,20 +198,6 @@ mod tests {
         planned.extend(told(orders, News::BlockEnded { rejected: false }));
         planned.extend(told(orders, News::Finished(order.number)));
         (planned, samples)
-    }
-
-    #[test]
-    fn parts_come_one_after_the_other_and_orders_are_numbered_once() {
-        let parts: [Box<dyn Orders>; 2] = [
-            Box::new(Fixed::new(vec![template(), template()])),
-            Box::new(Fixed::new(vec![template()])),
-        ];
-        let mut sequence = Sequence::new(parts);
-        let numbers = |orders: Vec<Order>| orders.iter().map(|o| o.number).collect::<Vec<_>>();
-        assert_eq!(numbers(begun(&mut sequence)), [1, 2]);
-        assert!(told(&mut sequence, News::Finished(1)).is_empty());
-        assert_eq!(numbers(told(&mut sequence, News::Finished(2))), [3]);
-        assert!(told(&mut sequence, News::Finished(3)).is_empty());
     }
 
     #[test]
@@ -399,10 +222,7 @@ mod tests {
         let mut repetitions = Vec::new();
         while let Some(order) = open.pop_front() {
             repetitions.push(order.samples_per_segment);
-            let Work::TimeSegments { segments } = order.work.clone() else {
-                panic!("segments")
-            };
-            for segment in segments {
+            for segment in segments_of(&order) {
                 open.extend(told(&mut orders, News::Loaded { segment, load }));
             }
             open.extend(work_off(&mut orders, &order).0);
@@ -436,9 +256,7 @@ mod tests {
     fn samples_of_a_rejected_block_are_forgotten() {
         let mut orders = adaptive(0.5);
         let first = begun(&mut orders).remove(0);
-        let Work::TimeSegments { segments } = &first.work else {
-            panic!("segments")
-        };
+        let segments = segments_of(&first);
         let sample = Sample {
             processor: "npu".to_owned(),
             segment: segments[0],

@@ -1,14 +1,15 @@
-//! Which orders a run consists of.
+//! Which orders measuring the times of a model consists of.
 
+use layerlab_profiles::Segment;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner};
 use layerlab_profiles::document::{Measurement, Method, Processor, ProcessorKind};
-use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Hygiene, Order, RunId, WarmUp, Work};
+use layerlab_protocol::{Order, RunId, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::TimesSettings;
 use super::orders::{Adaptive, Fixed, Orders, Sequence};
 
 /// Segments per order. Segments of one order take turns, which spreads drift over them; an order
@@ -19,27 +20,6 @@ const SEGMENTS_PER_ORDER: usize = 16;
 /// can be acted on early.
 const ADAPTIVE_REPETITIONS: u64 = 6;
 
-/// What the user may choose about a measurement.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// The processors to measure, by their names; all that the device has if there are none.
-    pub processors: Vec<String>,
-    /// Which segments to measure on accelerators.
-    pub design: Design,
-    /// How many samples each segment gets.
-    pub samples_per_segment: u64,
-    /// The idle time before each inference.
-    pub gap: Nanos,
-    /// Seeds inputs and order.
-    pub seed: u64,
-    /// When a block counts.
-    pub hygiene: Hygiene,
-    /// With the design adaptive: the half width that every interval should have, as a share. 0.02 is 2 %.
-    pub target: f64,
-    /// With the design adaptive: how much device time there is on each accelerator.
-    pub budget: Nanos,
-}
-
 /// How one processor is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessorPlan {
@@ -49,20 +29,20 @@ pub struct ProcessorPlan {
     pub design: Design,
 }
 
-/// A plan of a run.
+/// How times are measured: on which processors, by which orders.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct TimesPlan {
     /// The processors and their designs.
     pub processors: Vec<ProcessorPlan>,
     layers: u32,
     /// An order of the run; each part of it has others of its fields.
     template: Order,
-    settings: Settings,
+    settings: TimesSettings,
 }
 
 /// Why nothing can be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
+pub enum TimesPlanError {
     /// There is nothing to measure on.
     #[error("the device has no processor that can be measured")]
     NoProcessor,
@@ -81,7 +61,7 @@ pub enum PlanError {
     NotForAccelerators(Design),
 }
 
-impl Plan {
+impl TimesPlan {
     /// Plans a run of a model of `layers` layers on `processors`: a CPU is read layer by layer, an
     /// accelerator by the design that the user chose.
     pub fn new(
@@ -89,31 +69,23 @@ impl Plan {
         model_sha256: &str,
         layers: u32,
         processors: &[Processor],
-        settings: Settings,
-    ) -> Result<Plan, PlanError> {
+        settings: TimesSettings,
+    ) -> Result<TimesPlan, TimesPlanError> {
         if processors.is_empty() {
-            return Err(PlanError::NoProcessor);
+            return Err(TimesPlanError::NoProcessor);
         }
         if settings.design == Design::LayerPass {
-            return Err(PlanError::NotForAccelerators(settings.design));
+            return Err(TimesPlanError::NotForAccelerators(settings.design));
         }
-        let wanted = &settings.processors;
-        let has = |name: &&String| processors.iter().any(|one| one.name == **name);
-        if let Some(missing) = wanted.iter().find(|name| !has(name)) {
-            return Err(PlanError::NoSuchProcessor {
-                missing: missing.clone(),
-                there: processors.iter().map(|one| one.name.clone()).collect(),
-            });
-        }
-        let processors: Vec<ProcessorPlan> = processors
-            .iter()
-            .filter(|one| wanted.is_empty() || wanted.contains(&one.name))
+        let processors: Vec<ProcessorPlan> = settings
+            .chosen(processors)?
+            .into_iter()
             .map(|processor| ProcessorPlan {
-                processor: processor.clone(),
                 design: match processor.kind {
                     ProcessorKind::Cpu => Design::LayerPass,
                     ProcessorKind::Accelerator => settings.design,
                 },
+                processor,
             })
             .collect();
         let template = Order {
@@ -128,7 +100,7 @@ impl Plan {
             hygiene: settings.hygiene,
             seed: settings.seed,
         };
-        Ok(Plan {
+        Ok(TimesPlan {
             processors,
             layers,
             template,
@@ -211,6 +183,23 @@ impl Plan {
     }
 }
 
+impl TimesSettings {
+    /// Those of the device's processors that are measured.
+    pub(super) fn chosen(&self, there: &[Processor]) -> Result<Vec<Processor>, TimesPlanError> {
+        let wanted = &self.processors;
+        let has = |name: &&String| there.iter().any(|one| one.name == **name);
+        if let Some(missing) = wanted.iter().find(|name| !has(name)) {
+            return Err(TimesPlanError::NoSuchProcessor {
+                missing: missing.clone(),
+                there: there.iter().map(|one| one.name.clone()).collect(),
+            });
+        }
+        let chosen = there.iter();
+        let chosen = chosen.filter(|one| wanted.is_empty() || wanted.contains(&one.name));
+        Ok(chosen.cloned().collect())
+    }
+}
+
 /// Orders of a few segments each, mixed, so that no order has only long or only short ones.
 fn time_segments(mut segments: Vec<Segment>, random: &mut ChaCha8Rng) -> Vec<Work> {
     segments.shuffle(random);
@@ -225,7 +214,8 @@ fn time_segments(mut segments: Vec<Segment>, random: &mut ChaCha8Rng) -> Vec<Wor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::orders::News;
+    use crate::campaign::orders::News;
+    use layerlab_profiles::Nanos;
     use layerlab_profiles::document::Numerics;
     use std::collections::BTreeSet;
 
@@ -242,25 +232,22 @@ mod tests {
         }
     }
 
-    fn settings(design: Design, seed: u64) -> Settings {
-        Settings {
-            processors: Vec::new(),
+    fn settings(design: Design, seed: u64) -> TimesSettings {
+        TimesSettings {
             design,
             samples_per_segment: 10,
             gap: Nanos::ZERO,
             seed,
-            hygiene: Hygiene::default(),
-            target: 0.02,
-            budget: Nanos::from_millis(1000),
+            ..TimesSettings::default()
         }
     }
 
-    fn plan(design: Design, seed: u64) -> Result<Plan, PlanError> {
+    fn plan(design: Design, seed: u64) -> Result<TimesPlan, TimesPlanError> {
         let processors = [
             processor("cpu", ProcessorKind::Cpu),
             processor("npu", ProcessorKind::Accelerator),
         ];
-        Plan::new(
+        TimesPlan::new(
             &RunId::new("r").expect("a name"),
             "ab",
             30,
@@ -270,7 +257,7 @@ mod tests {
     }
 
     /// All orders, as they come when each is done at once.
-    fn all_orders(plan: &Plan) -> Vec<Order> {
+    fn all_orders(plan: &TimesPlan) -> Vec<Order> {
         let mut source = plan.orders();
         let mut all = source.next(&[]).expect("a plan");
         let mut done = 0;
@@ -321,11 +308,11 @@ mod tests {
     #[test]
     fn what_cannot_be_planned_is_refused() {
         let run = RunId::new("r").expect("a name");
-        let nothing = Plan::new(&run, "ab", 3, &[], settings(Design::Grouped, 1));
-        assert_eq!(nothing, Err(PlanError::NoProcessor));
+        let nothing = TimesPlan::new(&run, "ab", 3, &[], settings(Design::Grouped, 1));
+        assert_eq!(nothing, Err(TimesPlanError::NoProcessor));
         assert_eq!(
             plan(Design::LayerPass, 1),
-            Err(PlanError::NotForAccelerators(Design::LayerPass))
+            Err(TimesPlanError::NotForAccelerators(Design::LayerPass))
         );
     }
 }

@@ -1,0 +1,63 @@
+//! The journals of a campaign: one for each of its parts, and what is known of it already.
+
+use layerlab_protocol::{Entry, RunId};
+use time::OffsetDateTime;
+
+/// The parts of a campaign, each with a journal of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CampaignPart {
+    /// How long everything takes.
+    Times,
+    /// What answers are worth.
+    Accuracy,
+}
+
+impl CampaignPart {
+    /// Every part, in the order in which a campaign works on them.
+    pub const ALL: [CampaignPart; 2] = [CampaignPart::Times, CampaignPart::Accuracy];
+}
+
+/// A journal on a device, and what is known of it already.
+#[derive(Clone, Debug)]
+pub struct KnownJournal {
+    /// What the journal is called on the device.
+    pub id: RunId,
+    /// When it was begun.
+    pub started: OffsetDateTime,
+    /// Its entries, from the first, that were followed before. The follower does not see them again.
+    pub entries: Vec<Entry>,
+}
+
+impl KnownJournal {
+    /// A journal that is begun now, under a name that sorts by time and that no other one has.
+    pub fn fresh() -> KnownJournal {
+        let started = OffsetDateTime::now_utc();
+        let (date, time) = (started.date(), started.time());
+        let name = format!(
+            "{:04}{:02}{:02}T{:02}{:02}{:02}Z-{:08x}",
+            date.year(),
+            u8::from(date.month()),
+            date.day(),
+            time.hour(),
+            time.minute(),
+            time.second(),
+            rand::random::<u32>()
+        );
+        KnownJournal {
+            id: RunId::new(name).expect("digits, letters and a dash"),
+            started,
+            entries: Vec::new(),
+        }
+    }
+}
+
+impl From<RunId> for KnownJournal {
+    /// A journal that is begun now, under this name.
+    fn from(id: RunId) -> KnownJournal {
+        KnownJournal {
+            id,
+            started: OffsetDateTime::now_utc(),
+            entries: Vec::new(),
+        }
+    }
+}

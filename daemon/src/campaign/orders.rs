@@ -1,0 +1,120 @@
+//! Where a run's orders come from: a plan that is known from the start, or one that is made while the
+//! device measures.
+
+mod adaptive;
+mod fixed;
+mod sequence;
+
+use layerlab_profiles::accuracy::Tally;
+use layerlab_profiles::derive::graph::GraphError;
+use layerlab_profiles::document::Sample;
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{Event, Order};
+
+pub use adaptive::Adaptive;
+pub use fixed::Fixed;
+pub use sequence::Sequence;
+
+/// Where a run's orders come from.
+pub trait Orders: Send {
+    /// The orders to send next. Asked at the start of a run and after each entry; `news` are what came since
+    /// it was asked last, with the samples they hold. A run ends when there are none left open and none
+    /// come, and at once when it cannot be said what to measure next.
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError>;
+}
+
+/// Why it cannot be said what to measure next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what to measure next on `{processor}` cannot be planned: {reason}")]
+pub struct PlannerError {
+    /// The processor that is measured.
+    pub processor: String,
+    /// What is wrong with what was observed.
+    pub reason: GraphError,
+}
+
+/// Something that a run's journal says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// A segment was loaded.
+    Loaded {
+        /// The segment that was loaded.
+        segment: Segment,
+        /// How long loading took.
+        load: Nanos,
+    },
+    /// A sample came.
+    Sample(Sample),
+    /// The block in progress is over.
+    BlockEnded {
+        /// Whether its samples must not be used.
+        rejected: bool,
+    },
+    /// An answer was judged.
+    Judged {
+        /// The number of the order to evaluate that asked for it.
+        order: u32,
+        /// What each of its placements got right and wrong.
+        tallies: Vec<Tally>,
+        /// Floating-point operations that it cost.
+        flop: u64,
+    },
+    /// An order is done.
+    Finished(u32),
+}
+
+impl News {
+    /// The part of an event that plans depend on, if any; `sample` is the event's own.
+    pub(super) fn of(order: u32, event: &Event, sample: Option<&Sample>) -> Option<News> {
+        match event {
+            Event::Loaded {
+                segment, load_ns, ..
+            } => Some(News::Loaded {
+                segment: *segment,
+                load: *load_ns,
+            }),
+            Event::Sample { .. } => sample.cloned().map(News::Sample),
+            Event::BlockEnded { rejection, .. } => Some(News::BlockEnded {
+                rejected: rejection.is_some(),
+            }),
+            Event::Judged { tallies, flop, .. } => Some(News::Judged {
+                order,
+                tallies: tallies.clone(),
+                flop: *flop,
+            }),
+            Event::Finished => Some(News::Finished(order)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use layerlab_protocol::{Hygiene, RunId, WarmUp, Work};
+
+    use super::*;
+
+    /// An order of layer passes, two samples each.
+    pub(super) fn template() -> Order {
+        Order {
+            run: RunId::new("run").expect("a name"),
+            number: 0,
+            model_sha256: "ab".repeat(32),
+            processor: "npu".to_owned(),
+            work: Work::TimePasses,
+            samples_per_segment: 2,
+            gap_ns: Nanos::ZERO,
+            warm_up: WarmUp::default(),
+            hygiene: Hygiene::default(),
+            seed: 1,
+        }
+    }
+
+    pub(super) fn begun(orders: &mut dyn Orders) -> Vec<Order> {
+        orders.next(&[]).expect("a plan")
+    }
+
+    pub(super) fn told(orders: &mut dyn Orders, news: News) -> Vec<Order> {
+        orders.next(&[news]).expect("a plan")
+    }
+}

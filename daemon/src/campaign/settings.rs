@@ -1,0 +1,189 @@
+//! What users may choose about a campaign, and what holds where they choose nothing: the one place for it, of which the
+//! command line, job files and the demo take their defaults.
+
+use std::time::Duration;
+
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::{Processor, ProcessorKind};
+use layerlab_profiles::{Bytes, Nanos};
+use layerlab_protocol::Hygiene;
+
+use super::evaluation::{EvaluationSettings, Placements};
+
+/// What the user may choose about measuring times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimesSettings {
+    /// The processors to measure, by their names; all that the device has if there are none.
+    pub processors: Vec<String>,
+    /// Which segments to measure on accelerators.
+    pub design: Design,
+    /// How many samples each segment gets.
+    pub samples_per_segment: u64,
+    /// The idle time before each inference.
+    pub gap: Nanos,
+    /// Seeds inputs and order.
+    pub seed: u64,
+    /// When a block counts.
+    pub hygiene: Hygiene,
+    /// With the design adaptive: the half width that every interval should have, as a share. 0.02 is 2 %.
+    pub target: f64,
+    /// With the design adaptive: how much device time there is on each accelerator.
+    pub budget: Nanos,
+}
+
+impl TimesSettings {
+    /// The design unless another is chosen.
+    pub const DESIGN: Design = Design::Adaptive;
+    /// Below six samples no two of them enclose the median with 95 % confidence, and a profile without
+    /// intervals is no use; thirty are the papers' habit.
+    pub const SAMPLES: u64 = 30;
+    /// The gap in microseconds.
+    pub const GAP_US: u64 = 1000;
+    /// The seed of inputs and order.
+    pub const SEED: u64 = 1;
+    /// The target in per cent.
+    pub const TARGET_PERCENT: f64 = 2.0;
+    /// The device time on each accelerator.
+    pub const BUDGET: Duration = Duration::from_secs(600);
+}
+
+impl Default for TimesSettings {
+    fn default() -> TimesSettings {
+        TimesSettings {
+            processors: Vec::new(),
+            design: Self::DESIGN,
+            samples_per_segment: Self::SAMPLES,
+            gap: Nanos::from_micros(Self::GAP_US),
+            seed: Self::SEED,
+            hygiene: Hygiene::default(),
+            target: Self::TARGET_PERCENT / 100.0,
+            budget: Self::BUDGET.into(),
+        }
+    }
+}
+
+/// What the user may choose about measuring accuracy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccuracySettings {
+    /// The processor for layers marked 0; the first CPU if none is named.
+    pub cpu: Option<String>,
+    /// The processor for layers marked 1; the first accelerator if none is named.
+    pub accelerator: Option<String>,
+    /// Which placements answer the images.
+    pub placements: Placements,
+    /// Of the random placements, their parts, and the order of the answers.
+    pub seed: u64,
+    /// How many of the set's answers to give; all if it is not said.
+    pub answers: Option<usize>,
+    /// No more answers of a placement when half the width of its loss's interval is at most this.
+    pub stop_at_half_width: Option<f64>,
+    /// What activations may take on the device while placements are walked together.
+    pub memory: Bytes,
+}
+
+impl AccuracySettings {
+    /// How many random placements there are.
+    pub const PLACEMENTS: usize = 300;
+    /// The seed of placements and answers.
+    pub const SEED: u64 = 1;
+    /// What activations may take, in MiB.
+    pub const MEMORY_MIB: u64 = 256;
+
+    /// These choices on a device with these processors.
+    pub fn on(&self, processors: &[Processor]) -> Result<EvaluationSettings, MissingProcessor> {
+        let choose = |named: &Option<String>, kind| {
+            let mut of_kind = processors.iter().filter(|one| one.kind == kind);
+            let found = match named {
+                Some(name) => of_kind.find(|one| one.name == *name),
+                None => of_kind.next(),
+            };
+            let missing = || MissingProcessor {
+                kind,
+                named: named.clone(),
+                there: processors.iter().map(|one| one.name.clone()).collect(),
+            };
+            found.map(|one| one.name.clone()).ok_or_else(missing)
+        };
+        Ok(EvaluationSettings {
+            cpu: choose(&self.cpu, ProcessorKind::Cpu)?,
+            accelerator: choose(&self.accelerator, ProcessorKind::Accelerator)?,
+            placements: self.placements.clone(),
+            seed: self.seed,
+            answers: self.answers,
+            stop_at_half_width: self.stop_at_half_width,
+            memory: self.memory,
+        })
+    }
+}
+
+impl Default for AccuracySettings {
+    fn default() -> AccuracySettings {
+        AccuracySettings {
+            cpu: None,
+            accelerator: None,
+            placements: Placements::Random(Self::PLACEMENTS),
+            seed: Self::SEED,
+            answers: None,
+            stop_at_half_width: None,
+            memory: Bytes::from_bytes(Self::MEMORY_MIB << 20),
+        }
+    }
+}
+
+/// Accuracy is that of a CPU and an accelerator, and one of them is missing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "accuracy needs {}{}, and there is none among the processors {}",
+    match kind { ProcessorKind::Cpu => "a CPU", ProcessorKind::Accelerator => "an accelerator" },
+    named.as_ref().map_or_else(String::new, |name| format!(" named `{name}`")),
+    there.join(", ")
+)]
+pub struct MissingProcessor {
+    /// Of which kind there is none.
+    pub kind: ProcessorKind,
+    /// The name that the user asked for.
+    pub named: Option<String>,
+    /// Those that there are.
+    pub there: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use layerlab_profiles::document::Numerics;
+
+    use super::*;
+
+    fn processor(name: &str, kind: ProcessorKind) -> Processor {
+        Processor {
+            name: name.to_owned(),
+            kind,
+            numerics: Numerics::F32,
+            runtime: "test".to_owned(),
+            runtime_version: "1".to_owned(),
+            memory_bytes: None,
+            threads: None,
+            pinned_to_cores: None,
+        }
+    }
+
+    #[test]
+    fn accuracy_takes_the_first_processor_of_each_kind_unless_another_is_named() {
+        let there = [
+            processor("npu", ProcessorKind::Accelerator),
+            processor("cpu:all", ProcessorKind::Cpu),
+            processor("cpu:big4", ProcessorKind::Cpu),
+        ];
+        let first = AccuracySettings::default().on(&there).expect("both kinds");
+        assert_eq!((&*first.cpu, &*first.accelerator), ("cpu:all", "npu"));
+        let named = AccuracySettings {
+            cpu: Some("cpu:big4".to_owned()),
+            ..AccuracySettings::default()
+        };
+        assert_eq!(named.on(&there).expect("both kinds").cpu, "cpu:big4");
+        let absent = AccuracySettings::default().on(&there[1..]);
+        assert_eq!(
+            absent.expect_err("no accelerator").to_string(),
+            "accuracy needs an accelerator, and there is none among the processors cpu:all, cpu:big4"
+        );
+    }
+}
