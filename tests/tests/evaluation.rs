@@ -267,6 +267,17 @@ fn a_set_for_other_answers_is_refused_with_both_lengths() {
 }
 
 #[test]
+fn accuracy_without_an_accelerator_is_refused_before_anything_is_measured() {
+    let bench = Bench::new("112x112", LABELS);
+    bench.refuses(
+        &["profile", "--processors", "cpu"],
+        &model("vocnet-mini"),
+        &bench.path("scenes.set"),
+        &["needs an accelerator", "cpu"],
+    );
+}
+
+#[test]
 fn accuracy_beside_the_times_of_another_device_is_refused_with_both() {
     let bench = Bench::new("112x112", LABELS);
     let profile = root().join("profiles/published/mate10pro/vocnet-mini");

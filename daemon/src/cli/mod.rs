@@ -209,6 +209,8 @@ mod tests {
             (profile.to_owned(), true),
             (format!("{plan} --model m"), false),
             (format!("{plan} --model m --verify d"), true),
+            (format!("{plan} --dim N=1"), false),
+            (format!("{plan} --model m --verify d --dim N=1"), true),
         ];
         for choice in of_sets {
             cases.push((format!("{profile} {choice}"), false));

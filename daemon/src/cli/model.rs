@@ -35,7 +35,7 @@ enum Command {
 #[derive(clap::Args)]
 pub(super) struct DimArgs {
     /// The size of a symbolic dimension of the model; may be repeated
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse)]
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim)]
     dims: Vec<(String, u64)>,
 }
 
@@ -45,7 +45,8 @@ impl DimArgs {
     }
 }
 
-fn parse(text: &str) -> Result<(String, u64), String> {
+/// `NAME=SIZE`.
+pub(super) fn parse_dim(text: &str) -> Result<(String, u64), String> {
     let (name, size) = text
         .split_once('=')
         .ok_or("write NAME=SIZE, such as H=224")?;

@@ -13,7 +13,7 @@ use layerlab_protocol::Entry;
 
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::DimArgs;
+use super::model::parse_dim;
 use super::profile::{agent_program, campaign_failure};
 use super::{evaluate, output, show};
 use crate::campaign::{ModelFile, Passes, Verification, VerificationSet, Verified};
@@ -76,8 +76,9 @@ struct Common {
     set: Option<PathBuf>,
     #[command(flatten)]
     phone: PhoneArgs,
-    #[command(flatten)]
-    dims: DimArgs,
+    /// With --verify: the size of a symbolic dimension of the model; may be repeated
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim, requires = "verify")]
+    dims: Vec<(String, u64)>,
 }
 
 #[derive(clap::Args)]
@@ -243,7 +244,8 @@ async fn verify(
     let Some(model) = &args.model else {
         return Ok(());
     };
-    let model = ModelFile::open(model, &args.dims.map()).exit_with(Code::Input)?;
+    let dims = args.dims.iter().cloned().collect();
+    let model = ModelFile::open(model, &dims).exit_with(Code::Input)?;
     if model.source_sha256 != learnt.profile.header.model.sha256 {
         let message = "--model is another model than the profile's";
         return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));

@@ -169,3 +169,25 @@ fn publish_code(error: &PublishError) -> Code {
         _ => Code::Output,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::campaign::AccuracySettings;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_command_line_that_chooses_nothing_means_the_defaults_of_campaigns() {
+        let line = "layerlab --model m --device d --set s";
+        let Line { args } = Line::try_parse_from(line.split(' ')).expect("a command line");
+        assert_eq!(args.settings.settings(), TimesSettings::default());
+        assert_eq!(args.accuracy.settings(), AccuracySettings::default());
+    }
+}

@@ -7,6 +7,7 @@ use layerlab_profiles::accuracy::{EvaluationSet, Metric, Preprocessing, Resize, 
 use layerlab_profiles::design::Design;
 
 use super::*;
+use crate::campaign::{AccuracySettings, TimesSettings};
 
 const DEVICES: &str = "[[devices]]\nabi = 'arm64-v8a'\n";
 
@@ -366,4 +367,19 @@ fn a_file_that_is_not_there_is_named() {
             .to_string()
             .starts_with("cannot read the job file nowhere.toml")
     );
+}
+
+#[test]
+fn a_job_that_chooses_nothing_means_the_defaults_of_campaigns() {
+    assert_eq!(MeasureSpec::default().settings(), TimesSettings::default());
+    let accuracy = Accuracy::default();
+    let spec = AccuracySpec {
+        set_sha256: String::new(),
+        path: accuracy.set,
+        placements: accuracy.placements,
+        answers: accuracy.answers,
+        stop_at_percent: accuracy.stop_at_percent,
+        seed: accuracy.seed,
+    };
+    assert_eq!(spec.settings(), AccuracySettings::default());
 }
