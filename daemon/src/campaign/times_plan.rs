@@ -1,24 +1,14 @@
 //! Which orders measuring the times of a model consists of.
 
-use layerlab_profiles::Segment;
 use layerlab_profiles::design::Design;
-use layerlab_profiles::design::adaptive::{self, Overhead, Planner};
-use layerlab_profiles::document::{Measurement, Method, Processor, ProcessorKind};
+use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
+use layerlab_profiles::document::{Measurement, Processor, ProcessorKind};
 use layerlab_protocol::{Order, RunId, WarmUp, Work};
 use rand::SeedableRng;
-use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::TimesSettings;
 use super::orders::{Adaptive, Fixed, Orders, Sequence};
-
-/// Segments per order. Segments of one order take turns, which spreads drift over them; an order
-/// that is lost with a phone is measured again, which should not cost much.
-const SEGMENTS_PER_ORDER: usize = 16;
-
-/// How often a block of the adaptive design repeats its segments, at least: few, so that what they tell
-/// can be acted on early.
-const ADAPTIVE_REPETITIONS: u64 = 6;
 
 /// How one processor is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,9 +46,13 @@ pub enum TimesPlanError {
     },
     /// Layer passes do not separate transfers from computing.
     #[error(
-        "the design {0} is for processors that compute in main memory; choose prefix-suffix or grouped"
+        "the design {design} is for processors that compute in main memory; choose {}",
+        Design::for_accelerators()
     )]
-    NotForAccelerators(Design),
+    NotForAccelerators {
+        /// The design that was chosen.
+        design: Design,
+    },
 }
 
 impl TimesPlan {
@@ -74,8 +68,10 @@ impl TimesPlan {
         if processors.is_empty() {
             return Err(TimesPlanError::NoProcessor);
         }
-        if settings.design == Design::LayerPass {
-            return Err(TimesPlanError::NotForAccelerators(settings.design));
+        if !settings.design.shows_transfers() {
+            return Err(TimesPlanError::NotForAccelerators {
+                design: settings.design,
+            });
         }
         let processors: Vec<ProcessorPlan> = settings
             .chosen(processors)?
@@ -123,40 +119,34 @@ impl TimesPlan {
             processor: plan.processor.name.clone(),
             ..self.template.clone()
         };
-        match plan.design {
-            Design::LayerPass => Box::new(Fixed::new(vec![template])),
-            Design::PrefixSuffix | Design::Local | Design::Grouped => {
-                let works = time_segments(plan.design.segments(self.layers), random);
-                let order = |work| Order {
-                    work,
-                    ..template.clone()
-                };
-                Box::new(Fixed::new(works.into_iter().map(order).collect()))
-            }
-            Design::Adaptive => Box::new(Adaptive::new(self.planner(), template)),
+        let order = |block| Order {
+            work: match block {
+                FixedBlock::LayerPass => Work::TimePasses,
+                FixedBlock::Segments(segments) => Work::TimeSegments { segments },
+            },
+            ..template.clone()
+        };
+        match plan.design.agenda(&self.task(), random) {
+            Agenda::Fixed(blocks) => Box::new(Fixed::new(blocks.into_iter().map(order).collect())),
+            Agenda::Planned(planner) => Box::new(Adaptive::new(planner, template)),
         }
     }
 
-    fn planner(&self) -> Planner {
-        Planner::new(adaptive::Settings {
+    fn task(&self) -> DesignTask {
+        DesignTask {
             layers: self.layers,
             seed: self.settings.seed,
+            gap: self.settings.gap,
             target: self.settings.target,
             budget: self.settings.budget,
-            repetitions: ADAPTIVE_REPETITIONS,
-            segments_per_block: SEGMENTS_PER_ORDER,
-            overhead: Overhead {
-                per_sample: self.settings.gap,
-                ..Overhead::default()
-            },
-        })
+        }
     }
 
     /// How many samples the run will have; `None` if that turns out while it measures.
     pub fn samples(&self) -> Option<u64> {
-        let segments = |plan: &ProcessorPlan| match plan.design {
-            Design::Adaptive => None,
-            design => Some(design.segments(self.layers).len() as u64),
+        let segments = |plan: &ProcessorPlan| {
+            let known = !plan.design.chooses_as_it_goes();
+            known.then(|| plan.design.iter(self.layers).count() as u64)
         };
         let segments: Option<u64> = self.processors.iter().map(segments).sum();
         Some(segments? * self.settings.samples_per_segment)
@@ -167,16 +157,11 @@ impl TimesPlan {
         let measurement = |plan: &ProcessorPlan| Measurement {
             processor: plan.processor.name.clone(),
             design: plan.design,
-            samples_per_segment: match plan.design {
-                Design::Adaptive => ADAPTIVE_REPETITIONS,
-                _ => self.settings.samples_per_segment,
-            },
+            samples_per_segment: plan
+                .design
+                .samples_per_segment(self.settings.samples_per_segment),
             gap_ns: self.settings.gap,
-            method: match plan.design {
-                Design::LayerPass => Method::Median,
-                Design::PrefixSuffix | Design::Grouped => Method::Differencing,
-                Design::Local | Design::Adaptive => Method::Graph,
-            },
+            method: plan.design.method(),
             seed: self.settings.seed,
         };
         self.processors.iter().map(measurement).collect()
@@ -200,23 +185,12 @@ impl TimesSettings {
     }
 }
 
-/// Orders of a few segments each, mixed, so that no order has only long or only short ones.
-fn time_segments(mut segments: Vec<Segment>, random: &mut ChaCha8Rng) -> Vec<Work> {
-    segments.shuffle(random);
-    segments
-        .chunks(SEGMENTS_PER_ORDER)
-        .map(|chunk| Work::TimeSegments {
-            segments: chunk.to_vec(),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::campaign::orders::News;
-    use layerlab_profiles::Nanos;
     use layerlab_profiles::document::Numerics;
+    use layerlab_profiles::{Nanos, Segment};
     use std::collections::BTreeSet;
 
     fn processor(name: &str, kind: ProcessorKind) -> Processor {
@@ -312,7 +286,9 @@ mod tests {
         assert_eq!(nothing, Err(TimesPlanError::NoProcessor));
         assert_eq!(
             plan(Design::LayerPass, 1),
-            Err(TimesPlanError::NotForAccelerators(Design::LayerPass))
+            Err(TimesPlanError::NotForAccelerators {
+                design: Design::LayerPass
+            })
         );
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Findings, Rule, Subject};
-use crate::design::Design;
 use crate::document::{Method, Profile, Sample};
 use crate::segment::Segment;
 
@@ -272,10 +271,10 @@ fn sample_counts(subject: &Subject<'_>) -> Vec<String> {
             let measurement = subject.measurement(key.0)?;
             let found = subject.durations.get(key).map_or(0, Vec::len);
             let expected = measurement.samples_per_segment;
-            // An adaptive planner gives segments more as it sees fit, and the whole model is timed around
+            // A design that chooses as it goes gives segments more as it sees fit, and the whole model is timed around
             // every block, besides.
             let whole = key.1.first() == 1 && key.1.last() == subject.layers;
-            let may_have_more = whole || measurement.design == Design::Adaptive;
+            let may_have_more = whole || measurement.design.chooses_as_it_goes();
             let right = found as u64 == expected || (may_have_more && found as u64 > expected);
             (!right).then(|| {
                 format!(

@@ -1,10 +1,35 @@
 //! JointDNN's design: every segment, because separately timed layers do not add up to grouped ones.
 
+use std::collections::BTreeSet;
+
+use super::adaptive;
+use super::rules::DesignRules;
+use crate::document::Method;
 use crate::segment::Segment;
 
-/// Every segment of a model of `layers` layers.
-pub(super) fn segments(layers: u32) -> impl Iterator<Item = Segment> {
-    (1..=layers).flat_map(move |first| {
-        (first..=layers).filter_map(move |last| Segment::new(first, last).ok())
-    })
+pub(super) struct Rules;
+
+impl DesignRules for Rules {
+    fn name(&self) -> &'static str {
+        "grouped"
+    }
+
+    fn segments(&self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
+        Box::new((1..=layers).flat_map(move |first| {
+            (first..=layers).filter_map(move |last| Segment::new(first, last).ok())
+        }))
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        &[Method::Differencing, Method::Graph]
+    }
+
+    fn may_measure(&self, _layers: u32, _segment: Segment) -> bool {
+        true
+    }
+
+    /// The same long segments as the adaptive design's; the published fit is of all segments.
+    fn tested(&self, layers: u32, seed: u64) -> BTreeSet<Segment> {
+        adaptive::held_back(layers, seed)
+    }
 }

@@ -4,22 +4,45 @@
 //! pairs connect all times that can be known at all; the whole model closes the one cycle there is, which
 //! makes the sum of the parts testable.
 
+use std::collections::BTreeSet;
+
+use super::rules::DesignRules;
+use crate::document::Method;
 use crate::segment::Segment;
 
-/// Singles, neighbours and the whole of a model of `layers` layers, ascending, each once.
-pub(super) fn segments(layers: u32) -> impl Iterator<Item = Segment> {
-    (1..=layers).flat_map(move |first| {
-        let pair = (first < layers).then_some(first + 1);
-        // With two layers the pair is the whole model.
-        let whole = (first == 1 && layers > 2).then_some(layers);
-        std::iter::once(first)
-            .chain(pair)
-            .chain(whole)
-            .filter_map(move |last| Segment::new(first, last).ok())
-    })
-}
+pub(super) struct Rules;
 
-/// Whether `segment` of a model of `layers` layers is one of them.
-pub(super) fn contains(layers: u32, segment: Segment) -> bool {
-    segment.layers() <= 2 || segment.layers() == layers
+impl DesignRules for Rules {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    /// Singles, neighbours and the whole, ascending, each once.
+    fn segments(&self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
+        Box::new((1..=layers).flat_map(move |first| {
+            let pair = (first < layers).then_some(first + 1);
+            // With two layers the pair is the whole model.
+            let whole = (first == 1 && layers > 2).then_some(layers);
+            std::iter::once(first)
+                .chain(pair)
+                .chain(whole)
+                .filter_map(move |last| Segment::new(first, last).ok())
+        }))
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        &[Method::Graph]
+    }
+
+    fn may_measure(&self, layers: u32, segment: Segment) -> bool {
+        segment.layers() <= 2 || segment.layers() == layers
+    }
+
+    fn tested(&self, layers: u32, _seed: u64) -> BTreeSet<Segment> {
+        match layers {
+            // With two layers the whole model is a pair of neighbours, which the fit cannot do without.
+            0..=2 => BTreeSet::new(),
+            _ => BTreeSet::from([Segment::whole(layers)]),
+        }
+    }
 }

@@ -1,82 +1,137 @@
-//! Designs: which segments of a model are measured, so that layer times can be derived from them.
+//! Designs: which segments of a model are measured, so that layer times can be derived from them. A design is a file,
+//! which says all there is to know of it, and a line in the table below.
 
-pub mod adaptive;
-mod grouped;
-mod local;
-mod prefix_suffix;
+pub mod agenda;
+mod rules;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::document::Method;
 use crate::segment::Segment;
+use agenda::{Agenda, DesignTask};
+use rules::DesignRules;
 
-/// A choice of segments to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Design {
-    /// Every prefix and every suffix of the model (mlmp §4.2.2): 2n - 1 segments.
-    PrefixSuffix,
-    /// Every layer alone, every pair of neighbours, and the whole model (docs/method.md §4): 2n segments.
-    Local,
-    /// What `local` measures and whatever else a planner finds worth its time while it measures.
-    Adaptive,
-    /// Every segment (JointDNN's grouped table): n(n + 1) / 2 of them.
-    Grouped,
-    /// Every layer by itself, in order, each fed by the layer before it: how a processor that computes
-    /// in main memory is read layer by layer.
-    LayerPass,
+/// Declares the designs: of each the name of its variant, its file, and what it is.
+macro_rules! designs {
+    ($($design:ident = $visibility:vis $file:ident, $what:literal;)+) => {
+        // Formatted by name in `.ci/run`: rustfmt does not find the files of modules that a macro declares.
+        $($visibility mod $file;)+
+
+        /// A choice of segments to measure.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema,
+        )]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Design {
+            $(#[doc = $what] $design,)+
+        }
+
+        impl Design {
+            /// All designs, in the order in which they are offered.
+            pub const ALL: [Design; [$(Design::$design),+].len()] = [$(Design::$design),+];
+
+            fn rules(self) -> &'static dyn DesignRules {
+                match self {
+                    $(Design::$design => &$file::Rules,)+
+                }
+            }
+        }
+    };
+}
+
+designs! {
+    PrefixSuffix = prefix_suffix, "Every prefix and every suffix of the model (mlmp §4.2.2): 2n - 1 segments.";
+    Local = local, "Every layer alone, every pair of neighbours, and the whole model (docs/method.md §4): 2n segments.";
+    Adaptive = pub adaptive, "What `local` measures and whatever else a planner finds worth its time while it measures.";
+    Grouped = grouped, "Every segment (JointDNN's grouped table): n(n + 1) / 2 of them.";
+    LayerPass = layer_pass, "Every layer by itself, in order, each fed by the layer before it: how a processor that computes\nin main memory is read layer by layer.";
 }
 
 impl Design {
-    /// All designs, in the order in which they are offered.
-    pub const ALL: [Design; 5] = [
-        Design::PrefixSuffix,
-        Design::Local,
-        Design::Adaptive,
-        Design::Grouped,
-        Design::LayerPass,
-    ];
-
-    /// The segments this design measures on a model of `layers` layers, ascending, each once.
-    /// `adaptive` measures others too, which it chooses while it measures.
+    /// The segments this design measures on a model of `layers` layers, ascending, each once. One that
+    /// [chooses as it goes](Design::chooses_as_it_goes) measures others too.
     pub fn segments(self, layers: u32) -> Vec<Segment> {
         self.iter(layers).collect()
     }
 
     /// The same segments one by one: a grouped table of a large model is large itself.
     pub fn iter(self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
-        match self {
-            Design::PrefixSuffix => Box::new(prefix_suffix::segments(layers)),
-            Design::Local | Design::Adaptive => Box::new(local::segments(layers)),
-            Design::Grouped => Box::new(grouped::segments(layers)),
-            Design::LayerPass => Box::new((1..=layers).map(Segment::single)),
-        }
+        self.rules().segments(layers)
     }
 
     /// Whether this design may measure `segment` on a model of `layers` layers.
     pub fn contains(self, layers: u32, segment: Segment) -> bool {
-        let (first, last) = segment.into();
-        last <= layers
-            && match self {
-                Design::PrefixSuffix => first == 1 || last == layers,
-                Design::Local => local::contains(layers, segment),
-                Design::Adaptive | Design::Grouped => true,
-                Design::LayerPass => first == last,
-            }
+        segment.last() <= layers && self.rules().may_measure(layers, segment)
     }
 
     /// The name users write.
     pub fn name(self) -> &'static str {
-        match self {
-            Design::PrefixSuffix => "prefix-suffix",
-            Design::Local => "local",
-            Design::Adaptive => "adaptive",
-            Design::Grouped => "grouped",
-            Design::LayerPass => "layer-pass",
-        }
+        self.rules().name()
+    }
+
+    /// How layer times can be derived from its segments.
+    pub fn methods(self) -> &'static [Method] {
+        self.rules().methods()
+    }
+
+    /// How layer times are derived unless a user asks for another method.
+    pub fn method(self) -> Method {
+        self.methods()[0]
+    }
+
+    /// Whether it shows what moving data costs. One that does not is for processors that compute in main memory.
+    pub fn shows_transfers(self) -> bool {
+        self.rules().shows_transfers()
+    }
+
+    /// Whether it chooses further segments and samples while it measures.
+    pub fn chooses_as_it_goes(self) -> bool {
+        self.rules().chooses_as_it_goes()
+    }
+
+    /// How many samples each segment has, at least, where the user asks for `asked`.
+    pub fn samples_per_segment(self, asked: u64) -> u64 {
+        self.rules().samples_per_segment(asked)
+    }
+
+    /// The segments that never take part in a least squares fit, so that they can test it.
+    pub fn held_back(self, layers: u32, seed: u64) -> BTreeSet<Segment> {
+        self.rules().held_back(layers, seed)
+    }
+
+    /// The segments with which additivity is tested, each against a fit without any of them.
+    pub fn tested(self, layers: u32, seed: u64) -> BTreeSet<Segment> {
+        self.rules().tested(layers, seed)
+    }
+
+    /// What is measured when; `random` is the run's own.
+    pub fn agenda(self, task: &DesignTask, random: &mut ChaCha8Rng) -> Agenda {
+        self.rules().agenda(task, random)
+    }
+
+    /// The designs for accelerators, by name.
+    pub fn for_accelerators() -> String {
+        let all = Design::ALL.into_iter();
+        choice(
+            all.filter(|design| design.shows_transfers())
+                .map(Design::name),
+        )
+    }
+}
+
+/// `one, two or three`.
+pub(crate) fn choice(names: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 
@@ -88,8 +143,10 @@ impl fmt::Display for Design {
 
 /// A name that no design has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no design: choose prefix-suffix, local, adaptive, grouped or layer-pass")]
-pub struct UnknownDesign(String);
+#[error("`{unknown}` is no design: choose {}", choice(Design::ALL.into_iter().map(Design::name)))]
+pub struct UnknownDesign {
+    unknown: String,
+}
 
 impl FromStr for Design {
     type Err = UnknownDesign;
@@ -97,7 +154,9 @@ impl FromStr for Design {
         Design::ALL
             .into_iter()
             .find(|design| design.name() == name)
-            .ok_or_else(|| UnknownDesign(name.to_owned()))
+            .ok_or_else(|| UnknownDesign {
+                unknown: name.to_owned(),
+            })
     }
 }
 
@@ -134,8 +193,8 @@ mod tests {
             for design in Design::ALL {
                 let listed = design.segments(layers);
                 for segment in Design::Grouped.segments(layers + 1) {
-                    // Adaptive chooses the rest as it goes: anything that is a segment of the model.
-                    let chosen = design == Design::Adaptive && segment.last() <= layers;
+                    // What chooses as it goes takes: anything that is a segment of the model.
+                    let chosen = design.chooses_as_it_goes() && segment.last() <= layers;
                     assert_eq!(
                         design.contains(layers, segment),
                         chosen || listed.contains(&segment),
@@ -152,5 +211,58 @@ mod tests {
             assert_eq!(design.to_string().parse(), Ok(design));
         }
         assert!("prefixsuffix".parse::<Design>().is_err());
+    }
+
+    #[test]
+    fn documents_name_a_design_as_users_do() {
+        for design in Design::ALL {
+            let written = serde_json::to_value(design).expect("a name");
+            assert_eq!(written, design.name());
+        }
+    }
+
+    #[test]
+    fn a_design_that_nobody_knows_is_refused_with_those_that_there_are() {
+        let error = "2n".parse::<Design>().expect_err("no design");
+        assert_eq!(
+            error.to_string(),
+            "`2n` is no design: choose prefix-suffix, local, adaptive, grouped or layer-pass"
+        );
+        assert_eq!(
+            Design::for_accelerators(),
+            "prefix-suffix, local, adaptive or grouped"
+        );
+    }
+
+    #[test]
+    fn an_agenda_has_every_segment_of_its_design_once() {
+        use rand::SeedableRng;
+
+        let task = DesignTask {
+            layers: 12,
+            seed: 3,
+            gap: crate::Nanos::ZERO,
+            target: 0.02,
+            budget: crate::Nanos::from_millis(1_000),
+        };
+        for design in Design::ALL {
+            let mut random = ChaCha8Rng::seed_from_u64(3);
+            let Agenda::Fixed(blocks) = design.agenda(&task, &mut random) else {
+                assert!(design.chooses_as_it_goes(), "{design}");
+                continue;
+            };
+            let mut segments: Vec<Segment> = Vec::new();
+            for block in blocks {
+                match block {
+                    agenda::FixedBlock::LayerPass => segments.extend((1..=12).map(Segment::single)),
+                    agenda::FixedBlock::Segments(block) => {
+                        assert!(block.len() <= agenda::SEGMENTS_PER_BLOCK);
+                        segments.extend(block);
+                    }
+                }
+            }
+            segments.sort();
+            assert_eq!(segments, design.segments(12), "{design}");
+        }
     }
 }

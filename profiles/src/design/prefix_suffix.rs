@@ -1,10 +1,29 @@
-//! The papers' design: S(1,l) and S(l,n) for every layer l (mlmp §4.2.2).
+//! The papers' design: S(1,l) and S(l,n) for every layer l (mlmp §4.2.2). They are just enough to determine the
+//! times and leave nothing to test.
 
+use super::rules::DesignRules;
+use crate::document::Method;
 use crate::segment::Segment;
 
-/// Every prefix and every suffix of a model of `layers` layers, the whole model once.
-pub(super) fn segments(layers: u32) -> impl Iterator<Item = Segment> {
-    let prefixes = (1..=layers).map(Segment::whole);
-    let suffixes = (2..=layers).filter_map(move |first| Segment::new(first, layers).ok());
-    prefixes.chain(suffixes)
+pub(super) struct Rules;
+
+impl DesignRules for Rules {
+    fn name(&self) -> &'static str {
+        "prefix-suffix"
+    }
+
+    /// Every prefix and every suffix, the whole model once.
+    fn segments(&self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
+        let prefixes = (1..=layers).map(Segment::whole);
+        let suffixes = (2..=layers).filter_map(move |first| Segment::new(first, layers).ok());
+        Box::new(prefixes.chain(suffixes))
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        &[Method::Differencing, Method::Graph]
+    }
+
+    fn may_measure(&self, layers: u32, segment: Segment) -> bool {
+        segment.first() == 1 || segment.last() == layers
+    }
 }

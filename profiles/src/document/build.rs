@@ -1,6 +1,6 @@
 //! From raw samples to a profile: pure, so that the same samples give the same profile, byte for byte.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{
     Additivity, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, ProcessorKind,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::derive::graph::{Fit, GraphError, additivity, observe};
 use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
-use crate::design::{Design, adaptive};
+use crate::design::{Design, choice};
 use crate::layer::Layer;
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
@@ -39,9 +39,9 @@ pub enum BuildError {
     },
     /// Layer times do not follow from this design by this method.
     #[error(
-        "processor `{processor}`: the method {method} does not apply to the design {design}; \
-         layer-pass goes with median, prefix-suffix and grouped go with differencing or least-squares, \
-         local and adaptive go with least-squares"
+        "processor `{processor}`: the method {method} does not apply to the design {design}, \
+         which goes with {}",
+        choice(design.methods().iter().map(|method| method.name()))
     )]
     Method {
         /// The name of the processor.
@@ -53,12 +53,15 @@ pub enum BuildError {
     },
     /// A design that shows no transfers was used where there are transfers.
     #[error(
-        "processor `{processor}` is an accelerator, whose transfers the design layer-pass cannot show; \
-         measure with adaptive, local, prefix-suffix or grouped"
+        "processor `{processor}` is an accelerator, whose transfers the design {design} cannot show; \
+         measure with {}",
+        Design::for_accelerators()
     )]
     TransfersHidden {
         /// The name of the processor.
         processor: String,
+        /// The design that was used.
+        design: Design,
     },
     /// Differencing lacks samples.
     #[error("processor `{processor}`: {reason}")]
@@ -162,7 +165,7 @@ impl Profile {
     pub fn rederive(&self, method: Method) -> Result<Profile, BuildError> {
         let mut header = self.header.clone();
         for measurement in &mut header.measurements {
-            if measurement.design != Design::LayerPass {
+            if measurement.design.shows_transfers() {
                 measurement.method = method;
             }
         }
@@ -323,34 +326,15 @@ fn by_least_squares(
     durations: &BTreeMap<Segment, Vec<Nanos>>,
 ) -> Result<Derivation, GraphError> {
     let observations = observe(durations);
-    let held_back = held_back(measurement, layers);
-    let fit = Fit::new(layers, &observations, &held_back)?;
-    let tested = additivity(layers, &observations, &tested(measurement, layers))?;
+    let Measurement { design, seed, .. } = *measurement;
+    let fit = Fit::new(layers, &observations, &design.held_back(layers, seed))?;
+    let tested = additivity(layers, &observations, &design.tested(layers, seed))?;
     Ok(Derivation {
         times: fit.layer_times(),
         cuts: fit.cuts(),
         additivity: tested.map(|tested| Additivity::new(&measurement.processor, &tested)),
         suspects: fit.suspects().to_vec(),
     })
-}
-
-/// The segments that never take part in the fit.
-fn held_back(measurement: &Measurement, layers: u32) -> BTreeSet<Segment> {
-    match measurement.design {
-        Design::Adaptive => adaptive::held_back(layers, measurement.seed),
-        _ => BTreeSet::new(),
-    }
-}
-
-/// The segments with which additivity is tested, each against a fit without any of them. Prefixes and
-/// suffixes are just enough to determine the times and leave nothing to test.
-fn tested(measurement: &Measurement, layers: u32) -> BTreeSet<Segment> {
-    match measurement.design {
-        Design::Adaptive | Design::Grouped => adaptive::held_back(layers, measurement.seed),
-        // With two layers the whole model is a pair of neighbours, which the fit cannot do without.
-        Design::Local if layers > 2 => BTreeSet::from([Segment::whole(layers)]),
-        Design::Local | Design::PrefixSuffix | Design::LayerPass => BTreeSet::new(),
-    }
 }
 
 impl Profile {
@@ -373,7 +357,7 @@ impl Profile {
                 .or_default()
                 .push(sample.duration);
         }
-        let held_back = held_back(measurement, layers);
+        let held_back = measurement.design.held_back(layers, measurement.seed);
         Some(Fit::new(layers, &observe(&durations), &held_back))
     }
 }
@@ -383,24 +367,17 @@ pub(crate) fn refuse_unless_derivable(
     kind: ProcessorKind,
     measurement: &Measurement,
 ) -> Result<(), BuildError> {
-    let processor = || measurement.processor.clone();
-    match (measurement.design, measurement.method, kind) {
-        (Design::LayerPass, Method::Median, ProcessorKind::Accelerator) => {
-            Err(BuildError::TransfersHidden {
-                processor: processor(),
-            })
-        }
-        (Design::LayerPass, Method::Median, ProcessorKind::Cpu)
-        | (Design::PrefixSuffix | Design::Grouped, Method::Differencing, _)
-        | (
-            Design::PrefixSuffix | Design::Local | Design::Adaptive | Design::Grouped,
-            Method::Graph,
-            _,
-        ) => Ok(()),
-        (design, method, _) => Err(BuildError::Method {
-            processor: processor(),
+    let Measurement { design, method, .. } = *measurement;
+    let processor = measurement.processor.clone();
+    if !design.methods().contains(&method) {
+        return Err(BuildError::Method {
+            processor,
             design,
             method,
-        }),
+        });
     }
+    if kind == ProcessorKind::Accelerator && !design.shows_transfers() {
+        return Err(BuildError::TransfersHidden { processor, design });
+    }
+    Ok(())
 }

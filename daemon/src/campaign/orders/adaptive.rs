@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use layerlab_profiles::derive::graph::observe;
-use layerlab_profiles::design::adaptive::{Block, Next, Planner, Reason};
+use layerlab_profiles::design::adaptive::{Block, Next, Reason};
+use layerlab_profiles::design::agenda::BlockPlanner;
 use layerlab_profiles::document::Sample;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Order, Work};
@@ -14,9 +15,9 @@ use super::{News, Orders, PlannerError};
 /// to know most of what it tells, early enough to be there before it ends.
 const PLAN_AHEAD: f64 = 0.8;
 
-/// Orders of the adaptive design on one processor.
+/// Orders of a design that chooses as it goes, on one processor.
 pub struct Adaptive {
-    planner: Planner,
+    planner: Box<dyn BlockPlanner>,
     /// An order of the run on the processor, whose segments are set anew for each block.
     template: Order,
     /// The samples of accepted blocks and of the one in progress, by segment.
@@ -54,7 +55,7 @@ impl DeviceTime {
 
 impl Adaptive {
     /// Orders like `template`.
-    pub fn new(planner: Planner, template: Order) -> Adaptive {
+    pub fn new(planner: Box<dyn BlockPlanner>, template: Order) -> Adaptive {
         Adaptive {
             planner,
             template,
@@ -142,7 +143,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use layerlab_profiles::derive::graph::GraphError;
-    use layerlab_profiles::design::adaptive::{Overhead, Settings};
+    use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
 
     use super::super::Sequence;
     use super::super::tests::{begun, template, told};
@@ -164,7 +165,7 @@ mod tests {
             segments_per_block: 8,
             overhead: Overhead::default(),
         };
-        Adaptive::new(Planner::new(settings), template())
+        Adaptive::new(Box::new(Planner::new(settings)), template())
     }
 
     fn segments_of(order: &Order) -> Vec<Segment> {

@@ -11,7 +11,13 @@ mod start;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use rand_chacha::ChaCha8Rng;
+
+use super::Design;
+use super::agenda::{Agenda, BlockPlanner, DesignTask, SEGMENTS_PER_BLOCK};
+use super::rules::DesignRules;
 use crate::derive::graph::{Fit, GraphError, Observations};
+use crate::document::Method;
 use crate::segment::Segment;
 use crate::units::Nanos;
 
@@ -33,6 +39,56 @@ const MOST_DOUBLINGS: u32 = 4;
 /// A block has about this share of all samples before it. Smaller ones would cost more in sentinels and
 /// planning than their better choice brings, larger ones would overshoot the target.
 const GROWTH: f64 = 0.1;
+
+/// How often a block repeats its segments, at least: few, so that what they tell can be acted on early.
+const REPETITIONS: u64 = 6;
+
+pub(super) struct Rules;
+
+impl DesignRules for Rules {
+    fn name(&self) -> &'static str {
+        "adaptive"
+    }
+
+    fn segments(&self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
+        Design::Local.iter(layers)
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        &[Method::Graph]
+    }
+
+    fn may_measure(&self, _layers: u32, _segment: Segment) -> bool {
+        true
+    }
+
+    fn chooses_as_it_goes(&self) -> bool {
+        true
+    }
+
+    fn samples_per_segment(&self, _asked: u64) -> u64 {
+        REPETITIONS
+    }
+
+    fn held_back(&self, layers: u32, seed: u64) -> BTreeSet<Segment> {
+        start::held_back(layers, seed)
+    }
+
+    fn agenda(&self, task: &DesignTask, _random: &mut ChaCha8Rng) -> Agenda {
+        Agenda::Planned(Box::new(Planner::new(Settings {
+            layers: task.layers,
+            seed: task.seed,
+            target: task.target,
+            budget: task.budget,
+            repetitions: REPETITIONS,
+            segments_per_block: SEGMENTS_PER_BLOCK,
+            overhead: Overhead {
+                per_sample: task.gap,
+                ..Overhead::default()
+            },
+        })))
+    }
+}
 
 /// What the planner is to reach, and with what.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,14 +251,6 @@ impl Planner {
         }
     }
 
-    /// Takes in what loading has cost so far, of each segment that was loaded.
-    pub fn learn_loads(&mut self, loads: &BTreeMap<Segment, Nanos>) {
-        let Settings {
-            layers, overhead, ..
-        } = self.settings;
-        self.settings.overhead = overhead.with_loads(layers, loads);
-    }
-
     /// The segments that are measured in any case, ascending.
     pub fn start_set(&self) -> impl Iterator<Item = Segment> + '_ {
         self.start.iter().copied()
@@ -346,4 +394,17 @@ impl Planner {
 
 fn nanos(nanos: f64) -> Nanos {
     Nanos::from_nanos(nanos.ceil() as u64)
+}
+
+impl BlockPlanner for Planner {
+    fn learn_loads(&mut self, loads: &BTreeMap<Segment, Nanos>) {
+        let Settings {
+            layers, overhead, ..
+        } = self.settings;
+        self.settings.overhead = overhead.with_loads(layers, loads);
+    }
+
+    fn next(&self, observations: &Observations, spent: Nanos) -> Result<Next, GraphError> {
+        Planner::next(self, observations, spent)
+    }
 }

@@ -1,0 +1,37 @@
+//! Every layer by itself, in order, each fed by the one before: how a processor that computes in main memory is
+//! read layer by layer.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::agenda::{Agenda, DesignTask, FixedBlock};
+use super::rules::DesignRules;
+use crate::document::Method;
+use crate::segment::Segment;
+
+pub(super) struct Rules;
+
+impl DesignRules for Rules {
+    fn name(&self) -> &'static str {
+        "layer-pass"
+    }
+
+    fn segments(&self, layers: u32) -> Box<dyn Iterator<Item = Segment>> {
+        Box::new((1..=layers).map(Segment::single))
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        &[Method::Median]
+    }
+
+    fn may_measure(&self, _layers: u32, segment: Segment) -> bool {
+        segment.layers() == 1
+    }
+
+    fn shows_transfers(&self) -> bool {
+        false
+    }
+
+    fn agenda(&self, _task: &DesignTask, _random: &mut ChaCha8Rng) -> Agenda {
+        Agenda::Fixed(vec![FixedBlock::LayerPass])
+    }
+}
