@@ -9,10 +9,10 @@ use layerlab_profiles::{Bytes, Combination};
 use layerlab_protocol::{Event, FailureKind};
 use tract_onnx::prelude::Tensor;
 
+use crate::ended::{Ended, failed};
 use crate::engine::Engine;
 use crate::queue::{Queue, Task};
 use crate::walk::{self, Costs, LayerSessions, walk};
-use crate::work::{Ended, failed};
 
 /// What an order to evaluate asks for.
 pub(crate) struct Evaluation<'a> {

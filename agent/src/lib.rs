@@ -2,6 +2,7 @@
 //! measured in a journal, and goes on without the daemon.
 
 pub mod conditions;
+mod ended;
 pub mod engine;
 mod evaluate;
 pub mod files;

@@ -12,10 +12,10 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use tract_onnx::prelude::Tensor;
 
+use crate::ended::{Ended, failed};
 use crate::engine::{Engine, EngineError, Inference, Invocation, Session, timing_input};
 use crate::hygiene::{self, End};
 use crate::queue::{Abandoned, Queue, Task};
-use crate::work::{Ended, failed};
 use progress::Progress;
 
 /// Runs of the whole model whose median is a sentinel: one of them may be a spike.

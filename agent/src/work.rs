@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use layerlab_profiles::Segment;
-use layerlab_protocol::{Event, Failure, FailureKind, Work};
+use layerlab_protocol::{Event, FailureKind, Work};
 
-use crate::engine::{Engine, EngineError};
+use crate::ended::{Ended, failed};
+use crate::engine::Engine;
 use crate::evaluate::Evaluation;
-use crate::files::{Files, FilesError};
-use crate::queue::{Abandoned, Queue, Task};
+use crate::files::Files;
+use crate::queue::{Queue, Task};
 use crate::timing;
 
 /// Works off the queue until it stops.
@@ -21,42 +22,6 @@ pub fn run(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
         };
         // Abandoned now means that nobody wants to know any more.
         let _ = queue.record(&task, last);
-    }
-}
-
-/// Why an order ended before its last sample.
-pub(crate) enum Ended {
-    Failed(Failure),
-    Abandoned,
-}
-
-impl From<Abandoned> for Ended {
-    fn from(_: Abandoned) -> Self {
-        Ended::Abandoned
-    }
-}
-
-impl From<FilesError> for Ended {
-    fn from(error: FilesError) -> Self {
-        Ended::Failed(Failure {
-            kind: FailureKind::Model,
-            message: error.to_string(),
-        })
-    }
-}
-
-impl From<EngineError> for Ended {
-    fn from(error: EngineError) -> Self {
-        let kind = match error {
-            EngineError::UnknownProcessor { .. } => FailureKind::Order,
-            EngineError::OutOfMemory { .. } => FailureKind::OutOfMemory,
-            EngineError::Load { .. } => FailureKind::Model,
-            EngineError::Run { .. } => FailureKind::Device,
-        };
-        Ended::Failed(Failure {
-            kind,
-            message: error.to_string(),
-        })
     }
 }
 
@@ -113,8 +78,4 @@ fn is_chain(segments: &[Segment], layers: u32) -> bool {
         next = segment.last() + 1;
     }
     next == layers + 1
-}
-
-pub(crate) fn failed(kind: FailureKind, message: String) -> Ended {
-    Ended::Failed(Failure { kind, message })
 }
