@@ -10,7 +10,7 @@ use tract_onnx::tract_core::internal::InOut;
 use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat};
 use tract_onnx::tract_core::ops::nn::DataFormat;
 
-use super::half_precision::round;
+use super::rounding::round;
 
 /// A convolution of rounded tensors: input, weights, and a bias that is added last.
 pub(super) fn convolution(conv: &Conv, inputs: &[TValue]) -> TractResult<TVec<TValue>> {

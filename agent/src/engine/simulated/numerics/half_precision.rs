@@ -6,37 +6,17 @@
 //! several steps (LRN with its squares, softmax, average pooling) are computed by tract in 16 bits
 //! throughout; sums inside them are kept in 32 bits and rounded at their end.
 
-use half::f16;
-use half::slice::HalfFloatSliceExt;
-use tract_onnx::prelude::{DatumType, TValue, TVec, Tensor, TractResult};
+use tract_onnx::prelude::{DatumType, TValue, TVec, TractResult};
 use tract_onnx::tract_core::ops::cnn::Conv;
 use tract_onnx::tract_core::ops::einsum::EinSum;
 
-use super::{Step, accumulate, round_all};
+use super::accumulate;
+use super::rounding::round;
+use super::step::{Step, round_all};
 use crate::engine::simulated::file::Accumulate;
 
 /// Operators that tract computes as one, but which take several steps, by tract's names.
 const SEVERAL_STEPS: [&str; 5] = ["Lrn", "Softmax", "LogSoftmax", "SumPool", "RmsNorm"];
-
-/// Rounds a constant: weights are stored in 16 bits.
-pub(super) fn round_weights(tensor: &mut Tensor) {
-    if let Some(mut plain) = tensor.as_plain_ram_mut()
-        && let Ok(values) = plain.as_slice_mut::<f32>()
-    {
-        round(values);
-    }
-}
-
-/// The nearest 16-bit floats, ties to even.
-pub(super) fn round(values: &mut [f32]) {
-    // Long enough for vector instructions, short enough for the stack.
-    let mut halves = [f16::ZERO; 256];
-    for values in values.chunks_mut(halves.len()) {
-        let halves = &mut halves[..values.len()];
-        halves.convert_from_f32_slice(values);
-        halves.convert_to_f32_slice(values);
-    }
-}
 
 /// Evaluates an operator and rounds its results.
 pub(super) fn evaluate(

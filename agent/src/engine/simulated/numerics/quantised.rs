@@ -8,7 +8,7 @@
 
 use tract_onnx::prelude::{TValue, TVec, Tensor, TractResult};
 
-use super::{Step, round_all};
+use super::step::{Step, round_all};
 
 /// The largest quantised value; -128 is left unused, so that the range is symmetric.
 const LARGEST: f64 = 127.0;

@@ -1,15 +1,22 @@
 //! Reduced arithmetic gives the bits that it should, in one piece and layer by layer.
 
+use std::sync::Arc;
+
 use half::f16;
+use layerlab_model::Network;
+use layerlab_profiles::Segment;
 use proptest::prelude::*;
+use tract_onnx::prelude::{IntoTensor, TValue, Tensor};
 use tract_onnx::tract_core::axes::AxesMapping;
 use tract_onnx::tract_core::internal::tvec;
 use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat, PaddingSpec, PoolSpec};
 use tract_onnx::tract_core::ops::nn::DataFormat;
 
+use super::plans::{reduced, run_state};
 use super::*;
-use crate::engine::simulated::file::Accumulate;
+use crate::engine::simulated::file::{Accumulate, Arithmetic};
 use crate::engine::timing_input;
+use crate::engine::tract::optimized;
 
 const F16: Arithmetic = Arithmetic::F16 {
     accumulate: Accumulate::F32,
@@ -55,7 +62,7 @@ fn in_one_piece(network: &Network, arithmetic: Arithmetic, inputs: &[Tensor]) ->
     let cut = network.segment(whole).expect("the whole");
     let mut state = match arithmetic {
         Arithmetic::F32 => optimized(&cut),
-        Arithmetic::F16 { .. } => reduced(&cut, half_precision::round_weights),
+        Arithmetic::F16 { .. } => reduced(&cut, rounding::round_weights),
         Arithmetic::I8 => reduced(&cut, quantised::round_weights),
     }
     .expect("a plan");
@@ -185,7 +192,7 @@ proptest! {
     #[test]
     fn rounding_is_that_of_ieee_binary16(values in prop::collection::vec(-7e4f32..7e4, 1..600)) {
         let mut rounded = values.clone();
-        half_precision::round(&mut rounded);
+        rounding::round(&mut rounded);
         for (value, rounded) in values.iter().zip(&rounded) {
             prop_assert_eq!(f64::from(*rounded), round_16(f64::from(*value)));
             prop_assert_eq!(*rounded, f16::from_f32(*value).to_f32());
@@ -195,7 +202,7 @@ proptest! {
     #[test]
     fn rounding_small_numbers_underflows_gradually(values in prop::collection::vec(-1e-4f32..1e-4, 1..9)) {
         let mut rounded = values.clone();
-        half_precision::round(&mut rounded);
+        rounding::round(&mut rounded);
         for (value, rounded) in values.iter().zip(&rounded) {
             prop_assert_eq!(f64::from(*rounded), round_16(f64::from(*value)));
         }
@@ -321,7 +328,7 @@ proptest! {
         prop_assume!(case.side.iter().all(|side| side + 2 * case.pad >= reach));
         let result = accumulate::convolution(&case.conv(), &case.inputs()).expect("a result");
         let mut values = floats(&result[0]);
-        half_precision::round(&mut values);
+        rounding::round(&mut values);
         let values: Vec<f64> = values.into_iter().map(f64::from).collect();
         prop_assert_eq!(&values, &case.reference(round_16));
     }
