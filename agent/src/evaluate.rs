@@ -7,10 +7,9 @@ use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::accuracy::EvaluationSet;
 use layerlab_profiles::{Bytes, Combination};
 use layerlab_protocol::{Event, FailureKind};
-use tract_onnx::prelude::Tensor;
 
 use crate::ended::{Ended, failed};
-use crate::engine::Engine;
+use crate::engine::{Engine, Tensor, TensorError};
 use crate::queue::{Queue, Task};
 use crate::walk::{self, Costs, LayerSessions, walk};
 
@@ -154,8 +153,7 @@ fn order(sentence: &str) -> Ended {
     failed(FailureKind::Order, sentence.to_owned())
 }
 
-fn tensor(spec: &TensorSpec, values: &[f32]) -> anyhow::Result<Tensor> {
-    let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
-    let tensor = Tensor::from_shape(&shape, values)?;
-    Ok(tensor.cast_to_dt(spec.element.tract())?.into_owned())
+fn tensor(spec: &TensorSpec, values: &[f32]) -> Result<Tensor, TensorError> {
+    let shape = spec.shape.iter().map(|&length| length as usize).collect();
+    Tensor::from_floats(spec.element, shape, values)
 }

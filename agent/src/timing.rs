@@ -10,10 +10,9 @@ use layerlab_protocol::{Event, FailureKind, Rejection, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use tract_onnx::prelude::Tensor;
 
 use crate::ended::{Ended, failed};
-use crate::engine::{Engine, EngineError, Inference, Invocation, Session, timing_input};
+use crate::engine::{Engine, EngineError, Inference, Invocation, Session, Tensor, timing_input};
 use crate::hygiene::{self, End};
 use crate::queue::{Abandoned, Queue, Task};
 use progress::Progress;

@@ -1,9 +1,10 @@
 //! The tensors that segments are timed with.
 
-use layerlab_model::TensorSpec;
+use layerlab_model::{ElementType, TensorSpec};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tract_onnx::prelude::{DatumType, Tensor};
+
+use super::tensor::Tensor;
 
 /// One tensor for each of a frontier: floats uniform in [0, 1), integers 0 or 1.
 ///
@@ -19,8 +20,10 @@ pub fn timing_input(frontier: &[TensorSpec], seed: u64) -> Vec<Tensor> {
 
 fn tensor(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Tensor {
     let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
-    let datum = spec.element.tract();
-    let is_float = matches!(datum, DatumType::F16 | DatumType::F32 | DatumType::F64);
+    let is_float = matches!(
+        spec.element,
+        ElementType::F16 | ElementType::F32 | ElementType::F64
+    );
     let values: Vec<f32> = (0..spec.elements())
         .map(|_| {
             if is_float {
@@ -30,15 +33,11 @@ fn tensor(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Tensor {
             }
         })
         .collect();
-    Tensor::from_shape(&shape, &values)
-        .and_then(|tensor| Ok(tensor.cast_to_dt(datum)?.into_owned()))
-        .expect("as many values as the shape has, and every element type holds 0 and 1")
+    Tensor::from_floats(spec.element, shape, &values).expect("as many values as the shape has")
 }
 
 #[cfg(test)]
 mod tests {
-    use layerlab_model::ElementType;
-
     use super::*;
 
     #[test]
@@ -58,8 +57,8 @@ mod tests {
         assert_ne!(tensors, timing_input(&frontier, 8));
         for (tensor, spec) in tensors.iter().zip(&frontier) {
             assert_eq!(
-                (tensor.datum_type(), tensor.shape()),
-                (spec.element.tract(), [2, 3].as_slice())
+                (tensor.element(), tensor.shape()),
+                (spec.element, [2, 3].as_slice())
             );
         }
     }

@@ -4,6 +4,7 @@
 mod cores;
 mod input;
 pub mod simulated;
+mod tensor;
 mod tract;
 
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use layerlab_profiles::document::{Device, Processor};
 use layerlab_profiles::{Bytes, Nanos, Segment};
 use layerlab_protocol::Conditions;
 use serde::Serialize;
-use tract_onnx::prelude::Tensor;
 
 pub use self::input::timing_input;
 pub use self::simulated::Simulated;
+pub use self::tensor::{Tensor, TensorError};
 pub use self::tract::Host;
 
 /// A device's processors and the runtimes that run networks on them.

@@ -1,6 +1,8 @@
 //! The CPU of the machine that the agent runs on, through tract: 32-bit floats, a thread for each core of
 //! a named set.
 
+mod convert;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +14,14 @@ use layerlab_profiles::{Bytes, Nanos, Segment};
 use layerlab_protocol::Conditions;
 use rayon::{ThreadPool, ThreadPoolBuildError};
 use tract_linalg::multithread::{Executor, multithread_tract_scope};
-use tract_onnx::prelude::{
-    IntoTensor, TValue, TVec, Tensor, TractResult, TypedRunnableModel, TypedSimpleState,
-};
+use tract_onnx::prelude::{TractResult, TypedRunnableModel, TypedSimpleState};
 
 use super::cores::{CoreSet, core_sets};
-use super::{DeviceDescription, Engine, EngineError, Inference, Invocation, Session, Subject};
+use super::{
+    DeviceDescription, Engine, EngineError, Inference, Invocation, Session, Subject, Tensor,
+};
+
+pub(super) use self::convert::{from_tract, to_tract};
 
 /// The version of tract that the lock file pins; tract does not say it itself. Held by a test.
 pub(super) const TRACT_VERSION: &str = "0.23.9";
@@ -149,8 +153,9 @@ impl Session for HostSession {
     }
 
     fn run(&mut self, inputs: &[Tensor], _: Invocation) -> Result<Inference, EngineError> {
-        // Copied before the clock is read: a caller that owns its tensors would not have to.
-        let inputs: TVec<TValue> = inputs.iter().cloned().map(TValue::from).collect();
+        // Copied before the clock is read, and the outputs after: a program of one's own would have them in
+        // tract's form.
+        let inputs = to_tract(inputs).map_err(|error| self.subject.cannot_run(error))?;
         let executor = Executor::MultiThread(Arc::clone(&self.threads));
         let state = &mut self.state;
         // On a thread of the set from beginning to end: what tract does not spread runs there, too.
@@ -161,9 +166,11 @@ impl Session for HostSession {
                 (begin, begin.elapsed(), outputs)
             })
         });
-        let outputs = outputs.map_err(|error| self.subject.cannot_run(error))?;
+        let outputs = outputs
+            .and_then(from_tract)
+            .map_err(|error| self.subject.cannot_run(error))?;
         Ok(Inference {
-            outputs: outputs.into_iter().map(TValue::into_tensor).collect(),
+            outputs,
             started: begin.duration_since(self.start).into(),
             duration: duration.into(),
         })
@@ -194,6 +201,8 @@ fn hostname() -> String {
 
 #[cfg(test)]
 mod tests {
+    use layerlab_model::ElementType;
+
     use super::*;
 
     #[test]
@@ -259,7 +268,7 @@ mod tests {
             .expect("loaded");
         for inputs in [
             vec![],
-            vec![Tensor::from_shape(&[1], &[0.0f32]).expect("a tensor")],
+            vec![Tensor::from_floats(ElementType::F32, vec![1], &[0.0]).expect("a tensor")],
         ] {
             let error = session
                 .run(&inputs, Invocation::sample(1, 0))

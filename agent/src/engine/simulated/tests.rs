@@ -1,9 +1,9 @@
 //! A simulated device takes the times, the memory and the heat that its file plants.
 
 use super::*;
-use tract_onnx::prelude::Tensor;
+use layerlab_model::ElementType;
 
-use crate::engine::{Inference, Invocation, timing_input};
+use crate::engine::{Inference, Invocation, Tensor, timing_input};
 
 /// A device whose NPU lacks the lines that a test adds.
 fn device(clock: &str, npu: &str) -> DeviceFile {
@@ -180,7 +180,8 @@ fn a_new_input_gets_its_own_outputs_and_an_old_one_the_same() {
         let pixels: Vec<f32> = (0..3 * 64 * 64)
             .map(|index| ((index * seed) % 256) as f32)
             .collect();
-        let inputs = [Tensor::from_shape(&[1, 3, 64, 64], &pixels).expect("an image")];
+        let shape = vec![1, 3, 64, 64];
+        let inputs = [Tensor::from_floats(ElementType::F32, shape, &pixels).expect("an image")];
         session
             .run(&inputs, Invocation::sample(1, 0))
             .expect("an inference")

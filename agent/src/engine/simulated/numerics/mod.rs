@@ -17,4 +17,4 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::plans::{LayerPlans, same};
+pub(super) use self::plans::LayerPlans;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use layerlab_model::{Network, SubModel};
 use layerlab_profiles::Segment;
 use tract_onnx::prelude::{
-    DatumType, IntoArcTensor, IntoTensor, TValue, TVec, Tensor, TractResult, TypedModel,
+    DatumType, IntoArcTensor, TValue, TVec, Tensor as TractTensor, TractResult, TypedModel,
     TypedRunnableModel, TypedSimpleState,
 };
 use tract_onnx::tract_core::internal::TypedFact;
@@ -14,9 +14,10 @@ use tract_onnx::tract_core::ops::konst::Const;
 
 use super::step::Step;
 use super::{half_precision, quantised, rounding};
+use crate::engine::Tensor;
 use crate::engine::simulated::file::Arithmetic;
 use crate::engine::simulated::lock;
-use crate::engine::tract::optimized;
+use crate::engine::tract::{from_tract, optimized, to_tract};
 
 /// The layers of a network, each made ready to run when it first runs.
 pub(in crate::engine::simulated) struct LayerPlans {
@@ -55,11 +56,11 @@ impl LayerPlans {
         segment: Segment,
         inputs: &[Tensor],
     ) -> TractResult<Vec<Tensor>> {
-        let mut tensors: TVec<TValue> = inputs.iter().cloned().map(TValue::from).collect();
+        let mut tensors = to_tract(inputs)?;
         for layer in segment.first()..=segment.last() {
             tensors = self.run_layer(layer, tensors)?;
         }
-        Ok(tensors.into_iter().map(TValue::into_tensor).collect())
+        from_tract(tensors)
     }
 
     fn run_layer(&self, layer: u32, inputs: TVec<TValue>) -> TractResult<TVec<TValue>> {
@@ -101,13 +102,16 @@ pub(super) fn run_state(
 }
 
 /// A layer as tract reads it, nothing simplified, its 32-bit constants rounded by `round`.
-pub(super) fn reduced(cut: &SubModel, round: fn(&mut Tensor)) -> TractResult<TypedSimpleState> {
+pub(super) fn reduced(
+    cut: &SubModel,
+    round: fn(&mut TractTensor),
+) -> TractResult<TypedSimpleState> {
     let mut model = cut.typed()?;
     round_constants(&mut model, round)?;
     TypedRunnableModel::new(model)?.spawn()
 }
 
-fn round_constants(model: &mut TypedModel, round: fn(&mut Tensor)) -> TractResult<()> {
+fn round_constants(model: &mut TypedModel, round: fn(&mut TractTensor)) -> TractResult<()> {
     for node in &mut model.nodes {
         let Some(constant) = node.op_as::<Const>() else {
             continue;
@@ -122,14 +126,4 @@ fn round_constants(model: &mut TypedModel, round: fn(&mut Tensor)) -> TractResul
         node.op = Box::new(Const::new(tensor)?);
     }
     Ok(())
-}
-
-/// Whether two lists of tensors hold the same bits: NaNs, too, are equal to themselves.
-pub(in crate::engine::simulated) fn same(these: &[Tensor], those: &[Tensor]) -> bool {
-    these.len() == those.len()
-        && these.iter().zip(those).all(|(this, that)| {
-            this.datum_type() == that.datum_type()
-                && this.shape() == that.shape()
-                && this.as_bytes() == that.as_bytes()
-        })
 }

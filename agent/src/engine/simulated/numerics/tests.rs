@@ -6,7 +6,7 @@ use half::f16;
 use layerlab_model::Network;
 use layerlab_profiles::Segment;
 use proptest::prelude::*;
-use tract_onnx::prelude::{IntoTensor, TValue, Tensor};
+use tract_onnx::prelude::{TValue, Tensor as TractTensor};
 use tract_onnx::tract_core::axes::AxesMapping;
 use tract_onnx::tract_core::internal::tvec;
 use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat, PaddingSpec, PoolSpec};
@@ -15,8 +15,8 @@ use tract_onnx::tract_core::ops::nn::DataFormat;
 use super::plans::{reduced, run_state};
 use super::*;
 use crate::engine::simulated::file::{Accumulate, Arithmetic};
-use crate::engine::timing_input;
-use crate::engine::tract::optimized;
+use crate::engine::tract::{from_tract, optimized, to_tract};
+use crate::engine::{Tensor, timing_input};
 
 const F16: Arithmetic = Arithmetic::F16 {
     accumulate: Accumulate::F32,
@@ -31,7 +31,7 @@ fn network(name: &str) -> Arc<Network> {
     Arc::new(Network::open(path.as_ref(), &Default::default()).expect("a model"))
 }
 
-fn floats(tensor: &Tensor) -> Vec<f32> {
+fn floats(tensor: &TractTensor) -> Vec<f32> {
     tensor
         .try_as_plain_ram()
         .expect("plain")
@@ -44,16 +44,14 @@ fn image(network: &Network, scale: f32) -> Vec<Tensor> {
     scaled(timing_input(network.frontier(0), 1), scale)
 }
 
-fn scaled(mut tensors: Vec<Tensor>, scale: f32) -> Vec<Tensor> {
-    for tensor in &mut tensors {
-        let mut plain = tensor.try_as_plain_ram_mut().expect("plain");
-        plain
-            .as_slice_mut::<f32>()
-            .expect("f32")
-            .iter_mut()
-            .for_each(|value| *value *= scale);
-    }
-    tensors
+fn scaled(tensors: Vec<Tensor>, scale: f32) -> Vec<Tensor> {
+    let scaled = |tensor: &Tensor| {
+        let mut values = tensor.to_floats();
+        values.iter_mut().for_each(|value| *value *= scale);
+        Tensor::from_floats(tensor.element(), tensor.shape().to_vec(), &values)
+            .expect("as many values")
+    };
+    tensors.iter().map(scaled).collect()
 }
 
 /// The whole network as one plan, instead of layer by layer.
@@ -66,16 +64,10 @@ fn in_one_piece(network: &Network, arithmetic: Arithmetic, inputs: &[Tensor]) ->
         Arithmetic::I8 => reduced(&cut, quantised::round_weights),
     }
     .expect("a plan");
-    let outputs = run_state(
-        &mut state,
-        arithmetic,
-        inputs.iter().cloned().map(TValue::from).collect(),
-    );
-    outputs
+    let inputs = to_tract(inputs).expect("inputs");
+    run_state(&mut state, arithmetic, inputs)
+        .and_then(from_tract)
         .expect("outputs")
-        .into_iter()
-        .map(TValue::into_tensor)
-        .collect()
 }
 
 #[test]
@@ -88,13 +80,13 @@ fn layer_by_layer_gives_the_bits_of_the_network_in_one_piece() {
             let plans = LayerPlans::new(Arc::clone(&network), arithmetic);
             let whole = plans.run(Segment::whole(layers), &input).expect("outputs");
             let one_piece = in_one_piece(&network, arithmetic, &input);
-            assert!(same(&whole, &one_piece), "{name} {arithmetic:?}");
+            assert!(whole == one_piece, "{name} {arithmetic:?}");
             let middle = layers / 2;
             let left = Segment::new(1, middle).expect("a segment");
             let right = Segment::new(middle + 1, layers).expect("a segment");
             let cut = plans.run(left, &input).expect("the left half");
             let chained = plans.run(right, &cut).expect("the right half");
-            assert!(same(&whole, &chained), "{name} {arithmetic:?}");
+            assert!(whole == chained, "{name} {arithmetic:?}");
         }
     }
 }
@@ -107,7 +99,7 @@ fn reduced_numerics_give_other_answers_but_not_very_other_ones() {
         let input = image(&network, 255.0);
         let [exact, f16, f16_sums, i8] = ALL.map(|arithmetic| {
             let plans = LayerPlans::new(Arc::clone(&network), arithmetic);
-            floats(&plans.run(whole, &input).expect("outputs")[0])
+            plans.run(whole, &input).expect("outputs")[0].to_floats()
         });
         let largest = exact
             .iter()
@@ -139,7 +131,7 @@ fn the_squares_inside_lrn_overflow_in_16_bits() {
     let input = image(&network, 255.0 * 16.0);
     let first_layer = |arithmetic| {
         let plans = LayerPlans::new(Arc::clone(&network), arithmetic);
-        floats(&plans.run(Segment::single(1), &input).expect("outputs")[0])
+        plans.run(Segment::single(1), &input).expect("outputs")[0].to_floats()
     };
     let (exact, half) = (first_layer(Arithmetic::F32), first_layer(F16));
     assert!(half.iter().all(|value| value.is_finite()));
@@ -162,7 +154,7 @@ fn overflow_gives_infinities_and_nans_instead_of_errors() {
         let plans = LayerPlans::new(Arc::clone(&network), arithmetic);
         let run = |last| {
             let segment = Segment::new(first, last).expect("a segment");
-            floats(&plans.run(segment, &input).expect("outputs")[0])
+            plans.run(segment, &input).expect("outputs")[0].to_floats()
         };
         assert!(run(first).contains(&f32::INFINITY), "{arithmetic:?}");
         assert!(
@@ -216,7 +208,7 @@ fn halves(range: std::ops::Range<f32>, count: usize) -> impl Strategy<Value = Ve
 
 fn tensor(shape: &[usize], values: &[f32]) -> TValue {
     let count = shape.iter().product::<usize>();
-    Tensor::from_shape(shape, &values[..count])
+    TractTensor::from_shape(shape, &values[..count])
         .expect("enough values")
         .into()
 }
