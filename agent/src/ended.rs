@@ -2,9 +2,9 @@
 
 use layerlab_protocol::{Failure, FailureKind};
 
-use crate::engine::EngineError;
 use crate::files::FilesError;
 use crate::queue::Abandoned;
+use crate::runtime::RuntimeError;
 
 /// Why an order ended before its last sample.
 pub(crate) enum Ended {
@@ -31,13 +31,13 @@ impl From<FilesError> for Ended {
     }
 }
 
-impl From<EngineError> for Ended {
-    fn from(error: EngineError) -> Self {
+impl From<RuntimeError> for Ended {
+    fn from(error: RuntimeError) -> Self {
         let kind = match error {
-            EngineError::UnknownProcessor { .. } => FailureKind::Order,
-            EngineError::OutOfMemory { .. } => FailureKind::OutOfMemory,
-            EngineError::Load { .. } => FailureKind::Model,
-            EngineError::Run { .. } => FailureKind::Device,
+            RuntimeError::UnknownProcessor { .. } => FailureKind::Order,
+            RuntimeError::OutOfMemory { .. } => FailureKind::OutOfMemory,
+            RuntimeError::Unsupported { .. } | RuntimeError::Load { .. } => FailureKind::Model,
+            RuntimeError::Run { .. } => FailureKind::Device,
         };
         failed(kind, error.to_string())
     }

@@ -9,8 +9,8 @@ use layerlab_profiles::{Bytes, Combination};
 use layerlab_protocol::{Event, FailureKind};
 
 use crate::ended::{Ended, failed};
-use crate::engine::{Engine, Tensor, TensorError};
 use crate::queue::{Queue, Task};
+use crate::runtime::{Runtimes, Tensor, TensorError};
 use crate::walk::{self, Costs, LayerSessions, walk};
 
 /// What an order to evaluate asks for.
@@ -32,7 +32,7 @@ impl Evaluation<'_> {
         &self,
         task: &Task,
         queue: &Queue,
-        engine: &mut dyn Engine,
+        runtimes: &mut Runtimes,
         network: &Arc<Network>,
     ) -> Result<(), Ended> {
         let input = self.fitting_input(network)?;
@@ -48,7 +48,7 @@ impl Evaluation<'_> {
         let Some(mut next) = left.next() else {
             return Ok(());
         };
-        let mut sessions = self.load(engine, network)?;
+        let mut sessions = self.load(runtimes, network)?;
         let costs = Costs::of(network);
         loop {
             let (tallies, flop) = self.judge(*next, input, &mut sessions, &costs)?;
@@ -100,7 +100,7 @@ impl Evaluation<'_> {
     /// Each layer on each processor on which some placement has it.
     fn load(
         &self,
-        engine: &mut dyn Engine,
+        runtimes: &mut Runtimes,
         network: &Arc<Network>,
     ) -> Result<Vec<LayerSessions>, Ended> {
         let mut all = Vec::new();
@@ -110,7 +110,7 @@ impl Evaluation<'_> {
                 let place = layer.first() as usize - 1;
                 let is_wanted = |placement: &Combination| placement.on_npu()[place] == on_npu;
                 if self.placements.iter().any(is_wanted) {
-                    sessions[usize::from(on_npu)] = Some(engine.load(processor, network, layer)?);
+                    sessions[usize::from(on_npu)] = Some(runtimes.load(processor, network, layer)?);
                 }
             }
             all.push(sessions);

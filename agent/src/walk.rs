@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use layerlab_model::Network;
 use layerlab_profiles::{Bytes, Combination, Segment};
 
-use crate::engine::{EngineError, Session, Tensor};
+use crate::runtime::{RuntimeError, Session, Tensor};
 
 /// One layer on both processors; `None` where no placement needs it.
 pub(crate) type LayerSessions = [Option<Box<dyn Session>>; 2];
@@ -69,7 +69,7 @@ pub(crate) fn walk(
     placements: &[Combination],
     input: Vec<Tensor>,
     budget: Bytes,
-) -> Result<Answers, EngineError> {
+) -> Result<Answers, RuntimeError> {
     // Neighbours in this order have the longest beginnings in common.
     let mut order: Vec<usize> = (0..placements.len()).collect();
     order.sort_by(|&a, &b| placements[a].on_npu().cmp(placements[b].on_npu()));

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use layerlab_profiles::Segment;
 use layerlab_protocol::{Event, FailureKind, Work};
 
+use crate::device::Device;
 use crate::ended::{Ended, failed};
-use crate::engine::Engine;
 use crate::evaluate::Evaluation;
 use crate::files::Files;
 use crate::queue::{Queue, Task};
+use crate::runtime::Runtimes;
 use crate::timing;
 
 /// Works off the queue until it stops.
-pub fn run(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
+pub fn run(queue: &Queue, files: &Files, device: &mut dyn Device, runtimes: &mut Runtimes) {
     while let Some(task) = queue.next() {
-        let last = match execute(&task, files, engine, queue) {
+        let last = match execute(&task, files, device, runtimes, queue) {
             Ok(()) => Event::Finished,
             Err(Ended::Failed(failure)) => Event::Failed { failure },
             Err(Ended::Abandoned) => continue,
@@ -28,7 +29,8 @@ pub fn run(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
 fn execute(
     task: &Task,
     files: &Files,
-    engine: &mut dyn Engine,
+    device: &mut dyn Device,
+    runtimes: &mut Runtimes,
     queue: &Queue,
 ) -> Result<(), Ended> {
     let network = Arc::new(files.network(&task.order.model_sha256)?);
@@ -48,7 +50,7 @@ fn execute(
                 placements: combinations,
                 budget: *memory_bytes,
             };
-            return evaluation.run(task, queue, engine, &network);
+            return evaluation.run(task, queue, runtimes, &network);
         }
         Work::TimeSegments { segments } => segments.clone(),
         Work::TimePasses => (1..=layers).map(Segment::single).collect(),
@@ -64,7 +66,7 @@ fn execute(
         );
         return Err(failed(FailureKind::Order, message));
     }
-    timing::time(task, queue, engine, network, segments)
+    timing::time(task, queue, device, runtimes, network, segments)
 }
 
 /// Whether each segment begins where the one before ends, the first with layer 1 and the last with the

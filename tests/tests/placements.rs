@@ -11,7 +11,7 @@ use std::path::Path;
 use layerlab::device::discovery::Choice;
 use layerlab::device::local::LocalLink;
 use layerlab::measure::{ModelFile, Passes, PlacementTime, Settings, measure, time_placements};
-use layerlab_agent::engine::simulated::DeviceFile;
+use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{Truth, truth};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::design::Design;

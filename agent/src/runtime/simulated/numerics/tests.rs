@@ -14,9 +14,9 @@ use tract_onnx::tract_core::ops::nn::DataFormat;
 
 use super::plans::{reduced, run_state};
 use super::*;
-use crate::engine::simulated::file::{Accumulate, Arithmetic};
-use crate::engine::tract::{from_tract, optimized, to_tract};
-use crate::engine::{Tensor, timing_input};
+use crate::device::simulated::{Accumulate, Arithmetic};
+use crate::runtime::tract::{from_tract, optimized, to_tract};
+use crate::runtime::{Tensor, timing_input};
 
 const F16: Arithmetic = Arithmetic::F16 {
     accumulate: Accumulate::F32,

@@ -13,7 +13,7 @@ use tract_onnx::tract_core::ops::einsum::EinSum;
 use super::accumulate;
 use super::rounding::round;
 use super::step::{Step, round_all};
-use crate::engine::simulated::file::Accumulate;
+use crate::device::simulated::Accumulate;
 
 /// Operators that tract computes as one, but which take several steps, by tract's names.
 const SEVERAL_STEPS: [&str; 5] = ["Lrn", "Softmax", "LogSoftmax", "SumPool", "RmsNorm"];

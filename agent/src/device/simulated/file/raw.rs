@@ -8,8 +8,8 @@ use super::{
     Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
     Throughput, Transfer,
 };
-use crate::engine::simulated::heat::Heat;
-use crate::engine::simulated::noise::Noise;
+use crate::device::simulated::heat::Heat;
+use crate::device::simulated::noise::Noise;
 
 /// The file as it is written.
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use sha2::{Digest, Sha256};
 
-use crate::engine::Invocation;
+use crate::device::invocation::Invocation;
 
 /// A time becomes `time · e^(proportional σ · z) · spike + absolute σ · z'`, z and z' standard normal.
 ///

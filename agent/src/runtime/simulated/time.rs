@@ -8,7 +8,7 @@
 use layerlab_model::{Network, OperatorClass};
 use layerlab_profiles::{Bytes, Combination, Nanos, Segment};
 
-use super::file::{OnChip, SimulatedProcessor, Throughput};
+use crate::device::simulated::{OnChip, SimulatedProcessor, Throughput};
 
 /// The work of one layer, as far as time depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,7 +222,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::simulated::{Arithmetic, Noise, Transfer};
+    use crate::device::simulated::{Arithmetic, Noise, Transfer};
 
     fn processor(transfer: Option<Transfer>) -> SimulatedProcessor {
         SimulatedProcessor {

@@ -1,7 +1,7 @@
 //! The layers of a network, ready to run in some arithmetic.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use layerlab_model::{Network, SubModel};
 use layerlab_profiles::Segment;
@@ -14,13 +14,12 @@ use tract_onnx::tract_core::ops::konst::Const;
 
 use super::step::Step;
 use super::{half_precision, quantised, rounding};
-use crate::engine::Tensor;
-use crate::engine::simulated::file::Arithmetic;
-use crate::engine::simulated::lock;
-use crate::engine::tract::{from_tract, optimized, to_tract};
+use crate::device::simulated::Arithmetic;
+use crate::runtime::Tensor;
+use crate::runtime::tract::{from_tract, optimized, to_tract};
 
 /// The layers of a network, each made ready to run when it first runs.
-pub(in crate::engine::simulated) struct LayerPlans {
+pub(in crate::runtime::simulated) struct LayerPlans {
     network: Arc<Network>,
     arithmetic: Arithmetic,
     layers: Vec<Mutex<Option<TypedSimpleState>>>,
@@ -36,7 +35,10 @@ impl fmt::Debug for LayerPlans {
 
 impl LayerPlans {
     /// The layers of `network`; none is ready yet.
-    pub(in crate::engine::simulated) fn new(network: Arc<Network>, arithmetic: Arithmetic) -> Self {
+    pub(in crate::runtime::simulated) fn new(
+        network: Arc<Network>,
+        arithmetic: Arithmetic,
+    ) -> Self {
         let layers = network.layers().iter().map(|_| Mutex::new(None)).collect();
         LayerPlans {
             network,
@@ -46,12 +48,12 @@ impl LayerPlans {
     }
 
     /// Whether these are the plans of this very network.
-    pub(in crate::engine::simulated) fn are_of(&self, network: &Arc<Network>) -> bool {
+    pub(in crate::runtime::simulated) fn are_of(&self, network: &Arc<Network>) -> bool {
         Arc::ptr_eq(&self.network, network)
     }
 
     /// The outputs of layers `segment` for `inputs`.
-    pub(in crate::engine::simulated) fn run(
+    pub(in crate::runtime::simulated) fn run(
         &self,
         segment: Segment,
         inputs: &[Tensor],
@@ -64,7 +66,8 @@ impl LayerPlans {
     }
 
     fn run_layer(&self, layer: u32, inputs: TVec<TValue>) -> TractResult<TVec<TValue>> {
-        let mut slot = lock(&self.layers[layer as usize - 1]);
+        let slot = self.layers[layer as usize - 1].lock();
+        let mut slot = slot.unwrap_or_else(PoisonError::into_inner);
         let state = match &mut *slot {
             Some(state) => state,
             empty => empty.insert(self.plan(layer)?),

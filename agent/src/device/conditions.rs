@@ -12,7 +12,7 @@ use layerlab_protocol::Conditions;
 const COLDEST: MilliCelsius = MilliCelsius::from_millicelsius(-40_000);
 
 /// The state of the device whose kernel's files are under `sys`.
-pub fn read(sys: &Path) -> Conditions {
+pub(super) fn read(sys: &Path) -> Conditions {
     Conditions {
         // Android's own service tells it, the kernel does not.
         thermal_status: None,

@@ -1,9 +1,47 @@
 //! A simulated device takes the times, the memory and the heat that its file plants.
 
-use super::*;
 use layerlab_model::ElementType;
 
-use crate::engine::{Inference, Invocation, Tensor, timing_input};
+use super::*;
+use crate::device::simulated::DeviceFile;
+use crate::device::{Device, Invocation};
+use crate::runtime::{Inference, Runtimes, Tensor, timing_input};
+
+/// A device that is switched on, with its runtime.
+struct Played {
+    device: SimulatedDevice,
+    runtimes: Runtimes,
+}
+
+impl Played {
+    fn new(file: DeviceFile) -> Self {
+        let device = SimulatedDevice::new(file);
+        let runtime = SimulatedRuntime::on(&device);
+        let runtimes = Runtimes::new(vec![Box::new(runtime)]).expect("different names");
+        Played { device, runtimes }
+    }
+
+    fn load(
+        &mut self,
+        processor: &str,
+        network: &Arc<Network>,
+        segment: Segment,
+    ) -> Result<Box<dyn Session>, RuntimeError> {
+        self.runtimes.load(processor, network, segment)
+    }
+
+    fn run(
+        &mut self,
+        session: &mut dyn Session,
+        network: &Network,
+        first: u32,
+        index: u64,
+    ) -> Inference {
+        let inputs = timing_input(network.frontier(first - 1), 1);
+        self.device.announce(Invocation::sample(1, index));
+        session.run(&inputs).expect("an inference")
+    }
+}
 
 /// A device whose NPU lacks the lines that a test adds.
 fn device(clock: &str, npu: &str) -> DeviceFile {
@@ -52,13 +90,6 @@ fn segment(first: u32, last: u32) -> Segment {
     Segment::new(first, last).expect("a segment")
 }
 
-fn run(session: &mut dyn Session, network: &Network, first: u32, index: u64) -> Inference {
-    let inputs = timing_input(network.frontier(first - 1), 1);
-    session
-        .run(&inputs, Invocation::sample(1, index))
-        .expect("an inference")
-}
-
 const GAP: Nanos = Nanos::from_millis(100);
 
 #[test]
@@ -66,7 +97,7 @@ fn without_noise_a_run_takes_the_planted_time_to_the_nanosecond() {
     let (device, network) = (device("exact", ""), network());
     let work = LayerWork::of(&network);
     let layers = work.len() as u32;
-    let mut engine = Simulated::new(device.clone());
+    let mut played = Played::new(device.clone());
     for processor in &device.processors {
         let planted = PlantedTimes::new(processor, &work);
         for segment in [
@@ -75,33 +106,32 @@ fn without_noise_a_run_takes_the_planted_time_to_the_nanosecond() {
             segment(5, 5),
             segment(9, layers),
         ] {
-            let mut session = engine
+            let mut session = played
                 .load(&processor.name, &network, segment)
                 .expect("loaded");
-            engine.idle(GAP);
-            let before = engine.now();
-            let inference = run(session.as_mut(), &network, segment.first(), 0);
+            played.device.idle(GAP);
+            let before = played.device.now();
+            let inference = played.run(session.as_mut(), &network, segment.first(), 0);
             assert_eq!(inference.duration, planted.segment(segment));
-            assert_eq!(inference.started, before);
-            assert_eq!(engine.now(), before + inference.duration);
+            assert_eq!(played.device.now(), before + inference.duration);
         }
     }
 }
 
 #[test]
-fn the_same_invocation_takes_the_same_time_on_an_engine_that_was_started_anew() {
+fn the_same_inference_takes_the_same_time_on_a_device_that_was_switched_on_anew() {
     let noisy = device(
         "exact",
         "noise_proportional_sigma = 0.03\nspike_probability = 0.1",
     );
     let network = network();
     let durations = |indices: &mut dyn Iterator<Item = u64>| -> Vec<Nanos> {
-        let mut engine = Simulated::new(noisy.clone());
-        let mut session = engine.load("npu", &network, segment(2, 4)).expect("loaded");
+        let mut played = Played::new(noisy.clone());
+        let mut session = played.load("npu", &network, segment(2, 4)).expect("loaded");
         indices
             .map(|index| {
-                engine.idle(GAP);
-                run(session.as_mut(), &network, 2, index).duration
+                played.device.idle(GAP);
+                played.run(session.as_mut(), &network, 2, index).duration
             })
             .collect()
     };
@@ -114,16 +144,16 @@ fn the_same_invocation_takes_the_same_time_on_an_engine_that_was_started_anew() 
 #[test]
 fn memory_limits_what_is_loaded_together_until_a_session_is_dropped() {
     let network = network();
-    let mut engine = Simulated::new(device("exact", ""));
+    let mut played = Played::new(device("exact", ""));
     let all = segment(1, network.layers().len() as u32);
-    let needed = engine
+    let needed = played
         .load("npu", &network, all)
         .expect("no limit")
         .memory();
     let limit = needed.as_bytes();
-    let mut engine = Simulated::new(device("exact", &format!("memory_bytes = {limit}")));
-    let session = engine.load("npu", &network, all).expect("fits exactly");
-    let error = engine
+    let mut played = Played::new(device("exact", &format!("memory_bytes = {limit}")));
+    let session = played.load("npu", &network, all).expect("fits exactly");
+    let error = played
         .load("npu", &network, segment(1, 1))
         .err()
         .expect("no memory left");
@@ -131,7 +161,7 @@ fn memory_limits_what_is_loaded_together_until_a_session_is_dropped() {
     assert!(
         matches!(
             error,
-            EngineError::OutOfMemory {
+            RuntimeError::OutOfMemory {
                 free: Bytes::ZERO,
                 ..
             }
@@ -144,37 +174,37 @@ fn memory_limits_what_is_loaded_together_until_a_session_is_dropped() {
         "{sentence}"
     );
     drop(session);
-    assert!(engine.load("npu", &network, segment(1, 1)).is_ok());
+    assert!(played.load("npu", &network, segment(1, 1)).is_ok());
 
-    let mut engine = Simulated::new(device("exact", &format!("memory_bytes = {}", limit - 1)));
+    let mut played = Played::new(device("exact", &format!("memory_bytes = {}", limit - 1)));
     assert!(matches!(
-        engine.load("npu", &network, all).err(),
-        Some(EngineError::OutOfMemory { free, .. }) if free.as_bytes() == limit - 1
+        played.load("npu", &network, all).err(),
+        Some(RuntimeError::OutOfMemory { free, .. }) if free.as_bytes() == limit - 1
     ));
 }
 
 #[test]
 fn a_processor_slows_down_when_it_is_hot_and_recovers_when_it_rests() {
     let network = network();
-    let mut engine = Simulated::new(device("exact", "power_watts = 5"));
-    let mut session = engine.load("npu", &network, segment(1, 3)).expect("loaded");
-    let cool = run(session.as_mut(), &network, 1, 0).duration;
-    let hot = (1..200)
-        .map(|index| run(session.as_mut(), &network, 1, index).duration)
-        .max();
+    let mut played = Played::new(device("exact", "power_watts = 5"));
+    let mut session = played.load("npu", &network, segment(1, 3)).expect("loaded");
+    let mut run = |index| played.run(session.as_mut(), &network, 1, index).duration;
+    let cool = run(0);
+    let hot = (1..200).map(&mut run).max();
     assert!(
         hot > Some(Nanos::from_nanos(cool.as_nanos() * 11 / 10)),
         "{hot:?} {cool}"
     );
-    engine.idle(GAP);
-    assert_eq!(run(session.as_mut(), &network, 1, 200).duration, cool);
+    played.device.idle(GAP);
+    let rested = played.run(session.as_mut(), &network, 1, 200).duration;
+    assert_eq!(rested, cool);
 }
 
 #[test]
 fn a_new_input_gets_its_own_outputs_and_an_old_one_the_same() {
     let network = network();
-    let mut engine = Simulated::new(device("exact", ""));
-    let mut session = engine.load("npu", &network, segment(1, 2)).expect("loaded");
+    let mut played = Played::new(device("exact", ""));
+    let mut session = played.load("npu", &network, segment(1, 2)).expect("loaded");
     let mut outputs = |seed| {
         // Pixels are larger than what segments are timed with, which dies out after a layer or two.
         let pixels: Vec<f32> = (0..3 * 64 * 64)
@@ -182,10 +212,8 @@ fn a_new_input_gets_its_own_outputs_and_an_old_one_the_same() {
             .collect();
         let shape = vec![1, 3, 64, 64];
         let inputs = [Tensor::from_floats(ElementType::F32, shape, &pixels).expect("an image")];
-        session
-            .run(&inputs, Invocation::sample(1, 0))
-            .expect("an inference")
-            .outputs
+        played.device.announce(Invocation::sample(1, 0));
+        session.run(&inputs).expect("an inference").outputs
     };
     let (first, second) = (outputs(101), outputs(57));
     assert_ne!(first, second);
@@ -198,76 +226,72 @@ fn on_the_real_clock_a_run_takes_at_least_its_modelled_time() {
     let network = network();
     let device = device("real", "");
     let planted = PlantedTimes::new(&device.processors[1], &LayerWork::of(&network));
-    let mut engine = Simulated::new(device);
-    let mut session = engine.load("npu", &network, segment(1, 3)).expect("loaded");
+    let mut played = Played::new(device);
+    let mut session = played.load("npu", &network, segment(1, 3)).expect("loaded");
     for index in 0..3 {
-        let before = engine.now();
-        let inference = run(session.as_mut(), &network, 1, index);
+        let before = played.device.now();
+        let inference = played.run(session.as_mut(), &network, 1, index);
         assert!(inference.duration >= planted.segment(segment(1, 3)));
-        assert!(inference.started >= before);
-        assert!(engine.now() >= inference.started + inference.duration);
+        assert!(played.device.now() >= before + inference.duration);
     }
 }
 
 #[test]
 fn loading_takes_the_modelled_time() {
     let network = network();
-    let mut engine = Simulated::new(device(
+    let mut played = Played::new(device(
         "exact",
         "load_fixed_ns = 1000\nload_bytes_per_s = 1e6",
     ));
-    let session = engine.load("npu", &network, segment(1, 1)).expect("loaded");
+    let session = played.load("npu", &network, segment(1, 1)).expect("loaded");
     // 8-bit weights take a quarter of the model's bytes, at a byte per microsecond.
     let stored = network.layers()[0].parameter_bytes.as_bytes().div_ceil(4);
     assert_eq!(session.load_time().as_nanos(), 1_000 + stored * 1_000);
-    assert_eq!(engine.now(), session.load_time());
+    assert_eq!(played.device.now(), session.load_time());
 }
 
 #[test]
-fn the_description_says_that_it_is_simulated() {
-    let description = Simulated::new(device("exact", "memory_bytes = 5")).describe();
-    assert!(description.device.simulated);
-    let names: Vec<&str> = description
-        .processors
+fn the_device_says_that_it_is_simulated_and_offers_the_processors_of_its_file() {
+    let played = Played::new(device("exact", "memory_bytes = 5"));
+    assert!(played.device.identity().device.simulated);
+    let processors: Vec<_> = played.runtimes.processors().collect();
+    let told = processors
         .iter()
-        .map(|p| p.name.as_str())
-        .collect();
-    assert_eq!(names, ["cpu", "npu"]);
+        .map(|processor| (processor.name.as_str(), processor.runtime.as_str()));
     assert_eq!(
-        description.processors[1].memory_bytes,
-        Some(Bytes::from_bytes(5))
+        told.collect::<Vec<_>>(),
+        [("cpu", "simulated"), ("npu", "simulated")]
     );
+    assert_eq!(processors[1].memory_bytes, Some(Bytes::from_bytes(5)));
 }
 
 #[test]
-fn what_cannot_be_loaded_or_run_is_named() {
+fn what_cannot_be_run_is_named() {
     let network = network();
-    let mut engine = Simulated::new(device("exact", ""));
-    let unknown = engine
-        .load("gpu", &network, segment(1, 1))
-        .err()
-        .expect("no gpu");
-    assert_eq!(
-        unknown.to_string(),
-        "this device has no processor `gpu`: choose one of cpu, npu"
-    );
-    let beyond = engine
-        .load("npu", &network, segment(1, 99))
-        .err()
-        .expect("too long");
-    let layers = network.layers().len();
-    assert_eq!(
-        beyond.to_string(),
-        format!("cannot load layers 1..=99 on npu: the network has {layers} layers")
-    );
-    let mut session = engine.load("npu", &network, segment(1, 1)).expect("loaded");
-    let error = session
-        .run(&[], Invocation::sample(1, 0))
-        .expect_err("no input")
-        .to_string();
+    let mut played = Played::new(device("exact", ""));
+    let mut session = played.load("npu", &network, segment(1, 1)).expect("loaded");
+    played.device.announce(Invocation::sample(1, 0));
+    let error = session.run(&[]).expect_err("no input").to_string();
     assert!(
         error.starts_with("cannot run layers 1..=1 on npu: "),
         "{error}"
     );
     assert!(!error.contains('\n'), "{error}");
+}
+
+#[test]
+fn an_inference_that_nobody_announced_has_no_time() {
+    let network = network();
+    let mut played = Played::new(device("exact", ""));
+    let mut session = played.load("npu", &network, segment(1, 1)).expect("loaded");
+    let inputs = timing_input(network.frontier(0), 1);
+    for _ in 0..2 {
+        let error = session.run(&inputs).expect_err("not announced").to_string();
+        assert_eq!(
+            error,
+            "cannot run layers 1..=1 on npu: the simulated device was not told which inference it is"
+        );
+        played.run(session.as_mut(), &network, 1, 0);
+    }
+    session.outputs(&inputs).expect("answers need no name");
 }

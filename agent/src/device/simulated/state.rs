@@ -1,4 +1,4 @@
-//! What the sessions of one simulated device share: its clock, its temperature and its memory.
+//! The state of a simulated device: its clock, its temperature, its memory, and which inference comes next.
 
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos};
 use layerlab_protocol::Conditions;
@@ -6,11 +6,14 @@ use layerlab_protocol::Conditions;
 use super::clock::SimulatedClock;
 use super::file::DeviceFile;
 use super::heat::Heat;
+use crate::device::invocation::Invocation;
 
 /// The state of a simulated device.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct SimulatedState {
     pub(super) clock: SimulatedClock,
+    /// The inference that is timed next.
+    pub(super) announced: Option<Invocation>,
     heat: Option<Heat>,
     celsius: f64,
     /// When `celsius` was right.
@@ -19,11 +22,12 @@ pub(super) struct State {
     taken: Vec<Bytes>,
 }
 
-impl State {
+impl SimulatedState {
     /// The device as it is switched on: at room temperature, its memory free.
     pub(super) fn new(device: &DeviceFile) -> Self {
-        State {
+        SimulatedState {
             clock: SimulatedClock::new(device.clock),
+            announced: None,
             heat: device.heat,
             celsius: device.heat.map_or(0.0, |heat| heat.ambient_celsius),
             celsius_at: Nanos::ZERO,
@@ -31,18 +35,14 @@ impl State {
         }
     }
 
-    /// Lets `time` pass in which the device takes `watts`. Returns when it began and how long it took
-    /// by the device's own clock.
-    pub(super) fn pass(&mut self, time: Nanos, watts: f64) -> (Nanos, Nanos) {
+    /// Lets `time` pass in which the device takes `watts`. How long it took by the device's own clock.
+    pub(super) fn pass(&mut self, time: Nanos, watts: f64) -> Nanos {
         // What passed since on a real clock was spent idle.
         self.settle(0.0);
         let begin = self.clock.now();
         self.clock.pass(time);
         self.settle(watts);
-        (
-            begin,
-            Nanos::from_nanos(self.clock.now().as_nanos() - begin.as_nanos()),
-        )
+        Nanos::from_nanos(self.clock.now().as_nanos() - begin.as_nanos())
     }
 
     /// The fraction of its full speed at which the device would compute now.
@@ -109,7 +109,7 @@ mod tests {
 
     const MINUTE: Nanos = Nanos::from_millis(60_000);
 
-    fn state() -> State {
+    fn state() -> SimulatedState {
         let device = r#"
             name = "d"
             clock = "exact"
@@ -129,7 +129,7 @@ mod tests {
             pooling_flop_per_s = 1e9
             other_flop_per_s = 1e9
         "#;
-        State::new(&DeviceFile::parse("d.toml", device).expect("a device"))
+        SimulatedState::new(&DeviceFile::parse("d.toml", device).expect("a device"))
     }
 
     #[test]

@@ -6,10 +6,10 @@ use anyhow::Context;
 use layerlab_model::ElementType;
 use tract_onnx::prelude::{DatumType, TValue, TVec, Tensor as TractTensor, TractResult};
 
-use crate::engine::Tensor;
+use crate::runtime::Tensor;
 
 /// Tensors as tract takes them.
-pub(in crate::engine) fn to_tract(tensors: &[Tensor]) -> TractResult<TVec<TValue>> {
+pub(in crate::runtime) fn to_tract(tensors: &[Tensor]) -> TractResult<TVec<TValue>> {
     tensors
         .iter()
         .map(|tensor| {
@@ -21,7 +21,7 @@ pub(in crate::engine) fn to_tract(tensors: &[Tensor]) -> TractResult<TVec<TValue
 }
 
 /// What tract gave. Symbolic dimensions become 64-bit integers, quantised integers integers.
-pub(in crate::engine) fn from_tract(values: TVec<TValue>) -> TractResult<Vec<Tensor>> {
+pub(in crate::runtime) fn from_tract(values: TVec<TValue>) -> TractResult<Vec<Tensor>> {
     values
         .into_iter()
         .map(|value| {

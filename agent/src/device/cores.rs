@@ -3,27 +3,25 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// A set of cores, and as many threads on them.
+/// A set of cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CoreSet {
+pub struct CoreSet {
     /// The processor's name: `cpu:all`, or `cpu:big4`, `cpu:mid2`, `cpu:little4` after the cores' speed and
     /// number.
-    pub(super) name: String,
+    pub name: String,
     /// The cores' numbers, ascending.
-    pub(super) cores: Vec<u32>,
+    pub cores: Vec<u32>,
     /// Whether the system lets threads be bound to them.
-    pub(super) pinned: bool,
+    pub pinned: bool,
 }
 
 /// The sets of the machine whose kernel's files are under `sys`: all cores that this process may use, and
 /// where they differ in speed, those of each speed.
 pub(super) fn core_sets(sys: &Path) -> Vec<CoreSet> {
-    let cores = allowed();
+    let cores = allowed_cores();
     let mut by_speed: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for &core in &cores {
         by_speed.entry(speed(sys, core)).or_default().push(core);
@@ -51,27 +49,18 @@ pub(super) fn core_sets(sys: &Path) -> Vec<CoreSet> {
 }
 
 impl CoreSet {
-    /// A thread for each core, bound to the set where the system allows it.
-    pub(super) fn threads(&self) -> Result<Arc<ThreadPool>, ThreadPoolBuildError> {
-        let cores = self.cores.clone();
-        let pinned = self.pinned;
-        ThreadPoolBuilder::new()
-            .num_threads(cores.len())
-            .thread_name(|number| format!("tract-{number}"))
-            .start_handler(move |_| {
-                if pinned {
-                    // It was possible when it was tried; should it fail now, threads roam as they
-                    // would have without the wish.
-                    let _ = sched_setaffinity(None, &cpu_set(&cores));
-                }
-            })
-            .build()
-            .map(Arc::new)
+    /// Binds the calling thread to the cores, where the system lets it.
+    pub fn bind_this_thread(&self) {
+        if self.pinned {
+            // It was possible when it was tried; should it fail now, the thread roams as it would have
+            // without the wish.
+            let _ = sched_setaffinity(None, &cpu_set(&self.cores));
+        }
     }
 }
 
 /// The cores that this process may use.
-fn allowed() -> Vec<u32> {
+pub(crate) fn allowed_cores() -> Vec<u32> {
     let cores: Vec<u32> = sched_getaffinity(None)
         .map(|set| {
             (0..CpuSet::MAX_CPU)
@@ -128,12 +117,12 @@ mod tests {
         let sets = core_sets(sys(&[]).path());
         let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
         assert_eq!(names, ["cpu:all"]);
-        assert_eq!(sets[0].cores, allowed());
+        assert_eq!(sets[0].cores, allowed_cores());
     }
 
     #[test]
     fn cores_of_different_speed_are_sets_of_their_own() {
-        let cores = allowed();
+        let cores = allowed_cores();
         let (&[first, ..], true) = (&cores[..], cores.len() > 1) else {
             return; // A machine with one core has no sets to tell apart.
         };
@@ -149,18 +138,5 @@ mod tests {
             ]
         );
         assert_eq!(sets[1].cores, [first]);
-    }
-
-    #[test]
-    fn threads_run_on_the_cores_of_their_set() {
-        for set in core_sets(sys(&[]).path())
-            .into_iter()
-            .filter(|set| set.pinned)
-        {
-            let threads = set.threads().expect("threads");
-            let seen = threads.broadcast(|_| allowed());
-            assert_eq!(seen.len(), set.cores.len());
-            assert!(seen.iter().all(|cores| *cores == set.cores), "{seen:?}");
-        }
     }
 }

@@ -3,7 +3,8 @@
 
 use layerlab_profiles::{Bytes, Nanos, Segment};
 
-use super::{DeviceFile, LayerWork, PlantedTimes};
+use super::{LayerWork, PlantedTimes};
+use crate::device::simulated::DeviceFile;
 
 /// The networks' shapes while they are being written down: channels and side of the last activation.
 struct Layers {
