@@ -1,20 +1,19 @@
-//! The state of the device as its kernel tells it, read between inferences. Every file is optional: on
-//! a phone the shell user may read some of them, in a container none.
+//! Temperature, battery and clock caps as the kernel tells them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use layerlab_profiles::MilliCelsius;
 use layerlab_protocol::Conditions;
 
+use super::kernel_files::{entries, number};
+
 /// Sensors below this read nonsense, or are switched off.
 const COLDEST: MilliCelsius = MilliCelsius::from_millicelsius(-40_000);
 
-/// The state of the device whose kernel's files are under `sys`.
+/// The state of the device whose kernel's files are under `sys`, but for throttling.
 pub(super) fn read(sys: &Path) -> Conditions {
     Conditions {
-        // Android's own service tells it, the kernel does not.
         thermal_status: None,
         temperature_millicelsius: hottest(&sys.join("class/thermal")),
         battery_percent: number(&sys.join("class/power_supply/battery/capacity")),
@@ -23,8 +22,7 @@ pub(super) fn read(sys: &Path) -> Conditions {
 }
 
 fn hottest(thermal: &Path) -> Option<MilliCelsius> {
-    let zones = entries(thermal).filter(|(name, _)| name.starts_with("thermal_zone"));
-    zones
+    entries(thermal, "thermal_zone")
         .filter_map(|(_, zone)| number(&zone.join("temp")))
         .map(MilliCelsius::from_millicelsius)
         .filter(|&temperature| temperature > COLDEST)
@@ -32,28 +30,15 @@ fn hottest(thermal: &Path) -> Option<MilliCelsius> {
 }
 
 fn frequency_caps(cpufreq: &Path) -> BTreeMap<String, u64> {
-    let policies = entries(cpufreq).filter(|(name, _)| name.starts_with("policy"));
-    policies
+    entries(cpufreq, "policy")
         .filter_map(|(name, policy)| Some((name, number(&policy.join("scaling_max_freq"))?)))
         .collect()
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = (String, std::path::PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| {
-        (
-            entry.file_name().to_string_lossy().into_owned(),
-            entry.path(),
-        )
-    })
-}
-
-fn number<T: std::str::FromStr>(file: &Path) -> Option<T> {
-    fs::read_to_string(file).ok()?.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -8,6 +8,8 @@ use layerlab_profiles::document::{self, Clock};
 use layerlab_protocol::Conditions;
 
 use super::cores::{CoreSet, core_sets};
+use super::kernel_throttling::KernelThrottling;
+use super::thermal_service::{DUMPSYS, ThermalService};
 use super::{Device, DeviceIdentity, conditions};
 
 /// Where the kernel tells of the machine.
@@ -18,6 +20,8 @@ const SYS: &str = "/sys";
 pub struct Host {
     start: Instant,
     cores: Vec<CoreSet>,
+    thermal_service: ThermalService,
+    kernel_throttling: KernelThrottling,
 }
 
 impl Host {
@@ -26,6 +30,8 @@ impl Host {
         Host {
             start: Instant::now(),
             cores: core_sets(Path::new(SYS)),
+            thermal_service: ThermalService::behind(Path::new(DUMPSYS)),
+            kernel_throttling: KernelThrottling::told_under(Path::new(SYS)),
         }
     }
 
@@ -68,8 +74,16 @@ impl Device for Host {
         std::thread::sleep(gap.into());
     }
 
+    /// Whether it throttles is Android's to say; where Android does not, the kernel's.
     fn conditions(&mut self) -> Conditions {
-        conditions::read(Path::new(SYS))
+        let thermal_status = self
+            .thermal_service
+            .status()
+            .or_else(|| self.kernel_throttling.status());
+        Conditions {
+            thermal_status,
+            ..conditions::read(Path::new(SYS))
+        }
     }
 }
 

@@ -2,11 +2,15 @@
 //!
 //! A [`Device`] knows nothing of networks; the runtimes on it do (`crate::runtime`).
 
+mod answer;
 mod conditions;
 mod cores;
 mod host;
 mod invocation;
+mod kernel_files;
+mod kernel_throttling;
 pub mod simulated;
+mod thermal_service;
 
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document;
