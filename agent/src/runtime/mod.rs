@@ -1,7 +1,7 @@
 //! What runs networks: a [`Runtime`] loads segments on the processors that it offers, a [`Session`] runs one.
 //!
 //! A runtime knows nothing of the device's clock, state or rest, of orders and journals, nor of which inference it
-//! runs. A new one is a folder here and a line in the registry.
+//! runs. A new one is a folder here, declared below, and a line in the registry.
 
 mod error;
 pub mod registry;

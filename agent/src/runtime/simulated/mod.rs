@@ -72,7 +72,23 @@ impl Runtime for SimulatedRuntime {
         self.device.file().processors.iter().map(offer).collect()
     }
 
-    fn supports(&self, _: usize, _: &Network, _: Segment) -> Result<(), Unsupported> {
+    fn supports(
+        &self,
+        place: usize,
+        network: &Network,
+        segment: Segment,
+    ) -> Result<(), Unsupported> {
+        let lacking = &self.device.processor(place).unsupported_operators;
+        for layer in segment.first()..=segment.last() {
+            let operators = network.operators(layer).iter();
+            let mut lacked = operators.filter(|operator| lacking.contains(&operator.op_type));
+            if let Some(operator) = lacked.next() {
+                return Err(Unsupported::because(format_args!(
+                    "it has no {}, which node `{}` of layer {layer} is",
+                    operator.op_type, operator.name
+                )));
+            }
+        }
         Ok(())
     }
 

@@ -280,6 +280,36 @@ fn what_cannot_be_run_is_named() {
 }
 
 #[test]
+fn a_segment_with_an_operator_that_the_processor_lacks_is_not_loaded() {
+    let network = network();
+    let lacking = "unsupported_operators = [\"MaxPool\", \"Elu\"]";
+    let mut played = Played::new(device("exact", lacking));
+    let has_pooling = |layer: u32| {
+        let operators = network.operators(layer);
+        operators.iter().find(|one| one.op_type == "MaxPool")
+    };
+    for layer in 1..=network.layer_count() {
+        let loaded = played.load("npu", &network, Segment::single(layer)).err();
+        let reason = has_pooling(layer).map(|node| {
+            format!(
+                "npu cannot run layers {layer}..={layer}: it has no MaxPool, which node `{}` of layer \
+                 {layer} is: place them on another processor",
+                node.name
+            )
+        });
+        assert_eq!(loaded.map(|error| error.to_string()), reason);
+        played
+            .load("cpu", &network, Segment::single(layer))
+            .expect("the CPU has all operators");
+    }
+    let whole = Segment::whole(network.layer_count());
+    assert!(matches!(
+        played.load("npu", &network, whole).err(),
+        Some(RuntimeError::Unsupported { .. })
+    ));
+}
+
+#[test]
 fn an_inference_that_nobody_announced_has_no_time() {
     let network = network();
     let mut played = Played::new(device("exact", ""));

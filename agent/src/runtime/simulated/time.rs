@@ -228,6 +228,7 @@ mod tests {
         SimulatedProcessor {
             name: "p".into(),
             arithmetic: Arithmetic::F32,
+            unsupported_operators: Vec::new(),
             throughput: Throughput {
                 convolution: 1.7e9,
                 fully_connected: 0.9e9,

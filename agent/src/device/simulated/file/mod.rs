@@ -3,6 +3,7 @@
 //! Every number's unit is in its name. A file that is wrong gives one sentence that names the file, the
 //! field and what to write instead.
 
+mod check;
 mod error;
 mod raw;
 #[cfg(test)]
@@ -50,6 +51,8 @@ pub struct SimulatedProcessor {
     pub name: String,
     /// What it computes in.
     pub arithmetic: Arithmetic,
+    /// The ONNX operator types that it does not have: it runs no segment with one of them.
+    pub unsupported_operators: Vec<String>,
     /// How fast it computes.
     pub throughput: Throughput,
     /// How fast it reads weights, in bytes per second; `None` if reading them takes no time.

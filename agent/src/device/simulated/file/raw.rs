@@ -4,6 +4,9 @@ use layerlab_profiles::document::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos};
 use serde::Deserialize;
 
+use super::check::{
+    ABOVE_ZERO, AT_LEAST_ONE, AT_LEAST_ZERO, GAIN, PROBABILITY, Place, Range, SPEED, TEMPERATURE,
+};
 use super::{
     Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
     Throughput, Transfer,
@@ -53,6 +56,9 @@ struct RawProcessor {
     numerics: Option<Numerics>,
     /// "f32" (if absent) or "f16"; for f16 numerics only.
     accumulate: Option<Accumulate>,
+    /// ONNX operator types, such as "LRN"; absent: it has all.
+    #[serde(default)]
+    unsupported_operators: Vec<String>,
     convolution_flop_per_s: Option<f64>,
     fully_connected_flop_per_s: Option<f64>,
     pooling_flop_per_s: Option<f64>,
@@ -85,151 +91,6 @@ struct RawProcessor {
     spike_factor: Option<f64>,
     /// Absent: 0.
     power_watts: Option<f64>,
-}
-
-/// What a number may be, and how to say so.
-struct Range {
-    holds: fn(f64) -> bool,
-    expected: &'static str,
-}
-
-const ABOVE_ZERO: Range = Range {
-    holds: |x| x > 0.0,
-    expected: "a number above 0",
-};
-const AT_LEAST_ZERO: Range = Range {
-    holds: |x| x >= 0.0,
-    expected: "0 or a number above 0",
-};
-const AT_LEAST_ONE: Range = Range {
-    holds: |x| x >= 1.0,
-    expected: "1 or a number above 1",
-};
-const PROBABILITY: Range = Range {
-    holds: |x| (0.0..=1.0).contains(&x),
-    expected: "a probability from 0 to 1",
-};
-/// Not 1: the last layer of a unit would otherwise cost nothing.
-const GAIN: Range = Range {
-    holds: |x| (0.0..1.0).contains(&x),
-    expected: "a fraction from 0 to below 1",
-};
-/// Not 0: a device that stands still never ends its inference.
-const SPEED: Range = Range {
-    holds: |x| x > 0.0 && x <= 1.0,
-    expected: "a fraction above 0, at most 1",
-};
-const TEMPERATURE: Range = Range {
-    holds: |x| x > -273.15,
-    expected: "a temperature in degrees Celsius",
-};
-
-/// Where a field stands.
-struct Place<'a> {
-    file: &'a str,
-    place: String,
-}
-
-impl Place<'_> {
-    fn missing(&self, field: &'static str, expected: &'static str) -> DeviceFileError {
-        let (file, place) = (self.file.to_owned(), self.place.clone());
-        DeviceFileError::Missing {
-            file,
-            place,
-            field,
-            expected,
-        }
-    }
-
-    fn senseless(
-        &self,
-        field: &'static str,
-        value: impl ToString,
-        expected: &'static str,
-    ) -> DeviceFileError {
-        let (file, place, value) = (self.file.to_owned(), self.place.clone(), value.to_string());
-        DeviceFileError::Senseless {
-            file,
-            place,
-            field,
-            value,
-            expected,
-        }
-    }
-
-    fn absent<T>(
-        &self,
-        field: &'static str,
-        value: Option<T>,
-        reason: &'static str,
-    ) -> Result<(), DeviceFileError> {
-        if value.is_none() {
-            return Ok(());
-        }
-        let (file, place) = (self.file.to_owned(), self.place.clone());
-        Err(DeviceFileError::Misplaced {
-            file,
-            place,
-            field,
-            reason,
-        })
-    }
-
-    fn required<T>(
-        &self,
-        field: &'static str,
-        value: Option<T>,
-        expected: &'static str,
-    ) -> Result<T, DeviceFileError> {
-        value.ok_or_else(|| self.missing(field, expected))
-    }
-
-    /// A number that there may be; it must be finite and within the range.
-    fn optional_number(
-        &self,
-        field: &'static str,
-        value: Option<f64>,
-        range: &Range,
-    ) -> Result<Option<f64>, DeviceFileError> {
-        match value {
-            Some(number) if number.is_finite() && (range.holds)(number) => Ok(Some(number)),
-            Some(number) => Err(self.senseless(field, number, range.expected)),
-            None => Ok(None),
-        }
-    }
-
-    fn number(
-        &self,
-        field: &'static str,
-        value: Option<f64>,
-        range: &Range,
-    ) -> Result<f64, DeviceFileError> {
-        let number = self.optional_number(field, value, range)?;
-        self.required(field, number, range.expected)
-    }
-
-    /// A whole number that there may be; it must not be negative.
-    fn optional_count(
-        &self,
-        field: &'static str,
-        value: Option<i64>,
-    ) -> Result<Option<u64>, DeviceFileError> {
-        value
-            .map(|count| {
-                u64::try_from(count)
-                    .map_err(|_| self.senseless(field, count, AT_LEAST_ZERO.expected))
-            })
-            .transpose()
-    }
-
-    fn name(&self, value: Option<String>) -> Result<String, DeviceFileError> {
-        let expected = "a short name in quotes";
-        let name = self.required("name", value, expected)?;
-        if name.trim().is_empty() || name.chars().any(char::is_control) {
-            return Err(self.senseless("name", format!("{name:?}"), expected));
-        }
-        Ok(name)
-    }
 }
 
 impl RawDevice {
@@ -324,6 +185,7 @@ impl RawProcessor {
         let count = |field, value| place.optional_count(field, value);
         let processor = SimulatedProcessor {
             arithmetic: self.arithmetic(&place)?,
+            unsupported_operators: self.unsupported_operators.clone(),
             throughput,
             parameter_bytes_per_s: bandwidth("parameter_bytes_per_s", self.parameter_bytes_per_s)?,
             transfer: match kind {
