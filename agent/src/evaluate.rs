@@ -7,12 +7,11 @@ use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::accuracy::EvaluationSet;
 use layerlab_profiles::{Bytes, Combination};
 use layerlab_protocol::{Event, FailureKind};
-use tract_onnx::prelude::Tensor;
 
-use crate::engine::Engine;
+use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
+use crate::runtime::{Runtimes, Tensor, TensorError};
 use crate::walk::{self, Costs, LayerSessions, walk};
-use crate::work::{Ended, failed};
 
 /// What an order to evaluate asks for.
 pub(crate) struct Evaluation<'a> {
@@ -33,7 +32,7 @@ impl Evaluation<'_> {
         &self,
         task: &Task,
         queue: &Queue,
-        engine: &mut dyn Engine,
+        runtimes: &mut Runtimes,
         network: &Arc<Network>,
     ) -> Result<(), Ended> {
         let input = self.fitting_input(network)?;
@@ -49,7 +48,7 @@ impl Evaluation<'_> {
         let Some(mut next) = left.next() else {
             return Ok(());
         };
-        let mut sessions = self.load(engine, network)?;
+        let mut sessions = self.load(runtimes, network)?;
         let costs = Costs::of(network);
         loop {
             let (tallies, flop) = self.judge(*next, input, &mut sessions, &costs)?;
@@ -101,7 +100,7 @@ impl Evaluation<'_> {
     /// Each layer on each processor on which some placement has it.
     fn load(
         &self,
-        engine: &mut dyn Engine,
+        runtimes: &mut Runtimes,
         network: &Arc<Network>,
     ) -> Result<Vec<LayerSessions>, Ended> {
         let mut all = Vec::new();
@@ -111,7 +110,7 @@ impl Evaluation<'_> {
                 let place = layer.first() as usize - 1;
                 let is_wanted = |placement: &Combination| placement.on_npu()[place] == on_npu;
                 if self.placements.iter().any(is_wanted) {
-                    sessions[usize::from(on_npu)] = Some(engine.load(processor, network, layer)?);
+                    sessions[usize::from(on_npu)] = Some(runtimes.load(processor, network, layer)?);
                 }
             }
             all.push(sessions);
@@ -154,8 +153,7 @@ fn order(sentence: &str) -> Ended {
     failed(FailureKind::Order, sentence.to_owned())
 }
 
-fn tensor(spec: &TensorSpec, values: &[f32]) -> anyhow::Result<Tensor> {
-    let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
-    let tensor = Tensor::from_shape(&shape, values)?;
-    Ok(tensor.cast_to_dt(spec.element.tract())?.into_owned())
+fn tensor(spec: &TensorSpec, values: &[f32]) -> Result<Tensor, TensorError> {
+    let shape = spec.shape.iter().map(|&length| length as usize).collect();
+    Tensor::from_floats(spec.element, shape, values)
 }

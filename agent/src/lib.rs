@@ -1,13 +1,15 @@
 //! The program that runs on the phone: it times segments in the order it is told to, keeps what it
 //! measured in a journal, and goes on without the daemon.
 
-pub mod conditions;
-pub mod engine;
+pub mod description;
+pub mod device;
+mod ended;
 mod evaluate;
 pub mod files;
 pub mod hygiene;
 pub mod journal;
 pub mod queue;
+pub mod runtime;
 pub mod serve;
 mod timing;
 pub mod truth;

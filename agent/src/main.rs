@@ -9,10 +9,13 @@ use std::thread;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Parser, Subcommand};
-use layerlab_agent::engine::simulated::DeviceFile;
-use layerlab_agent::engine::{Engine, Host, Simulated};
+use layerlab_agent::description::DeviceDescription;
+use layerlab_agent::device::simulated::{DeviceFile, SimulatedDevice};
+use layerlab_agent::device::{Device, Host};
 use layerlab_agent::files::Files;
 use layerlab_agent::queue::Queue;
+use layerlab_agent::runtime::simulated::SimulatedRuntime;
+use layerlab_agent::runtime::{Runtimes, registry};
 use layerlab_agent::serve::{Address, Server};
 use layerlab_agent::{truth, work};
 use layerlab_model::Network;
@@ -77,10 +80,19 @@ struct DeviceArgs {
 }
 
 impl DeviceArgs {
-    fn engine(&self) -> anyhow::Result<Box<dyn Engine>> {
+    /// The device with its runtimes.
+    fn open(&self) -> anyhow::Result<(Box<dyn Device>, Runtimes)> {
         Ok(match &self.device {
-            Some(file) => Box::new(Simulated::new(DeviceFile::open(file)?)),
-            None => Box::new(Host::new()),
+            Some(file) => {
+                let device = SimulatedDevice::new(DeviceFile::open(file)?);
+                let runtime = SimulatedRuntime::on(&device);
+                (Box::new(device), Runtimes::new(vec![Box::new(runtime)])?)
+            }
+            None => {
+                let host = Host::new();
+                let runtimes = registry::runtimes(host.cores())?;
+                (Box::new(host), runtimes)
+            }
         })
     }
 }
@@ -106,8 +118,8 @@ fn main() -> ExitCode {
             state,
             until_stdin_ends,
             device,
-        } => match device.engine() {
-            Ok(engine) => (serve(engine, &listen, &state, until_stdin_ends), FAILED),
+        } => match device.open() {
+            Ok(device) => (serve(device, &listen, &state, until_stdin_ends), FAILED),
             Err(error) => (Err(error), BAD_INPUT),
         },
         Command::Describe { device } => (describe(&device), BAD_INPUT),
@@ -131,7 +143,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(
-    mut engine: Box<dyn Engine>,
+    (mut device, mut runtimes): (Box<dyn Device>, Runtimes),
     listen: &Address,
     state: &std::path::Path,
     until_stdin_ends: bool,
@@ -146,7 +158,7 @@ fn serve(
     let server = Server {
         queue: Arc::clone(&queue),
         files: files.clone(),
-        device: engine.describe(),
+        device: DeviceDescription::of(device.as_ref(), &runtimes),
         token,
     };
     let server = Arc::new(server);
@@ -165,12 +177,13 @@ fn serve(
     }
     // The daemon waits for this line before it connects.
     writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
-    work::run(&queue, &files, engine.as_mut());
+    work::run(&queue, &files, device.as_mut(), &mut runtimes);
     Ok(())
 }
 
 fn describe(device: &DeviceArgs) -> anyhow::Result<()> {
-    let description = device.engine()?.describe();
+    let (device, runtimes) = device.open()?;
+    let description = DeviceDescription::of(device.as_ref(), &runtimes);
     let text = serde_json::to_string_pretty(&description)?;
     Ok(writeln!(io::stdout(), "{text}")?)
 }

@@ -18,7 +18,7 @@ use layerlab_protocol::{
     FramingError, MAX_LINE_BYTES, Order, Refusal, Request, Response, RunId, VERSION, decode, encode,
 };
 
-use crate::engine::DeviceDescription;
+use crate::description::DeviceDescription;
 use crate::files::Files;
 use crate::queue::{Queue, SubmitError};
 

@@ -7,7 +7,8 @@ use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::{Combination, Nanos, Segment};
 use serde::Serialize;
 
-use crate::engine::simulated::{DeviceFile, LayerWork, PlantedTimes};
+use crate::device::simulated::DeviceFile;
+use crate::runtime::simulated::{LayerWork, PlantedTimes};
 
 /// The planted times of a network on a simulated device, before noise and heat.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -10,9 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use layerlab_model::Network;
 use layerlab_profiles::{Bytes, Combination, Segment};
-use tract_onnx::prelude::Tensor;
 
-use crate::engine::{EngineError, Session};
+use crate::runtime::{RuntimeError, Session, Tensor};
 
 /// One layer on both processors; `None` where no placement needs it.
 pub(crate) type LayerSessions = [Option<Box<dyn Session>>; 2];
@@ -70,7 +69,7 @@ pub(crate) fn walk(
     placements: &[Combination],
     input: Vec<Tensor>,
     budget: Bytes,
-) -> Result<Answers, EngineError> {
+) -> Result<Answers, RuntimeError> {
     // Neighbours in this order have the longest beginnings in common.
     let mut order: Vec<usize> = (0..placements.len()).collect();
     order.sort_by(|&a, &b| placements[a].on_npu().cmp(placements[b].on_npu()));
@@ -108,7 +107,7 @@ pub(crate) fn walk(
             placements,
         } in states
         {
-            let output = values(&tensors);
+            let output: Vec<f32> = tensors.iter().flat_map(Tensor::to_floats).collect();
             for placement in placements {
                 answers.outputs[placement].clone_from(&output);
             }
@@ -127,15 +126,11 @@ struct States {
 impl States {
     fn add(&mut self, tensors: Vec<Tensor>, mut placements: Vec<usize>) {
         let mut hasher = DefaultHasher::new();
-        for tensor in &tensors {
-            tensor.as_bytes().hash(&mut hasher);
-        }
+        tensors.hash(&mut hasher);
         let alike = self.by_hash.entry(hasher.finish()).or_default();
-        let same = alike.iter().find(|&&place| {
-            let other = &self.states[place].tensors;
-            let pairs = other.iter().zip(&tensors);
-            other.len() == tensors.len() && pairs.into_iter().all(|(a, b)| identical(a, b))
-        });
+        let same = alike
+            .iter()
+            .find(|&&place| self.states[place].tensors == tensors);
         match same {
             Some(&place) => self.states[place].placements.append(&mut placements),
             None => {
@@ -147,25 +142,6 @@ impl States {
             }
         }
     }
-}
-
-/// Bit for bit: a NaN is the same as itself.
-fn identical(a: &Tensor, b: &Tensor) -> bool {
-    a.datum_type() == b.datum_type() && a.shape() == b.shape() && a.as_bytes() == b.as_bytes()
-}
-
-/// All values of the network's outputs, one after the other.
-fn values(tensors: &[Tensor]) -> Vec<f32> {
-    let mut all = Vec::new();
-    for tensor in tensors {
-        if let Ok(tensor) = tensor.cast_to::<f32>()
-            && let Some(plain) = tensor.as_plain_ram()
-            && let Ok(values) = plain.as_slice::<f32>()
-        {
-            all.extend_from_slice(values);
-        }
-    }
-    all
 }
 
 /// The layers of a network, each a segment of its own.

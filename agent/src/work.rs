@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use layerlab_profiles::Segment;
-use layerlab_protocol::{Event, Failure, FailureKind, Work};
+use layerlab_protocol::{Event, FailureKind, Work};
 
-use crate::engine::{Engine, EngineError};
+use crate::device::Device;
+use crate::ended::{Ended, failed};
 use crate::evaluate::Evaluation;
-use crate::files::{Files, FilesError};
-use crate::queue::{Abandoned, Queue, Task};
+use crate::files::Files;
+use crate::queue::{Queue, Task};
+use crate::runtime::Runtimes;
 use crate::timing;
 
 /// Works off the queue until it stops.
-pub fn run(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
+pub fn run(queue: &Queue, files: &Files, device: &mut dyn Device, runtimes: &mut Runtimes) {
     while let Some(task) = queue.next() {
-        let last = match execute(&task, files, engine, queue) {
+        let last = match execute(&task, files, device, runtimes, queue) {
             Ok(()) => Event::Finished,
             Err(Ended::Failed(failure)) => Event::Failed { failure },
             Err(Ended::Abandoned) => continue,
@@ -24,46 +26,11 @@ pub fn run(queue: &Queue, files: &Files, engine: &mut dyn Engine) {
     }
 }
 
-/// Why an order ended before its last sample.
-pub(crate) enum Ended {
-    Failed(Failure),
-    Abandoned,
-}
-
-impl From<Abandoned> for Ended {
-    fn from(_: Abandoned) -> Self {
-        Ended::Abandoned
-    }
-}
-
-impl From<FilesError> for Ended {
-    fn from(error: FilesError) -> Self {
-        Ended::Failed(Failure {
-            kind: FailureKind::Model,
-            message: error.to_string(),
-        })
-    }
-}
-
-impl From<EngineError> for Ended {
-    fn from(error: EngineError) -> Self {
-        let kind = match error {
-            EngineError::UnknownProcessor { .. } => FailureKind::Order,
-            EngineError::OutOfMemory { .. } => FailureKind::OutOfMemory,
-            EngineError::Load { .. } => FailureKind::Model,
-            EngineError::Run { .. } => FailureKind::Device,
-        };
-        Ended::Failed(Failure {
-            kind,
-            message: error.to_string(),
-        })
-    }
-}
-
 fn execute(
     task: &Task,
     files: &Files,
-    engine: &mut dyn Engine,
+    device: &mut dyn Device,
+    runtimes: &mut Runtimes,
     queue: &Queue,
 ) -> Result<(), Ended> {
     let network = Arc::new(files.network(&task.order.model_sha256)?);
@@ -83,7 +50,7 @@ fn execute(
                 placements: combinations,
                 budget: *memory_bytes,
             };
-            return evaluation.run(task, queue, engine, &network);
+            return evaluation.run(task, queue, runtimes, &network);
         }
         Work::TimeSegments { segments } => segments.clone(),
         Work::TimePasses => (1..=layers).map(Segment::single).collect(),
@@ -99,7 +66,7 @@ fn execute(
         );
         return Err(failed(FailureKind::Order, message));
     }
-    timing::time(task, queue, engine, network, segments)
+    timing::time(task, queue, device, runtimes, network, segments)
 }
 
 /// Whether each segment begins where the one before ends, the first with layer 1 and the last with the
@@ -113,8 +80,4 @@ fn is_chain(segments: &[Segment], layers: u32) -> bool {
         next = segment.last() + 1;
     }
     next == layers + 1
-}
-
-pub(crate) fn failed(kind: FailureKind, message: String) -> Ended {
-    Ended::Failed(Failure { kind, message })
 }

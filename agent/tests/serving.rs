@@ -21,14 +21,36 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// An agent with a state folder that outlives it.
 struct Agent {
     folder: tempfile::TempDir,
+    /// The device that it plays.
+    device: PathBuf,
     process: Child,
 }
 
 impl Agent {
     fn start() -> Agent {
         let folder = tempfile::tempdir().expect("a folder");
-        let process = spawn(folder.path());
-        Agent { folder, process }
+        Agent::start_in(folder, tests().join("devices/noisy.toml"))
+    }
+
+    /// An agent whose NPU does not have an operator.
+    fn start_without(operator: &str) -> Agent {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = std::fs::read_to_string(tests().join("devices/noisy.toml")).expect("a device");
+        let npu = "name = \"npu\"\n";
+        assert!(text.contains(npu));
+        let lacking = format!("{npu}unsupported_operators = [\"{operator}\"]\n");
+        let device = folder.path().join("lacking.toml");
+        std::fs::write(&device, text.replace(npu, &lacking)).expect("room");
+        Agent::start_in(folder, device)
+    }
+
+    fn start_in(folder: tempfile::TempDir, device: PathBuf) -> Agent {
+        let process = spawn(folder.path(), &device);
+        Agent {
+            folder,
+            device,
+            process,
+        }
     }
 
     fn kill(&mut self) {
@@ -37,7 +59,7 @@ impl Agent {
     }
 
     fn restart(&mut self) {
-        self.process = spawn(self.folder.path());
+        self.process = spawn(self.folder.path(), &self.device);
     }
 
     /// Puts alexnet where the agent looks for it.
@@ -81,14 +103,14 @@ impl Drop for Agent {
     }
 }
 
-fn spawn(folder: &Path) -> Child {
+fn spawn(folder: &Path, device: &Path) -> Child {
     let mut process = Command::new(env!("CARGO_BIN_EXE_layerlab-agent"))
         .arg("serve")
         .arg(format!("--listen=unix:{}", folder.join("socket").display()))
         .arg("--state")
         .arg(folder)
         .arg("--device")
-        .arg(tests().join("devices/noisy.toml"))
+        .arg(device)
         .env("LAYERLAB_AGENT_TOKEN", TOKEN)
         .stdout(Stdio::piped())
         .spawn()
@@ -336,6 +358,50 @@ fn an_order_that_cannot_be_done_fails_with_its_reason_and_the_next_one_is_done()
         );
     }
     assert_eq!(ends[4], (5, &Event::Finished));
+}
+
+#[test]
+fn layers_with_an_operator_that_a_processor_lacks_are_measured_on_another_alone() {
+    let agent = Agent::start_without("LRN");
+    let sha256 = agent.push_model();
+    let network = Network::open(&tests().join("models/alexnet.onnx"), &Default::default());
+    let network = network.expect("a model");
+    let lacks = |layer: u32| network.operators(layer).iter().any(|o| o.op_type == "LRN");
+    let part = |layer| Part {
+        segment: Segment::single(layer),
+        processor: if lacks(layer) { "cpu" } else { "npu" }.to_owned(),
+    };
+    let placement = Order {
+        work: Work::TimePlacement {
+            parts: (1..=network.layer_count()).map(part).collect(),
+        },
+        ..order(2, &sha256, &[])
+    };
+    let mut talk = agent.greet();
+    // The whole model is each block's sentinel, and holds all operators.
+    for order in [order(1, &sha256, &[(4, 5)]), placement] {
+        talk.ask(&submit(&order));
+    }
+    let entries = talk.follow(0, |entry| entry.order == 2 && entry.event.is_final());
+    let ends: Vec<&Event> = entries
+        .iter()
+        .map(|entry| &entry.event)
+        .filter(|event| event.is_final())
+        .collect();
+    let [Event::Failed { failure }, Event::Finished] = &ends[..] else {
+        panic!("{ends:?}")
+    };
+    assert_eq!(failure.kind, FailureKind::Model);
+    let sentence = &failure.message;
+    assert!(
+        sentence.starts_with("npu cannot run layers 1..=11: it has no LRN, which node `"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.ends_with("` of layer 1 is: place them on another processor"),
+        "{sentence}"
+    );
+    assert!((1..=11).any(lacks) && !(1..=11).all(lacks));
 }
 
 #[test]

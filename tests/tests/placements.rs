@@ -13,7 +13,7 @@ use layerlab::campaign::{
 };
 use layerlab::device::discovery::Choice;
 use layerlab::device::local::LocalLink;
-use layerlab_agent::engine::simulated::DeviceFile;
+use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{Truth, truth};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::design::Design;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use layerlab_agent::engine::simulated::DeviceFile;
+use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{Truth, truth};
 use layerlab_model::Network;
 use layerlab_profiles::derive::LayerTime;

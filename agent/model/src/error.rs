@@ -54,7 +54,7 @@ pub enum ModelError {
         /// The version the model names; 0 if it names none.
         found: i64,
     },
-    /// An operator that the CPU engine does not know.
+    /// An operator that tract does not know.
     #[error(
         "node `{node}` is a `{operator}`, an operator that is not supported: export the model without it"
     )]

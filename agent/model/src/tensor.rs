@@ -11,7 +11,6 @@ use tract_onnx::prelude::DatumType;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum ElementType {
     /// Truth values of one byte.
     Bool,
@@ -92,7 +91,7 @@ impl ElementType {
 
     /// The type of a tensor in tract. Symbolic dimensions are what ONNX calls 64-bit integers, and
     /// quantised integers are integers.
-    pub(crate) fn from_tract(datum: DatumType) -> Option<Self> {
+    pub fn from_tract(datum: DatumType) -> Option<Self> {
         let datum = if datum == DatumType::TDim {
             DatumType::I64
         } else {

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use layerlab_agent::engine::simulated::{LayerWork, Noise};
+use layerlab_agent::device::simulated::Noise;
+use layerlab_agent::runtime::simulated::LayerWork;
 use layerlab_model::Network;
 use layerlab_profiles::derive::graph::{Fit, observe};
 use layerlab_profiles::derive::{LayerTime, medians};

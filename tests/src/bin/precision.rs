@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use layerlab_agent::engine::simulated::Noise;
+use layerlab_agent::device::simulated::Noise;
 use layerlab_profiles::derive::graph::{Fit, observe};
 use layerlab_profiles::derive::{LayerTime, differencing};
 use layerlab_profiles::design::Design;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_agent::engine::Invocation;
-use layerlab_agent::engine::simulated::{DeviceFile, LayerWork, Noise, PlantedTimes};
+use layerlab_agent::device::Invocation;
+use layerlab_agent::device::simulated::{DeviceFile, Noise};
+use layerlab_agent::runtime::simulated::{LayerWork, PlantedTimes};
 use layerlab_profiles::{Nanos, Segment};
 
 use crate::file;

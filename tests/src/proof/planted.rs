@@ -1,6 +1,6 @@
 //! What an estimator should find: the planted times, in the terms in which they can be known.
 
-use layerlab_agent::engine::simulated::PlantedTimes;
+use layerlab_agent::runtime::simulated::PlantedTimes;
 use layerlab_profiles::Segment;
 
 /// The layer times that follow from exact segment times under the assumption that a cut costs the same

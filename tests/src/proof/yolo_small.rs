@@ -1,7 +1,7 @@
 //! YOLO Small at full scale as layer shapes: the network itself would be too large to ship. The same
-//! shapes as those that `agent/src/engine/simulated/calibration.rs` holds the device files to.
+//! shapes as those that `agent/src/runtime/simulated/calibration.rs` holds the device files to.
 
-use layerlab_agent::engine::simulated::LayerWork;
+use layerlab_agent::runtime::simulated::LayerWork;
 use layerlab_profiles::Bytes;
 
 /// Channels and side of the last activation, and the layers so far.

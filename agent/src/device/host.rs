@@ -1,0 +1,118 @@
+//! The machine that the agent runs on, a phone or a computer.
+
+use std::path::Path;
+use std::time::Instant;
+
+use layerlab_profiles::Nanos;
+use layerlab_profiles::document::{self, Clock};
+use layerlab_protocol::Conditions;
+
+use super::cores::{CoreSet, core_sets};
+use super::kernel_throttling::KernelThrottling;
+use super::thermal_service::{DUMPSYS, ThermalService};
+use super::{Device, DeviceIdentity, conditions};
+
+/// Where the kernel tells of the machine.
+const SYS: &str = "/sys";
+
+/// This machine.
+#[derive(Debug)]
+pub struct Host {
+    start: Instant,
+    cores: Vec<CoreSet>,
+    thermal_service: ThermalService,
+    kernel_throttling: KernelThrottling,
+}
+
+impl Host {
+    /// The device; its clock starts now.
+    pub fn new() -> Self {
+        Host {
+            start: Instant::now(),
+            cores: core_sets(Path::new(SYS)),
+            thermal_service: ThermalService::behind(Path::new(DUMPSYS)),
+            kernel_throttling: KernelThrottling::told_under(Path::new(SYS)),
+        }
+    }
+
+    /// Its cores, all together and by speed.
+    pub fn cores(&self) -> &[CoreSet] {
+        &self.cores
+    }
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Host::new()
+    }
+}
+
+impl Device for Host {
+    fn identity(&self) -> DeviceIdentity {
+        let release = told("osrelease");
+        let system = [std::env::consts::OS, &release, std::env::consts::ARCH];
+        let name = Some(told("hostname")).filter(|name| !name.is_empty());
+        DeviceIdentity {
+            device: document::Device {
+                name: name.unwrap_or_else(|| "localhost".to_owned()),
+                simulated: false,
+                clock: Clock::Monotonic,
+            },
+            system: system
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(" "),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        self.start.elapsed().into()
+    }
+
+    fn idle(&mut self, gap: Nanos) {
+        std::thread::sleep(gap.into());
+    }
+
+    /// Whether it throttles is Android's to say; where Android does not, the kernel's.
+    fn conditions(&mut self) -> Conditions {
+        let thermal_status = self
+            .thermal_service
+            .status()
+            .or_else(|| self.kernel_throttling.status());
+        Conditions {
+            thermal_status,
+            ..conditions::read(Path::new(SYS))
+        }
+    }
+}
+
+/// What the kernel says of itself, on one line; empty if it says nothing.
+fn told(name: &str) -> String {
+    let text = std::fs::read_to_string(Path::new("/proc/sys/kernel").join(name));
+    let text = text.unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_moves_on_while_the_machine_idles() {
+        let mut host = Host::new();
+        let before = host.now();
+        host.idle(Nanos::from_micros(1_500));
+        assert!(host.now() >= before + Nanos::from_micros(1_500));
+    }
+
+    #[test]
+    fn a_real_machine_says_that_it_is_none_that_is_simulated() {
+        let identity = Host::new().identity();
+        assert!(!identity.device.simulated && !identity.device.name.is_empty());
+        assert!(
+            identity.system.starts_with(std::env::consts::OS),
+            "{identity:?}"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! What the machine is that networks run on: its clock, its state, its rest and its cores.
+//!
+//! A [`Device`] knows nothing of networks; the runtimes on it do (`crate::runtime`).
+
+mod answer;
+mod conditions;
+mod cores;
+mod host;
+mod invocation;
+mod kernel_files;
+mod kernel_throttling;
+pub mod simulated;
+mod thermal_service;
+
+use layerlab_profiles::Nanos;
+use layerlab_profiles::document;
+use layerlab_protocol::Conditions;
+
+pub use self::cores::CoreSet;
+#[cfg(test)]
+pub(crate) use self::cores::allowed_cores;
+pub use self::host::Host;
+pub use self::invocation::Invocation;
+
+/// A machine, a phone, or a simulation of one.
+///
+/// It is used by one thread at a time.
+pub trait Device: Send {
+    /// What the device is. The same whenever it is asked.
+    fn identity(&self) -> DeviceIdentity;
+
+    /// The reading of the device's monotonic clock, in nanoseconds since the device was opened. It never goes back; a
+    /// simulated clock stands still between calls.
+    fn now(&self) -> Nanos;
+
+    /// Lets `gap` pass with all processors idle: sleeps, or advances a simulated clock, and cools. May take longer
+    /// than `gap`, as sleeping does, never shorter.
+    fn idle(&mut self, gap: Nanos);
+
+    /// The state of the device now. What it does not tell is absent. May take tens of milliseconds and processor time,
+    /// so that it is asked at the ends of blocks alone.
+    fn conditions(&mut self) -> Conditions;
+
+    /// Says which inference is timed next, once before each.
+    ///
+    /// A simulated device draws the inference's noise from it, so that a measurement that goes on after the agent was
+    /// killed gives the samples of one that was not interrupted. A real device does not care.
+    fn announce(&mut self, _invocation: Invocation) {}
+}
+
+/// What a device is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceIdentity {
+    /// Its name, whether it is simulated, and its clock.
+    pub device: document::Device,
+    /// Its operating system.
+    pub system: String,
+}

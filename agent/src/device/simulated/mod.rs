@@ -1,0 +1,68 @@
+//! A device described by a TOML file: its clock, heat, memory and noise. What its processors compute, and the planted
+//! times, are its runtime's (`crate::runtime::simulated`).
+
+mod clock;
+mod file;
+mod heat;
+mod noise;
+mod shared;
+mod state;
+
+use layerlab_profiles::Nanos;
+use layerlab_profiles::document;
+use layerlab_protocol::Conditions;
+
+pub use self::file::{
+    Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
+    Throughput, Transfer,
+};
+pub use self::heat::Heat;
+pub use self::noise::Noise;
+pub(crate) use self::shared::SharedDevice;
+
+use super::{Device, DeviceIdentity, Invocation};
+
+/// A simulated device that has been switched on.
+#[derive(Debug)]
+pub struct SimulatedDevice(SharedDevice);
+
+impl SimulatedDevice {
+    /// Switches the device on: its clock reads zero, it is at room temperature and its memory is free.
+    pub fn new(file: DeviceFile) -> Self {
+        SimulatedDevice(SharedDevice::new(file))
+    }
+
+    /// The device for the runtime on it.
+    pub(crate) fn share(&self) -> SharedDevice {
+        self.0.clone()
+    }
+}
+
+impl Device for SimulatedDevice {
+    fn identity(&self) -> DeviceIdentity {
+        DeviceIdentity {
+            device: document::Device {
+                name: self.0.file().name.clone(),
+                simulated: true,
+                clock: self.0.state().clock.kind(),
+            },
+            system: "simulated".to_owned(),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        self.0.state().clock.now()
+    }
+
+    fn idle(&mut self, gap: Nanos) {
+        self.0.state().pass(gap, 0.0);
+    }
+
+    fn conditions(&mut self) -> Conditions {
+        self.0.state().conditions()
+    }
+
+    fn announce(&mut self, invocation: Invocation) {
+        self.0.state().announced = Some(invocation);
+    }
+}

@@ -1,0 +1,145 @@
+//! The only runtime of a simulated device: real 16-bit or 8-bit numerics, and the times that its file plants.
+
+#[cfg(test)]
+mod calibration;
+mod numerics;
+mod session;
+#[cfg(test)]
+mod tests;
+mod time;
+
+use std::sync::Arc;
+
+use layerlab_model::Network;
+use layerlab_profiles::{Bytes, Nanos, Segment};
+
+pub use self::time::{LayerWork, PlantedTimes};
+
+use self::numerics::LayerPlans;
+use self::session::SimulatedSession;
+use super::{ProcessorOffer, Runtime, RuntimeError, SegmentOnProcessor, Session, Unsupported};
+use crate::device::simulated::{SharedDevice, SimulatedDevice, SimulatedProcessor};
+
+/// What runs networks on a simulated device.
+#[derive(Debug)]
+pub struct SimulatedRuntime {
+    device: SharedDevice,
+    /// For each processor the network that it ran last, ready to run: the sessions of a block share it.
+    plans: Vec<Option<Arc<LayerPlans>>>,
+}
+
+impl SimulatedRuntime {
+    /// The runtime on this device.
+    pub fn on(device: &SimulatedDevice) -> Self {
+        let device = device.share();
+        SimulatedRuntime {
+            plans: vec![None; device.file().processors.len()],
+            device,
+        }
+    }
+
+    fn plans(&mut self, place: usize, network: &Arc<Network>) -> Arc<LayerPlans> {
+        if let Some(plans) = &self.plans[place]
+            && plans.are_of(network)
+        {
+            return Arc::clone(plans);
+        }
+        let arithmetic = self.device.processor(place).arithmetic;
+        let plans = Arc::new(LayerPlans::new(Arc::clone(network), arithmetic));
+        self.plans[place] = Some(Arc::clone(&plans));
+        plans
+    }
+}
+
+impl Runtime for SimulatedRuntime {
+    fn name(&self) -> &str {
+        "simulated"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn processors(&self) -> Vec<ProcessorOffer> {
+        let offer = |processor: &SimulatedProcessor| ProcessorOffer {
+            name: processor.name.clone(),
+            kind: processor.kind(),
+            numerics: processor.arithmetic.numerics(),
+            memory: processor.memory,
+            threads: None,
+            pinned_to_cores: None,
+        };
+        self.device.file().processors.iter().map(offer).collect()
+    }
+
+    fn supports(
+        &self,
+        place: usize,
+        network: &Network,
+        segment: Segment,
+    ) -> Result<(), Unsupported> {
+        let lacking = &self.device.processor(place).unsupported_operators;
+        for layer in segment.first()..=segment.last() {
+            let operators = network.operators(layer).iter();
+            let mut lacked = operators.filter(|operator| lacking.contains(&operator.op_type));
+            if let Some(operator) = lacked.next() {
+                return Err(Unsupported::because(format_args!(
+                    "it has no {}, which node `{}` of layer {layer} is",
+                    operator.op_type, operator.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        place: usize,
+        network: &Arc<Network>,
+        segment: Segment,
+    ) -> Result<Box<dyn Session>, RuntimeError> {
+        let processor = self.device.processor(place);
+        let work = LayerWork::of(network);
+        let layers = &work[segment.first() as usize - 1..segment.last() as usize];
+        let weights = processor
+            .arithmetic
+            .stored(layers.iter().map(|layer| layer.parameters).sum());
+        let memory = weights + processor.arithmetic.stored(largest_tensors(layers));
+        let moving = processor
+            .load_bytes_per_s
+            .map_or(0.0, |rate| weights.as_bytes() as f64 / rate);
+        let time = processor.load_fixed + Nanos::from_nanos((moving * 1e9).round() as u64);
+        let load_time =
+            self.device
+                .load(place, memory, time)
+                .map_err(|free| RuntimeError::OutOfMemory {
+                    processor: processor.name.clone(),
+                    segment,
+                    needed: memory,
+                    free,
+                    capacity: processor.memory.unwrap_or(Bytes::ZERO),
+                })?;
+        Ok(Box::new(SimulatedSession {
+            planted: PlantedTimes::new(processor, &work).segment(segment),
+            subject: SegmentOnProcessor {
+                processor: processor.name.clone(),
+                segment,
+            },
+            device: self.device.clone(),
+            place,
+            memory,
+            load_time,
+            plans: self.plans(place, network),
+            last: None,
+        }))
+    }
+}
+
+/// What the widest cut of these layers takes: a processor keeps at least that much beside the weights.
+fn largest_tensors(layers: &[LayerWork]) -> Bytes {
+    layers
+        .iter()
+        .flat_map(|layer| [layer.input, layer.output])
+        .max()
+        .unwrap_or(Bytes::ZERO)
+}

@@ -1,0 +1,279 @@
+//! Blocks: segments that are loaded together take turns until the block counts, or the device is given up.
+
+use std::collections::HashSet;
+
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{Event, FailureKind, Rejection};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::inferences::{Inferences, TimedInference};
+use super::loaded::LoadedSegment;
+use super::progress::Progress;
+use crate::device::Invocation;
+use crate::ended::{Ended, failed};
+use crate::hygiene::{self, End};
+
+/// Runs of the whole model whose median is a sentinel: one of them may be a spike.
+const SENTINEL_RUNS: u32 = 3;
+
+/// The blocks of one order.
+pub(super) struct Blocks<'a> {
+    pub(super) inferences: Inferences<'a>,
+    pub(super) progress: Progress,
+    /// The sentinel of the run's first accepted block on this processor.
+    pub(super) baseline: Option<Nanos>,
+    /// How many segments the order has. A sentinel that is none of them is warmed up under this number.
+    pub(super) segments: usize,
+}
+
+/// Which turns a block consists of.
+#[derive(Clone, Copy)]
+pub(super) enum Turns {
+    /// Every segment by itself, in an order drawn anew for each round. The first one loaded, the whole
+    /// model, is the sentinel.
+    Mixed,
+    /// All segments in order, each fed by the one before. The whole chain is the sentinel.
+    Chain,
+}
+
+impl Blocks<'_> {
+    /// Measures a block of loaded segments until it is accepted.
+    pub(super) fn measure(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+    ) -> Result<(), Ended> {
+        self.warm_up(group, turns)?;
+        loop {
+            let (number, start) = match self.progress.open.take() {
+                Some(open) => (open.number, open.start),
+                None => self.start(group, turns)?,
+            };
+            match turns {
+                Turns::Mixed => self.mixed_turns(number, group)?,
+                Turns::Chain => self.chain_turns(number, group)?,
+            }
+            let end = self.end(group, turns, number, 1)?;
+            let hygiene = self.inferences.order().hygiene;
+            let rejection = hygiene::judge(&hygiene, self.baseline, &start, &end);
+            self.inferences.record(Event::BlockEnded {
+                block: number,
+                sentinel_ns: end.sentinel,
+                conditions: end.conditions,
+                rejection: rejection.clone(),
+            })?;
+            let Some(rejection) = rejection else {
+                self.baseline.get_or_insert(start.sentinel);
+                self.progress.rejected = 0;
+                return Ok(());
+            };
+            self.progress.rejected += 1;
+            if self.progress.rejected > hygiene.redos {
+                return Err(throttled(&rejection, "however often it was measured again"));
+            }
+            for place in group.iter().filter_map(|loaded| loaded.place) {
+                for index in self.indices(place) {
+                    self.progress.done.remove(&index);
+                }
+            }
+            self.cool_down(group, turns, rejection)?;
+        }
+    }
+
+    /// Whether the segment at this place in the order lacks samples.
+    pub(super) fn lacks(&self, place: usize) -> bool {
+        let done: &HashSet<u64> = &self.progress.done;
+        self.indices(place).any(|index| !done.contains(&index))
+    }
+
+    fn warm_up(&mut self, group: &mut [LoadedSegment], turns: Turns) -> Result<(), Ended> {
+        let sentinel = self.segments;
+        let place = |loaded: &LoadedSegment| loaded.place.unwrap_or(sentinel);
+        match turns {
+            Turns::Mixed => {
+                for loaded in group {
+                    let place = place(loaded);
+                    let alone = std::slice::from_mut(loaded);
+                    self.inferences.warm_up(alone, place)?;
+                }
+                Ok(())
+            }
+            Turns::Chain => {
+                let place = place(&group[0]);
+                self.inferences.warm_up(group, place)
+            }
+        }
+    }
+
+    fn start(&mut self, group: &mut [LoadedSegment], turns: Turns) -> Result<(u32, End), Ended> {
+        let number = self.progress.next_block;
+        self.progress.next_block += 1;
+        let mut start = self.end(group, turns, number, 0)?;
+        let hygiene = self.inferences.order().hygiene;
+        if let Some(unfit) = hygiene::unfit(&hygiene, self.baseline, &start) {
+            start = self.cool_down(group, turns, unfit)?;
+        }
+        let segments = group
+            .iter()
+            .filter(|loaded| loaded.place.is_some())
+            .map(|loaded| loaded.segment);
+        self.inferences.record(Event::BlockStarted {
+            block: number,
+            segments: segments.collect(),
+            sentinel_ns: start.sentinel,
+            conditions: start.conditions.clone(),
+        })?;
+        Ok((number, start))
+    }
+
+    /// The sentinel and the state of the device, at the start (0) or the end (1) of a block.
+    fn end(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        block: u32,
+        end: u32,
+    ) -> Result<End, Ended> {
+        let sentinel = match turns {
+            Turns::Mixed => &mut group[..1],
+            Turns::Chain => group,
+        };
+        let mut times = Vec::new();
+        for run in 0..SENTINEL_RUNS {
+            self.inferences.gap()?;
+            let seed = self.inferences.seed();
+            let invocation = Invocation::sentinel(seed, block, end * SENTINEL_RUNS + run);
+            times.push(self.inferences.pass_time(sentinel, invocation)?);
+        }
+        times.sort_unstable();
+        Ok(End {
+            sentinel: times[times.len() / 2],
+            conditions: self.inferences.conditions(),
+        })
+    }
+
+    /// Rests until the device is fit to be measured, or it is clear that it will not be.
+    fn cool_down(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        why: Rejection,
+    ) -> Result<End, Ended> {
+        let hygiene = self.inferences.order().hygiene;
+        let mut rested = Nanos::ZERO;
+        loop {
+            if rested >= hygiene.cool_down_deadline_ns {
+                return Err(throttled(&why, "however long it rested"));
+            }
+            self.inferences.idle(hygiene.cool_down_poll_ns)?;
+            rested = rested + hygiene.cool_down_poll_ns;
+            let state = self.end(group, turns, self.progress.next_block, 0)?;
+            if hygiene::unfit(&hygiene, self.baseline, &state).is_none() {
+                let conditions = state.conditions.clone();
+                self.inferences.record(Event::CooledDown {
+                    rested_ns: rested,
+                    conditions,
+                })?;
+                return Ok(state);
+            }
+        }
+    }
+
+    /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all
+    /// alike.
+    fn mixed_turns(&mut self, block: u32, group: &mut [LoadedSegment]) -> Result<(), Ended> {
+        let mut turns: Vec<(usize, usize)> = group
+            .iter()
+            .enumerate()
+            .filter_map(|(member, loaded)| Some((loaded.place?, member)))
+            .collect();
+        for repetition in 0..self.repetitions() {
+            turns.sort_unstable();
+            turns.shuffle(&mut self.random(block, repetition));
+            for &(place, member) in &turns {
+                let index = self.index(place, repetition);
+                if self.progress.done.contains(&index) {
+                    continue;
+                }
+                self.inferences.gap()?;
+                let loaded = &mut group[member];
+                let invocation = Invocation::sample(self.inferences.seed(), index);
+                let timed = self.inferences.run(loaded, invocation)?;
+                self.record_sample(block, index, loaded.segment, &timed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn chain_turns(&mut self, block: u32, group: &mut [LoadedSegment]) -> Result<(), Ended> {
+        for repetition in 0..self.repetitions() {
+            let indices: Vec<u64> = (0..group.len())
+                .map(|place| self.index(place, repetition))
+                .collect();
+            if indices
+                .iter()
+                .all(|index| self.progress.done.contains(index))
+            {
+                continue;
+            }
+            self.inferences.gap()?;
+            let invocation = Invocation::sample(self.inferences.seed(), repetition);
+            let timed = self.inferences.pass(group, invocation)?;
+            for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {
+                if !self.progress.done.contains(&index) {
+                    self.record_sample(block, index, loaded.segment, timed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record_sample(
+        &mut self,
+        block: u32,
+        index: u64,
+        segment: Segment,
+        timed: &TimedInference,
+    ) -> Result<(), Ended> {
+        self.inferences.record(Event::Sample {
+            block,
+            index,
+            segment,
+            started_ns: timed.started,
+            duration_ns: timed.inference.duration,
+        })?;
+        self.progress.done.insert(index);
+        Ok(())
+    }
+
+    fn repetitions(&self) -> u64 {
+        self.inferences.order().samples_per_segment
+    }
+
+    fn index(&self, place: usize, repetition: u64) -> u64 {
+        place as u64 * self.repetitions() + repetition
+    }
+
+    /// All samples of the segment at this place in the order.
+    fn indices(&self, place: usize) -> std::ops::Range<u64> {
+        self.index(place, 0)..self.index(place + 1, 0)
+    }
+
+    /// The same for the same round of the same block, so that an agent that was killed goes on with the
+    /// same turns.
+    fn random(&self, block: u32, repetition: u64) -> ChaCha8Rng {
+        let mut random = ChaCha8Rng::seed_from_u64(self.inferences.seed());
+        random.set_stream(u64::from(block) << 32 | repetition);
+        random
+    }
+}
+
+fn throttled(rejection: &Rejection, however: &str) -> Ended {
+    let message = format!(
+        "throttled: {rejection}, {however}; nothing is published: cool the device, close what else runs \
+         on it, and run again"
+    );
+    failed(FailureKind::Throttled, message)
+}

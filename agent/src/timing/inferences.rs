@@ -1,0 +1,156 @@
+//! The inferences of an order, one after the other: each after its gap, announced to the device and begun by its
+//! clock.
+
+use layerlab_profiles::Nanos;
+use layerlab_protocol::{Conditions, Event, Order, WarmUp};
+
+use super::loaded::LoadedSegment;
+use crate::device::{Device, Invocation};
+use crate::ended::Ended;
+use crate::queue::{Queue, Task};
+use crate::runtime::{Inference, Session, Tensor};
+
+/// The longest the loop sleeps before it looks whether its order is still wanted.
+const NAP: Nanos = Nanos::from_millis(1_000);
+
+/// What runs the inferences of one order.
+pub(super) struct Inferences<'a> {
+    pub(super) task: &'a Task,
+    pub(super) queue: &'a Queue,
+    pub(super) device: &'a mut dyn Device,
+}
+
+/// An inference, and when it was asked for.
+pub(super) struct TimedInference {
+    /// The reading of the device's clock. The runtime may still have copied the inputs before it began.
+    pub(super) started: Nanos,
+    pub(super) inference: Inference,
+}
+
+impl Inferences<'_> {
+    /// The order that they belong to.
+    pub(super) fn order(&self) -> &Order {
+        &self.task.order
+    }
+
+    /// Different for each order of a run, the same whenever the order is worked on.
+    pub(super) fn seed(&self) -> u64 {
+        self.task.order.seed ^ (u64::from(self.task.order.number) << 32)
+    }
+
+    /// Writes it into the journal.
+    pub(super) fn record(&self, event: Event) -> Result<(), Ended> {
+        Ok(self.queue.record(self.task, event)?)
+    }
+
+    /// The state of the device.
+    pub(super) fn conditions(&mut self) -> Conditions {
+        self.device.conditions()
+    }
+
+    /// Idles for the order's gap.
+    pub(super) fn gap(&mut self) -> Result<(), Ended> {
+        self.idle(self.task.order.gap_ns)
+    }
+
+    /// Idles, and notices when the order is not wanted any more.
+    pub(super) fn idle(&mut self, time: Nanos) -> Result<(), Ended> {
+        let mut left = time;
+        while left > NAP {
+            self.device.idle(NAP);
+            left = left - NAP;
+            if !self.queue.wants(self.task) {
+                return Err(Ended::Abandoned);
+            }
+        }
+        self.device.idle(left);
+        Ok(())
+    }
+
+    /// Runs a segment from its timing input.
+    pub(super) fn run(
+        &mut self,
+        loaded: &mut LoadedSegment,
+        invocation: Invocation,
+    ) -> Result<TimedInference, Ended> {
+        self.infer(loaded.session.as_mut(), &loaded.inputs, invocation)
+    }
+
+    /// Runs `group` in order, the first from its timing input, each other from the outputs before it.
+    pub(super) fn pass(
+        &mut self,
+        group: &mut [LoadedSegment],
+        invocation: Invocation,
+    ) -> Result<Vec<TimedInference>, Ended> {
+        let mut timed: Vec<TimedInference> = Vec::with_capacity(group.len());
+        for (step, loaded) in group.iter_mut().enumerate() {
+            let inputs = match timed.last() {
+                None => &loaded.inputs,
+                Some(before) => &before.inference.outputs,
+            };
+            let this = self.infer(loaded.session.as_mut(), inputs, invocation.step(step))?;
+            timed.push(this);
+        }
+        Ok(timed)
+    }
+
+    /// How long a pass over `group` takes in all.
+    pub(super) fn pass_time(
+        &mut self,
+        group: &mut [LoadedSegment],
+        invocation: Invocation,
+    ) -> Result<Nanos, Ended> {
+        let timed = self.pass(group, invocation)?;
+        Ok(timed.iter().map(|timed| timed.inference.duration).sum())
+    }
+
+    /// Runs `group` as a chain until a fast and a slow exponential average of its time agree. `place` names the
+    /// group among those that the order warms up.
+    pub(super) fn warm_up(
+        &mut self,
+        group: &mut [LoadedSegment],
+        place: usize,
+    ) -> Result<(), Ended> {
+        let WarmUp {
+            min_runs,
+            max_runs,
+            agreement_percent,
+        } = self.order().warm_up;
+        let agreement = f64::from(agreement_percent) / 100.0;
+        let mut averages: Option<(f64, f64)> = None;
+        let mut runs = 0;
+        while runs < max_runs {
+            self.gap()?;
+            let invocation = Invocation::warm_up(self.seed(), place, runs);
+            let time = self.pass_time(group, invocation)?.as_nanos() as f64;
+            let (fast, slow) = averages.unwrap_or((time, time));
+            let (fast, slow) = (fast + (time - fast) / 2.0, slow + (time - slow) / 5.0);
+            averages = Some((fast, slow));
+            runs += 1;
+            if runs >= min_runs && (fast - slow).abs() <= agreement * slow {
+                break;
+            }
+        }
+        for loaded in group {
+            self.record(Event::Warm {
+                segment: loaded.segment,
+                runs,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn infer(
+        &mut self,
+        session: &mut dyn Session,
+        inputs: &[Tensor],
+        invocation: Invocation,
+    ) -> Result<TimedInference, Ended> {
+        self.device.announce(invocation);
+        let started = self.device.now();
+        Ok(TimedInference {
+            started,
+            inference: session.run(inputs)?,
+        })
+    }
+}

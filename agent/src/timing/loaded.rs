@@ -1,0 +1,48 @@
+//! A segment that is loaded to be timed, or why it is not.
+
+use layerlab_profiles::Segment;
+
+use crate::ended::Ended;
+use crate::queue::Abandoned;
+use crate::runtime::{RuntimeError, Session, Tensor};
+
+/// A segment that is loaded, with the input that it is timed with.
+pub(super) struct LoadedSegment {
+    /// Its place in the order; `None` for a sentinel that is nothing else.
+    pub(super) place: Option<usize>,
+    pub(super) segment: Segment,
+    pub(super) session: Box<dyn Session>,
+    pub(super) inputs: Vec<Tensor>,
+}
+
+/// Why a segment was not loaded.
+pub(super) enum NotLoaded {
+    /// Memory is full.
+    Full(RuntimeError),
+    /// Nothing more of the order can be loaded.
+    Ended(Ended),
+}
+
+impl From<RuntimeError> for NotLoaded {
+    fn from(error: RuntimeError) -> Self {
+        match error {
+            RuntimeError::OutOfMemory { .. } => NotLoaded::Full(error),
+            error => NotLoaded::Ended(error.into()),
+        }
+    }
+}
+
+impl From<Abandoned> for NotLoaded {
+    fn from(abandoned: Abandoned) -> Self {
+        NotLoaded::Ended(abandoned.into())
+    }
+}
+
+impl From<NotLoaded> for Ended {
+    fn from(why: NotLoaded) -> Self {
+        match why {
+            NotLoaded::Full(error) => error.into(),
+            NotLoaded::Ended(ended) => ended,
+        }
+    }
+}
