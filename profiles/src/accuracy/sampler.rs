@@ -1,4 +1,4 @@
-//! Which combinations are evaluated (docs/method.md §6, mlmp §4.2.1).
+//! Which placements are evaluated (docs/method.md §6, mlmp §4.2.1).
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::segment::Combination;
+use crate::placement::Placement;
 
 /// What a measured combination is for, to whoever learns losses from them.
 #[derive(
@@ -28,15 +28,14 @@ pub enum Part {
 ///
 /// # Panics
 /// When there are no layers.
-pub fn sample(layers: u32, samples: usize, seed: u64) -> Vec<Combination> {
+pub fn sample(layers: u32, samples: usize, seed: u64) -> Vec<Placement> {
     assert!(layers > 0, "a network has layers");
     let all = 1_u128
         .checked_shl(layers)
         .map_or(u128::MAX, |count| count - 1);
     if all <= samples as u128 {
-        let combination = |bits: u128| {
-            Combination::new((0..layers).map(|layer| bits >> layer & 1 == 1).collect())
-        };
+        let combination =
+            |bits: u128| Placement::new((0..layers).map(|layer| bits >> layer & 1 == 1).collect());
         return (1..=all).map(combination).collect();
     }
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -44,8 +43,7 @@ pub fn sample(layers: u32, samples: usize, seed: u64) -> Vec<Combination> {
     let mut drawn = Vec::new();
     while drawn.len() < samples {
         let on_npu = f64::from(random.random_range(1..=layers)) / f64::from(layers);
-        let combination =
-            Combination::new((0..layers).map(|_| random.random_bool(on_npu)).collect());
+        let combination = Placement::new((0..layers).map(|_| random.random_bool(on_npu)).collect());
         let is_empty = !combination.on_npu().contains(&true);
         if !is_empty && seen.insert(combination.clone()) {
             drawn.push(combination);
@@ -65,9 +63,9 @@ pub fn split(samples: usize, seed: u64) -> Vec<Part> {
 }
 
 /// All on the CPU, all on the accelerator, and each single layer on the accelerator.
-pub fn references(layers: u32) -> Vec<Combination> {
-    let same = |on_npu| Combination::new(vec![on_npu; layers as usize]);
-    let single = |on: u32| Combination::new((0..layers).map(|layer| layer == on).collect());
+pub fn references(layers: u32) -> Vec<Placement> {
+    let same = |on_npu| Placement::new(vec![on_npu; layers as usize]);
+    let single = |on: u32| Placement::new((0..layers).map(|layer| layer == on).collect());
     let mut all = vec![same(false), same(true)];
     // Of one layer, the single is the whole.
     if layers > 1 {
