@@ -46,7 +46,7 @@ pub(super) fn search(problem: &Problem, goal: Goal, keep: usize) -> Result<Found
         return Ok(Found::Nothing(too_slow(problem, &fastest)));
     };
     let (best, evaluated) = polish(problem, goal, best);
-    Ok(Found::Best(best, beam.evaluated + evaluated))
+    Ok(Found::Best(Box::new(best), beam.evaluated + evaluated))
 }
 
 struct Beam<'a> {

@@ -179,7 +179,7 @@ fn usual_keep(goal: Goal) -> usize {
 /// What a search came back with.
 enum Found {
     /// The best triple, and how many accuracies were predicted.
-    Best(Triple, u64),
+    Best(Box<Triple>, u64),
     Nothing(Why),
 }
 
@@ -188,7 +188,7 @@ impl Found {
     fn best_or(best: Option<Triple>, evaluated: u64, why: impl FnOnce() -> Why) -> Found {
         best.map_or_else(
             || Found::Nothing(why()),
-            |best| Found::Best(best, evaluated),
+            |best| Found::Best(Box::new(best), evaluated),
         )
     }
 }

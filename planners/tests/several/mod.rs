@@ -166,7 +166,7 @@ impl Several {
     pub(crate) fn accuracy(&self, digits: &[usize]) -> f64 {
         match digits.iter().all(|&on| on == 0) {
             true => BASELINE,
-            false => (BASELINE - self.losses.of(digits)).max(0.0).min(BASELINE),
+            false => (BASELINE - self.losses.of(digits)).clamp(0.0, BASELINE),
         }
     }
 
