@@ -1,7 +1,11 @@
 //! T(L) of any number of processors is the written formula, and tables that do not fit are refused.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use layerlab_profiles::accuracy::{Part, sample, split};
 use layerlab_profiles::derive::{Includes, LayerTime};
-use layerlab_profiles::document::ProcessorKind;
+use layerlab_profiles::document::{ProcessorKind, Profile};
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::{ProcessorTimes, TimeModel, TimeModelError};
 use layerlab_profiles::{Placement, SignedNanos};
@@ -124,4 +128,25 @@ fn what_does_not_fit_is_refused() {
         Err(TimeModelError::CombinationLength { .. })
     ));
     assert!(ask("010").is_ok());
+}
+
+/// The seeds of published profiles draw what they drew before a placement could have more processors.
+#[test]
+fn a_published_seed_draws_the_placements_that_were_published_with_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("published/oneplus7/vocnet-mini");
+    let profile = Profile::read(&folder).expect("a published profile");
+    let evaluation = &profile.evaluations[0];
+    let drawn = sample(
+        profile.header.model.layers,
+        2,
+        evaluation.samples as usize,
+        evaluation.seed,
+    );
+    let parts = split(drawn.len(), evaluation.seed);
+    let drawn: BTreeMap<&Placement, Part> = drawn.iter().zip(parts).collect();
+    let rows = profile.combinations.iter();
+    let random = rows.filter(|row| row.part != Part::Reference);
+    let published: BTreeMap<&Placement, Part> =
+        random.map(|row| (&row.combination, row.part)).collect();
+    assert_eq!(drawn, published);
 }
