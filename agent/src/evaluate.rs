@@ -127,6 +127,11 @@ impl Evaluation<'_> {
                 other.layers()
             )));
         }
+        let processors = self.processors.len();
+        let mut placements = self.placements.iter();
+        placements
+            .try_for_each(|one| one.refuse_beyond(processors))
+            .map_err(|reason| order(&reason.to_string()))?;
         let all = self.set.answers() as u64;
         if let Some(beyond) = self.answers.iter().find(|&&answer| answer >= all) {
             return Err(order(&format!(

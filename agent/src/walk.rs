@@ -72,7 +72,7 @@ pub(crate) fn walk(
 ) -> Result<Answers, RuntimeError> {
     // Neighbours in this order have the longest beginnings in common.
     let mut order: Vec<usize> = (0..placements.len()).collect();
-    order.sort_by(|&a, &b| placements[a].on_npu().cmp(placements[b].on_npu()));
+    order.sort_by(|&a, &b| placements[a].cmp(&placements[b]));
     let mut answers = Answers {
         outputs: vec![Vec::new(); placements.len()],
         flop: 0,
@@ -90,7 +90,9 @@ pub(crate) fn walk(
                         .placements
                         .iter()
                         .copied()
-                        .filter(|&placement| placements[placement].on_npu()[layer] == on_npu)
+                        .filter(|&placement| {
+                            (placements[placement].processors()[layer] != 0) == on_npu
+                        })
                         .collect();
                     let Some(session) = session.as_mut().filter(|_| !here.is_empty()) else {
                         continue;

@@ -3,8 +3,7 @@
 
 use layerlab_profiles::Layer;
 
-use crate::features::{Candidate, FeaturesError, LayerColumns, SUMMED};
-use crate::placement::Placement;
+use crate::features::{Candidate, FeaturesError, LayerColumns};
 use crate::problem::LossModel;
 use crate::regress::{
     Choice, Grid, GridError, Kind, Regressor, Rows, Score, Settings, TrainError, search,
@@ -124,7 +123,7 @@ impl AccuracyModel {
     fn predict(&self, candidates: impl Iterator<Item = Candidate>) -> Vec<f64> {
         let mut rows = Rows::new(self.scaling.ranges().len());
         for candidate in candidates {
-            rows.push_with(|row| candidate.write(row));
+            rows.push_with(|row| self.columns.write(&candidate, row));
         }
         self.regressor.predict(&self.scaling.scaled(rows))
     }
@@ -152,11 +151,11 @@ struct Lesson<'a> {
 impl<'a> Lesson<'a> {
     fn new(layers: &[Layer], table: &'a AccuracyTable) -> Result<Lesson<'a>, AccuracyError> {
         let columns = LayerColumns::new(layers, table.single_losses())?;
-        let mut rows = Rows::new(layers.len() + SUMMED);
+        let mut rows = Rows::new(columns.width());
         let mut targets = Vec::new();
         for row in table.of(Set::Train) {
-            let candidate = candidate(&columns, row)?;
-            rows.push_with(|values| candidate.write(values));
+            let candidate = columns.candidate_of(&row.combination)?;
+            rows.push_with(|values| columns.write(&candidate, values));
             targets.push(row.loss);
         }
         if rows.is_empty() {
@@ -182,7 +181,8 @@ impl<'a> Lesson<'a> {
             test: None,
             tried: Vec::new(),
         };
-        let candidates = self.test.iter().map(|row| candidate(&model.columns, row));
+        let of_row = |row: &&AccuracyRow| self.columns.candidate_of(&row.combination);
+        let candidates = self.test.iter().map(of_row);
         let candidates: Vec<Candidate> = candidates.collect::<Result<_, _>>()?;
         if !candidates.is_empty() {
             let predictions = model.predict(candidates.into_iter());
@@ -191,8 +191,4 @@ impl<'a> Lesson<'a> {
         }
         Ok(model)
     }
-}
-
-fn candidate(columns: &LayerColumns, row: &AccuracyRow) -> Result<Candidate, FeaturesError> {
-    Ok(columns.candidate(Placement::of(&row.combination)?))
 }

@@ -1,40 +1,227 @@
-//! An interval of T(L) where only the layer times' own intervals are known, not how they err together.
+//! The interval of T(L), from the intervals of what it is the sum of.
+//!
+//! CPU times are medians of different samples, and processors are measured apart: their errors are independent,
+//! so half-widths add in squares. The times of one accelerator are derived from the same segments and err
+//! together: where they come from least squares the fit says how, elsewhere the interval is a bound.
 
-use layerlab_profiles::derive::LayerTime;
+use layerlab_profiles::derive::{Includes, LayerTime};
+use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::{Combination, SignedNanos};
 
-/// `total`, which is T(L), with a 95 % interval that is never too narrow for normal errors.
-///
-/// CPU times are medians of different samples: their half-widths add in squares. The NPU's times are
-/// differences of the same segments and err together in ways that the published table does not say; the
-/// standard deviation of a sum is at most the sum of the standard deviations, so half-widths are added.
-pub(crate) fn bound(
+use crate::times::ProcessorTable;
+
+/// `total`, which is T(L), with a 95 % interval that is never too narrow for normal errors; exact where layers
+/// run on one accelerator at most and its times come from least squares.
+pub(crate) fn of(
     total: SignedNanos,
-    cpu: &[LayerTime],
-    npu: &[LayerTime],
-    combination: &Combination,
+    processors: &[ProcessorTable],
+    placement: &Combination,
 ) -> Option<(SignedNanos, SignedNanos)> {
-    let (mut squares, mut sum) = (0.0, 0.0);
-    for ((&on_npu, cpu), npu) in combination.on_npu().iter().zip(cpu).zip(npu) {
-        if on_npu {
-            sum += half_width(npu.compute)?;
-        } else {
-            squares += half_width(cpu.compute)?.powi(2);
+    let is_accelerator = |place: &usize| processors[*place].kind == ProcessorKind::Accelerator;
+    let is_used = |place: &usize| placement.processors().contains(&(*place as u8));
+    let accelerators: Vec<usize> = (0..processors.len()).filter(is_accelerator).collect();
+    let used: Vec<usize> = accelerators.iter().copied().filter(is_used).collect();
+    let only = match used[..] {
+        // Where nothing runs on an accelerator, any fit leaves the CPUs' part alone.
+        [] => accelerators.first(),
+        [_] => used.first(),
+        _ => None,
+    };
+    if let Some(&place) = only
+        && let Some(fit) = &processors[place].fit
+    {
+        let cpus = on_cpus(processors, placement);
+        return fit.combination(&cpus, &on(place, placement)).ok()?.ci95;
+    }
+    let mut squares = 0.0;
+    for (&place, time) in placement
+        .processors()
+        .iter()
+        .zip(on_cpus(processors, placement))
+    {
+        if processors[usize::from(place)].kind == ProcessorKind::Cpu {
+            squares += half_width(time.compute)?.powi(2);
         }
     }
-    for run in combination.npu_runs() {
-        let entering = npu.get(run.first() as usize - 1)?.to_processor;
-        let leaving = npu.get(run.last() as usize - 1)?.from_processor;
+    for place in used {
+        squares += part(&processors[place], &on(place, placement))?.powi(2);
+    }
+    let half_width = SignedNanos::from_nanos(squares.sqrt().ceil() as i64);
+    Some((total - half_width, total + half_width))
+}
+
+/// One where `placement` has `place`, zero elsewhere.
+fn on(place: usize, placement: &Combination) -> Combination {
+    let processors = placement.processors().iter();
+    Combination::new(processors.map(|&p| usize::from(p) == place).collect())
+}
+
+/// The time of each layer that runs on a CPU; of the others, the time on processor 0.
+fn on_cpus(processors: &[ProcessorTable], placement: &Combination) -> Vec<LayerTime> {
+    let places = placement.processors().iter().enumerate();
+    places
+        .map(|(index, &place)| {
+            let here = &processors[usize::from(place)];
+            match here.kind {
+                ProcessorKind::Cpu => here.times[index],
+                ProcessorKind::Accelerator => processors[0].times[index],
+            }
+        })
+        .collect()
+}
+
+/// Half the width of the interval of what the ones cost on an accelerator.
+fn part(accelerator: &ProcessorTable, ones: &Combination) -> Option<f64> {
+    let times = &accelerator.times;
+    if let Some(fit) = &accelerator.fit {
+        let elsewhere = vec![NOTHING; times.len()];
+        return half_width(fit.combination(&elsewhere, ones).ok()?);
+    }
+    // The standard deviation of a sum is at most the sum of the standard deviations.
+    let mut sum = 0.0;
+    for (&one, time) in ones.processors().iter().zip(times) {
+        if one == 1 {
+            sum += half_width(time.compute)?;
+        }
+    }
+    for run in ones.npu_runs() {
+        let entering = times.get(run.first() as usize - 1)?.to_processor;
+        let leaving = times.get(run.last() as usize - 1)?.from_processor;
         for transfer in [entering, leaving].into_iter().flatten() {
             sum += half_width(transfer)?;
         }
     }
-    let half_width = SignedNanos::from_nanos((squares + sum * sum).sqrt().ceil() as i64);
-    Some((total - half_width, total + half_width))
+    Some(sum)
 }
+
+/// The time of a layer that is counted elsewhere.
+const NOTHING: LayerTime = LayerTime {
+    compute: Estimate {
+        value: SignedNanos::ZERO,
+        ci95: Some((SignedNanos::ZERO, SignedNanos::ZERO)),
+    },
+    compute_includes: Includes {
+        to_processor: false,
+        from_processor: false,
+    },
+    to_processor: None,
+    from_processor: None,
+};
 
 fn half_width(estimate: Estimate) -> Option<f64> {
     let (low, high) = estimate.ci95?;
     Some((high - low).as_nanos() as f64 / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use layerlab_profiles::derive::graph::{Fit, observe};
+    use layerlab_profiles::design::Design;
+    use layerlab_profiles::{Nanos, Segment};
+
+    use super::*;
+
+    const LAYERS: u32 = 4;
+
+    /// A CPU whose every layer takes 3 ms, give or take 0.1 ms.
+    fn cpu(name: &str) -> ProcessorTable {
+        let nanos = SignedNanos::from_nanos;
+        let time = LayerTime {
+            compute: Estimate {
+                value: nanos(3_000_000),
+                ci95: Some((nanos(2_900_000), nanos(3_100_000))),
+            },
+            ..NOTHING
+        };
+        ProcessorTable {
+            name: name.to_owned(),
+            kind: ProcessorKind::Cpu,
+            times: vec![time; LAYERS as usize],
+            fit: None,
+        }
+    }
+
+    /// An accelerator measured in segments; its times scatter by a few per cent.
+    fn accelerator(name: &str, slower: u64) -> ProcessorTable {
+        let samples = |segment: Segment| -> Vec<Nanos> {
+            let length = 500_000 * slower * (u64::from(segment.layers()) + 1);
+            let scatter = |index: u64| length * (index * 7 % 9 + 100) / 100;
+            (0..9)
+                .map(|index| Nanos::from_nanos(scatter(index)))
+                .collect()
+        };
+        let segments = Design::Local.segments(LAYERS).into_iter();
+        let durations: BTreeMap<Segment, Vec<Nanos>> = segments
+            .map(|segment| (segment, samples(segment)))
+            .collect();
+        let fit = Fit::new(LAYERS, &observe(&durations), &BTreeSet::new()).expect("connected");
+        ProcessorTable {
+            name: name.to_owned(),
+            kind: ProcessorKind::Accelerator,
+            times: fit.layer_times(),
+            fit: Some(fit),
+        }
+    }
+
+    fn half_width_of(processors: &[ProcessorTable], text: &str) -> f64 {
+        let placement = text.parse().expect("digits");
+        let interval = of(SignedNanos::ZERO, processors, &placement).expect("intervals");
+        half_width(Estimate {
+            value: SignedNanos::ZERO,
+            ci95: Some(interval),
+        })
+        .expect("an interval")
+    }
+
+    #[test]
+    fn one_accelerator_in_use_has_the_interval_of_its_pair() {
+        let all = [
+            cpu("cpu"),
+            accelerator("gpu", 3),
+            accelerator("npu", 1),
+            cpu("little"),
+        ];
+        let gpu = [cpu("cpu"), accelerator("gpu", 3)];
+        let npu = [cpu("cpu"), accelerator("npu", 1)];
+        for (text, pair, of_pair) in [
+            ("0110", &gpu, "0110"),
+            ("2022", &npu, "1011"),
+            ("3203", &npu, "0100"),
+            ("0000", &gpu, "0000"),
+            ("3033", &gpu, "0000"),
+        ] {
+            let placement = text.parse().expect("digits");
+            let of_pair = of_pair.parse().expect("bits");
+            let fit = pair[1].fit.as_ref().expect("least squares");
+            let exact = fit
+                .combination(&pair[0].times, &of_pair)
+                .expect("one model");
+            assert_eq!(
+                of(SignedNanos::ZERO, &all, &placement),
+                exact.ci95,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn errors_of_different_accelerators_are_independent() {
+        let mut all = [cpu("cpu"), accelerator("gpu", 3), accelerator("npu", 1)];
+        for _ in 0..2 {
+            let parts = ["1100", "0020"].map(|text| {
+                let ones = text.replace('2', "1");
+                let processor = &all[if text.contains('2') { 2 } else { 1 }];
+                part(processor, &ones.parse().expect("bits")).expect("an interval")
+            });
+            let expected = (parts[0].powi(2) + parts[1].powi(2) + 1e5_f64.powi(2)).sqrt();
+            let found = half_width_of(&all, "1120");
+            assert!((found - expected).abs() <= 1.0, "{found} {expected}");
+            // The same without the fits, by the bounds.
+            all[1].fit = None;
+            all[2].fit = None;
+        }
+    }
 }

@@ -1,7 +1,8 @@
-//! Profiles in, decisions out: which layers of a network should run on the NPU and which on the CPU.
+//! Profiles in, decisions out: which layer of a network should run on which processor.
 //!
 //! The algorithms are those of MLMP (Tan and Cao, "Efficient Execution of Deep Neural Networks on Mobile
-//! Devices with NPU", IPSN 2021) with their gaps closed. Two problems: the most accurate placement within a
+//! Devices with NPU", IPSN 2021) with their gaps closed. They plan for a CPU and one accelerator; the fastest
+//! and the exhaustive search plan for up to four processors. Two problems: the most accurate placement within a
 //! time, and the fastest placement of at least an accuracy.
 //!
 //! In steps: [`profile::time_table`] and [`AccuracyTable`] take what was measured, [`AccuracyModel::train`]

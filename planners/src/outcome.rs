@@ -24,6 +24,7 @@ pub enum Outcome {
 pub struct Plan {
     algorithm: Algorithm,
     goal: Goal,
+    processors: Vec<String>,
     combination: Combination,
     time: PredictedTime,
     time_ci95: Option<(SignedNanos, SignedNanos)>,
@@ -85,6 +86,7 @@ impl Plan {
         Plan {
             algorithm,
             goal,
+            processors: problem.times().names().map(str::to_owned).collect(),
             combination: placement.combination(),
             time: problem.times().time(placement),
             time_ci95: problem.times().interval(placement),
@@ -105,12 +107,17 @@ impl Plan {
         self.goal
     }
 
-    /// Which layers run on the NPU.
+    /// What the processors of the placement's digits are called, processor 0 first.
+    pub fn processors(&self) -> &[String] {
+        &self.processors
+    }
+
+    /// Which layer runs on which processor.
     pub fn combination(&self) -> &Combination {
         &self.combination
     }
 
-    /// T(L), split into computing on the CPU, on the NPU, and moving between the two.
+    /// T(L), split into computing on each processor and moving between them.
     pub fn time(&self) -> PredictedTime {
         self.time
     }

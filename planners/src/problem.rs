@@ -1,4 +1,4 @@
-//! What planners decide by: T(L) and A(L) of one model on one CPU and one NPU.
+//! What planners decide by: T(L) and A(L) of one model on two processors or more.
 
 use std::collections::HashMap;
 
@@ -33,18 +33,27 @@ pub enum ProblemError {
         /// Layers with times.
         times: usize,
     },
+    /// The times and the accuracies are of different processors.
+    #[error(
+        "there are times of {times} processors and losses of {losses}; both must be of the same"
+    )]
+    Processors {
+        /// Processors with times.
+        times: usize,
+        /// Processors with losses, the CPU included.
+        losses: usize,
+    },
     /// The layer table and the accuracies do not fit.
     #[error(transparent)]
     Features(#[from] FeaturesError),
 }
 
-/// T(L) and A(L) of one model on one CPU and one NPU.
+/// T(L) and A(L) of one model on two processors or more, of which processor 0 is the CPU.
 pub struct Problem {
     names: Vec<String>,
     times: TimeTable,
     columns: LayerColumns,
     all_cpu: Candidate,
-    all_npu: Candidate,
     baseline: f64,
     single_losses: Vec<f64>,
     model: Box<dyn LossModel>,
@@ -87,8 +96,13 @@ impl Problem {
         }
         let single_losses = measured.single_losses().to_vec();
         let columns = LayerColumns::new(layers, &single_losses)?;
+        if times.processors() != columns.processors() {
+            return Err(ProblemError::Processors {
+                times: times.processors(),
+                losses: columns.processors(),
+            });
+        }
         let all_cpu = Placement::all_cpu(layers.len()).map_err(FeaturesError::from)?;
-        let all_npu = Placement::all_npu(layers.len()).map_err(FeaturesError::from)?;
         let accuracy = |loss: f64| measured.baseline() - loss;
         let rows = measured.rows().iter().filter_map(|row| {
             let placement = Placement::of(&row.combination).ok()?;
@@ -98,7 +112,6 @@ impl Problem {
             names: layers.iter().map(|layer| layer.name.clone()).collect(),
             times,
             all_cpu: columns.candidate(all_cpu),
-            all_npu: columns.candidate(all_npu),
             columns,
             baseline: measured.baseline(),
             single_losses,
@@ -110,6 +123,11 @@ impl Problem {
     /// How many layers the model has.
     pub fn layers(&self) -> usize {
         self.names.len()
+    }
+
+    /// How many processors there are, the CPU included.
+    pub fn processors(&self) -> usize {
+        self.times.processors()
     }
 
     /// The layers' names, layer 1 first.
@@ -127,14 +145,14 @@ impl Problem {
         self.baseline
     }
 
-    /// The loss of each layer alone on the NPU, layer 1 first.
+    /// The loss of each layer alone on processor 1, layer 1 first, then on processor 2, and so on.
     pub fn single_losses(&self) -> &[f64] {
         &self.single_losses
     }
 
     /// A(L) as it was measured, if this placement was.
     pub fn measured_accuracy(&self, placement: &Placement) -> Option<f64> {
-        if placement.npu_layers() == 0 {
+        if placement.layers_off_cpu() == 0 {
             return Some(self.baseline);
         }
         self.measured.get(placement).copied()
@@ -171,7 +189,7 @@ impl Problem {
         pairs
             .map(|(candidate, loss)| {
                 // What the loss is measured against has none, whatever a model says.
-                let loss = if candidate.placement.npu_layers() == 0 {
+                let loss = if candidate.placement.layers_off_cpu() == 0 {
                     0.0
                 } else {
                     loss
@@ -193,9 +211,11 @@ impl Problem {
         self.all_cpu
     }
 
-    /// All layers on the NPU.
-    pub(crate) fn all_npu(&self) -> Candidate {
-        self.all_npu
+    /// All layers on one of the processors.
+    pub(crate) fn all_on(&self, processor: usize) -> Candidate {
+        let on_cpu = self.all_cpu.placement;
+        let all = (0..self.layers()).fold(on_cpu, |all, index| all.placed(index, processor));
+        self.columns.candidate(all)
     }
 
     /// The triples of these candidates, in their order.

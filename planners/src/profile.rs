@@ -2,11 +2,11 @@
 
 use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::derive::LayerTime;
-use layerlab_profiles::derive::graph::GraphError;
+use layerlab_profiles::derive::graph::{Fit, GraphError};
 use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, ProcessorKind, Profile};
 
 use crate::rows::{AccuracyRow, AccuracyTable, RowsError, Set};
-use crate::times::{TimeTable, TimesError};
+use crate::times::{ProcessorTable, TimeTable, TimesError};
 
 /// What planners miss in a profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -53,6 +53,14 @@ pub enum ProfileError {
         "the profile has no measured combinations; measure it with `layerlab profile --set`, or add it with `layerlab evaluate --profile`"
     )]
     NoCombinations,
+    /// The profile says nothing of the accuracy on these processors together.
+    #[error(
+        "the profile has no measured combinations of {processors}; placements on more than two processors are learnt from such that were measured on all of them"
+    )]
+    NoneTogether {
+        /// The names of the processors.
+        processors: String,
+    },
     /// The measured combinations make no table.
     #[error(transparent)]
     Combinations(#[from] RowsError),
@@ -72,18 +80,42 @@ pub struct Pair<'a> {
 pub fn time_table(profile: &Profile, pair: Pair) -> Result<TimeTable, ProfileError> {
     let cpu = processor(profile, pair.cpu, ProcessorKind::Cpu, "CPU")?;
     let npu = processor(profile, pair.npu, ProcessorKind::Accelerator, "accelerator")?;
-    let fit = profile
-        .fit(&npu.name)
-        .transpose()
-        .map_err(|reason| ProfileError::Fit {
-            processor: npu.name.clone(),
-            reason,
-        })?;
     Ok(TimeTable::new(
         layer_times(profile, &cpu.name)?,
         layer_times(profile, &npu.name)?,
-        fit,
+        fit(profile, npu)?,
     )?)
+}
+
+/// What each layer costs on each of the named processors, in the order of the digits of placements, with
+/// intervals of T(L) as of a pair.
+pub fn time_table_of(profile: &Profile, names: &[&str]) -> Result<TimeTable, ProfileError> {
+    let table = |name: &&str| {
+        let processor = named(profile, name)?;
+        Ok(ProcessorTable {
+            name: processor.name.clone(),
+            kind: processor.kind,
+            times: layer_times(profile, name)?,
+            fit: match processor.kind {
+                ProcessorKind::Cpu => None,
+                ProcessorKind::Accelerator => fit(profile, processor)?,
+            },
+        })
+    };
+    let tables = names
+        .iter()
+        .map(table)
+        .collect::<Result<_, ProfileError>>()?;
+    Ok(TimeTable::of(tables)?)
+}
+
+/// The fit from which an accelerator's times come, if they come from one.
+fn fit(profile: &Profile, accelerator: &Processor) -> Result<Option<Fit>, ProfileError> {
+    let fit = profile.fit(&accelerator.name).transpose();
+    fit.map_err(|reason| ProfileError::Fit {
+        processor: accelerator.name.clone(),
+        reason,
+    })
 }
 
 /// The measured combinations of a profile for the pair of processors, and how they were measured.
@@ -94,16 +126,40 @@ pub fn accuracy_table<'a>(
     let is_wanted = |evaluation: &&Evaluation| {
         pair.cpu.is_none_or(|cpu| cpu == evaluation.cpu)
             && pair.npu.is_none_or(|npu| npu == evaluation.accelerator)
+            && evaluation.processors(&profile.header).len() == 2
     };
     let evaluation = profile.evaluations.iter().find(is_wanted);
     let evaluation = evaluation.ok_or(ProfileError::NoCombinations)?;
-    let of_pair = |row: &&CombinationRow| {
+    Ok((measured(profile, evaluation, 2)?, evaluation))
+}
+
+/// The measured combinations of a profile for the named processors, in the order of the digits, and how they
+/// were measured.
+pub fn accuracy_table_of<'a>(
+    profile: &'a Profile,
+    names: &[&str],
+) -> Result<(AccuracyTable, &'a Evaluation), ProfileError> {
+    let mut evaluations = profile.evaluations.iter();
+    let evaluation = evaluations.find(|evaluation| evaluation.processors(&profile.header) == names);
+    let evaluation = evaluation.ok_or_else(|| ProfileError::NoneTogether {
+        processors: names.join(", "),
+    })?;
+    Ok((measured(profile, evaluation, names.len())?, evaluation))
+}
+
+/// The table of one evaluation's rows.
+fn measured(
+    profile: &Profile,
+    evaluation: &Evaluation,
+    processors: usize,
+) -> Result<AccuracyTable, ProfileError> {
+    let is_of_it = |row: &&CombinationRow| {
         row.cpu == evaluation.cpu && row.accelerator == evaluation.accelerator
     };
-    let measured: Vec<&CombinationRow> = profile.combinations.iter().filter(of_pair).collect();
+    let measured: Vec<&CombinationRow> = profile.combinations.iter().filter(is_of_it).collect();
     let baseline = measured
         .iter()
-        .find(|row| !row.combination.on_npu().contains(&true))
+        .find(|row| row.combination.is_all_on(0))
         .ok_or(ProfileError::NoCombinations)?;
     let rows = measured.iter().map(|row| AccuracyRow {
         combination: row.combination.clone(),
@@ -114,8 +170,12 @@ pub fn accuracy_table<'a>(
         },
         loss: row.loss,
     });
-    let table = AccuracyTable::new(profile.layers.len(), baseline.score, rows.collect())?;
-    Ok((table, evaluation))
+    Ok(AccuracyTable::on_processors(
+        profile.layers.len(),
+        processors,
+        baseline.score,
+        rows.collect(),
+    )?)
 }
 
 /// The layer times of one processor, layer 1 first.
@@ -142,21 +202,23 @@ fn processor<'a>(
     kind: ProcessorKind,
     kind_name: &'static str,
 ) -> Result<&'a Processor, ProfileError> {
-    let processors = &profile.header.processors;
+    let mut processors = profile.header.processors.iter();
     match name {
-        Some(name) => {
-            let found = processors.iter().find(|processor| processor.name == name);
-            found.ok_or_else(|| {
-                let known: Vec<&str> = processors.iter().map(|p| p.name.as_str()).collect();
-                ProfileError::UnknownProcessor {
-                    name: name.to_owned(),
-                    known: known.join(", "),
-                }
-            })
-        }
+        Some(name) => named(profile, name),
         None => processors
-            .iter()
             .find(|processor| processor.kind == kind)
             .ok_or(ProfileError::NoProcessor { kind: kind_name }),
     }
+}
+
+fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a Processor, ProfileError> {
+    let processors = &profile.header.processors;
+    let found = processors.iter().find(|processor| processor.name == name);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = processors.iter().map(|p| p.name.as_str()).collect();
+        ProfileError::UnknownProcessor {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
+    })
 }

@@ -40,15 +40,19 @@ pub enum Reason {
     },
 }
 
-/// What moving one layer alone to the other processor would change.
+/// What moving one layer alone to another processor would change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerReason {
     /// The layer, counted from 1.
     pub layer: u32,
     /// The layer's name in the model.
     pub name: String,
-    /// Whether it runs on the NPU.
-    pub on_npu: bool,
+    /// The processor that it runs on, counted from 0.
+    pub processor: usize,
+    /// What that processor is called.
+    pub here: String,
+    /// What the processor of the move is called.
+    pub there: String,
     /// What the move would add to T(L).
     pub time_change: SignedNanos,
     /// What the move would add to A(L).
@@ -70,7 +74,7 @@ pub enum Verdict {
     Better,
 }
 
-/// The reasons of a plan: one for each layer, then what to be careful about.
+/// The reasons of a plan: one for each layer and each other processor, then what to be careful about.
 pub(crate) fn reasons(problem: &Problem, goal: Goal, triple: &Triple) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = layers(problem, goal, triple).map(Reason::Layer).collect();
     let placement = &triple.candidate.placement;
@@ -84,7 +88,7 @@ pub(crate) fn reasons(problem: &Problem, goal: Goal, triple: &Triple) -> Vec<Rea
         Goal::MinTime { at_least } => {
             let margin = accuracy.value - at_least;
             // The accuracy with all layers on the CPU is no prediction.
-            let predicted = placement.npu_layers() > 0;
+            let predicted = placement.layers_off_cpu() > 0;
             let error = problem
                 .mean_error()
                 .filter(|&error| predicted && margin < error);
@@ -110,19 +114,30 @@ fn layers<'a>(
     triple: &'a Triple,
 ) -> impl Iterator<Item = LayerReason> + 'a {
     let placement = triple.candidate.placement;
-    let columns = problem.columns();
-    let flipped = (0..problem.layers()).map(|index| columns.moved(&triple.candidate, index));
-    let moved = problem.triples(&flipped.collect::<Vec<_>>());
-    moved
+    let moves: Vec<(usize, usize)> = (0..problem.layers())
+        .flat_map(|index| (0..problem.processors()).map(move |to| (index, to)))
+        .filter(|&(index, to)| to != placement.processor(index))
+        .collect();
+    let moved = moves
+        .iter()
+        .map(|&(index, to)| problem.columns().moved(&triple.candidate, index, to));
+    let moved = problem.triples(&moved.collect::<Vec<_>>());
+    let names: Vec<&str> = problem.times().names().collect();
+    moves
         .into_iter()
-        .enumerate()
-        .map(move |(index, moved)| LayerReason {
-            layer: index as u32 + 1,
-            name: problem.names()[index].clone(),
-            on_npu: placement.on_npu(index),
-            time_change: SignedNanos::from_nanos(moved.time - triple.time),
-            accuracy_change: moved.accuracy.value - triple.accuracy.value,
-            verdict: verdict(goal, triple, &moved),
+        .zip(moved)
+        .map(move |((index, to), moved)| {
+            let processor = placement.processor(index);
+            LayerReason {
+                layer: index as u32 + 1,
+                name: problem.names()[index].clone(),
+                processor,
+                here: names[processor].to_owned(),
+                there: names[to].to_owned(),
+                time_change: SignedNanos::from_nanos(moved.time - triple.time),
+                accuracy_change: moved.accuracy.value - triple.accuracy.value,
+                verdict: verdict(goal, triple, &moved),
+            }
         })
 }
 
@@ -177,12 +192,13 @@ impl fmt::Display for Reason {
 
 impl fmt::Display for LayerReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (here, there) = if self.on_npu {
-            ("NPU", "CPU")
-        } else {
-            ("CPU", "NPU")
-        };
-        let LayerReason { layer, name, .. } = self;
+        let LayerReason {
+            layer,
+            name,
+            here,
+            there,
+            ..
+        } = self;
         let time = signed(self.time_change);
         let accuracy = self.accuracy_change;
         write!(

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use layerlab_profiles::Combination;
+use layerlab_profiles::placement::PlacementError;
+
+use crate::placement::PlacementLimitError;
 
 /// What a row is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +21,7 @@ pub enum Set {
 /// One combination of layers that was run over the evaluation set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccuracyRow {
-    /// Which layers ran on the NPU.
+    /// Which layer ran on which processor.
     pub combination: Combination,
     /// What the row is for.
     pub set: Set,
@@ -26,10 +29,11 @@ pub struct AccuracyRow {
     pub loss: f64,
 }
 
-/// All measured losses of one model on one CPU and one NPU.
+/// All measured losses of one model on two processors or more, of which processor 0 is the CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccuracyTable {
     layers: usize,
+    processors: usize,
     baseline: f64,
     rows: Vec<AccuracyRow>,
     single_losses: Vec<f64>,
@@ -77,18 +81,27 @@ pub enum RowsError {
         /// The combination with two rows.
         combination: Combination,
     },
-    /// A layer was never run alone on the NPU.
+    /// A layer was never run alone on a processor.
     #[error(
-        "the loss of layer {layer} alone on the NPU was not measured; it is a feature of the accuracy model"
+        "the loss of layer {layer} alone on {processor} was not measured; it is a feature of the accuracy model"
     )]
     NoSingle {
         /// The layer, counted from 1.
         layer: usize,
+        /// The processor, in words.
+        processor: String,
     },
+    /// There are more processors than planners take, or too few.
+    #[error(transparent)]
+    Limit(#[from] PlacementLimitError),
+    /// A row names a processor that there is not.
+    #[error(transparent)]
+    Processor(#[from] PlacementError),
 }
 
 impl AccuracyTable {
-    /// The table of a model of `layers` layers whose accuracy with all of them on the CPU is `baseline`.
+    /// The table of a CPU and an NPU: of a model of `layers` layers whose accuracy with all of them on the CPU
+    /// is `baseline`.
     ///
     /// There must be a row for each layer alone on the NPU, of any set.
     pub fn new(
@@ -96,6 +109,18 @@ impl AccuracyTable {
         baseline: f64,
         rows: Vec<AccuracyRow>,
     ) -> Result<AccuracyTable, RowsError> {
+        AccuracyTable::on_processors(layers, 2, baseline, rows)
+    }
+
+    /// The table of so many processors. There must be a row for each layer alone on each of them but
+    /// processor 0, of any set.
+    pub fn on_processors(
+        layers: usize,
+        processors: usize,
+        baseline: f64,
+        rows: Vec<AccuracyRow>,
+    ) -> Result<AccuracyTable, RowsError> {
+        PlacementLimitError::refuse_processors(processors)?;
         if rows.is_empty() {
             return Err(RowsError::None);
         }
@@ -104,7 +129,7 @@ impl AccuracyTable {
         }
         let mut known: BTreeMap<&Combination, &AccuracyRow> = BTreeMap::new();
         for row in &rows {
-            refuse_odd_row(row, layers)?;
+            refuse_odd_row(row, layers, processors)?;
             let Some(other) = known.insert(&row.combination, row) else {
                 continue;
             };
@@ -117,15 +142,23 @@ impl AccuracyTable {
                 known.insert(&row.combination, other);
             }
         }
-        let single = |index: usize| {
-            let alone = Combination::new((0..layers).map(|other| other == index).collect());
-            let row = known.get(&alone);
-            row.map(|row| row.loss)
-                .ok_or(RowsError::NoSingle { layer: index + 1 })
+        let single = |processor: usize, index: usize| {
+            let row = known.get(&Combination::alone_on(processor as u8, index, layers));
+            row.map(|row| row.loss).ok_or_else(|| RowsError::NoSingle {
+                layer: index + 1,
+                processor: match processors {
+                    2 => "the NPU".to_owned(),
+                    _ => format!("processor {processor}"),
+                },
+            })
         };
-        let single_losses = (0..layers).map(single).collect::<Result<_, _>>()?;
+        let single_losses = (1..processors)
+            .flat_map(|processor| (0..layers).map(move |index| (processor, index)))
+            .map(|(processor, index)| single(processor, index))
+            .collect::<Result<_, _>>()?;
         Ok(AccuracyTable {
             layers,
+            processors,
             baseline,
             rows,
             single_losses,
@@ -142,7 +175,13 @@ impl AccuracyTable {
         self.baseline
     }
 
-    /// The loss of each layer alone on the NPU, layer 1 first.
+    /// How many processors there are, the CPU included.
+    pub fn processors(&self) -> usize {
+        self.processors
+    }
+
+    /// The loss of each layer alone on processor 1, layer 1 first, then on processor 2, and so on: with two
+    /// processors, of each layer alone on the NPU.
     pub fn single_losses(&self) -> &[f64] {
         &self.single_losses
     }
@@ -158,7 +197,7 @@ impl AccuracyTable {
     }
 }
 
-fn refuse_odd_row(row: &AccuracyRow, layers: usize) -> Result<(), RowsError> {
+fn refuse_odd_row(row: &AccuracyRow, layers: usize, processors: usize) -> Result<(), RowsError> {
     let combination = || row.combination.clone();
     if row.combination.layers() != layers {
         return Err(RowsError::Length {
@@ -167,6 +206,7 @@ fn refuse_odd_row(row: &AccuracyRow, layers: usize) -> Result<(), RowsError> {
             expected: layers,
         });
     }
+    row.combination.refuse_beyond(processors)?;
     if !(-1.0..=1.0).contains(&row.loss) {
         return Err(RowsError::Loss {
             combination: combination(),

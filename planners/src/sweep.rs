@@ -3,6 +3,7 @@
 use layerlab_profiles::Nanos;
 use rayon::prelude::*;
 
+use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::outcome::Outcome;
 use crate::problem::Problem;
@@ -41,12 +42,16 @@ pub fn time_limits(problem: &Problem, count: usize) -> Vec<Goal> {
         .collect()
 }
 
-/// `count` evenly spaced accuracy requirements, from that of all layers on the NPU to that of all layers on
-/// the CPU (or, if they are equal, from 0).
+/// `count` evenly spaced accuracy requirements, from that of all layers on the NPU (on several accelerators, on
+/// the one where it is lowest) to that of all layers on the CPU (or, if they are equal, from 0).
 pub fn accuracy_limits(problem: &Problem, count: usize) -> Vec<Goal> {
     let most = problem.baseline();
-    let all_npu = problem.predict(&[problem.all_npu()])[0].value;
-    let least = if all_npu < most { all_npu } else { 0.0 };
+    let accelerated: Vec<Candidate> = (1..problem.processors())
+        .map(|processor| problem.all_on(processor))
+        .collect();
+    let accuracies = problem.predict(&accelerated).into_iter();
+    let lowest = accuracies.fold(most, |lowest, accuracy| lowest.min(accuracy.value));
+    let least = if lowest < most { lowest } else { 0.0 };
     spaced(count)
         .map(|part| Goal::MinTime {
             at_least: (least + (most - least) * part).min(most),

@@ -3,194 +3,248 @@
 use layerlab_profiles::SignedNanos;
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::Fit;
+use layerlab_profiles::document::ProcessorKind;
+use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::PredictedTime;
 
 use crate::interval;
-use crate::placement::{LayerCountError, Placement};
+use crate::placement::{Placement, PlacementLimitError};
 
 /// Layer times that make no table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimesError {
-    /// There are no layers, or more than planners take.
+    /// There are more layers or processors than planners take, or too few.
     #[error(transparent)]
-    LayerCount(#[from] LayerCountError),
-    /// The two processors' tables are of different models.
-    #[error("the CPU's table has {cpu} layers and the NPU's {npu}; both must be of one model")]
+    Limit(#[from] PlacementLimitError),
+    /// The tables of two processors are of different models.
+    #[error(
+        "the {first}'s table has {expected} layers and the {other}'s {given}; both must be of one model"
+    )]
     Different {
-        /// Layers in the CPU's table.
-        cpu: usize,
-        /// Layers in the NPU's table.
-        npu: usize,
+        /// The name of processor 0.
+        first: String,
+        /// Layers in its table.
+        expected: usize,
+        /// The name of the other processor.
+        other: String,
+        /// Layers in its table.
+        given: usize,
     },
     /// A transfer is neither published nor part of a compute time.
     #[error(
-        "layer {layer} has no transfer time on the NPU, and its compute time does not include it"
+        "layer {layer} has no transfer time on the {processor}, and its compute time does not include it"
     )]
     MissingTransfer {
         /// The layer, counted from 1.
         layer: usize,
+        /// The name of the processor.
+        processor: String,
     },
 }
 
-/// What each layer costs on the CPU and the NPU, and its transfers, in whole nanoseconds as published.
+/// The layer times of one processor, as published.
 #[derive(Clone, Debug)]
-pub struct TimeTable {
-    /// t_q of each layer.
-    cpu: Vec<i64>,
-    /// t_p of each layer, with what transfers it includes.
-    npu: Vec<i64>,
-    /// t_d of each layer; 0 where `npu` includes it.
-    enter: Vec<i64>,
-    /// t_r of each layer; 0 where `npu` includes it.
-    leave: Vec<i64>,
-    published: Published,
+pub struct ProcessorTable {
+    /// What plans call it.
+    pub name: String,
+    /// A CPU computes in main memory: nothing is moved into it or out of it.
+    pub kind: ProcessorKind,
+    /// The times of the layers, layer 1 first.
+    pub times: Vec<LayerTime>,
+    /// Where the times come from least squares, what gives T(L) its exact interval; without it the interval
+    /// is a bound.
+    pub fit: Option<Fit>,
 }
 
-/// What intervals of T(L) are calculated from.
+/// What each layer costs on each processor, and its transfers, in whole nanoseconds as published.
 #[derive(Clone, Debug)]
-struct Published {
-    cpu: Vec<LayerTime>,
-    npu: Vec<LayerTime>,
-    fit: Option<Fit>,
+pub struct TimeTable {
+    costs: Vec<Vec<LayerCost>>,
+    /// What intervals of T(L) are calculated from.
+    published: Vec<ProcessorTable>,
+}
+
+/// What one layer costs on one processor, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LayerCost {
+    /// t_d; 0 where `compute` includes it, and on a CPU.
+    pub(crate) enter: i64,
+    /// t_p or t_q, with what transfers it includes.
+    pub(crate) compute: i64,
+    /// t_r; 0 where `compute` includes it, and on a CPU.
+    pub(crate) leave: i64,
 }
 
 impl TimeTable {
-    /// The table of the layer times of a CPU and an NPU, layer 1 first. `fit`, where the NPU's times come
-    /// from least squares, gives T(L) its exact interval; without it the interval is a bound.
+    /// The table of the two processors of the papers, layer 1 first. `fit` is the NPU's.
     pub fn new(
         cpu: Vec<LayerTime>,
         npu: Vec<LayerTime>,
         fit: Option<Fit>,
     ) -> Result<TimeTable, TimesError> {
-        if cpu.len() != npu.len() {
+        TimeTable::of(vec![
+            ProcessorTable {
+                name: "CPU".to_owned(),
+                kind: ProcessorKind::Cpu,
+                times: cpu,
+                fit: None,
+            },
+            ProcessorTable {
+                name: "NPU".to_owned(),
+                kind: ProcessorKind::Accelerator,
+                times: npu,
+                fit,
+            },
+        ])
+    }
+
+    /// The table of two processors or more, processor 0 first.
+    pub fn of(processors: Vec<ProcessorTable>) -> Result<TimeTable, TimesError> {
+        PlacementLimitError::refuse_processors(processors.len())?;
+        let first = &processors[0];
+        let layers = first.times.len();
+        if let Some(other) = processors.iter().find(|other| other.times.len() != layers) {
             return Err(TimesError::Different {
-                cpu: cpu.len(),
-                npu: npu.len(),
+                first: first.name.clone(),
+                expected: layers,
+                other: other.name.clone(),
+                given: other.times.len(),
             });
         }
-        Placement::all_cpu(cpu.len())?;
-        let compute = |times: &[LayerTime]| -> Vec<i64> {
-            times
-                .iter()
-                .map(|time| time.compute.value.as_nanos())
-                .collect()
-        };
-        let transfer = |separate: Option<i64>, included: bool, index: usize| {
-            separate
-                .or(included.then_some(0))
-                .ok_or(TimesError::MissingTransfer { layer: index + 1 })
-        };
-        let mut enter = Vec::with_capacity(npu.len());
-        let mut leave = Vec::with_capacity(npu.len());
-        for (index, time) in npu.iter().enumerate() {
-            let (to, from) = (time.to_processor, time.from_processor);
-            let includes = time.compute_includes;
-            let nanos = |estimate: layerlab_profiles::summary::Estimate| estimate.value.as_nanos();
-            enter.push(transfer(to.map(nanos), includes.to_processor, index)?);
-            leave.push(transfer(from.map(nanos), includes.from_processor, index)?);
-        }
+        Placement::all_cpu(layers)?;
+        let costs = processors.iter().map(costs).collect::<Result<_, _>>()?;
         Ok(TimeTable {
-            cpu: compute(&cpu),
-            npu: compute(&npu),
-            enter,
-            leave,
-            published: Published { cpu, npu, fit },
+            costs,
+            published: processors,
         })
     }
 
     /// How many layers the model has.
     pub fn layers(&self) -> usize {
-        self.cpu.len()
+        self.costs[0].len()
     }
 
-    /// T(L), split into computing on the CPU, on the NPU, and moving between the two.
+    /// How many processors there are.
+    pub fn processors(&self) -> usize {
+        self.costs.len()
+    }
+
+    /// What plans call the processors, processor 0 first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.published
+            .iter()
+            .map(|processor| processor.name.as_str())
+    }
+
+    /// T(L), split into computing on each processor and moving between them.
     ///
-    /// A transfer is paid wherever neighbours run on different processors and, on the NPU, at the model's
-    /// ends (mlmp §4.2.2).
+    /// Transfers are paid on each accelerator wherever its neighbour runs elsewhere and at the model's ends
+    /// (mlmp §4.2.2).
     pub fn time(&self, placement: &Placement) -> PredictedTime {
-        let (mut cpu, mut npu, mut transfer) = (0, 0, 0);
-        for index in 0..self.layers() {
-            if placement.on_npu(index) {
-                npu += self.npu[index];
-                if !before(placement, index) {
-                    transfer += self.enter[index];
-                }
-                if !placement.on_npu(index + 1) {
-                    transfer += self.leave[index];
-                }
-            } else {
-                cpu += self.cpu[index];
-            }
-        }
-        PredictedTime {
-            cpu: SignedNanos::from_nanos(cpu),
-            npu: SignedNanos::from_nanos(npu),
-            transfer: SignedNanos::from_nanos(transfer),
-        }
+        let mut time = PredictedTime::default();
+        self.walk(placement, |processor, compute, transfer| {
+            let compute = SignedNanos::from_nanos(compute);
+            time.compute[processor] = time.compute[processor] + compute;
+            time.transfer = time.transfer + SignedNanos::from_nanos(transfer);
+        });
+        time
     }
 
     /// T(L) in nanoseconds.
     pub(crate) fn total(&self, placement: &Placement) -> i64 {
-        self.time(placement).total().as_nanos()
+        let mut total = 0;
+        self.walk(placement, |_, compute, transfer| {
+            total += compute + transfer
+        });
+        total
     }
 
-    /// By how many nanoseconds T(L) changes when the layer at `index` moves to the other processor.
-    pub(crate) fn change(&self, placement: &Placement, index: usize) -> i64 {
-        let mut to_npu = self.npu[index] - self.cpu[index];
-        to_npu += if before(placement, index) {
-            -self.leave[index - 1]
-        } else {
-            self.enter[index]
-        };
-        to_npu += if placement.on_npu(index + 1) {
-            -self.enter[index + 1]
-        } else {
-            self.leave[index]
-        };
-        if placement.on_npu(index) {
-            -to_npu
-        } else {
-            to_npu
+    /// What each layer pays in order: its processor, for computing, and for its transfers.
+    fn walk(&self, placement: &Placement, mut pay: impl FnMut(usize, i64, i64)) {
+        let layers = self.layers();
+        let mut before = None;
+        let mut here = placement.processor(0);
+        for index in 0..layers {
+            let after = (index + 1 < layers).then(|| placement.processor(index + 1));
+            let cost = &self.costs[here][index];
+            let mut transfer = 0;
+            if before != Some(here) {
+                transfer += cost.enter;
+            }
+            if after != Some(here) {
+                transfer += cost.leave;
+            }
+            pay(here, cost.compute, transfer);
+            before = Some(here);
+            here = after.unwrap_or(here);
         }
     }
 
-    /// t_q of the layer at `index`, counted from 0, in nanoseconds.
-    pub(crate) fn on_cpu(&self, index: usize) -> i64 {
-        self.cpu[index]
+    /// By how many nanoseconds T(L) changes when the layer at `index` moves to the processor `to`.
+    pub(crate) fn change(&self, placement: &Placement, index: usize, to: usize) -> i64 {
+        let before = (index > 0).then(|| placement.processor(index - 1));
+        let after = (index + 1 < self.layers()).then(|| placement.processor(index + 1));
+        // What the layer costs on a processor, with the cuts on both sides of it.
+        let there = |processor: usize| {
+            let cost = &self.costs[processor][index];
+            let mut sum = cost.compute;
+            if before != Some(processor) {
+                sum += cost.enter + before.map_or(0, |p| self.costs[p][index - 1].leave);
+            }
+            if after != Some(processor) {
+                sum += cost.leave + after.map_or(0, |p| self.costs[p][index + 1].enter);
+            }
+            sum
+        };
+        there(to) - there(placement.processor(index))
     }
 
-    /// What the NPU's layer at `index` costs in nanoseconds: (t_d, t_p, t_r).
-    pub(crate) fn on_npu(&self, index: usize) -> (i64, i64, i64) {
-        (self.enter[index], self.npu[index], self.leave[index])
+    /// What the layer at `index` costs on a processor, both counted from 0.
+    pub(crate) fn cost(&self, processor: usize, index: usize) -> LayerCost {
+        self.costs[processor][index]
     }
 
     /// The 95 % interval of T(L); nothing where a published time has none.
     pub fn interval(&self, placement: &Placement) -> Option<(SignedNanos, SignedNanos)> {
-        let combination = placement.combination();
-        let Published { cpu, npu, fit } = &self.published;
-        match fit {
-            // The fit knows how its times err together.
-            Some(fit) => fit.combination(cpu, &combination).ok()?.ci95,
-            None => interval::bound(self.time(placement).total(), cpu, npu, &combination),
-        }
+        let total = self.time(placement).total();
+        interval::of(total, &self.published, &placement.combination())
     }
 }
 
-/// Whether the layer before the one at `index` runs on the NPU.
-fn before(placement: &Placement, index: usize) -> bool {
-    index > 0 && placement.on_npu(index - 1)
+/// What each layer costs on the processor.
+fn costs(processor: &ProcessorTable) -> Result<Vec<LayerCost>, TimesError> {
+    let is_cpu = processor.kind == ProcessorKind::Cpu;
+    let places = processor.times.iter().enumerate();
+    places
+        .map(|(index, time)| {
+            let transfer = |separate: Option<Estimate>, included: bool| match separate {
+                _ if is_cpu => Ok(0),
+                Some(estimate) => Ok(estimate.value.as_nanos()),
+                None if included => Ok(0),
+                None => Err(TimesError::MissingTransfer {
+                    layer: index + 1,
+                    processor: processor.name.clone(),
+                }),
+            };
+            let includes = time.compute_includes;
+            Ok(LayerCost {
+                enter: transfer(time.to_processor, includes.to_processor)?,
+                compute: time.compute.value.as_nanos(),
+                leave: transfer(time.from_processor, includes.from_processor)?,
+            })
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use layerlab_profiles::derive::Includes;
-    use layerlab_profiles::summary::Estimate;
     use proptest::prelude::*;
 
-    fn layer_time(nanos: &[i64; 3]) -> LayerTime {
+    fn layer_time(nanos: &[i16; 3]) -> LayerTime {
         let estimate = |nanos| Estimate {
-            value: SignedNanos::from_nanos(nanos),
+            value: SignedNanos::from_nanos(i64::from(nanos)),
             ci95: None,
         };
         LayerTime {
@@ -204,19 +258,27 @@ mod tests {
     proptest! {
         #[test]
         fn moving_a_layer_changes_the_time_by_what_is_said(
-            nanos in prop::collection::vec((any::<[i16; 3]>(), any::<[i16; 3]>(), any::<bool>()), 1..80),
+            rows in prop::collection::vec((any::<[[i16; 3]; 4]>(), 0..4_usize), 1..80),
+            count in 2..=4_usize,
         ) {
-            let times = |cpu: bool| -> Vec<LayerTime> {
-                let pick = |row: &([i16; 3], [i16; 3], bool)| if cpu { row.0 } else { row.1 };
-                nanos.iter().map(|row| layer_time(&pick(row).map(i64::from))).collect()
-            };
-            let table = TimeTable::new(times(true), times(false), None).expect("all transfers");
-            let bits = nanos.iter().map(|row| row.2).collect();
-            let placement = Placement::of(&layerlab_profiles::Combination::new(bits)).expect("few");
-            for index in 0..nanos.len() {
-                let moved = placement.flipped(index);
-                let change = table.total(&moved) - table.total(&placement);
-                prop_assert_eq!(table.change(&placement, index), change);
+            let processors = (0..count).map(|place| ProcessorTable {
+                name: String::new(),
+                kind: [ProcessorKind::Cpu, ProcessorKind::Accelerator][place.min(1)],
+                times: rows.iter().map(|row| layer_time(&row.0[place])).collect(),
+                fit: None,
+            });
+            let table = TimeTable::of(processors.collect()).expect("all transfers");
+            let mut placement = Placement::all_cpu(rows.len()).expect("few");
+            for (index, row) in rows.iter().enumerate() {
+                placement = placement.placed(index, row.1 % count);
+            }
+            prop_assert_eq!(table.time(&placement).total().as_nanos(), table.total(&placement));
+            for index in 0..rows.len() {
+                for to in 0..count {
+                    let moved = placement.placed(index, to);
+                    let change = table.total(&moved) - table.total(&placement);
+                    prop_assert_eq!(table.change(&placement, index, to), change);
+                }
             }
             prop_assert_eq!(table.interval(&placement), None);
         }

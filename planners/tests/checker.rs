@@ -7,7 +7,7 @@ use layerlab_planners::sweep::{accuracy_limits, time_limits};
 use layerlab_planners::{AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Set, plan};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::{Combination, SignedNanos};
-use planted::Planted;
+use planted::{Planted, pair};
 
 const MLMP: Algorithm = Algorithm::Mlmp { keep: None };
 
@@ -23,8 +23,7 @@ fn faults(planted: &Planted, outcome: &Outcome, change: impl FnOnce(&mut Tables)
     let formula = |combination: &Combination| planted.loss(combination) + tables.more_loss;
     let evidence = Evidence {
         layers: &planted.layers,
-        cpu: &tables.cpu,
-        npu: &tables.npu,
+        times: &pair(&tables.cpu, &tables.npu),
         accuracy: &tables.accuracy,
         loss: Loss::Formula(&formula),
     };

@@ -59,7 +59,7 @@ fn goals_that_make_no_sense_are_refused() {
     );
     assert_eq!(
         sentence("simplex".parse::<Algorithm>()),
-        "`simplex` is no algorithm; there are mlmp, heuristic, all-cpu, all-npu and exhaustive"
+        "`simplex` is no algorithm; there are mlmp, heuristic, all-cpu, all-npu, exhaustive and fastest"
     );
 }
 

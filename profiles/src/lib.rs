@@ -1,4 +1,4 @@
-//! The vocabulary and the arithmetic of layerlab: units, layers, segments, the designs that say which
+//! The vocabulary and the arithmetic of layerlab: units, layers, segments, placements, the designs that say which
 //! segments to measure, the derivation of layer times from segment times, and the published profile.
 //!
 //! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same output.
@@ -10,6 +10,7 @@ pub mod derive;
 pub mod design;
 pub mod document;
 pub mod layer;
+pub mod placement;
 pub mod segment;
 mod sha256;
 pub mod summary;
@@ -17,6 +18,10 @@ pub mod time_model;
 pub mod units;
 
 pub use layer::Layer;
-pub use segment::{Combination, Segment};
+pub use placement::Placement;
+pub use segment::Segment;
 pub use sha256::{Hash, sha256};
 pub use units::{Bytes, MilliCelsius, Nanos, SignedNanos};
+
+/// A placement, as the papers call it; the word of `combinations.csv`.
+pub type Combination = Placement;

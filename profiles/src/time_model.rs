@@ -1,14 +1,25 @@
-//! T(L): how long a combination of layers takes (mlmp §4.2.2; docs/method.md §2).
+//! T(L): how long a placement takes (mlmp §4.2.2; docs/method.md §2).
 
 use crate::derive::{Includes, LayerTime};
-use crate::segment::Combination;
+use crate::document::ProcessorKind;
+use crate::placement::{MOST_PROCESSORS, Placement};
+use crate::summary::Estimate;
 use crate::units::SignedNanos;
 
-/// The time of any combination of one model's layers on a CPU and one accelerator.
+/// The time of any placement of one model's layers on some processors.
 #[derive(Clone, Debug)]
 pub struct TimeModel<'a> {
-    cpu: &'a [LayerTime],
-    npu: &'a [LayerTime],
+    processors: Vec<ProcessorTimes<'a>>,
+    layers: usize,
+}
+
+/// What the layers of a model cost on one processor.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessorTimes<'a> {
+    /// A CPU computes in main memory: nothing is moved into it or out of it.
+    pub kind: ProcessorKind,
+    /// The times of the layers, layer 1 first.
+    pub times: &'a [LayerTime],
 }
 
 /// Layer times that make no model.
@@ -22,15 +33,33 @@ pub enum TimeModelError {
         /// Layers in the NPU's table.
         npu: usize,
     },
-    /// The combination is of another model.
+    /// The tables of several processors are of different models.
+    #[error(
+        "the table of processor {processor} has {given} layers and that of processor 0 {expected}; all must be of one model"
+    )]
+    Tables {
+        /// The processor, counted from 0.
+        processor: usize,
+        /// Layers in its table.
+        given: usize,
+        /// Layers in the table of processor 0.
+        expected: usize,
+    },
+    /// The placement is of another model.
     #[error("the combination has {given} layers, the model {expected}")]
     CombinationLength {
-        /// Layers in the combination.
+        /// Layers in the placement.
         given: usize,
         /// Layers in the model.
         expected: usize,
     },
-    /// A combination needs a transfer that was neither published nor merged into a compute time.
+    /// The placement names a processor that there is not.
+    #[error("the placement names processor {processor}, of which there are no times")]
+    NoSuchProcessor {
+        /// The processor, counted from 0.
+        processor: u8,
+    },
+    /// A placement needs a transfer that was neither published nor merged into a compute time.
     #[error("the combination moves data at layer {layer}, whose transfer time the profile lacks")]
     MissingTransfer {
         /// The layer, counted from 1.
@@ -38,26 +67,44 @@ pub enum TimeModelError {
     },
 }
 
-/// Where the time of a combination goes.
+/// Where the time of a placement goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PredictedTime {
-    /// Computing on the CPU.
-    pub cpu: SignedNanos,
-    /// Computing on the NPU, with the transfers that the design could not separate from it.
-    pub npu: SignedNanos,
-    /// Moving data between the two.
+    /// Computing on each processor, with the transfers that the design could not separate from it; 0 on
+    /// processors that run nothing and on those that there are not.
+    pub compute: [SignedNanos; MOST_PROCESSORS],
+    /// Moving data into accelerators and out of them.
     pub transfer: SignedNanos,
 }
 
 impl PredictedTime {
+    /// Computing on one processor, counted from 0.
+    ///
+    /// # Panics
+    /// When the processor has no digit.
+    pub fn on(self, processor: usize) -> SignedNanos {
+        self.compute[processor]
+    }
+
+    /// Computing on all processors but the first: with two, on the NPU.
+    pub fn off_cpu(self) -> SignedNanos {
+        sum(&self.compute[1..])
+    }
+
     /// T(L).
     pub fn total(self) -> SignedNanos {
-        self.cpu + self.npu + self.transfer
+        sum(&self.compute) + self.transfer
     }
 }
 
+fn sum(times: &[SignedNanos]) -> SignedNanos {
+    times
+        .iter()
+        .fold(SignedNanos::ZERO, |sum, &time| sum + time)
+}
+
 impl<'a> TimeModel<'a> {
-    /// The model of these layer times, layer 1 first.
+    /// The model of the two processors of the papers: a CPU and an NPU, layer 1 first.
     pub fn new(cpu: &'a [LayerTime], npu: &'a [LayerTime]) -> Result<Self, TimeModelError> {
         if cpu.len() != npu.len() {
             return Err(TimeModelError::LayerCounts {
@@ -65,38 +112,68 @@ impl<'a> TimeModel<'a> {
                 npu: npu.len(),
             });
         }
-        Ok(TimeModel { cpu, npu })
+        let cpu = ProcessorTimes {
+            kind: ProcessorKind::Cpu,
+            times: cpu,
+        };
+        let npu = ProcessorTimes {
+            kind: ProcessorKind::Accelerator,
+            times: npu,
+        };
+        TimeModel::of(vec![cpu, npu])
     }
 
-    /// T(L): the compute time of each layer where it runs, and a transfer wherever neighbours run on
-    /// different processors, at the model's input and at its output.
+    /// The model of any processors, processor 0 first.
+    pub fn of(processors: Vec<ProcessorTimes<'a>>) -> Result<Self, TimeModelError> {
+        let layers = processors.first().map_or(0, |first| first.times.len());
+        let other = processors
+            .iter()
+            .position(|processor| processor.times.len() != layers);
+        match other {
+            None => Ok(TimeModel { processors, layers }),
+            Some(processor) => Err(TimeModelError::Tables {
+                processor,
+                given: processors[processor].times.len(),
+                expected: layers,
+            }),
+        }
+    }
+
+    /// T(L): the compute time of each layer where it runs, and for each maximal run of layers on an accelerator
+    /// the transfer into it before the first and out of it after the last.
     ///
-    /// Entering the NPU before layer i costs t_d(i), leaving it after layer i costs t_r(i); under
-    /// differencing t_d(i) = t_r(i-1), which makes this the papers' formula.
-    pub fn predict(&self, combination: &Combination) -> Result<PredictedTime, TimeModelError> {
-        if combination.layers() != self.npu.len() {
+    /// Everything that leaves a processor passes through main memory: from the accelerator p to the
+    /// accelerator q after layer i costs t_r(i) on p and t_d(i+1) on q. Under differencing
+    /// t_d(i) = t_r(i-1), which makes this the papers' formula where there is one accelerator.
+    pub fn predict(&self, placement: &Placement) -> Result<PredictedTime, TimeModelError> {
+        if placement.layers() != self.layers {
             return Err(TimeModelError::CombinationLength {
-                given: combination.layers(),
-                expected: self.npu.len(),
+                given: placement.layers(),
+                expected: self.layers,
             });
         }
         let mut time = PredictedTime::default();
-        for (index, &on_npu) in combination.on_npu().iter().enumerate() {
-            if on_npu {
-                time.npu = time.npu + self.npu[index].compute.value;
-            } else {
-                time.cpu = time.cpu + self.cpu[index].compute.value;
-            }
-        }
-        for run in combination.npu_runs() {
+        for (run, processor) in placement.runs() {
+            let place = usize::from(processor);
+            let there = self
+                .processors
+                .get(place)
+                .ok_or(TimeModelError::NoSuchProcessor { processor })?;
             let (first, last) = (run.first() as usize, run.last() as usize);
-            time.transfer = time.transfer + self.entering(first)? + self.leaving(last)?;
+            for layer in &there.times[first - 1..last] {
+                time.compute[place] = time.compute[place] + layer.compute.value;
+            }
+            if there.kind == ProcessorKind::Accelerator {
+                time.transfer = time.transfer + there.entering(first)? + there.leaving(last)?;
+            }
         }
         Ok(time)
     }
+}
 
+impl ProcessorTimes<'_> {
     fn entering(&self, layer: usize) -> Result<SignedNanos, TimeModelError> {
-        let time = &self.npu[layer - 1];
+        let time = &self.times[layer - 1];
         transfer(time.to_processor, time.compute_includes, |merged| {
             merged.to_processor
         })
@@ -104,7 +181,7 @@ impl<'a> TimeModel<'a> {
     }
 
     fn leaving(&self, layer: usize) -> Result<SignedNanos, TimeModelError> {
-        let time = &self.npu[layer - 1];
+        let time = &self.times[layer - 1];
         transfer(time.from_processor, time.compute_includes, |merged| {
             merged.from_processor
         })
@@ -114,7 +191,7 @@ impl<'a> TimeModel<'a> {
 
 /// The separate transfer, or nothing if the compute time already contains it.
 fn transfer(
-    separate: Option<crate::summary::Estimate>,
+    separate: Option<Estimate>,
     includes: Includes,
     merged: impl Fn(Includes) -> bool,
 ) -> Option<SignedNanos> {

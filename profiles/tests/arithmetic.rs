@@ -64,8 +64,11 @@ impl Plant {
     /// What running the combination takes: each run of NPU layers as a unit, each other layer by itself.
     fn simulated(&self, combination: &Combination) -> i64 {
         let on_npu: i64 = combination.npu_runs().map(|run| self.segment(run)).sum();
-        let on_cpu = combination.on_npu().iter().zip(&self.on_cpu);
-        let on_cpu: i64 = on_cpu.filter(|(npu, _)| !**npu).map(|(_, time)| time).sum();
+        let on_cpu = combination.processors().iter().zip(&self.on_cpu);
+        let on_cpu: i64 = on_cpu
+            .filter(|(on, _)| **on == 0)
+            .map(|(_, time)| time)
+            .sum();
         on_npu + on_cpu
     }
 }

@@ -114,8 +114,8 @@ fn open(name: &str) -> ModelFile {
 /// So many random placements, and all layers on either processor.
 fn settings(model: &ModelFile, random: usize, answers: usize, memory: Bytes) -> EvaluationSettings {
     let layers = model.network.layer_count();
-    let mut these: Vec<Combination> = references(layers).into_iter().take(2).collect();
-    these.extend(sample(layers, random, 3));
+    let mut these: Vec<Combination> = references(layers, 2).into_iter().take(2).collect();
+    these.extend(sample(layers, 2, random, 3));
     EvaluationSettings {
         cpu: "cpu".to_owned(),
         accelerator: "npu".to_owned(),
@@ -229,7 +229,7 @@ fn a_profile_with_accuracy_is_sound_and_the_same_seed_gives_the_same_table() {
         rows.find(|row| row.combination == *combination)
             .unwrap_or_else(|| panic!("no row of {combination}"))
     };
-    let references = references(layers);
+    let references = references(layers, 2);
     assert_eq!(references.len() as u32, layers + 2);
     for reference in &references {
         assert_eq!(row(reference).answers, 30);

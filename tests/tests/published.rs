@@ -43,9 +43,9 @@ fn published_profiles_are_sound_and_hold_300_placements() {
 /// What each row of a profile loses, by the layers that it has on the accelerator, from 0.
 fn losses(profile: &Profile) -> BTreeMap<Vec<usize>, &CombinationRow> {
     let on_npu = |row: &CombinationRow| {
-        let layers = row.combination.on_npu().iter().enumerate();
+        let layers = row.combination.processors().iter().enumerate();
         layers
-            .filter(|(_, on)| **on)
+            .filter(|(_, on)| **on != 0)
             .map(|(layer, _)| layer)
             .collect()
     };

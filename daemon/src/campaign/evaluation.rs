@@ -155,13 +155,13 @@ fn placements(layers: u32, settings: &EvaluationSettings) -> (Vec<Combination>, 
             order.push(combination);
         }
     };
-    let all_references = references(layers);
+    let all_references = references(layers, 2);
     match &settings.placements {
         Placements::Random(samples) => {
             for reference in all_references {
                 add(reference, Part::Reference);
             }
-            let drawn = sample(layers, *samples, settings.seed);
+            let drawn = sample(layers, 2, *samples, settings.seed);
             let split = split(drawn.len(), settings.seed);
             for (combination, part) in drawn.into_iter().zip(split) {
                 add(combination, part);

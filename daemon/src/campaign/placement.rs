@@ -126,11 +126,11 @@ fn turns(samples: u64) -> Vec<u64> {
 }
 
 fn parts(combination: &Combination, passes: &Passes) -> Vec<Part> {
-    let part = |(segment, on_accelerator)| Part {
+    let part = |(segment, processor)| Part {
         segment,
-        processor: match on_accelerator {
-            true => passes.accelerator.clone(),
-            false => passes.cpu.clone(),
+        processor: match processor {
+            0 => passes.cpu.clone(),
+            _ => passes.accelerator.clone(),
         },
     };
     combination.runs().map(part).collect()

@@ -37,7 +37,8 @@ pub(super) struct Args {
     choices: ChoiceArgs,
     /// Evaluate only this placement: a zero or a one for each layer, layer 1 first, 1 being the accelerator;
     /// may be given several times
-    #[arg(long = "combination", value_name = "BITS", conflicts_with_all = ["placements", "profile"])]
+    #[arg(long = "combination", value_name = "BITS", value_parser = Combination::of_two,
+        conflicts_with_all = ["placements", "profile"])]
     combinations: Vec<Combination>,
     /// A published profile of this model on this device, which gets the accuracy beside its times
     #[arg(long, value_name = "FOLDER", requires = "out")]

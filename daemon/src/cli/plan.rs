@@ -51,7 +51,7 @@ pub(super) struct MinTime {
 struct Common {
     #[command(flatten)]
     input: Input,
-    /// all-cpu, all-npu, heuristic, mlmp, or exhaustive (few layers only)
+    /// all-cpu, all-npu, heuristic, mlmp, fastest, or exhaustive (few layers only)
     #[arg(long, default_value = "mlmp", value_name = "NAME")]
     algorithm: Algorithm,
     /// How many placements mlmp keeps in each step [default: 50 for max-accuracy, 100 for min-time]
@@ -194,9 +194,9 @@ async fn one(
 fn describe(planned: &Plan, learnt: &Learnt) -> String {
     let combination = planned.combination();
     let strip: String = combination
-        .on_npu()
+        .processors()
         .iter()
-        .map(|&on_npu| if on_npu { '█' } else { '·' })
+        .map(|&processor| if processor == 0 { '·' } else { '█' })
         .collect();
     let time = planned.time();
     let interval = planned
@@ -214,9 +214,9 @@ fn describe(planned: &Plan, learnt: &Learnt) -> String {
         learnt.evaluation.accelerator,
         learnt.evaluation.cpu,
         time.total(),
-        time.cpu,
+        time.on(0),
         learnt.evaluation.cpu,
-        time.npu,
+        time.off_cpu(),
         learnt.evaluation.accelerator,
         time.transfer,
         accuracy.value,

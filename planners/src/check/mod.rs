@@ -5,8 +5,7 @@
 mod fault;
 mod recalculate;
 
-use layerlab_profiles::derive::LayerTime;
-use layerlab_profiles::time_model::{PredictedTime, TimeModel};
+use layerlab_profiles::time_model::{PredictedTime, ProcessorTimes, TimeModel};
 use layerlab_profiles::{Combination, Layer, SignedNanos};
 
 use crate::accuracy::AccuracyModel;
@@ -24,10 +23,8 @@ const ACCURACY_ROUNDING: f64 = 1e-9;
 pub struct Evidence<'a> {
     /// `layers.csv`.
     pub layers: &'a [Layer],
-    /// The CPU's rows of `times.csv`, layer 1 first.
-    pub cpu: &'a [LayerTime],
-    /// The NPU's.
-    pub npu: &'a [LayerTime],
+    /// Each processor's rows of `times.csv`, processor 0 first.
+    pub times: &'a [ProcessorTimes<'a>],
     /// The measured losses.
     pub accuracy: &'a AccuracyTable,
     /// Where the losses that were not measured come from.
@@ -117,10 +114,7 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
         (infeasible.why(), infeasible.goal())
     {
         // A cheap way to catch a false proof: no neighbour of the fastest may be faster.
-        for index in 0..combination.layers() {
-            let mut on_npu = combination.on_npu().to_vec();
-            on_npu[index] = !on_npu[index];
-            let neighbour = Combination::new(on_npu);
+        for neighbour in neighbours(combination, evidence.times.len()) {
             if let Some((faster, _)) = evaluate(&neighbour, evidence, faults)
                 && faster.total() < time.total()
             {
@@ -130,13 +124,29 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
     }
 }
 
+/// The placements that have one layer on another processor.
+fn neighbours(
+    combination: &Combination,
+    processors: usize,
+) -> impl Iterator<Item = Combination> + '_ {
+    let here = combination.processors();
+    (0..here.len())
+        .flat_map(move |index| (0..processors as u8).map(move |to| (index, to)))
+        .filter(|&(index, to)| here[index] != to)
+        .map(|(index, to)| {
+            let mut moved = here.to_vec();
+            moved[index] = to;
+            Combination::new(moved)
+        })
+}
+
 /// T(L) and A(L); nothing if the tables do not give them, which is a fault of its own.
 fn evaluate(
     combination: &Combination,
     evidence: &Evidence,
     faults: &mut Vec<Fault>,
 ) -> Option<(PredictedTime, f64)> {
-    let model = TimeModel::new(evidence.cpu, evidence.npu);
+    let model = TimeModel::of(evidence.times.to_vec());
     let time = match model.and_then(|model| model.predict(combination)) {
         Ok(time) => time,
         Err(reason) => {
@@ -146,7 +156,7 @@ fn evaluate(
     };
     let baseline = evidence.accuracy.baseline();
     let loss = match evidence.loss {
-        _ if !combination.on_npu().contains(&true) => 0.0,
+        _ if combination.is_all_on(0) => 0.0,
         Loss::Formula(formula) => formula(combination),
         Loss::Model(model) => recalculate::loss(combination, evidence, model),
     };
@@ -180,7 +190,7 @@ fn broken(goal: Goal, time: SignedNanos, accuracy: f64) -> Option<Fault> {
 
 fn measured(combination: &Combination, evidence: &Evidence) -> Option<f64> {
     let table = evidence.accuracy;
-    if !combination.on_npu().contains(&true) {
+    if combination.is_all_on(0) {
         return Some(table.baseline());
     }
     let mut rows = table.rows().iter();

@@ -50,28 +50,33 @@ pub(super) fn loss(combination: &Combination, evidence: &Evidence, model: &Accur
 
 /// The features of docs/method.md §6.
 fn features(combination: &Combination, evidence: &Evidence) -> Vec<f64> {
-    let on_npu = combination.on_npu();
-    let sum = |of: &dyn Fn(&Layer) -> u64| -> f64 {
-        let pairs = evidence.layers.iter().zip(on_npu);
-        pairs
-            .filter(|(_, npu)| **npu)
-            .map(|(layer, _)| of(layer) as f64)
-            .sum()
-    };
-    let count = on_npu.iter().filter(|npu| **npu).count() as f64;
-    let losses = evidence.accuracy.single_losses().iter().zip(on_npu);
-    let losses: f64 = losses.filter(|(_, npu)| **npu).map(|(loss, _)| loss).sum();
-    let mut row: Vec<f64> = on_npu
-        .iter()
-        .map(|&npu| if npu { 1.0 } else { 0.0 })
-        .collect();
-    row.push(count);
-    row.push(if count > 0.0 { losses / count } else { 0.0 });
-    row.push(sum(&|layer| layer.parameter_bytes.as_bytes()));
-    row.push(sum(&|layer| layer.input_bytes.as_bytes()));
-    row.push(sum(&|layer| layer.output_bytes.as_bytes()));
-    row.push(sum(&|layer| layer.additions));
-    row.push(sum(&|layer| layer.multiplications));
+    let layers = evidence.layers;
+    let others = 1..evidence.times.len();
+    let is_on =
+        |processor: usize, index: usize| usize::from(combination.processors()[index]) == processor;
+    let mut row = Vec::new();
+    for processor in others.clone() {
+        let one = |index| if is_on(processor, index) { 1.0 } else { 0.0 };
+        row.extend((0..layers.len()).map(one));
+    }
+    for processor in others {
+        let there: Vec<usize> = (0..layers.len())
+            .filter(|&index| is_on(processor, index))
+            .collect();
+        let sum = |of: &dyn Fn(&Layer) -> u64| -> f64 {
+            there.iter().map(|&index| of(&layers[index]) as f64).sum()
+        };
+        let alone = &evidence.accuracy.single_losses()[(processor - 1) * layers.len()..];
+        let losses: f64 = there.iter().map(|&index| alone[index]).sum();
+        let count = there.len() as f64;
+        row.push(count);
+        row.push(if count > 0.0 { losses / count } else { 0.0 });
+        row.push(sum(&|layer| layer.parameter_bytes.as_bytes()));
+        row.push(sum(&|layer| layer.input_bytes.as_bytes()));
+        row.push(sum(&|layer| layer.output_bytes.as_bytes()));
+        row.push(sum(&|layer| layer.additions));
+        row.push(sum(&|layer| layer.multiplications));
+    }
     row
 }
 

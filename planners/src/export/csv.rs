@@ -36,7 +36,7 @@ struct OutcomeRow<'a> {
 
 /// The outcomes of plans and sweeps, one row each in their order, with a header.
 ///
-/// `keep` is empty where the algorithm has none or takes the usual one. Where there is no plan, its columns
+/// With more than two processors `npu_ns` is the sum over all of them but processor 0. `keep` is empty where the algorithm has none or takes the usual one. Where there is no plan, its columns
 /// are empty and `why` says why.
 pub fn outcomes_csv(source: &Source, outcomes: &[Outcome]) -> Result<String, ExportError> {
     text(outcomes.iter().map(|outcome| row(source, outcome)))
@@ -75,8 +75,8 @@ fn row<'a>(source: &'a Source, outcome: &Outcome) -> OutcomeRow<'a> {
         time_ns: time.map(|time| time.total().as_nanos()),
         time_ci95_low_ns: ci95.map(|(low, _)| low.as_nanos()),
         time_ci95_high_ns: ci95.map(|(_, high)| high.as_nanos()),
-        cpu_ns: time.map(|time| time.cpu.as_nanos()),
-        npu_ns: time.map(|time| time.npu.as_nanos()),
+        cpu_ns: time.map(|time| time.on(0).as_nanos()),
+        npu_ns: time.map(|time| time.off_cpu().as_nanos()),
         transfer_ns: time.map(|time| time.transfer.as_nanos()),
         accuracy: plan.map(|plan| plan.accuracy().value),
         accuracy_clamped: plan.map(|plan| plan.accuracy().clamped),

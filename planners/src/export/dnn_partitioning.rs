@@ -70,6 +70,10 @@ pub fn dnn_partitioning(
             times: times.layers(),
         });
     }
+    if times.processors() != 2 {
+        let processors = times.processors();
+        return Err(ExportError::TwoProcessors { processors });
+    }
     let all: Bytes = layers.iter().map(|layer| layer.parameter_bytes).sum();
     let sink = layers.len() + 1;
     let mut nodes = vec![end(0, "source")];
@@ -78,8 +82,8 @@ pub fn dnn_partitioning(
             id: index + 1,
             name: &layer.name,
             supported_on_fpga: 1,
-            cpu_latency: millis(times.on_cpu(index)),
-            fpga_latency: millis(times.on_npu(index).1),
+            cpu_latency: millis(times.cost(0, index).compute),
+            fpga_latency: millis(times.cost(1, index).compute),
             is_backward_node: 0,
             size: layer.parameter_bytes.as_bytes() as f64,
         });
@@ -108,8 +112,8 @@ fn edges(times: &TimeTable) -> Result<Vec<Edge>, ExportError> {
     let layers = times.layers();
     (0..=layers)
         .map(|before| {
-            let leaving = (before > 0).then(|| times.on_npu(before - 1).2);
-            let entering = (before < layers).then(|| times.on_npu(before).0);
+            let leaving = (before > 0).then(|| times.cost(1, before - 1).leave);
+            let entering = (before < layers).then(|| times.cost(1, before).enter);
             let cost = match (leaving, entering) {
                 (Some(leaving), Some(entering)) if leaving != entering => {
                     let after = before + 1;

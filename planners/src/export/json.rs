@@ -42,6 +42,9 @@ struct PlanJson {
     cpu_ns: i64,
     npu_ns: i64,
     transfer_ns: i64,
+    /// Only with more than two processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processors: Option<Vec<ProcessorJson>>,
     accuracy: f64,
     predicted_loss: f64,
     accuracy_clamped: bool,
@@ -51,11 +54,24 @@ struct PlanJson {
     notes: Vec<String>,
 }
 
+/// What one processor has to do.
+#[derive(Serialize)]
+struct ProcessorJson {
+    name: String,
+    compute_ns: i64,
+    runs: Vec<(u32, u32)>,
+}
+
 #[derive(Serialize)]
 struct LayerJson {
     layer: u32,
     name: String,
     on_npu: bool,
+    /// Where the layer runs and where it would move; only with more than two processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moving_to: Option<String>,
     moving_changes_time_ns: i64,
     moving_changes_accuracy: f64,
     verdict: &'static str,
@@ -64,6 +80,9 @@ struct LayerJson {
 /// The outcomes of plans and sweeps, in their order.
 ///
 /// Layers are numbered from 1; `npu_runs` are the first and last layers of what the NPU executes as units.
+/// With more than two processors `npu_runs`, `npu_ns` and `on_npu` are about all of them but processor 0; each
+/// plan has its `processors` in the order of the digits, and `layers` has a row for each layer and each processor
+/// to which it could move.
 pub fn outcomes_json(source: &Source, outcomes: &[Outcome]) -> Result<String, ExportError> {
     let document = Document {
         format: FORMAT,
@@ -105,6 +124,8 @@ fn outcome(outcome: &Outcome) -> OutcomeJson {
 
 fn plan_json(plan: &Plan) -> PlanJson {
     let time = plan.time();
+    let placement = plan.combination();
+    let has_more_than_two = plan.processors().len() > 2;
     let mut layers = Vec::new();
     let mut notes = Vec::new();
     for reason in plan.reasons() {
@@ -112,7 +133,9 @@ fn plan_json(plan: &Plan) -> PlanJson {
             Reason::Layer(layer) => layers.push(LayerJson {
                 layer: layer.layer,
                 name: layer.name.clone(),
-                on_npu: layer.on_npu,
+                on_npu: layer.processor != 0,
+                processor: has_more_than_two.then(|| layer.here.clone()),
+                moving_to: has_more_than_two.then(|| layer.there.clone()),
                 moving_changes_time_ns: layer.time_change.as_nanos(),
                 moving_changes_accuracy: layer.accuracy_change,
                 verdict: verdict(layer.verdict),
@@ -120,16 +143,26 @@ fn plan_json(plan: &Plan) -> PlanJson {
             note => notes.push(note.to_string()),
         }
     }
+    let processors = (0..).zip(plan.processors()).map(|(processor, name)| {
+        let runs = placement.runs_on(processor);
+        ProcessorJson {
+            name: name.clone(),
+            compute_ns: time.on(usize::from(processor)).as_nanos(),
+            runs: runs.map(Into::into).collect(),
+        }
+    });
+    let npu_runs = placement.runs().filter(|(_, processor)| *processor != 0);
     PlanJson {
-        combination: plan.combination().to_string(),
-        npu_runs: plan.combination().npu_runs().map(Into::into).collect(),
+        combination: placement.to_string(),
+        npu_runs: npu_runs.map(|(run, _)| run.into()).collect(),
         time_ns: time.total().as_nanos(),
         time_ci95_ns: plan
             .time_ci95()
             .map(|(low, high)| (low.as_nanos(), high.as_nanos())),
-        cpu_ns: time.cpu.as_nanos(),
-        npu_ns: time.npu.as_nanos(),
+        cpu_ns: time.on(0).as_nanos(),
+        npu_ns: time.off_cpu().as_nanos(),
         transfer_ns: time.transfer.as_nanos(),
+        processors: has_more_than_two.then(|| processors.collect()),
         accuracy: plan.accuracy().value,
         predicted_loss: plan.accuracy().loss,
         accuracy_clamped: plan.accuracy().clamped,

@@ -32,6 +32,14 @@ pub enum ExportError {
         /// Layers with times.
         times: usize,
     },
+    /// The format has CPUs and one kind of accelerator.
+    #[error(
+        "the dnn-partitioning format has a CPU and one accelerator, and there are {processors} processors; name two"
+    )]
+    TwoProcessors {
+        /// How many processors there are.
+        processors: usize,
+    },
     /// The format has one cost for both directions.
     #[error(
         "between layers {before} and {after} moving out and moving in differ; the dnn-partitioning format has one \

@@ -14,7 +14,8 @@ pub struct Source {
     pub device: String,
     /// The CPU's name.
     pub cpu: String,
-    /// The NPU's name.
+    /// The NPU's name; of several accelerators, their names in the order of their digits, with `+` between
+    /// them.
     pub npu: String,
     /// The run that measured the profile.
     pub run: String,
@@ -23,7 +24,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The source of what is planned from `profile` for these two of its processors.
+    /// The source of what is planned from `profile` for a CPU and an accelerator, or several as above.
     pub fn of(profile: &Profile, cpu: &str, npu: &str) -> Source {
         let header = &profile.header;
         Source {

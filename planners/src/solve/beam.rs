@@ -46,7 +46,7 @@ pub(super) fn search(problem: &Problem, goal: Goal, keep: usize) -> Result<Found
         return Ok(Found::Nothing(too_slow(problem, &fastest)));
     };
     let (best, evaluated) = polish(problem, goal, best);
-    Ok(Found::Best(best, beam.evaluated + evaluated))
+    Ok(Found::Best(Box::new(best), beam.evaluated + evaluated))
 }
 
 struct Beam<'a> {
@@ -58,18 +58,20 @@ struct Beam<'a> {
 }
 
 impl Beam<'_> {
-    /// Whether steps move layers to the NPU: Max-Accuracy starts with all of them there.
-    fn to_npu(&self) -> bool {
-        matches!(self.goal, Goal::MinTime { .. })
+    /// The processor to which steps move layers: Max-Accuracy starts with all of them on the NPU.
+    fn to(&self) -> usize {
+        match self.goal {
+            Goal::MaxAccuracy { .. } => 0,
+            Goal::MinTime { .. } => 1,
+        }
     }
 
     /// After how many moves from the start a candidate comes about.
     fn step_of(&self, candidate: &Candidate) -> usize {
-        let on_npu = candidate.placement.npu_layers();
-        if self.to_npu() {
-            on_npu
-        } else {
-            self.problem.layers() - on_npu
+        let on_npu = candidate.placement.layers_off_cpu();
+        match self.goal {
+            Goal::MaxAccuracy { .. } => self.problem.layers() - on_npu,
+            Goal::MinTime { .. } => on_npu,
         }
     }
 
@@ -81,14 +83,15 @@ impl Beam<'_> {
             Goal::MaxAccuracy { within } => within.signed().as_nanos(),
             Goal::MinTime { .. } => i64::MAX,
         };
+        let to = self.to();
         let mut candidates = Vec::new();
         for triple in triples {
             let from = &triple.candidate;
             for index in 0..self.problem.layers() {
-                if from.placement.on_npu(index) != self.to_npu()
-                    && triple.time + times.change(&from.placement, index) <= limit
+                if from.placement.processor(index) != to
+                    && triple.time + times.change(&from.placement, index, to) <= limit
                 {
-                    candidates.push(columns.moved(from, index));
+                    candidates.push(columns.moved(from, index, to));
                 }
             }
         }

@@ -22,13 +22,13 @@ pub(super) fn search(problem: &Problem, goal: Goal) -> Found {
 
 /// The start, and the placement after each move, until every layer is moved.
 pub(super) fn chain(problem: &Problem, goal: Goal) -> Vec<Candidate> {
-    let mut last = match goal {
-        Goal::MaxAccuracy { .. } => problem.all_npu(),
-        Goal::MinTime { .. } => problem.all_cpu(),
+    let (mut last, to) = match goal {
+        Goal::MaxAccuracy { .. } => (problem.all_on(1), 0),
+        Goal::MinTime { .. } => (problem.all_cpu(), 1),
     };
     let mut chain = vec![last];
     for index in order(problem, goal) {
-        last = problem.columns().moved(&last, index);
+        last = problem.columns().moved(&last, index, to);
         chain.push(last);
     }
     chain
@@ -43,7 +43,7 @@ fn order(problem: &Problem, goal: Goal) -> Vec<usize> {
             let losses = problem.single_losses();
             order.sort_by(|&a, &b| losses[b].total_cmp(&losses[a]));
         }
-        Goal::MinTime { .. } => order.sort_by_key(|&index| -problem.times().on_cpu(index)),
+        Goal::MinTime { .. } => order.sort_by_key(|&index| -problem.times().cost(0, index).compute),
     }
     order
 }

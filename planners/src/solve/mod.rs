@@ -18,18 +18,19 @@ use crate::outcome::{Infeasible, Outcome, Plan, Why};
 use crate::placement::Placement;
 use crate::problem::{Problem, Triple};
 
-pub use exhaustive::MOST_EXHAUSTIVE_LAYERS;
+pub use exhaustive::most_exhaustive_layers;
 
 /// How to look for a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     /// All layers on the CPU.
     AllCpu,
-    /// All layers on the NPU.
+    /// All layers on the NPU: plans for a CPU and one accelerator.
     AllNpu,
-    /// The papers' simple heuristic for the goal: Max-Accuracy (mlmp §3.1) or Min-Time (§3.2).
+    /// The papers' simple heuristic for the goal: Max-Accuracy (mlmp §3.1) or Min-Time (§3.2). Plans for a CPU
+    /// and one accelerator.
     Heuristic,
-    /// The papers' beam search (mlmp §4.3), with its gaps closed.
+    /// The papers' beam search (mlmp §4.3), with its gaps closed. Plans for a CPU and one accelerator.
     Mlmp {
         /// How many triples each step keeps: the papers' K. Nothing means 50 for Max-Accuracy and 100
         /// for Min-Time, which the papers chose (§6.3).
@@ -37,6 +38,8 @@ pub enum Algorithm {
     },
     /// Every placement, which finds the optimum of models of few layers.
     Exhaustive,
+    /// The placement of the least T(L), whatever its accuracy.
+    Fastest,
 }
 
 /// Why nothing could be planned.
@@ -49,28 +52,50 @@ pub enum PlanError {
     #[error("mlmp is to keep 0 triples per step; keep at least 1")]
     KeepsNothing,
     /// There are too many placements to try them all.
-    #[error(
-        "the model has {layers} layers; all placements are tried up to {MOST_EXHAUSTIVE_LAYERS}"
-    )]
+    #[error("the model has {layers} layers; all placements are tried up to {most}")]
     TooManyLayers {
         /// The model's layers.
         layers: usize,
+        /// The most layers with so many processors.
+        most: usize,
+    },
+    /// The algorithm is the papers', whose placements are on two processors.
+    #[error(
+        "{algorithm} plans for a CPU and one accelerator, and there are {processors} processors; name two, or use \
+         exhaustive or fastest"
+    )]
+    TwoProcessors {
+        /// The algorithm.
+        algorithm: Algorithm,
+        /// How many processors there are.
+        processors: usize,
     },
 }
 
 /// A text that names no algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no algorithm; there are mlmp, heuristic, all-cpu, all-npu and exhaustive")]
+#[error(
+    "`{0}` is no algorithm; there are mlmp, heuristic, all-cpu, all-npu, exhaustive and fastest"
+)]
 pub struct AlgorithmError(String);
 
 impl Algorithm {
-    /// Those that answer for models of any size, in the order of the papers' figures.
+    /// The papers', in the order of their figures.
     pub const ALL: [Algorithm; 4] = [
         Algorithm::AllCpu,
         Algorithm::AllNpu,
         Algorithm::Heuristic,
         Algorithm::Mlmp { keep: None },
     ];
+
+    /// Those that are compared on so many processors: the papers' on two, and what answers for models of any
+    /// size on more.
+    pub fn compared(processors: usize) -> &'static [Algorithm] {
+        match processors {
+            2 => &Algorithm::ALL,
+            _ => &[Algorithm::AllCpu, Algorithm::Fastest],
+        }
+    }
 
     /// The name in tables and on the command line.
     pub fn name(self) -> &'static str {
@@ -80,6 +105,7 @@ impl Algorithm {
             Algorithm::Heuristic => "heuristic",
             Algorithm::Mlmp { .. } => "mlmp",
             Algorithm::Exhaustive => "exhaustive",
+            Algorithm::Fastest => "fastest",
         }
     }
 }
@@ -93,7 +119,11 @@ impl fmt::Display for Algorithm {
 impl FromStr for Algorithm {
     type Err = AlgorithmError;
     fn from_str(text: &str) -> Result<Self, AlgorithmError> {
-        let known = [Algorithm::ALL.as_slice(), &[Algorithm::Exhaustive]].concat();
+        let known = [
+            Algorithm::ALL.as_slice(),
+            &[Algorithm::Exhaustive, Algorithm::Fastest],
+        ]
+        .concat();
         let mut named = known
             .into_iter()
             .filter(|algorithm| algorithm.name() == text);
@@ -104,12 +134,14 @@ impl FromStr for Algorithm {
 /// Answers `goal` by `algorithm`.
 pub fn plan(problem: &Problem, goal: Goal, algorithm: Algorithm) -> Result<Outcome, PlanError> {
     goal.refuse_unless_sensible(problem.baseline())?;
+    refuse_unless_planned_for(algorithm, problem.processors())?;
     let found = match algorithm {
         Algorithm::AllCpu => fixed::search(problem, goal, problem.all_cpu()),
-        Algorithm::AllNpu => fixed::search(problem, goal, problem.all_npu()),
+        Algorithm::AllNpu => fixed::search(problem, goal, problem.all_on(1)),
         Algorithm::Heuristic => heuristic::search(problem, goal),
         Algorithm::Mlmp { keep } => beam::search(problem, goal, keep.unwrap_or(usual_keep(goal)))?,
         Algorithm::Exhaustive => exhaustive::search(problem, goal)?,
+        Algorithm::Fastest => fastest::search(problem, goal),
     };
     Ok(match found {
         Found::Best(triple, evaluated) => {
@@ -123,6 +155,19 @@ pub fn plan(problem: &Problem, goal: Goal, algorithm: Algorithm) -> Result<Outco
     })
 }
 
+/// Refuses so many processors where an algorithm is the papers'.
+fn refuse_unless_planned_for(algorithm: Algorithm, processors: usize) -> Result<(), PlanError> {
+    match algorithm {
+        Algorithm::AllNpu | Algorithm::Heuristic | Algorithm::Mlmp { .. } if processors != 2 => {
+            Err(PlanError::TwoProcessors {
+                algorithm,
+                processors,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where more did not help the papers' largest model (mlmp §6.3, Figure 6).
 fn usual_keep(goal: Goal) -> usize {
     match goal {
@@ -134,7 +179,7 @@ fn usual_keep(goal: Goal) -> usize {
 /// What a search came back with.
 enum Found {
     /// The best triple, and how many accuracies were predicted.
-    Best(Triple, u64),
+    Best(Box<Triple>, u64),
     Nothing(Why),
 }
 
@@ -143,7 +188,7 @@ impl Found {
     fn best_or(best: Option<Triple>, evaluated: u64, why: impl FnOnce() -> Why) -> Found {
         best.map_or_else(
             || Found::Nothing(why()),
-            |best| Found::Best(best, evaluated),
+            |best| Found::Best(Box::new(best), evaluated),
         )
     }
 }

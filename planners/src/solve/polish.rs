@@ -38,15 +38,17 @@ fn neighbours(problem: &Problem, goal: Goal, from: &Candidate) -> Vec<Candidate>
     };
     let time = times.total(&from.placement);
     let mut neighbours = Vec::new();
+    // There are two processors: a layer moves to the other.
+    let other = |index| 1 - from.placement.processor(index);
     for first in 0..problem.layers() {
-        let time = time + times.change(&from.placement, first);
-        let one = columns.moved(from, first);
+        let time = time + times.change(&from.placement, first, other(first));
+        let one = columns.moved(from, first, other(first));
         if time <= limit {
             neighbours.push(one);
         }
         for second in first + 1..problem.layers() {
-            if time + times.change(&one.placement, second) <= limit {
-                neighbours.push(columns.moved(&one, second));
+            if time + times.change(&one.placement, second, other(second)) <= limit {
+                neighbours.push(columns.moved(&one, second, other(second)));
             }
         }
     }

@@ -14,7 +14,9 @@ use layerlab_planners::{
     AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Problem, Set, TimeTable, plan,
 };
 use layerlab_profiles::derive::{Includes, LayerTime};
+use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::time_model::ProcessorTimes;
 use layerlab_profiles::{Bytes, Combination, Layer, SignedNanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -58,7 +60,10 @@ struct Oracle(Arc<Truth>);
 
 impl LossModel for Oracle {
     fn losses(&self, candidates: &[Candidate]) -> Vec<f64> {
-        let loss = |candidate: &Candidate| self.0.loss(|layer| candidate.placement.on_npu(layer));
+        let loss = |candidate: &Candidate| {
+            self.0
+                .loss(|layer| candidate.placement.processor(layer) != 0)
+        };
         candidates.iter().map(loss).collect()
     }
 }
@@ -127,7 +132,8 @@ impl Planted {
     }
 
     pub(crate) fn loss(&self, combination: &Combination) -> f64 {
-        self.truth.loss(|layer| combination.on_npu()[layer])
+        self.truth
+            .loss(|layer| combination.processors()[layer] != 0)
     }
 
     /// Plans, and checks the answer.
@@ -148,14 +154,19 @@ impl Planted {
         let formula = |combination: &Combination| self.loss(combination);
         let evidence = Evidence {
             layers: &self.layers,
-            cpu: &self.cpu,
-            npu: &self.npu,
+            times: &pair(&self.cpu, &self.npu),
             accuracy: &self.table,
             loss: model.map_or(Loss::Formula(&formula), Loss::Model),
         };
         let faults = check(outcome, &evidence);
         assert!(faults.is_empty(), "{outcome:?}: {faults:?}");
     }
+}
+
+/// The two processors of the papers.
+pub(crate) fn pair<'a>(cpu: &'a [LayerTime], npu: &'a [LayerTime]) -> [ProcessorTimes<'a>; 2] {
+    [(ProcessorKind::Cpu, cpu), (ProcessorKind::Accelerator, npu)]
+        .map(|(kind, times)| ProcessorTimes { kind, times })
 }
 
 impl Truth {

@@ -1,15 +1,15 @@
-//! What a combination looks like to a regressor (docs/method.md §6, mlmp §4.2.1), apart from its zeros and ones.
+//! What a placement looks like to a regressor (docs/method.md §6, mlmp §4.2.1), apart from its digits.
 
 use crate::layer::Layer;
-use crate::segment::Combination;
+use crate::placement::Placement;
 use crate::units::Bytes;
 
-/// Sums over the layers on the accelerator.
+/// Sums over the layers that are off processor 0: with two processors, those on the accelerator.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Features {
-    /// How many layers are on the accelerator.
+    /// How many layers there are.
     pub npu_layers: u32,
-    /// The mean of the losses that these layers have alone; 0 when there are none.
+    /// The mean of the losses that each of these layers has alone on its processor; 0 when there are none.
     pub mean_single_loss: f64,
     /// The bytes of their weights and other constants.
     pub parameters: Bytes,
@@ -23,19 +23,19 @@ pub struct Features {
     pub multiplications: u64,
 }
 
-/// The features of a combination of these layers, of which `single_losses` says what each loses alone.
+/// The features of a placement of these layers. `single_losses` says what each layer loses alone on processor
+/// 1, layer 1 first, then what each loses alone on processor 2, and so on.
 ///
 /// # Panics
-/// When the three are not of one network.
-pub fn features(layers: &[Layer], single_losses: &[f64], combination: &Combination) -> Features {
-    assert_eq!(layers.len(), combination.layers(), "layers of one network");
-    assert_eq!(layers.len(), single_losses.len(), "a loss for each layer");
+/// When the layers and the placement are not of one network, or a loss is missing.
+pub fn features(layers: &[Layer], single_losses: &[f64], placement: &Placement) -> Features {
+    assert_eq!(layers.len(), placement.layers(), "layers of one network");
     let mut features = Features::default();
     let mut losses = 0.0;
-    let all = layers.iter().zip(single_losses).zip(combination.on_npu());
-    for ((layer, loss), _) in all.filter(|(_, on_npu)| **on_npu) {
+    let places = layers.iter().zip(placement.processors()).enumerate();
+    for (index, (layer, &processor)) in places.filter(|(_, (_, on))| **on != 0) {
         features.npu_layers += 1;
-        losses += loss;
+        losses += single_losses[(usize::from(processor) - 1) * layers.len() + index];
         features.parameters = features.parameters + layer.parameter_bytes;
         features.inputs = features.inputs + layer.input_bytes;
         features.outputs = features.outputs + layer.output_bytes;

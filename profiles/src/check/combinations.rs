@@ -35,8 +35,9 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
     let Evaluation {
         cpu, accelerator, ..
     } = evaluation;
-    for name in [cpu, accelerator] {
-        if !subject.places.contains_key(name.as_str()) {
+    let processors = evaluation.processors(&profile.header);
+    for &name in &processors {
+        if !subject.places.contains_key(name) {
             cases.push(format!(
                 "`evaluations` speak of `{name}`, which `processors` does not name"
             ));
@@ -54,6 +55,10 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
             cases.push(format!(
                 "combination {combination} is not one of this model"
             ));
+            return cases;
+        }
+        if let Err(error) = combination.refuse_beyond(processors.len()) {
+            cases.push(error.to_string());
             return cases;
         }
         if !seen.insert(combination) {
@@ -74,8 +79,8 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
         }
     }
     let owned: Vec<CombinationRow> = rows.iter().map(|&row| row.clone()).collect();
-    let singles = single_losses(profile.layers.len(), &owned);
-    let is_baseline = |row: &&CombinationRow| !row.combination.on_npu().contains(&true);
+    let singles = single_losses(profile.layers.len(), processors.len(), &owned);
+    let is_baseline = |row: &&CombinationRow| row.combination.is_all_on(0);
     let (Ok(singles), true) = (singles, rows.iter().any(is_baseline)) else {
         cases.push(format!(
             "combinations.csv lacks all layers on `{cpu}`, or a layer alone on `{accelerator}`"

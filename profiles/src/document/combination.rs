@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Profile, Provenance};
+use super::{Header, Profile, Provenance};
 use crate::accuracy::{Features, Metric, Part, Preprocessing, Tally, features, loss};
 use crate::layer::Layer;
-use crate::segment::Combination;
+use crate::placement::{MOST_PROCESSORS, Placement, PlacementError};
 
 /// How the accuracy of a model's placements was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +14,8 @@ use crate::segment::Combination;
 pub struct Evaluation {
     /// The processor of the zeros, by its name.
     pub cpu: String,
-    /// The processor of the ones, by its name.
+    /// The processor of the ones, by its name; of several accelerators, their names in the order of their
+    /// digits, with `+` between them.
     pub accelerator: String,
     /// The evaluation set's name.
     pub set: String,
@@ -48,10 +49,10 @@ pub struct Evaluation {
 pub struct CombinationRow {
     /// The processor of the zeros.
     pub cpu: String,
-    /// The processor of the ones.
+    /// The processor of the ones, or several, as in the evaluation.
     pub accelerator: String,
-    /// Which layers ran on the accelerator.
-    pub combination: Combination,
+    /// Which layer ran on which processor.
+    pub combination: Placement,
     /// What the row is for.
     pub part: Part,
     /// How many answers were given.
@@ -71,8 +72,8 @@ pub struct CombinationRow {
 /// One placement's answers, as they were judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Which layers ran on the accelerator.
-    pub combination: Combination,
+    /// Which layer ran on which processor.
+    pub combination: Placement,
     /// What it is for.
     pub part: Part,
     /// The tallies of its answers; where all layers on the CPU gave more, of the first ones.
@@ -91,29 +92,51 @@ pub enum EvaluationError {
     #[error("{combination} gave {given} answers and all layers on the CPU {all}; evaluate again")]
     Answers {
         /// The placement with too few or too many answers.
-        combination: Combination,
+        combination: Placement,
         /// How many answers it gave.
         given: usize,
         /// How many there are to compare with.
         all: usize,
     },
     /// Features need the loss of each layer alone.
-    #[error("layer {0} was not evaluated alone on the accelerator; features need its loss")]
-    NoSingle(u32),
+    #[error("layer {layer} was not evaluated alone on {processor}; features need its loss")]
+    NoSingle {
+        /// The layer, counted from 1.
+        layer: u32,
+        /// The processor, in words.
+        processor: String,
+    },
+    /// A placement names a processor of which the evaluation does not speak.
+    #[error(transparent)]
+    Processor(#[from] PlacementError),
     /// A placement is of another model.
     #[error("{0} places another number of layers than the model has")]
-    Length(Combination),
+    Length(Placement),
+}
+
+impl Evaluation {
+    /// The processors of the digits, that of the zeros first. Between the names of several accelerators
+    /// `accelerator` has a `+`, unless it is the name of one processor of the profile.
+    pub fn processors(&self, header: &Header) -> Vec<&str> {
+        let mut named = header.processors.iter();
+        let accelerators = match named.any(|processor| processor.name == self.accelerator) {
+            true => vec![self.accelerator.as_str()],
+            false => self.accelerator.splitn(MOST_PROCESSORS - 1, '+').collect(),
+        };
+        [vec![self.cpu.as_str()], accelerators].concat()
+    }
 }
 
 impl Profile {
     /// The profile with the accuracy of placements beside its times, in the place of what it said of the
-    /// same two processors before.
+    /// same processors before.
     pub fn with_evaluation(
         mut self,
         evaluation: Evaluation,
         judged: &[Judged],
     ) -> Result<Profile, EvaluationError> {
-        let rows = combination_rows(&self.layers, &evaluation, judged)?;
+        let processors = evaluation.processors(&self.header);
+        let rows = combination_rows(&self.layers, &processors, &evaluation, judged)?;
         let is_same = |cpu: &str, accelerator: &str| {
             cpu == evaluation.cpu && accelerator == evaluation.accelerator
         };
@@ -147,7 +170,7 @@ pub fn judged_rows(
 ) -> Result<Vec<CombinationRow>, EvaluationError> {
     let baseline = judged
         .iter()
-        .find(|one| !one.combination.on_npu().contains(&true))
+        .find(|one| one.combination.is_all_on(0))
         .ok_or(EvaluationError::NoBaseline)?;
     let row = |one: &Judged| {
         let (given, all) = (one.tallies.len(), baseline.tallies.len());
@@ -183,18 +206,26 @@ pub fn judged_rows(
 /// The rows with their features.
 fn combination_rows(
     layers: &[Layer],
+    processors: &[&str],
     evaluation: &Evaluation,
     judged: &[Judged],
 ) -> Result<Vec<CombinationRow>, EvaluationError> {
-    if let Some(other) = judged
-        .iter()
-        .find(|one| one.combination.layers() != layers.len())
-    {
-        return Err(EvaluationError::Length(other.combination.clone()));
+    for one in judged {
+        if one.combination.layers() != layers.len() {
+            return Err(EvaluationError::Length(one.combination.clone()));
+        }
+        one.combination.refuse_beyond(processors.len())?;
     }
     let mut rows = judged_rows(evaluation, judged)?;
-    let singles = single_losses(layers.len(), &rows)
-        .map_err(|place| EvaluationError::NoSingle(place as u32 + 1))?;
+    let singles = single_losses(layers.len(), processors.len(), &rows).map_err(|missing| {
+        EvaluationError::NoSingle {
+            layer: missing.index as u32 + 1,
+            processor: match processors {
+                [_, _] => "the accelerator".to_owned(),
+                _ => format!("`{}`", processors[usize::from(missing.processor)]),
+            },
+        }
+    })?;
     for row in &mut rows {
         row.features = features(layers, &singles, &row.combination);
         row.features.mean_single_loss = rounded(row.features.mean_single_loss);
@@ -202,17 +233,30 @@ fn combination_rows(
     Ok(rows)
 }
 
-/// What each layer loses alone on the accelerator, layer 1 first; or the place of a layer of which no row
-/// says it.
-pub(crate) fn single_losses(layers: usize, rows: &[CombinationRow]) -> Result<Vec<f64>, usize> {
-    let alone = |place: usize| {
-        let is_alone = |row: &&CombinationRow| {
-            let mut on = row.combination.on_npu().iter().enumerate();
-            on.all(|(layer, &on)| on == (layer == place))
-        };
-        rows.iter().find(is_alone).map(|row| row.loss).ok_or(place)
+/// A layer of which no row says what it loses alone on a processor.
+pub(crate) struct MissingSingle {
+    /// The layer, counted from 0.
+    index: usize,
+    processor: u8,
+}
+
+/// What each layer loses alone on processor 1, layer 1 first, then what each loses alone on processor 2, and
+/// so on.
+pub(crate) fn single_losses(
+    layers: usize,
+    processors: usize,
+    rows: &[CombinationRow],
+) -> Result<Vec<f64>, MissingSingle> {
+    let alone = |processor: u8, index: usize| {
+        let alone = Placement::alone_on(processor, index, layers);
+        let row = rows.iter().find(|row| row.combination == alone);
+        row.map(|row| row.loss)
+            .ok_or(MissingSingle { index, processor })
     };
-    (0..layers).map(alone).collect()
+    (1..processors as u8)
+        .flat_map(|processor| (0..layers).map(move |index| (processor, index)))
+        .map(|(processor, index)| alone(processor, index))
+        .collect()
 }
 
 /// To six decimals, which the table has: a millionth is less than one answer of a large set.

@@ -235,9 +235,9 @@ pub(crate) fn evaluated(profile: Profile) -> Profile {
         naive_flop: 1_000,
         provenance: Some(profile.header.provenance.clone()),
     };
-    let all = accuracy::references(3)
+    let all = accuracy::references(3, 2)
         .into_iter()
-        .chain(accuracy::sample(3, 300, 7));
+        .chain(accuracy::sample(3, 2, 300, 7));
     let distinct: std::collections::BTreeSet<_> = all.collect();
     let judged: Vec<Judged> = distinct
         .into_iter()

@@ -197,10 +197,10 @@ impl PlantedTimes {
             "the combination is of another network"
         );
         let on_cpu = combination
-            .on_npu()
+            .processors()
             .iter()
             .zip(&self.compute)
-            .filter(|(npu, _)| !**npu);
+            .filter(|(processor, _)| **processor == 0);
         let cpu: Nanos = on_cpu.map(|(_, &time)| time).sum();
         cpu + combination
             .npu_runs()

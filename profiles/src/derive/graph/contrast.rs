@@ -1,7 +1,8 @@
 //! What can be asked of a and b: sparse linear combinations, each of which leaves the one thing that
 //! cannot be known (how a constant is divided between all a and all b) out.
 
-use crate::segment::{Combination, Segment};
+use crate::placement::Placement;
+use crate::segment::Segment;
 
 /// Where the nodes a_1..a_n and b_1..b_n stand in the vector of unknowns.
 #[derive(Clone, Copy, Debug)]
@@ -75,10 +76,10 @@ impl Nodes {
         Contrast(terms)
     }
 
-    /// The accelerator's part of T(L): the sum of S over the maximal runs of NPU layers.
-    pub(crate) fn npu_part(self, combination: &Combination) -> Contrast {
+    /// The accelerator's part of T(L): the sum of S over the maximal runs of layers on processor 1.
+    pub(crate) fn npu_part(self, placement: &Placement) -> Contrast {
         Contrast(
-            combination
+            placement
                 .npu_runs()
                 .flat_map(|run| self.segment(run).0)
                 .collect(),

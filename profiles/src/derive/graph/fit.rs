@@ -10,7 +10,8 @@ use super::observation::{Observation, Observations};
 use super::quantile::t_95;
 use super::snooping;
 use crate::derive::{Includes, LayerTime};
-use crate::segment::{Combination, Segment};
+use crate::placement::Placement;
+use crate::segment::Segment;
 use crate::summary::{Estimate, Z_95};
 use crate::time_model::TimeModelError;
 
@@ -156,12 +157,12 @@ impl Fit {
     }
 
     /// T(L) with its interval: the runs of ones on this accelerator, the zeros on the CPU whose layer
-    /// times are `cpu`. Needs no assumption about transfers. There is no interval where a CPU time that it
-    /// contains has none.
+    /// times are `cpu`; a placement on more processors is refused. Needs no assumption about transfers.
+    /// There is no interval where a CPU time that it contains has none.
     pub fn combination(
         &self,
         cpu: &[LayerTime],
-        combination: &Combination,
+        placement: &Placement,
     ) -> Result<Estimate, TimeModelError> {
         let layers = self.layers() as usize;
         if cpu.len() != layers {
@@ -170,22 +171,25 @@ impl Fit {
                 npu: layers,
             });
         }
-        if combination.layers() != layers {
+        if placement.layers() != layers {
             return Err(TimeModelError::CombinationLength {
-                given: combination.layers(),
+                given: placement.layers(),
                 expected: layers,
             });
         }
-        let npu = self.derive(&self.nodes.npu_part(combination));
+        if let Some(&processor) = placement.processors().iter().find(|&&on| on > 1) {
+            return Err(TimeModelError::NoSuchProcessor { processor });
+        }
+        let npu = self.derive(&self.nodes.npu_part(placement));
         let on_cpu = || {
-            let places = combination.on_npu().iter().zip(cpu);
+            let places = placement.processors().iter().zip(cpu);
             places
-                .filter(|(on_npu, _)| !**on_npu)
+                .filter(|(processor, _)| **processor == 0)
                 .map(|(_, time)| time.compute)
         };
         let value = npu.value_ns + on_cpu().map(|t| t.value.as_nanos() as f64).sum::<f64>();
         let cpu_variance: Option<f64> = on_cpu().map(variance_of_interval).sum();
-        let any_npu = combination.on_npu().contains(&true);
+        let any_npu = !placement.is_all_on(0);
         let half_width = match cpu_variance {
             Some(cpu_variance) if self.has_spread || !any_npu => {
                 // Student's quantile matters for the NPU's part alone: the CPU's intervals have theirs.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Table;
 use crate::accuracy::{Features, Part, Tally};
 use crate::document::{CombinationRow as Row, Origin, RowError};
-use crate::segment::Combination;
+use crate::placement::Placement;
 use crate::units::Bytes;
 
 pub(in crate::document) const COMBINATIONS: Table = Table {
@@ -91,7 +91,7 @@ impl<'a> From<(&'a Row, Origin)> for CombinationRow<'a> {
 impl TryFrom<CombinationRow<'_>> for Row {
     type Error = RowError;
     fn try_from(row: CombinationRow<'_>) -> Result<Self, RowError> {
-        let combination: Combination = row
+        let combination: Placement = row
             .combination
             .parse()
             .map_err(|error| RowError::Combination(format!("{error}")))?;
