@@ -1,6 +1,6 @@
 //! The runtimes of a real machine. A simulated device has one of its own.
 
-use super::{DuplicateProcessor, Runtime, Runtimes, tract};
+use super::{DuplicateProcessor, Runtime, Runtimes};
 use crate::device::CoreSet;
 
 /// Makes a runtime ready on a machine that has these cores, of which the first set is all of them; `None` where the
@@ -9,7 +9,7 @@ type RuntimeOffer = fn(&[CoreSet]) -> Option<Box<dyn Runtime>>;
 
 /// One line for each runtime.
 const RUNTIMES: &[RuntimeOffer] = &[
-    tract::offered, // always there, on the CPU
+    super::tract::offered, // always there, on the CPU
 ];
 
 /// The runtimes that a machine with these cores has.
