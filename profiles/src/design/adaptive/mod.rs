@@ -130,13 +130,12 @@ impl Overhead {
     /// loaded, how long that took. Until others were, loading one is taken to cost what the whole model did.
     #[must_use]
     pub fn with_loads(self, layers: u32, loads: &BTreeMap<Segment, Nanos>) -> Overhead {
-        let whole = loads.get(&Segment::whole(layers)).copied();
-        let others = loads
+        let (whole, others): (Vec<_>, Vec<_>) = loads
             .iter()
-            .filter(|(segment, _)| segment.layers() < layers);
-        let (count, sum) = others.fold((0, Nanos::ZERO), |(count, sum), (_, &load)| {
-            (count + 1, sum + load)
-        });
+            .partition(|(segment, _)| segment.layers() == layers);
+        let whole = whole.first().map(|&(_, &load)| load);
+        let sum: Nanos = others.iter().map(|&(_, &load)| load).sum();
+        let count = others.len() as u64;
         let mean = (count > 0).then(|| Nanos::from_nanos(sum.as_nanos() / count));
         Overhead {
             per_sample: self.per_sample,
