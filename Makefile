@@ -23,9 +23,8 @@ TRIPLE_armeabi-v7a = armv7-linux-androideabi
 TRIPLE_x86_64 = x86_64-linux-android
 TRIPLE_x86 = i686-linux-android
 
-test: ## All tests, also after one of them failed
-	cargo build --quiet --bins
-	cargo test --workspace --quiet --no-fail-fast
+test: ## All tests, also after one of them failed, and how many there were; those of the crates alone: cargo test
+	tests/run
 
 slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
 	cargo build --quiet --bins

@@ -16,7 +16,7 @@ use layerlab_protocol::{
 const TOKEN: &str = "a secret";
 
 /// Nothing here takes this long; a test that waits longer has hung.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// An agent with a state folder that outlives it.
 struct Agent {

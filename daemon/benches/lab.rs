@@ -1,5 +1,5 @@
-//! What a decision of the lab costs with 10,000 queued jobs and 64 devices. Prints the 99th percentile of decisions as
-//! they follow from one another, and the memory of it all.
+//! What a decision of the lab costs with 10,000 queued jobs and 64 devices, and what it costs to open the store that holds
+//! them. Prints the 99th percentile of decisions as they follow from one another, and the memory of it all.
 #![allow(clippy::print_stdout, missing_docs)] // Criterion has no percentiles, and its macro no documentation.
 
 use std::hint::black_box;
@@ -13,6 +13,7 @@ use layerlab::lab::decide::decide;
 use layerlab::lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab::lab::record::{Device, Kept, Spent};
 use layerlab::lab::state::{Outcome, Rules, State};
+use layerlab::store::Store;
 
 const JOBS: usize = 10_000;
 const DEVICES: usize = 64;
@@ -75,12 +76,18 @@ fn spec(number: usize) -> JobSpec {
 }
 
 fn lab(now: Timestamp) -> State {
+    let mut state = submitted(now);
+    state.take_changes();
+    state
+}
+
+/// With all changes still to be kept.
+fn submitted(now: Timestamp) -> State {
     let mut state = State::new(Kept::default(), Rules::of(&Config::default()));
     state.devices((0..DEVICES).map(device).collect(), now);
     for number in 0..JOBS {
         state.submit(spec(number), true, now);
     }
-    state.take_changes();
     state
 }
 
@@ -146,5 +153,26 @@ fn decisions(criterion: &mut Criterion) {
     println!("peak memory of two such labs: {:.0} MB", peak_memory_mb());
 }
 
-criterion_group!(benches, decisions);
+fn opening(criterion: &mut Criterion) {
+    let now: Timestamp = "2026-11-20T02:00:00Z".parse().expect("an instant");
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let (store, _) = Store::open(folder.path()).await.expect("a store");
+        let changes = submitted(now).take_changes();
+        store.keep(changes).await.expect("room");
+        store.close().await;
+    });
+    criterion.bench_function("open the store: 10,000 jobs", |bench| {
+        bench.iter(|| {
+            runtime.block_on(async {
+                let (store, kept) = Store::open(folder.path()).await.expect("a store");
+                assert_eq!(kept.jobs.len(), JOBS);
+                store.close().await;
+            });
+        });
+    });
+}
+
+criterion_group!(benches, decisions, opening);
 criterion_main!(benches);

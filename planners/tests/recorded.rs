@@ -67,7 +67,9 @@ impl Recorded {
     }
 
     fn cases(&self, kind: &str) -> &[Value] {
-        self.expected[kind].as_array().expect("a list")
+        let cases = self.expected[kind].as_array().expect("a list");
+        assert!(!cases.is_empty(), "nothing is recorded of {kind}");
+        cases
     }
 }
 
@@ -147,11 +149,15 @@ fn networks_are_as_good() {
 fn the_recorded_features_are_those_of_this_crate() {
     let network = network();
     let mut reader = csv::Reader::from_path(folder().join("rows.csv")).expect("committed");
+    let mut rows = 0;
     for row in reader.records() {
+        rows += 1;
         let row = row.expect("a row");
         let combination = row[1].parse().expect("zeros and ones");
         let losses = network.table.single_losses();
         let ours = features(&network.layers, losses, &combination).expect("26 layers");
+        // The last column is the loss.
+        assert_eq!(ours[26..].len(), row.len() - 3);
         for (ours, theirs) in ours[26..].iter().zip(row.iter().skip(2)) {
             let theirs: f64 = theirs.parse().expect("a number");
             assert!(
@@ -160,4 +166,5 @@ fn the_recorded_features_are_those_of_this_crate() {
             );
         }
     }
+    assert!(rows > 0);
 }

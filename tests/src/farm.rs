@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use layerlab::device::adb::{Settings, quote};
+use layerlab::device::adb::{AdbLink, Content, Fleet, Phone, Policy, Settings, quote};
+use layerlab::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
 use tempfile::TempDir;
 
 use crate::virtual_phone::{VirtualPhone, adb};
@@ -23,7 +24,8 @@ pub struct Farm {
 }
 
 impl Farm {
-    /// A lab without phones; `None` where virtual phones cannot be had, which was said.
+    /// A lab without phones; `None` where virtual phones cannot be had: the test is then skipped.
+    #[track_caller]
     pub fn new() -> Option<Farm> {
         let folder = tempfile::tempdir().expect("a folder");
         let adb = own_adb(adb()?, folder.path());
@@ -90,6 +92,34 @@ impl Farm {
         let mut command = Command::new(&self.adb);
         command.args(["-P", &self.port.to_string()]);
         command
+    }
+
+    /// What makes a phone ready that plays the device with this text.
+    pub fn provision(&self, device: &str) -> Provision {
+        Provision {
+            agents: Agents {
+                folder: self.path("data/agents"),
+                of_host: self.agent(),
+            },
+            simulate: Some(Content::new(device.as_bytes().to_vec())),
+            cache_bytes: DEFAULT_CACHE_BYTES,
+        }
+    }
+
+    /// A link to a phone, made ready by `provision`.
+    pub async fn link(&self, phone: &VirtualPhone, provision: Provision) -> AdbLink {
+        let fleet = Fleet::open(&self.settings()).await;
+        let found = fleet.find(&phone.address).await.expect("a phone");
+        let (policy, state) = (Policy::default(), self.state());
+        let link = AdbLink::open(found.server, &phone.address, provision, policy, &state);
+        link.await.expect("a phone that works")
+    }
+
+    /// A phone as the server knows it.
+    pub async fn connect(&self, phone: &VirtualPhone) -> Phone {
+        let fleet = Fleet::open(&self.settings()).await;
+        let found = fleet.find(&phone.address).await.expect("a phone");
+        Phone::new(&found.server, &found.row).expect("it is ready")
     }
 
     /// The process id of the adb server.

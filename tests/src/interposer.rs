@@ -37,6 +37,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     sent: AtomicU64,
+    calls: AtomicU64,
 }
 
 struct State {
@@ -61,6 +62,7 @@ impl Interposer {
             }),
             changed: Condvar::new(),
             sent: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
         });
         let serving = Arc::clone(&shared);
         thread::spawn(move || {
@@ -91,6 +93,11 @@ impl Interposer {
         self.shared.sent.load(Ordering::Relaxed)
     }
 
+    /// How often layerlab has had the server call a phone at a network address.
+    pub fn calls(&self) -> u64 {
+        self.shared.calls.load(Ordering::Relaxed)
+    }
+
     /// How many connections to phones will yet be spoiled.
     pub fn left_to_spoil(&self) -> u32 {
         self.shared.state.lock().expect("no panic").fault.1
@@ -100,6 +107,9 @@ impl Interposer {
 impl Shared {
     fn serve(self: Arc<Shared>, mut client: TcpStream) -> io::Result<()> {
         let request = read_text(&mut client)?;
+        if request.starts_with("host:connect:") {
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
         let list = self.state.lock().expect("no panic").list.clone();
         match (request.as_str(), list) {
             ("host:devices-l", Some(list)) => {

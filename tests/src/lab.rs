@@ -13,6 +13,7 @@ use layerlab_protocol::{Entry, Event, RunId};
 use tempfile::TempDir;
 
 use crate::farm::{Farm, end_server};
+use crate::published::Published;
 use crate::virtual_phone::VirtualPhone;
 use crate::wait::wait_for;
 use crate::{agent_program, layerlab, succeed};
@@ -102,6 +103,15 @@ impl Lab {
     /// Runs a command to its end.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.layerlab(arguments).output().expect("layerlab runs")
+    }
+
+    /// Starts a command, whose output nobody reads.
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = self.layerlab(arguments);
+        command
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("layerlab runs")
     }
 
     /// Runs a command that must succeed.
@@ -204,14 +214,14 @@ impl Lab {
     }
 
     /// The profiles by their place, without provenance.
-    pub fn profiles(&self) -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
+    pub fn profiles(&self) -> BTreeMap<String, Published> {
         let mut all = BTreeMap::new();
         for run in self.kept().runs.values() {
             let Some(folder) = &run.profile else { continue };
             let place = folder
                 .strip_prefix(self.data())
                 .expect("in the data folder");
-            all.insert(place.display().to_string(), content(folder));
+            all.insert(place.display().to_string(), Published::read(folder));
         }
         all
     }
@@ -294,53 +304,19 @@ impl Drop for Daemon {
     }
 }
 
-/// A profile's files; of profile.json all but the provenance.
-pub fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
-        .expect("a profile")
-        .map(|file| {
-            let path = file.expect("a file").path();
-            let name = path
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned();
-            let mut bytes = std::fs::read(&path).expect("a file");
-            if name == "profile.json" {
-                let mut json: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
-                let had = json
-                    .as_object_mut()
-                    .expect("an object")
-                    .remove("provenance");
-                assert!(had.is_some(), "no provenance in {name}");
-                bytes = json.to_string().into_bytes();
-            }
-            (name, bytes)
-        })
-        .collect();
-    files.sort();
-    files
-}
-
 /// Compares the named files of all profiles; all files if none are named.
 pub fn same_profiles(one: &Lab, other: &Lab, names: &[&str]) {
     let (one, other) = (one.profiles(), other.profiles());
-    assert!(
-        one.keys().eq(other.keys()),
-        "{:?}\n{:?}",
-        one.keys(),
-        other.keys()
-    );
-    for (place, files) in &one {
-        let wanted =
-            |file: &&(String, Vec<u8>)| names.is_empty() || names.contains(&file.0.as_str());
-        assert!(files.iter().filter(wanted).count() >= names.len().max(1));
-        for (file, of_other) in files
-            .iter()
-            .zip(&other[place])
-            .filter(|(file, _)| wanted(file))
-        {
-            assert!(file == of_other, "{} of {place} differs", file.0);
-        }
+    assert!(!one.is_empty(), "there are no profiles");
+    let places = |profiles: &BTreeMap<String, Published>| profiles.keys().cloned().collect();
+    let (of_one, of_other): (Vec<_>, Vec<_>) = (places(&one), places(&other));
+    assert_eq!(of_one, of_other);
+    for (place, profile) in &one {
+        let chosen = |profile: &Published| match names {
+            [] => profile.clone(),
+            names => profile.only(names),
+        };
+        let differences = chosen(profile).differences(&chosen(&other[place]));
+        assert_eq!(differences, [""; 0], "in {place}");
     }
 }

@@ -4,11 +4,16 @@ pub mod farm;
 pub mod interposer;
 pub mod lab;
 pub mod proof;
+pub mod published;
+pub mod run;
+pub mod skip;
 pub mod small_disk;
 pub mod virtual_phone;
 pub mod wait;
+pub mod watch;
 pub mod watched;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -23,6 +28,24 @@ pub fn root() -> &'static Path {
 /// A file below `tests/`.
 pub fn file(path: &str) -> PathBuf {
     root().join("tests").join(path)
+}
+
+/// One of the models in `tests/models`.
+pub fn model(name: &str) -> PathBuf {
+    file(&format!("models/{name}.onnx"))
+}
+
+/// One of the device files in `tests/devices`.
+pub fn device(name: &str) -> PathBuf {
+    file(&format!("devices/{name}.toml"))
+}
+
+/// The text of a device file of which inferences take as long as they are said to.
+pub fn in_real_time(name: &str) -> String {
+    let text = std::fs::read_to_string(device(name)).expect("a device");
+    let real = text.replace("clock = \"exact\"", "clock = \"real\"");
+    assert_ne!(real, text, "{name} has no exact clock");
+    real
 }
 
 /// The folder of the freshly built binaries.
@@ -50,6 +73,24 @@ pub fn layerlab() -> Command {
     command.env("LAYERLAB_ADB", "");
     command
 }
+
+/// Has `command` profile a model on a device by the papers' segments, with so many samples of each.
+pub fn profile<'a>(
+    command: &'a mut Command,
+    samples: u32,
+    model: impl AsRef<OsStr>,
+    device: impl AsRef<OsStr>,
+    out: &Path,
+) -> &'a mut Command {
+    command.args(["profile", "--design", "prefix-suffix", "--samples"]);
+    command.arg(samples.to_string());
+    command.arg("--model").arg(model);
+    command.arg("--device").arg(device);
+    command.arg("--out").arg(out)
+}
+
+/// As many samples of each segment as have an interval.
+pub const FEW: u32 = 6;
 
 /// The agent's program.
 pub fn agent_program() -> PathBuf {

@@ -4,12 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::skip::skip;
+
 /// Names the disk to the test's second process.
 const DISK: &str = "LAYERLAB_TEST_DISK";
 
 /// The folder of an empty disk of `size`, as mount understands it, for the test `name`. The test runs once more, in a mount
 /// namespace of its own, so that nobody else sees the disk; there the answer is the disk. Else it is `None`: the test has
-/// passed there, or such a disk cannot be had, which was said.
+/// passed there, or was skipped because such a disk cannot be had.
 pub fn small_disk(size: &str, name: &str) -> Option<PathBuf> {
     if let Some(disk) = std::env::var_os(DISK) {
         return Some(disk.into());
@@ -30,9 +32,8 @@ pub fn small_disk(size: &str, name: &str) -> Option<PathBuf> {
         Err(error) => Some(error.to_string()),
     };
     if let Some(why) = why {
-        // Not with eprint!, which cargo hides for tests that pass.
-        let said = format!("SKIPPED: no mount namespace here: {}\n", why.trim());
-        let _ = std::io::stderr().write_all(said.as_bytes());
+        let remedy = "allow this user `unshare --user --mount` (the packages util-linux and mount)";
+        skip("a mount namespace", &format!("{}; {remedy}", why.trim()));
         return None;
     }
     let this = std::env::current_exe().expect("this program");
@@ -42,7 +43,15 @@ pub fn small_disk(size: &str, name: &str) -> Option<PathBuf> {
         .output()
         .expect("a second process");
     let said = String::from_utf8_lossy(&output.stdout);
-    let _ = std::io::stdout().write_all(said.as_bytes());
+    // What it told, without the second process's own report, which would be counted as another test's.
+    let is_told = |line: &&str| !line.is_empty() && !line.starts_with("test ");
+    for line in said
+        .lines()
+        .filter(is_told)
+        .filter(|line| !line.starts_with("running "))
+    {
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
     assert!(
         output.status.success() && said.contains("1 passed"),
         "{name} failed on its small disk"

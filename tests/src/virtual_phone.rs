@@ -1,32 +1,36 @@
 //! Virtual phones: the real adbd in a sandbox (see `virtual-phone/README.md`). Where its tools cannot
-//! be had, tests say so in one sentence and end.
+//! be had, tests are skipped, and fail in CI.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use crate::file;
+use crate::skip::skip;
 
 /// The exit status of scripts that lack a tool.
 const UNAVAILABLE: i32 = 69;
 
-/// The adb program that belongs to the virtual phones' adbd; `None`, and a sentence on standard error,
-/// where there is none.
+/// The adb program that belongs to the virtual phones' adbd; `None` where there is none: the test is then skipped.
+#[track_caller]
 pub fn adb() -> Option<&'static Path> {
-    static ADB: OnceLock<Option<PathBuf>> = OnceLock::new();
+    static ADB: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = ADB.get_or_init(|| {
         let output = run(Command::new(file("virtual-phone/tools")));
         if output.status.code() == Some(UNAVAILABLE) {
-            // Not with eprint!, which cargo hides for tests that pass.
             let said = String::from_utf8_lossy(&output.stderr);
-            let _ = write!(std::io::stderr(), "SKIPPED: {said}");
-            return None;
+            return Err(format!("{said} (tests/virtual-phone/README.md says more)"));
         }
-        Some(PathBuf::from(value(&succeeded(output), "adb")))
+        Ok(PathBuf::from(value(&succeeded(output), "adb")))
     });
-    found.as_deref()
+    match found {
+        Ok(adb) => Some(adb),
+        Err(remedy) => {
+            skip("virtual phones", remedy);
+            None
+        }
+    }
 }
 
 /// A phone that is on. It goes off with this value.

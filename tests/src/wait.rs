@@ -13,12 +13,24 @@ const GLANCE: Duration = Duration::from_millis(20);
 pub fn wait_for(awaited: &str, mut has_come: impl FnMut() -> bool, clue: impl FnOnce() -> String) {
     let end = Instant::now() + DEADLINE;
     while !has_come() {
-        assert!(
-            Instant::now() < end,
-            "waited {} s in vain for {awaited}\n{}",
-            DEADLINE.as_secs(),
-            clue()
-        );
+        assert!(Instant::now() < end, "{}\n{}", in_vain(awaited), clue());
         std::thread::sleep(GLANCE);
     }
+}
+
+/// Waits until `look` finds something, at most [`DEADLINE`]; then the test fails with `awaited`.
+pub async fn wait_until<T>(awaited: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < end, "{}", in_vain(awaited));
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// The sentence about what did not come.
+pub fn in_vain(awaited: &str) -> String {
+    format!("waited {} s in vain for {awaited}", DEADLINE.as_secs())
 }

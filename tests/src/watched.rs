@@ -1,21 +1,40 @@
-//! A link to an agent that tests kill.
+//! Links that are watched, and the agents behind them, which tests kill.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use layerlab::device::adb::AdbLink;
 use layerlab::device::local::LocalLink;
 use layerlab::device::{Connection, Link, LinkError};
 
+/// A link whose agent may be a process of this machine.
+pub trait HasAgent: Link {
+    /// That process, if it is one.
+    fn agent(&self) -> impl Future<Output = Option<u32>> + Send;
+}
+
+impl HasAgent for LocalLink {
+    async fn agent(&self) -> Option<u32> {
+        self.agent_process().await
+    }
+}
+
+impl HasAgent for AdbLink {
+    async fn agent(&self) -> Option<u32> {
+        None
+    }
+}
+
 /// A link that knows how often it was connected, and to which process last.
-pub struct Watched {
-    link: LocalLink,
+pub struct Watched<L> {
+    link: L,
     connections: AtomicU64,
     agent: AtomicU32,
 }
 
-impl Watched {
+impl<L: HasAgent> Watched<L> {
     /// Watches `link`.
-    pub fn new(link: LocalLink) -> Watched {
+    pub fn new(link: L) -> Watched<L> {
         Watched {
             link,
             connections: AtomicU64::new(0),
@@ -31,6 +50,7 @@ impl Watched {
     /// Kills the agent that it was connected to last.
     pub fn kill_agent(&self) {
         let process = self.agent.load(Ordering::Relaxed);
+        assert_ne!(process, 0, "it is no process of this machine");
         // A process that is gone already was killed by the kill before.
         let _ = Command::new("kill")
             .args(["-KILL", &process.to_string()])
@@ -38,7 +58,7 @@ impl Watched {
     }
 }
 
-impl Link for Watched {
+impl<L: HasAgent> Link for Watched<L> {
     fn kind(&self) -> &'static str {
         self.link.kind()
     }
@@ -50,11 +70,7 @@ impl Link for Watched {
     async fn connect(&self) -> Result<Connection, LinkError> {
         let connection = self.link.connect().await?;
         self.connections.fetch_add(1, Ordering::Relaxed);
-        let process = self
-            .link
-            .agent_process()
-            .await
-            .expect("a connected agent runs");
+        let process = self.link.agent().await.unwrap_or_default();
         self.agent.store(process, Ordering::Relaxed);
         Ok(connection)
     }

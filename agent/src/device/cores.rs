@@ -21,7 +21,17 @@ pub struct CoreSet {
 /// The sets of the machine whose kernel's files are under `sys`: all cores that this process may use, and
 /// where they differ in speed, those of each speed.
 pub(super) fn core_sets(sys: &Path) -> Vec<CoreSet> {
-    let cores = allowed_cores();
+    let named = sets_by_speed(sys, allowed_cores()).into_iter();
+    named
+        .map(|(name, cores)| CoreSet {
+            pinned: can_pin(&cores),
+            name,
+            cores,
+        })
+        .collect()
+}
+
+fn sets_by_speed(sys: &Path, cores: Vec<u32>) -> Vec<(String, Vec<u32>)> {
     let mut by_speed: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for &core in &cores {
         by_speed.entry(speed(sys, core)).or_default().push(core);
@@ -39,13 +49,6 @@ pub(super) fn core_sets(sys: &Path) -> Vec<CoreSet> {
         }
     }
     named
-        .into_iter()
-        .map(|(name, cores)| CoreSet {
-            pinned: can_pin(&cores),
-            name,
-            cores,
-        })
-        .collect()
 }
 
 impl CoreSet {
@@ -122,21 +125,39 @@ mod tests {
 
     #[test]
     fn cores_of_different_speed_are_sets_of_their_own() {
-        let cores = allowed_cores();
-        let (&[first, ..], true) = (&cores[..], cores.len() > 1) else {
-            return; // A machine with one core has no sets to tell apart.
-        };
-        let sets = core_sets(sys(&[(first, 2_400_000)]).path());
-        let rest = cores.len() - 1;
-        let names: Vec<String> = sets.iter().map(|set| set.name.clone()).collect();
-        assert_eq!(
-            names,
-            [
-                "cpu:all".to_owned(),
-                "cpu:big1".to_owned(),
-                format!("cpu:little{rest}")
-            ]
-        );
-        assert_eq!(sets[1].cores, [first]);
+        let (little, mid, big) = (1_800_000, 2_400_000, 2_800_000);
+        let of_phone = [
+            (0, little),
+            (1, little),
+            (4, mid),
+            (5, mid),
+            (6, mid),
+            (7, big),
+        ];
+        let named = |cores: &[u32]| sets_by_speed(sys(&of_phone).path(), cores.to_vec());
+        let set = |name: &str, cores: &[u32]| (name.to_owned(), cores.to_vec());
+        let all = [0, 1, 4, 5, 6, 7];
+        let expected = [
+            set("cpu:all", &all),
+            set("cpu:big1", &[7]),
+            set("cpu:mid3", &[4, 5, 6]),
+            set("cpu:little2", &[0, 1]),
+        ];
+        assert_eq!(named(&all), expected);
+        // A process that may use two of them.
+        let expected = [
+            set("cpu:all", &[1, 6]),
+            set("cpu:big1", &[6]),
+            set("cpu:little1", &[1]),
+        ];
+        assert_eq!(named(&[1, 6]), expected);
+        assert_eq!(named(&[5, 6]), [set("cpu:all", &[5, 6])]);
+    }
+
+    #[test]
+    fn cores_that_may_not_be_used_are_not_pinned_to() {
+        let beyond = CpuSet::MAX_CPU as u32 - 1;
+        assert!(!allowed_cores().contains(&beyond));
+        assert!(!can_pin(&[beyond]));
     }
 }

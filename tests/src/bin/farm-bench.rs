@@ -1,11 +1,14 @@
 //! What the farm costs, on virtual phones: `farm-bench push` sends one large file with `adb push` and
 //! with layerlab in turns, `farm-bench phones [COUNT]` profiles on many phones at once in one process,
-//! `farm-bench busy [SAMPLES]` says what phones do with their time in a job. Prints Markdown tables.
+//! `farm-bench busy [SAMPLES]` says what phones do with their time in a job, `farm-bench cable [TURNS]` how soon it is seen
+//! that a phone goes and comes. Prints Markdown tables.
 
 #![expect(clippy::print_stdout, reason = "its tables are what it is for")]
 
 #[path = "farm-bench/busy.rs"]
 mod busy;
+#[path = "farm-bench/cable.rs"]
+mod cable;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,7 +17,6 @@ use std::time::Instant;
 
 use layerlab::campaign::{KnownJournal, ModelFile, TimesSettings, measure_times};
 use layerlab::device::adb::{AdbLink, Content, Fleet, Phone, Policy, Prover, Server};
-use layerlab::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
 use layerlab_agent::files::Files;
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
@@ -23,7 +25,7 @@ use layerlab_tests::farm::Farm;
 use layerlab_tests::interposer::Interposer;
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::virtual_phone::VirtualPhone;
-use layerlab_tests::{file, succeed};
+use layerlab_tests::{in_real_time, model, succeed};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::task::JoinSet;
@@ -61,8 +63,11 @@ fn main() -> ExitCode {
         "push" => runtime.block_on(push(&farm)),
         "phones" => runtime.block_on(phones(&farm, count.unwrap_or(PHONES))),
         "busy" => busy::busy(&farm, count.unwrap_or(busy::SAMPLES)),
+        "cable" => runtime.block_on(cable::cable(&farm, count.unwrap_or(cable::TURNS))),
         _ => {
-            println!("farm-bench push | farm-bench phones [COUNT] | farm-bench busy [SAMPLES]");
+            println!(
+                "farm-bench push | farm-bench phones [COUNT] | farm-bench busy [SAMPLES] | farm-bench cable [TURNS]"
+            );
             return ExitCode::from(2);
         }
     }
@@ -172,7 +177,7 @@ async fn again(farm: &Farm, phone: &VirtualPhone) -> u64 {
     let interposer = Interposer::before(farm.port);
     let server = Server::given(interposer.address.to_string().parse().expect("an address"));
     let phone = Phone::find(&server, &phone.address).await.expect("a phone");
-    let provision = provision(farm);
+    let provision = farm.provision(&in_real_time("noisy"));
     let identity = phone.identity().await.expect("an answer");
     let installed = provision.install(&phone, &identity, "token").await;
     installed.expect("room for an agent");
@@ -191,8 +196,8 @@ async fn again(farm: &Farm, phone: &VirtualPhone) -> u64 {
 async fn phones(farm: &Farm, count: usize) {
     let names: Vec<String> = (0..count).map(|number| format!("P{number}")).collect();
     let virtual_phones: Vec<VirtualPhone> = names.iter().map(|name| farm.phone(name)).collect();
-    let model = file("models/alexnet.onnx");
-    let model = Arc::new(ModelFile::open(&model, &Default::default()).expect("a model"));
+    let model = ModelFile::open(&model("alexnet"), &Default::default()).expect("a model");
+    let model = Arc::new(model);
     // Made once: it is stripped on the way.
     farm.agent();
     let before = Used::of("self");
@@ -202,7 +207,7 @@ async fn phones(farm: &Farm, count: usize) {
     let mut runs = JoinSet::new();
     for phone in &virtual_phones {
         let found = fleet.find(&phone.address).await.expect("a phone");
-        let (state, provision) = (farm.state(), provision(farm));
+        let (state, provision) = (farm.state(), farm.provision(&in_real_time("noisy")));
         let model = Arc::clone(&model);
         runs.spawn(async move {
             let (serial, policy) = (&found.row.serial, Policy::default());
@@ -266,25 +271,6 @@ fn settings() -> TimesSettings {
         target: 0.02,
         budget: Nanos::ZERO,
     }
-}
-
-fn provision(farm: &Farm) -> Provision {
-    let device = in_real_time("noisy");
-    Provision {
-        agents: Agents {
-            folder: farm.path("data/agents"),
-            of_host: farm.agent(),
-        },
-        simulate: Some(Content::new(device.into_bytes())),
-        cache_bytes: DEFAULT_CACHE_BYTES,
-    }
-}
-
-/// A device whose inferences take as long as they are said to.
-fn in_real_time(device: &str) -> String {
-    let path = file(&format!("devices/{device}.toml"));
-    let device = std::fs::read_to_string(path).expect("a device");
-    device.replace("clock = \"exact\"", "clock = \"real\"")
 }
 
 /// What a process has used.

@@ -1,4 +1,4 @@
-//! What goes where, case by case. What holds over thirty nights is in `daemon/tests/nights.rs`.
+//! What goes where, case by case. What holds over thirty nights is in `daemon/tests/lab/nights.rs`.
 
 use std::path::PathBuf;
 

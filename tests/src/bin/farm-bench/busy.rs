@@ -5,10 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use layerlab::lab::record::Spent;
 use layerlab_tests::farm::Farm;
-use layerlab_tests::file;
 use layerlab_tests::lab::{Lab, simulating};
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::virtual_phone::VirtualPhone;
+use layerlab_tests::{in_real_time, model};
 
 const PHONES: usize = 4;
 
@@ -26,7 +26,7 @@ pub(crate) fn busy(farm: &Farm, samples: usize) {
         .map(|number| farm.phone(&format!("P{number}")))
         .collect();
     let device = farm.path("real.toml");
-    std::fs::write(&device, super::in_real_time("noisy")).expect("room");
+    std::fs::write(&device, in_real_time("noisy")).expect("room");
     let lab = Lab::new(&simulating(&phones, &device)).with_phones(farm);
     let daemon = lab.daemon();
     lab.wait_until_open();
@@ -35,7 +35,7 @@ pub(crate) fn busy(farm: &Farm, samples: usize) {
     lab.submit(&format!(
         "models = [{:?}]\nrepeats = {REPEATS}\n[[devices]]\nabi = \"x86_64\"\neach = true\n\
          [measure]\ndesign = \"local\"\nsamples = {samples}\ngap-us = {GAP_US}\n",
-        file("models/alexnet.onnx")
+        model("alexnet")
     ));
     lab.succeed(&["job", "wait", "1", "--timeout", "30m"]);
     let after = load();

@@ -1,31 +1,17 @@
 //! What users see: the tables on the terminal, the JSON for scripts, and the demo.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use layerlab_tests::{file, layerlab, output, stderr, stdout, succeed};
+use layerlab::cli::exit::Code;
+use layerlab_tests::published::Published;
+use layerlab_tests::{FEW, device, layerlab, model, output, profile, stderr, stdout, succeed};
 
-/// Publishes alexnet on the symmetric phone, whose times are exact, in `folder`.
-fn publish(folder: &Path) -> std::path::PathBuf {
+/// Publishes alexnet on the asymmetric phone, whose times are exact, in `folder`.
+fn publish(folder: &Path) -> PathBuf {
     let out = folder.join("alexnet");
+    let (model, device) = (model("alexnet"), device("asymmetric-fusion"));
     let mut command = layerlab();
-    command
-        .args([
-            "profile",
-            "--design",
-            "prefix-suffix",
-            "--samples",
-            "6",
-            "--gap-us",
-            "0",
-            "--out",
-        ])
-        .arg(&out);
-    command.arg("--model").arg(file("models/alexnet.onnx"));
-    succeed(
-        command
-            .arg("--device")
-            .arg(file("devices/asymmetric-fusion.toml")),
-    );
+    succeed(profile(&mut command, FEW, model, device, &out).args(["--gap-us", "0"]));
     out
 }
 
@@ -51,7 +37,7 @@ fn devices_for_scripts() {
 
 #[test]
 fn a_model() {
-    let model = file("models/variants/residual.onnx");
+    let model = model("variants/residual");
     insta::assert_snapshot!(succeed(layerlab().args(["model", "inspect"]).arg(model)));
 }
 
@@ -97,17 +83,13 @@ fn times_are_derived_anew_and_compared() {
     assert!(compared.contains("0 of 32 numbers differ"), "{compared}");
     let other = folder.path().join("pixel6");
     let mut command = layerlab();
-    command
-        .args([
-            "profile",
-            "--design",
-            "prefix-suffix",
-            "--device",
-            "pixel6",
-            "--out",
-        ])
-        .arg(&other);
-    succeed(command.arg("--model").arg(file("models/alexnet.onnx")));
+    succeed(profile(
+        &mut command,
+        100,
+        model("alexnet"),
+        "pixel6",
+        &other,
+    ));
     let json = succeed(layerlab().args(["compare", "--json"]).arg(&out).arg(&other));
     let numbers: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let numbers = numbers.as_array().expect("a list");
@@ -121,17 +103,13 @@ fn times_are_derived_anew_and_compared() {
 
     let yolo = folder.path().join("yolo");
     let mut command = layerlab();
-    command
-        .args([
-            "profile",
-            "--design",
-            "prefix-suffix",
-            "--device",
-            "pixel6",
-            "--out",
-        ])
-        .arg(&yolo);
-    succeed(command.arg("--model").arg(file("models/yolo-small.onnx")));
+    succeed(profile(
+        &mut command,
+        FEW,
+        model("yolo-small"),
+        "pixel6",
+        &yolo,
+    ));
     let refused = output(layerlab().arg("compare").arg(&out).arg(&yolo));
     assert_eq!(refused.status.code(), Some(3));
     assert!(
@@ -141,26 +119,74 @@ fn times_are_derived_anew_and_compared() {
     );
 }
 
+/// In the order in which they are listed.
+const COMMANDS: [&str; 23] = [
+    "demo",
+    "profile",
+    "evaluate",
+    "daemon",
+    "submit",
+    "jobs",
+    "job",
+    "reserve",
+    "release",
+    "devices",
+    "doctor",
+    "report",
+    "watch",
+    "config",
+    "quarantine",
+    "model",
+    "check",
+    "show",
+    "plan",
+    "export",
+    "compare",
+    "derive",
+    "set",
+];
+
 #[test]
 fn help_names_every_command_and_every_exit_code() {
     let help = succeed(layerlab().arg("--help"));
-    for word in [
-        "demo",
-        "profile",
-        "devices",
-        "doctor",
-        "quarantine",
-        "model",
-        "check",
-        "show",
-        "compare",
-        "derive",
-        "set",
-        "Exit codes",
-        "130",
-    ] {
-        assert!(help.contains(word), "{word} is missing in:\n{help}");
+    let (_, rest) = help.split_once("Commands:\n").expect("commands");
+    let (list, _) = rest.split_once("\n\n").expect("their end");
+    // A name is indented by two; what follows on further lines, by more.
+    let name = |line: &str| {
+        let name = line.strip_prefix("  ")?.split(' ').next()?;
+        (!name.is_empty()).then(|| name.to_owned())
+    };
+    let listed: Vec<String> = list.lines().filter_map(name).collect();
+    assert_eq!(listed, [COMMANDS.as_slice(), &["help"]].concat());
+    for command in COMMANDS {
+        let help = succeed(layerlab().args([command, "--help"]));
+        assert!(
+            help.contains(&format!("Usage: layerlab {command}")),
+            "{help}"
+        );
     }
+
+    let (_, codes) = help.split_once("Exit codes: ").expect("exit codes");
+    let codes = codes.split_whitespace().collect::<Vec<_>>().join(" ");
+    let number = |code: &str| code.split(' ').next().expect("a number").parse::<u8>();
+    let codes: Vec<u8> = codes
+        .split("; ")
+        .map(|it| number(it).expect("a number"))
+        .collect();
+    let every = [
+        Code::Internal,
+        Code::Usage,
+        Code::Input,
+        Code::Device,
+        Code::Output,
+        Code::Check,
+        Code::Interrupted,
+    ];
+    let done = std::iter::once(0);
+    assert_eq!(
+        codes,
+        done.chain(every.map(|code| code as u8)).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -174,18 +200,13 @@ fn without_arguments_it_explains_itself() {
 fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("demo");
-    let run = output(
-        layerlab()
-            .args([
-                "demo",
-                "--design",
-                "prefix-suffix",
-                "--samples",
-                "6",
-                "--out",
-            ])
-            .arg(&out),
-    );
+    let demo = |options: &[&str]| {
+        let mut command = layerlab();
+        command.args(["demo", "--design", "prefix-suffix", "--samples"]);
+        command.arg(FEW.to_string()).args(options);
+        output(command.arg("--out").arg(&out))
+    };
+    let run = demo(&[]);
     assert!(run.status.success(), "{}", stderr(&run));
     assert_eq!(
         stderr(&run),
@@ -200,36 +221,13 @@ fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
             succeed(layerlab().arg("check").arg(&profile));
         }
     }
-    let again = output(
-        layerlab()
-            .args([
-                "demo",
-                "--design",
-                "prefix-suffix",
-                "--samples",
-                "6",
-                "--out",
-            ])
-            .arg(&out),
-    );
     assert_eq!(
-        again.status.code(),
+        demo(&[]).status.code(),
         Some(5),
         "a published profile is not overwritten unasked"
     );
-    succeed(
-        layerlab()
-            .args([
-                "demo",
-                "--design",
-                "prefix-suffix",
-                "--samples",
-                "6",
-                "--replace",
-                "--out",
-            ])
-            .arg(&out),
-    );
+    let replaced = demo(&["--replace"]);
+    assert!(replaced.status.success(), "{}", stderr(&replaced));
 }
 
 /// The same seed gives the same profile, byte for byte, apart from its provenance.
@@ -239,30 +237,9 @@ fn two_runs_with_the_same_seed_give_the_same_files() {
     let run = |name: &str, seed: &str| {
         let out = folder.path().join(name);
         let mut command = layerlab();
-        command
-            .args([
-                "profile",
-                "--design",
-                "prefix-suffix",
-                "--samples",
-                "6",
-                "--seed",
-                seed,
-                "--out",
-            ])
-            .arg(&out);
-        command.arg("--model").arg(file("models/alexnet.onnx"));
-        succeed(command.args(["--device", "pixel6"]));
-        let tables = ["layers.csv", "times.csv", "segments.csv", "samples.csv"];
-        let mut files =
-            tables.map(|table| std::fs::read_to_string(out.join(table)).expect("a table"));
-        files.sort();
-        let json = std::fs::read_to_string(out.join("profile.json")).expect("profile.json");
-        let mut json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-        json.as_object_mut()
-            .expect("an object")
-            .remove("provenance");
-        (files, json)
+        profile(&mut command, FEW, model("alexnet"), "pixel6", &out);
+        succeed(command.args(["--seed", seed]));
+        Published::read(&out)
     };
     let first = run("first", "3");
     assert_eq!(first, run("again", "3"));

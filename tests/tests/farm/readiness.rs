@@ -1,5 +1,4 @@
-//! Whether a phone is fit to be measured, and what is done to it for that: through the real adb server and
-//! the real adbd. Skipped, with a sentence, where they cannot be had.
+//! Whether a phone is fit to be measured, and what is done to it for that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,6 +9,7 @@ use layerlab::lab::readings;
 use layerlab_profiles::{Bytes, MilliCelsius};
 use layerlab_tests::farm::Farm;
 use layerlab_tests::virtual_phone::VirtualPhone;
+use layerlab_tests::wait::wait_until;
 
 /// Storage that suffices, and of which a test can take some away.
 const STORAGE: &str = "2147483648";
@@ -20,12 +20,6 @@ fn dark_phone(farm: &Farm) -> VirtualPhone {
     let phone = VirtualPhone::start_with(&farm.path("phone"), "P1", &options);
     phone.set("wakefulness", "Asleep");
     phone
-}
-
-async fn connect(farm: &Farm, phone: &VirtualPhone) -> Phone {
-    let fleet = Fleet::open(&farm.settings()).await;
-    let found = fleet.find(&phone.address).await.expect("a phone");
-    Phone::new(&found.server, &found.row).expect("it is ready")
 }
 
 async fn read(phone: &Phone) -> Readings {
@@ -52,7 +46,7 @@ async fn reasons(phone: &Phone) -> Vec<String> {
 async fn a_phone_that_is_cool_charged_dark_and_roomy_is_ready() {
     let Some(farm) = Farm::new() else { return };
     let phone = dark_phone(&farm);
-    let readings = read(&connect(&farm, &phone).await).await;
+    let readings = read(&farm.connect(&phone).await).await;
     assert_eq!(check(&readings, &patient()), []);
     assert_eq!(readings.unknown(), [""; 0]);
     assert_eq!(readings.battery_level_percent, Some(85));
@@ -67,7 +61,7 @@ async fn a_phone_that_is_cool_charged_dark_and_roomy_is_ready() {
 async fn everything_that_makes_a_phone_unfit_is_named() {
     let Some(farm) = Farm::new() else { return };
     let phone = dark_phone(&farm);
-    let connected = connect(&farm, &phone).await;
+    let connected = farm.connect(&phone).await;
     let table = [
         ("battery_level_percent", "22", "85", "battery 22 % < 30 %"),
         (
@@ -99,7 +93,7 @@ async fn everything_that_makes_a_phone_unfit_is_named() {
 async fn values_frozen_by_hand_are_not_believed() {
     let Some(farm) = Farm::new() else { return };
     let phone = dark_phone(&farm);
-    let connected = connect(&farm, &phone).await;
+    let connected = farm.connect(&phone).await;
     let run = async |command: &str| {
         connected
             .succeed("freeze", command, b"")
@@ -121,7 +115,7 @@ async fn an_old_phone_is_not_refused_for_what_it_does_not_tell() {
     for service in ["battery", "thermalservice", "power"] {
         phone.set(&format!("dump.{service}"), "");
     }
-    let readings = read(&connect(&farm, &phone).await).await;
+    let readings = read(&farm.connect(&phone).await).await;
     assert_eq!(check(&readings, &patient()), []);
     let unknown = [
         "battery level",
@@ -137,7 +131,7 @@ async fn an_old_phone_is_not_refused_for_what_it_does_not_tell() {
 async fn other_programs_are_seen() {
     let Some(farm) = Farm::new() else { return };
     let phone = dark_phone(&farm);
-    let connected = connect(&farm, &phone).await;
+    let connected = farm.connect(&phone).await;
     // A virtual phone has its host's processor.
     let done = AtomicBool::new(false);
     let cores = std::thread::available_parallelism()
@@ -173,7 +167,7 @@ async fn other_programs_are_seen() {
 async fn a_gate_opens_when_the_phone_is_charged() {
     let Some(farm) = Farm::new() else { return };
     let phone = dark_phone(&farm);
-    let connected = connect(&farm, &phone).await;
+    let connected = farm.connect(&phone).await;
     let second = Duration::from_secs(1);
     let mut gate = Gate::new(patient(), Patience::default(), second);
     phone.set("battery_level_percent", "22");
@@ -202,25 +196,21 @@ async fn a_gate_opens_when_the_phone_is_charged() {
 /// The phone, once the server has seen that it is back.
 async fn connect_again(farm: &Farm, phone: &VirtualPhone) -> Phone {
     let fleet = Fleet::open(&farm.settings()).await;
-    let end = std::time::Instant::now() + Duration::from_secs(30);
-    loop {
+    wait_until("the phone to be back", async || {
         // This has the server call it.
         let found = fleet.find(&phone.address).await.expect("a phone");
-        if let Ok(phone) = Phone::new(&found.server, &found.row)
-            && phone.identity().await.is_ok()
-        {
-            return phone;
-        }
-        assert!(std::time::Instant::now() < end, "it does not come back");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        let phone = Phone::new(&found.server, &found.row).ok()?;
+        phone.identity().await.ok()?;
+        Some(phone)
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_phone_made_quiet_is_dark_and_restored_it_is_as_it_was() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
-    let connected = connect(&farm, &phone).await;
+    let connected = farm.connect(&phone).await;
     let before = phone.state();
     assert_eq!(
         connected.restore().await.expect("it answers"),
@@ -253,7 +243,7 @@ async fn a_phone_is_restored_after_a_lost_link_and_after_a_reboot() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
     let before = phone.state();
-    let connected = connect(&farm, &phone).await;
+    let connected = farm.connect(&phone).await;
     connected.quiet().await.expect("it answers");
     phone.crash_adbd();
     let connected = connect_again(&farm, &phone).await;
@@ -278,7 +268,7 @@ async fn what_a_phone_does_not_let_be_done_is_said() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
     phone.set("fixed_performance_supported", "false");
-    let connected = connect(&farm, &phone).await;
+    let connected = farm.connect(&phone).await;
     let complaint = connected.quiet().await.expect("it answers").complaint();
     let sentence = "the phone is not as quiet as it should be: its clocks are not fixed (not supported by this phone)";
     assert_eq!(complaint.as_deref(), Some(sentence));

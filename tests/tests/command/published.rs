@@ -1,7 +1,5 @@
 //! The profiles that ship with the repository are sound, and README's way to read them works.
 
-#![expect(clippy::print_stderr, reason = "a test that cannot run says so")]
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +9,8 @@ use layerlab_planners::profile::{Pair, accuracy_table};
 use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::check::{Severity, check_directory};
 use layerlab_profiles::document::{CombinationRow, Profile};
-use layerlab_tests::{output, root, stderr, stdout};
+use layerlab_tests::skip::skip;
+use layerlab_tests::{root, succeed};
 
 /// Every profile in `profiles/published`.
 fn published() -> Vec<PathBuf> {
@@ -20,14 +19,14 @@ fn published() -> Vec<PathBuf> {
         entries.map(|entry| entry.expect("an entry").path())
     };
     let devices = folders(root().join("profiles/published"));
-    devices.flat_map(folders).collect()
+    let profiles: Vec<PathBuf> = devices.flat_map(folders).collect();
+    assert!(!profiles.is_empty());
+    profiles
 }
 
 #[test]
 fn published_profiles_are_sound_and_hold_300_placements() {
-    let profiles = published();
-    assert!(!profiles.is_empty());
-    for folder in profiles {
+    for folder in published() {
         let (profile, findings) = check_directory(&folder).expect("a profile");
         let errors = findings.iter().filter(|f| f.severity == Severity::Error);
         assert_eq!(errors.count(), 0, "{}: {findings:?}", folder.display());
@@ -111,6 +110,7 @@ fn planners_and_profiles_agree_on_the_features_of_a_placement() {
                 published.additions as f64,
                 published.multiplications as f64,
             ];
+            assert_eq!(found.len(), layers + expected.len());
             for (found, expected) in found[layers..].iter().zip(expected) {
                 // Published shares have six decimals.
                 let difference = (found - expected).abs();
@@ -126,22 +126,22 @@ fn planners_and_profiles_agree_on_the_features_of_a_placement() {
 
 #[test]
 fn python_reads_a_profile_in_the_three_lines_of_readme() {
-    let has_pandas = Command::new("python3")
-        .args(["-c", "import pandas"])
-        .output();
-    if !has_pandas.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: python3 has no pandas; install it to run README's example");
+    // The system's own may have it where another one comes first in PATH.
+    let has_pandas = |python: &&str| {
+        let import = Command::new(python).args(["-c", "import pandas"]).output();
+        import.is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_pandas) else {
+        skip(
+            "Python with pandas",
+            "install it: apt install python3-pandas",
+        );
         return;
-    }
+    };
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README");
     let (_, rest) = readme.split_once("```python\n").expect("an example");
     let (code, _) = rest.split_once("```").expect("its end");
     assert_eq!(code.lines().count(), 3, "{code}");
-    let run = output(
-        Command::new("python3")
-            .args(["-c", code])
-            .current_dir(root()),
-    );
-    assert!(run.status.success(), "{}", stderr(&run));
-    assert!(stdout(&run).contains("loss_ci95_low"), "{}", stdout(&run));
+    let said = succeed(Command::new(python).args(["-c", code]).current_dir(root()));
+    assert!(said.contains("loss_ci95_low"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::summary::Estimate;
-use layerlab_tests::{file, layerlab, output, stderr};
+use layerlab_tests::{file, layerlab, model, output, profile, stderr};
 
 /// The device that heats, with `field = value` changed.
 fn device(folder: &Path, name: &str, changes: &[(&str, &str)]) -> PathBuf {
@@ -20,21 +20,10 @@ fn device(folder: &Path, name: &str, changes: &[(&str, &str)]) -> PathBuf {
     path
 }
 
-fn profile(device: &Path, out: &Path) -> Command {
+fn profile_hot(device: &Path, out: &Path) -> Command {
     let mut command = layerlab();
-    command
-        .args([
-            "profile",
-            "--design",
-            "prefix-suffix",
-            "--samples",
-            "30",
-            "--gap-us",
-            "0",
-        ])
-        .env("LAYERLAB_LOG", "warn");
-    command.arg("--model").arg(file("models/yolo-small.onnx"));
-    command.arg("--device").arg(device).arg("--out").arg(out);
+    profile(&mut command, 30, model("yolo-small"), device, out);
+    command.args(["--gap-us", "0"]).env("LAYERLAB_LOG", "warn");
     command
 }
 
@@ -58,7 +47,7 @@ fn a_phone_that_heats_gives_the_numbers_of_a_cool_one() {
     let mut published = Vec::new();
     for device in [&hot, &cool] {
         let out = device.with_extension("profile");
-        let run = output(&mut profile(device, &out));
+        let run = output(&mut profile_hot(device, &out));
         assert!(run.status.success(), "{}", stderr(&run));
         assert_eq!(
             stderr(&run).contains("rejected"),
@@ -78,9 +67,10 @@ fn a_phone_that_heats_gives_the_numbers_of_a_cool_one() {
     assert!(cool.rejected.is_empty());
     assert!(hot.blocks.iter().any(|block| block.rested > Nanos::ZERO));
     assert_eq!(hot.samples.len(), cool.samples.len());
-    let pairs: Vec<_> = numbers(hot).into_iter().zip(numbers(cool)).collect();
-    assert!(pairs.len() > 100);
-    for (hot, cool) in pairs {
+    let (of_hot, of_cool) = (numbers(hot), numbers(cool));
+    assert_eq!(of_hot.len(), of_cool.len());
+    assert!(of_hot.len() > 100);
+    for (hot, cool) in of_hot.into_iter().zip(of_cool) {
         let (low, high) = hot.ci95.expect("an interval");
         assert!(
             (low..=high).contains(&cool.value),
@@ -98,7 +88,7 @@ fn a_phone_that_cannot_cool_down_ends_throttled_and_publishes_nothing() {
         &[("ambient_celsius = 25.0", "ambient_celsius = 50.0")],
     );
     let out = folder.path().join("profile");
-    let run = output(&mut profile(&sun, &out));
+    let run = output(&mut profile_hot(&sun, &out));
     assert_eq!(run.status.code(), Some(4), "{}", stderr(&run));
     let said = stderr(&run);
     let last = said.lines().last().expect("a sentence");
@@ -119,7 +109,7 @@ fn a_phone_that_every_block_overheats_ends_throttled() {
         &[("joules_per_kelvin = 0.3", "joules_per_kelvin = 0.02")],
     );
     let out = folder.path().join("profile");
-    let run = output(&mut profile(&tiny, &out));
+    let run = output(&mut profile_hot(&tiny, &out));
     assert_eq!(run.status.code(), Some(4), "{}", stderr(&run));
     assert!(stderr(&run).contains("however often"), "{}", stderr(&run));
     assert!(!out.exists());

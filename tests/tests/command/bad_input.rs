@@ -2,10 +2,12 @@
 //! and leaves nothing half-written.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use layerlab_tests::small_disk::small_disk;
-use layerlab_tests::{file, layerlab, output, stderr};
+use layerlab_tests::{FEW, device, layerlab, model, output, profile, succeed};
+
+use super::assert_fails;
 
 const INPUT: i32 = 3;
 const DEVICE: i32 = 4;
@@ -40,21 +42,8 @@ impl Bench {
 
     fn profile(&self, model: &Path, device: &Path) -> Command {
         let mut command = layerlab();
-        command
-            .args([
-                "profile",
-                "--design",
-                "prefix-suffix",
-                "--samples",
-                "6",
-                "--out",
-            ])
-            .arg(self.path("published/profile"));
-        command
-            .arg("--model")
-            .arg(model)
-            .arg("--device")
-            .arg(device);
+        let out = self.path("published/profile");
+        profile(&mut command, FEW, model, device, &out);
         command
     }
 
@@ -70,24 +59,12 @@ impl Bench {
     }
 }
 
-#[track_caller]
-fn assert_fails(output: &Output, code: i32, words: &[&str]) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.starts_with("layerlab: "), "{said}");
-    assert_eq!(said.lines().count(), 1, "one sentence: {said}");
-    assert!(!said.contains("panicked"), "{said}");
-    for word in words {
-        assert!(said.contains(word), "`{word}` is missing in: {said}");
-    }
-}
-
 fn alexnet() -> PathBuf {
-    file("models/alexnet.onnx")
+    model("alexnet")
 }
 
 fn symmetric() -> PathBuf {
-    file("devices/symmetric-exact.toml")
+    device("symmetric-exact")
 }
 
 #[test]
@@ -102,9 +79,9 @@ fn a_model_that_cannot_be_used() {
         (text, &["text.onnx"]),
         (truncated, &["truncated.onnx"]),
         (empty, &["empty.onnx"]),
-        (file("models/variants/unknown-operator.onnx"), &["Swirl"]),
-        (file("models/variants/symbolic-size.onnx"), &["--dim", "H"]),
-        (file("models/variants/no-layers.onnx"), &["no-layers"]),
+        (model("variants/unknown-operator"), &["Swirl"]),
+        (model("variants/symbolic-size"), &["--dim", "H"]),
+        (model("variants/no-layers"), &["no-layers"]),
     ];
     for (model, words) in cases {
         bench.fails(&mut bench.profile(&model, &symmetric()), INPUT, words);
@@ -114,7 +91,7 @@ fn a_model_that_cannot_be_used() {
 #[test]
 fn a_dimension_that_the_model_does_not_have() {
     let bench = Bench::new();
-    let model = file("models/variants/symbolic-size.onnx");
+    let model = model("variants/symbolic-size");
     let mut command = bench.profile(&model, &symmetric());
     bench.fails(
         command.args(["--dim", "H=8", "--dim", "Q=8"]),
@@ -128,6 +105,7 @@ fn a_device_that_cannot_be_used() {
     let bench = Bench::new();
     let good = std::fs::read_to_string(symmetric()).expect("the device");
     let field = "convolution_flop_per_s = 1e9";
+    assert!(good.contains(field));
     let missing = bench.write("missing.toml", good.replacen(field, "", 1));
     let negative = bench.write(
         "negative.toml",
@@ -179,14 +157,8 @@ fn an_output_folder_that_exists() {
     std::fs::create_dir(&existing).expect("a folder");
     std::fs::write(existing.join("thesis.txt"), "precious").expect("room");
     let mut command = layerlab();
-    command
-        .arg("profile")
-        .arg("--model")
-        .arg(alexnet())
-        .arg("--device")
-        .arg(symmetric());
     bench.fails(
-        command.arg("--out").arg(&existing),
+        profile(&mut command, FEW, alexnet(), symmetric(), &existing),
         OUTPUT,
         &["existing", "--replace"],
     );
@@ -201,14 +173,14 @@ fn an_output_folder_that_cannot_be_made() {
     let bench = Bench::new();
     let file = bench.write("file", "");
     let mut command = layerlab();
-    command
-        .arg("profile")
-        .arg("--model")
-        .arg(alexnet())
-        .arg("--device")
-        .arg(symmetric());
     bench.fails(
-        command.arg("--out").arg(file.join("profile")),
+        profile(
+            &mut command,
+            FEW,
+            alexnet(),
+            symmetric(),
+            &file.join("profile"),
+        ),
         OUTPUT,
         &["file", "--out"],
     );
@@ -217,7 +189,7 @@ fn an_output_folder_that_cannot_be_made() {
 /// A file system of a few pages.
 #[test]
 fn an_output_folder_on_a_full_disk() {
-    let Some(disk) = small_disk("32k", "an_output_folder_on_a_full_disk") else {
+    let Some(disk) = small_disk("32k", "bad_input::an_output_folder_on_a_full_disk") else {
         return;
     };
     let bench = Bench::on(&disk);
@@ -265,22 +237,17 @@ fn a_profile_that_is_none_or_contradicts_itself() {
     }
     let published = bench.path("good");
     let mut command = layerlab();
-    command
-        .args(["profile", "--design", "prefix-suffix", "--samples", "6"])
-        .arg("--model")
-        .arg(alexnet());
-    command
-        .arg("--device")
-        .arg(symmetric())
-        .arg("--out")
-        .arg(&published);
-    layerlab_tests::succeed(&mut command);
+    succeed(profile(
+        &mut command,
+        FEW,
+        alexnet(),
+        symmetric(),
+        &published,
+    ));
     let times = std::fs::read_to_string(published.join("times.csv")).expect("times");
-    std::fs::write(
-        published.join("times.csv"),
-        times.replacen(",median,", ",differencing,", 1),
-    )
-    .expect("room");
+    let contradiction = times.replacen(",median,", ",differencing,", 1);
+    assert_ne!(contradiction, times);
+    std::fs::write(published.join("times.csv"), contradiction).expect("room");
     let checked = output(layerlab().arg("check").arg(&published));
     assert_fails(&checked, CHECK, &["contradicts itself"]);
 }

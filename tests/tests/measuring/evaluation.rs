@@ -12,7 +12,7 @@ use layerlab_profiles::document::{CombinationRow, Profile};
 use layerlab_profiles::{Bytes, Combination};
 use layerlab_protocol::{Entry, Event};
 use layerlab_tests::watched::Watched;
-use layerlab_tests::{agent_program, file, layerlab, output, root, stderr, succeed};
+use layerlab_tests::{agent_program, device, file, layerlab, model, output, root, stderr, succeed};
 
 const INPUT: i32 = 3;
 const PLENTY: Bytes = Bytes::from_bytes(1 << 30);
@@ -93,14 +93,6 @@ impl Bench {
         }
         assert!(!out.exists(), "something was published");
     }
-}
-
-fn model(name: &str) -> PathBuf {
-    file(&format!("models/{name}.onnx"))
-}
-
-fn device(name: &str) -> PathBuf {
-    file(&format!("devices/{name}.toml"))
 }
 
 fn link(name: &str) -> LocalLink {

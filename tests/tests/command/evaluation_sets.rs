@@ -1,14 +1,14 @@
 //! Evaluation sets from images and what is said about them, by the real program; and whatever is wrong with them.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use image::{Rgb, RgbImage};
 use layerlab_profiles::accuracy::{EvaluationSet, Metric, Resize, Truth, Values};
 use layerlab_profiles::sha256;
 use layerlab_tests::{file, layerlab, output, stderr, succeed};
+
+use super::assert_fails;
 
 const USAGE: i32 = 2;
 const INPUT: i32 = 3;
@@ -96,18 +96,6 @@ impl Bench {
 fn read(path: &Path) -> EvaluationSet {
     let bytes = std::fs::read(path).expect("the set");
     EvaluationSet::from_bytes(&bytes).expect("a set")
-}
-
-#[track_caller]
-fn assert_fails(output: &Output, code: i32, words: &[&str]) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.starts_with("layerlab: "), "{said}");
-    assert_eq!(said.lines().count(), 1, "one sentence: {said}");
-    assert!(!said.contains("panicked"), "{said}");
-    for word in words {
-        assert!(said.contains(word), "`{word}` is missing in: {said}");
-    }
 }
 
 #[test]
@@ -356,10 +344,6 @@ fn a_place_that_cannot_be_written() {
 #[test]
 fn the_scenes_of_the_trained_models_are_the_same_from_all_formats() {
     let scenes = file("models/scenes");
-    if !scenes.exists() {
-        eprintln!("SKIPPED: {} is not in this checkout", scenes.display());
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let set = |annotations: [&str; 2], options: &[&str]| {
         let out = folder.path().join("scenes.set");

@@ -1,27 +1,22 @@
-//! A run that begins gets on: whatever makes it leave its device again and again, each visit adds at least one block. On a
-//! paused clock, with a device that is played here and leaves whenever it is told to, also before its first block: the
-//! guarantee is the dispatcher's.
+//! A run that begins gets on: whatever makes it leave its device again and again, each visit adds at least one block. The
+//! device leaves whenever it is told to, also before its first block: the guarantee is the dispatcher's.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use layerlab::lab::bench::{Assignment, Bench, Desk, News, Passed, wait_until_ready};
+use layerlab::lab::bench::{Assignment, Bench, Desk, News};
 use layerlab::lab::clock::Clock;
-use layerlab::lab::config::Config;
-use layerlab::lab::dispatcher::{Dispatcher, Message};
-use layerlab::lab::gates::{Patience, Readings, Thresholds};
+use layerlab::lab::dispatcher::Message;
+use layerlab::lab::gates::Readings;
 use layerlab::lab::job::{JobSpec, ModelSpec, Selector};
-use layerlab::lab::record::{Device, RunState, Spent};
-use layerlab::lab::state::{Outcome, Rules, State};
+use layerlab::lab::record::{Device, Run, RunState, Spent};
+use layerlab::lab::state::Outcome;
 use layerlab::lab::talk::{Answer, DeviceStatus, Request};
-use layerlab::store::{Reader, Store, StoreError};
-use tempfile::TempDir;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
+
+use crate::played::{PlayedLab, pass_gates, published};
 
 const OPENING: Duration = Duration::from_secs(5);
 const BLOCK: Duration = Duration::from_secs(60);
@@ -54,16 +49,10 @@ impl PlayedDevice {
             () = sleep(OPENING) => {}
             () = assignment.asked_to_leave() => return Outcome::Parked,
         }
-        let patience = Patience {
-            poll: Duration::from_secs(30),
-            deadline: Duration::from_secs(3600),
-        };
+        let an_hour = Duration::from_secs(3600);
         let read = || async { Ok(self.readings()) };
-        let thresholds = Thresholds::default();
-        match (wait_until_ready(thresholds, patience, assignment, desk, read).await).0 {
-            Passed::Ready => {}
-            Passed::Left => return Outcome::Parked,
-            Passed::GaveUp(reason) => return Outcome::NotReady { reason },
+        if let Err(outcome) = pass_gates(assignment, desk, an_hour, read).await {
+            return outcome;
         }
         let all = if run == LONG_RUN { BLOCKS } else { 1 };
         while self.blocks_of(run) < all {
@@ -75,10 +64,7 @@ impl PlayedDevice {
             *(self.blocks.lock().expect("no panic").entry(run)).or_default() += 1;
             desk.tell(News::BlockEnded { rejection: None }).await;
         }
-        Outcome::Published {
-            profile: PathBuf::from("profile"),
-            findings: Vec::new(),
-        }
+        published(run)
     }
 
     fn readings(&self) -> Readings {
@@ -131,49 +117,15 @@ impl Bench for PlayedDevice {
     async fn close(&self, (): ()) {}
 }
 
-/// A lab with one device, whose daemon can be stopped and started.
-struct Lab {
-    folder: TempDir,
-    clock: Clock,
-    device: PlayedDevice,
-    messages: mpsc::Sender<Message>,
-    daemon: JoinHandle<Result<(), StoreError>>,
+/// A lab with one device.
+type Lab = PlayedLab<PlayedDevice>;
+
+async fn lab(start: &str) -> Lab {
+    let clock = Clock::starting(start.parse().expect("an instant"));
+    PlayedLab::new(clock, PlayedDevice::default()).await
 }
 
 impl Lab {
-    async fn new(start: &str) -> Lab {
-        let folder = tempfile::tempdir().expect("a folder");
-        let clock = Clock::starting(start.parse().expect("an instant"));
-        let device = PlayedDevice::default();
-        let (messages, daemon) = begin(&folder, clock, &device).await;
-        Lab {
-            folder,
-            clock,
-            device,
-            messages,
-            daemon,
-        }
-    }
-
-    /// Stops the daemon, and starts another one on the same store.
-    async fn restart(&mut self) {
-        self.send(Message::Stop).await;
-        let ended = (&mut self.daemon).await;
-        ended.expect("no panic").expect("a store");
-        let (messages, daemon) = begin(&self.folder, self.clock, &self.device).await;
-        (self.messages, self.daemon) = (messages, daemon);
-    }
-
-    async fn send(&self, message: Message) {
-        self.messages.send(message).await.expect("a dispatcher");
-    }
-
-    async fn ask(&self, request: Request) -> Answer {
-        let (to, answer) = oneshot::channel();
-        self.send(Message::Ask(request, to)).await;
-        answer.await.expect("an answer")
-    }
-
     async fn plug(&self, is_there: bool) {
         let device = Device {
             name: "phone".to_owned(),
@@ -209,33 +161,14 @@ impl Lab {
     }
 
     async fn state_of(&self, run: i64) -> RunState {
-        let visits = self.device.visits.lock().expect("no panic").clone();
+        let visits = self.devices.visits.lock().expect("no panic").clone();
         assert!(visits.len() < MOST_VISITS, "it does not get on: {visits:?}");
         self.run(run).await.state
     }
 
-    async fn run(&self, run: i64) -> layerlab::lab::record::Run {
-        let reader = Reader::open(self.folder.path()).await.expect("a store");
-        let kept = reader.all().await.expect("all");
-        kept.runs[&run].clone()
+    async fn run(&self, run: i64) -> Run {
+        self.kept().await.runs[&run].clone()
     }
-}
-
-async fn begin(
-    folder: &TempDir,
-    clock: Clock,
-    device: &PlayedDevice,
-) -> (mpsc::Sender<Message>, JoinHandle<Result<(), StoreError>>) {
-    let (store, kept) = Store::open(folder.path()).await.expect("a store");
-    let state = State::new(kept, Rules::of(&Config::default()));
-    let dispatcher = Dispatcher::new(state, store.clone(), device.clone(), clock);
-    let (messages, inbox) = mpsc::channel(8);
-    let daemon = tokio::spawn(async move {
-        let ended = dispatcher.run(inbox).await;
-        store.close().await;
-        ended
-    });
-    (messages, daemon)
 }
 
 fn job(priority: i32) -> JobSpec {
@@ -250,7 +183,7 @@ fn job(priority: i32) -> JobSpec {
 
 #[tokio::test(start_paused = true)]
 async fn jobs_of_a_higher_priority_that_keep_coming_do_not_starve_a_run() {
-    let lab = Lab::new("2026-11-20T20:00:00Z").await;
+    let lab = lab("2026-11-20T20:00:00Z").await;
     lab.plug(true).await;
     lab.submit(job(0)).await;
     let mut urgent = LONG_RUN;
@@ -260,34 +193,32 @@ async fn jobs_of_a_higher_priority_that_keep_coming_do_not_starve_a_run() {
         lab.wait_for(urgent).await;
     }
     assert_eq!(lab.state_of(LONG_RUN).await, RunState::Done);
-    lab.device.check();
+    lab.devices.check();
 }
 
 #[tokio::test(start_paused = true)]
 async fn windows_that_are_open_for_a_second_do_not_starve_a_run() {
     let start: Timestamp = "2026-11-20T12:00:59Z".parse().expect("an instant");
-    let lab = Lab::new(&start.to_string()).await;
+    let lab = lab(&start.to_string()).await;
     let window = Some("12:00-12:01 UTC".parse().expect("a window"));
     lab.submit(JobSpec { window, ..job(0) }).await;
     let mut day = 0;
     while lab.state_of(LONG_RUN).await != RunState::Done {
         lab.plug(true).await;
-        lab.clock
-            .sleep_until(Some(start + SignedDuration::from_hours(24 * day + 1)))
+        lab.sleep_until(start + SignedDuration::from_hours(24 * day + 1))
             .await;
         // Otherwise the run would go on when the window opens.
         lab.plug(false).await;
         day += 1;
-        lab.clock
-            .sleep_until(Some(start + SignedDuration::from_hours(24 * day)))
+        lab.sleep_until(start + SignedDuration::from_hours(24 * day))
             .await;
     }
-    lab.device.check();
+    lab.devices.check();
 }
 
 #[tokio::test(start_paused = true)]
 async fn reservations_of_the_next_moment_do_not_starve_a_run() {
-    let lab = Lab::new("2026-11-20T20:00:00Z").await;
+    let lab = lab("2026-11-20T20:00:00Z").await;
     lab.plug(true).await;
     lab.submit(job(0)).await;
     while lab.wait_for(LONG_RUN).await {
@@ -301,12 +232,12 @@ async fn reservations_of_the_next_moment_do_not_starve_a_run() {
         assert_eq!(lab.ask(reserve).await, Answer::Done);
         sleep(Duration::from_secs(1800)).await;
     }
-    lab.device.check();
+    lab.devices.check();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_daemon_that_is_stopped_at_any_moment_does_not_starve_a_run() {
-    let mut lab = Lab::new("2026-11-20T20:00:00Z").await;
+    let mut lab = lab("2026-11-20T20:00:00Z").await;
     lab.submit(job(0)).await;
     // Before it is begun, while it is opened, while its first block is measured and just when that ends.
     let moments = [0, 1, 4, 5, 6, 30, 64, 65];
@@ -318,12 +249,12 @@ async fn a_daemon_that_is_stopped_at_any_moment_does_not_starve_a_run() {
         sleep(after).await;
         lab.restart().await;
     }
-    lab.device.check();
+    lab.devices.check();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_nobody_wants_any_more_leaves_at_once() {
-    let lab = Lab::new("2026-11-20T20:00:00Z").await;
+    let lab = lab("2026-11-20T20:00:00Z").await;
     lab.plug(true).await;
     lab.submit(job(0)).await;
     assert!(lab.wait_for(LONG_RUN).await);
@@ -332,15 +263,15 @@ async fn a_run_that_nobody_wants_any_more_leaves_at_once() {
     while lab.status().await.is_some_and(|it| it.run.is_some()) {
         sleep(Duration::from_millis(100)).await;
     }
-    let visits = lab.device.visits.lock().expect("no panic").clone();
+    let visits = lab.devices.visits.lock().expect("no panic").clone();
     assert_eq!(visits.len(), 1);
     assert_eq!(visits[0].blocks, 0, "{visits:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_never_gets_to_a_block_is_said_to_be_starved() {
-    let mut lab = Lab::new("2026-11-20T20:00:00Z").await;
-    *lab.device.is_hot.lock().expect("no panic") = true;
+    let mut lab = lab("2026-11-20T20:00:00Z").await;
+    *lab.devices.is_hot.lock().expect("no panic") = true;
     lab.submit(job(0)).await;
     for visit in 1..=3 {
         assert_eq!(lab.run(LONG_RUN).await.starved(), None, "visit {visit}");
@@ -357,10 +288,10 @@ async fn a_run_that_never_gets_to_a_block_is_said_to_be_starved() {
         starved,
         "starved: left its device 3 times before a block had ended, the last time because the daemon was told to stop"
     );
-    *lab.device.is_hot.lock().expect("no panic") = false;
+    *lab.devices.is_hot.lock().expect("no panic") = false;
     lab.plug(true).await;
     assert!(lab.wait_for(LONG_RUN).await);
-    while lab.device.blocks_of(LONG_RUN) < 2 {
+    while lab.devices.blocks_of(LONG_RUN) < 2 {
         sleep(BLOCK).await;
     }
     assert_eq!(lab.run(LONG_RUN).await.starved(), None);

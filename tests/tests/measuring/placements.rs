@@ -21,7 +21,7 @@ use layerlab_profiles::document::Profile;
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::{Combination, Nanos};
 use layerlab_protocol::{Entry, Hygiene};
-use layerlab_tests::{agent_program, file};
+use layerlab_tests::{agent_program, device, model};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -135,8 +135,8 @@ impl Predictions {
 #[tokio::test]
 #[ignore = "takes minutes: make slow-test"]
 async fn combinations_take_as_long_as_predicted_despite_fusion_asymmetry_noise_and_heat() {
-    let device = file("devices/worst-case.toml");
-    let path = file("models/yolo-small.onnx");
+    let device = device("worst-case");
+    let path = model("yolo-small");
     let model = ModelFile::open(&path, &BTreeMap::new()).expect("a model");
     let truth = truth(
         &DeviceFile::open(&device).expect("a device"),
@@ -162,8 +162,8 @@ async fn combinations_take_as_long_as_predicted_despite_fusion_asymmetry_noise_a
 
 #[tokio::test]
 async fn a_device_whose_times_do_not_add_up_is_found_out() {
-    let device = file("devices/small-cache.toml");
-    let path = file("models/yolo-small.onnx");
+    let device = device("small-cache");
+    let path = model("yolo-small");
     let model = ModelFile::open(&path, &BTreeMap::new()).expect("a model");
     let profile = profile(&device, &model, 1, Nanos::from_millis(5_000)).await;
     let additivity = &profile.additivity[0];

@@ -1,0 +1,23 @@
+//! The command line: what it says, what it refuses, and what it makes of good and bad input.
+
+mod bad_input;
+mod evaluation_sets;
+mod published;
+mod terminal;
+
+use std::process::Output;
+
+use layerlab_tests::stderr;
+
+/// The command failed with `code`, and said one sentence with all of `words` in it.
+#[track_caller]
+fn assert_fails(output: &Output, code: i32, words: &[&str]) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.starts_with("layerlab: "), "{said}");
+    assert_eq!(said.lines().count(), 1, "one sentence: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+    for word in words {
+        assert!(said.contains(word), "`{word}` is missing in: {said}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Jobs of a lab, and daemons that are there, twice or not at all.
+
+use layerlab_tests::lab::Lab;
+use layerlab_tests::model;
+use layerlab_tests::published::Published;
+
+use super::{SIMULATED, job, wait_for_job};
+
+const EACH: &str = "[[devices]]\nabi = \"x86_64\"\neach = true\n[measure]\ndesign = \"local\"\n";
+
+#[test]
+fn a_job_gives_the_profiles_that_the_command_gives() {
+    let lab = Lab::new(SIMULATED);
+    let _daemon = lab.daemon();
+    lab.wait_until_open();
+    let said = lab.submit(&job("alexnet", EACH));
+    assert!(said.contains("Job 1"), "{said}");
+    wait_for_job(&lab);
+    let profiles = lab.profiles();
+    assert_eq!(profiles.len(), 2, "{:?}", profiles.keys());
+    lab.check_journals();
+    for (number, device) in ["mate10pro", "oneplus7"].iter().enumerate() {
+        let (model, out) = (model("alexnet"), lab.path(device));
+        let (model, folder) = (model.display().to_string(), out.display().to_string());
+        let options = ["--device", device, "--model", &model, "--out", &folder];
+        lab.succeed(&[["profile", "--design", "local"].as_slice(), &options].concat());
+        let of_lab = &profiles[&format!("profiles/{device}/alexnet/run-{}", number + 1)];
+        let differences = of_lab.differences(&Published::read(&out));
+        assert_eq!(differences, [""; 0], "the profiles of {device} differ");
+    }
+    let report = lab.succeed(&["report"]);
+    assert!(report.starts_with("2 of 2 profiles published"), "{report}");
+    // The same again is recognised.
+    let again = lab.succeed(&["submit", lab.path("job.toml").to_str().expect("UTF-8")]);
+    assert!(again.contains("Job 1 asks for the same"), "{again}");
+    assert_eq!(lab.kept().jobs.len(), 1);
+}
+
+#[test]
+fn a_second_daemon_is_refused() {
+    let lab = Lab::new(SIMULATED);
+    let first = lab.daemon();
+    lab.wait_until_open();
+    let config = lab.path("config.toml");
+    let second = lab.run(&["daemon", "--config", config.to_str().expect("UTF-8")]);
+    assert_eq!(second.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    let process = format!("(process {})", first.id());
+    assert!(said.contains(&process), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    // The first one is none the worse for it.
+    lab.submit(&job("alexnet", EACH));
+    wait_for_job(&lab);
+}
+
+#[test]
+fn without_a_daemon_commands_say_so() {
+    let lab = Lab::new(SIMULATED);
+    let file = lab.path("job.toml");
+    std::fs::write(&file, job("alexnet", EACH)).expect("room");
+    let output = lab.run(&["submit", file.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("layerlab daemon"), "{said}");
+    assert!(lab.succeed(&["jobs"]).contains("No jobs"));
+}

@@ -1,0 +1,28 @@
+//! The lab as a whole: the real daemon and its commands, killed, stopped and out of room. With phones where it says so:
+//! the real adb server and the real adbd; where they cannot be had, these tests are skipped, and fail in CI.
+
+mod full_disk;
+mod jobs;
+mod killed;
+mod stopping;
+
+use layerlab_tests::lab::Lab;
+use layerlab_tests::model;
+
+/// A job that profiles one of the models.
+fn job(name: &str, rest: &str) -> String {
+    format!("models = [{:?}]\n{rest}", model(name))
+}
+
+/// The configuration of a lab with two local devices.
+const SIMULATED: &str =
+    "[phones]\nlocal = [\"mate10pro\", \"oneplus7\"]\n[gates]\nload-percent = 100\n";
+
+/// Many samples, so that runs take a while.
+const LONG: &str =
+    "[[devices]]\nabi = \"x86_64\"\neach = true\n[measure]\ndesign = \"local\"\nsamples = 400\n";
+
+/// Waits until the lab's first job is over.
+fn wait_for_job(lab: &Lab) {
+    lab.succeed(&["job", "wait", "1", "--timeout", "2m"]);
+}

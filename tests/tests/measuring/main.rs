@@ -1,0 +1,7 @@
+//! What layerlab says of devices of which the truth is known, whatever is done to the device, the agent or the run.
+
+mod evaluation;
+mod heat;
+mod killed_agent;
+mod placements;
+mod planted_truth;
