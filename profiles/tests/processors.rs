@@ -82,9 +82,9 @@ proptest! {
         let placement = Placement::new(digits.clone());
         let time = model(&kinds, &tables).predict(&placement).expect("of that model");
         prop_assert_eq!(time.total().as_nanos(), formula(&kinds, &costs, &digits));
-        for processor in 0..count {
-            let there = (0..digits.len()).filter(|&layer| usize::from(digits[layer]) == processor);
-            let compute: i64 = there.map(|layer| i64::from(costs[processor][layer][1])).sum();
+        for (processor, column) in costs.iter().enumerate() {
+            let there = digits.iter().zip(column).filter(|(on, _)| usize::from(**on) == processor);
+            let compute: i64 = there.map(|(_, cost)| i64::from(cost[1])).sum();
             prop_assert_eq!(time.on(processor).as_nanos(), compute);
         }
     }

@@ -88,15 +88,6 @@ impl Algorithm {
         Algorithm::Mlmp { keep: None },
     ];
 
-    /// Those that are compared on so many processors: the papers' on two, and what answers for models of any
-    /// size on more.
-    pub fn compared(processors: usize) -> &'static [Algorithm] {
-        match processors {
-            2 => &Algorithm::ALL,
-            _ => &[Algorithm::AllCpu, Algorithm::Fastest],
-        }
-    }
-
     /// The name in tables and on the command line.
     pub fn name(self) -> &'static str {
         match self {
