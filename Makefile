@@ -4,11 +4,11 @@
 .PHONY: demo farm-demo agent test slow-test bench
 
 demo: ## Profile two networks on three simulated phones
-	cargo build --quiet --bins
+	cargo build --bins
 	target/debug/layerlab demo --out target/demo --replace
 
 farm-demo: ## Plug three virtual phones in (real adbd, real adb server) and profile on all of them at once
-	cargo build --quiet --bins
+	cargo build --bins
 	tests/farm-demo target/farm-demo
 
 ABI ?= arm64-v8a
@@ -27,7 +27,7 @@ test: ## All tests, also after one of them failed, and how many there were; thos
 	tests/run
 
 slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
-	cargo build --quiet --bins
+	cargo build --bins
 	cargo test --workspace --quiet --no-fail-fast -- --ignored
 
 bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
