@@ -11,7 +11,17 @@ const FILE: &str = "lab.lock";
 /// Held as long as it lives; the system gives it back when its process ends, however that happens.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// Gives it back although a program that is just being started still has the file open, too: that one shares the lock
+    /// until it has begun.
+    fn drop(&mut self) {
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!("cannot give the lock of the lab's folder back: {error}");
+        }
+    }
 }
 
 impl Lock {
@@ -46,6 +56,6 @@ impl Lock {
         if let Err(error) = writeln!(file, "{}", std::process::id()) {
             tracing::warn!("cannot write to {}: {error}", path.display());
         }
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 }
