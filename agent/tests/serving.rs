@@ -455,10 +455,12 @@ fn an_agent_that_is_killed_goes_on_where_its_journal_ends() {
 fn a_parked_run_rests_between_blocks_until_an_order_of_it_is_submitted() {
     let mut agent = Agent::start();
     let sha256 = agent.push_model();
-    let orders = [
-        order(1, &sha256, &[(1, 11), (2, 5), (3, 3)]),
-        order(2, &sha256, &[(1, 4), (6, 6)]),
-    ];
+    // Long enough that it is still worked on when the host, which may be late, asks for it to be parked.
+    let long = Order {
+        samples_per_segment: 20_000,
+        ..order(2, &sha256, &[(1, 4), (6, 6)])
+    };
+    let orders = [order(1, &sha256, &[(1, 11), (2, 5), (3, 3)]), long];
     let park = |agent: &Agent| match agent.greet().ask(&Request::Park { run: run() }) {
         Response::Parked { entries, .. } => entries,
         other => panic!("{other:?}"),
