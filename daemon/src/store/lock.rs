@@ -59,3 +59,18 @@ impl Lock {
         Ok(Lock { file })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_back_though_a_program_that_begins_shares_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lock = Lock::take(folder.path()).expect("nobody has it");
+        // What such a program has until it has begun: the same open file.
+        let _inherited = lock.file.try_clone().expect("another descriptor");
+        drop(lock);
+        Lock::take(folder.path()).expect("it was given back");
+    }
+}
