@@ -36,7 +36,8 @@ impl From<RuntimeError> for Ended {
         let kind = match error {
             RuntimeError::UnknownProcessor { .. } => FailureKind::Order,
             RuntimeError::OutOfMemory { .. } => FailureKind::OutOfMemory,
-            RuntimeError::Unsupported { .. } | RuntimeError::Load { .. } => FailureKind::Model,
+            RuntimeError::Unsupported { .. } => FailureKind::Unsupported,
+            RuntimeError::Load { .. } => FailureKind::Model,
             RuntimeError::Run { .. } => FailureKind::Device,
         };
         failed(kind, error.to_string())

@@ -11,6 +11,7 @@ pub mod journal;
 pub mod queue;
 pub mod runtime;
 pub mod serve;
+mod survey;
 mod timing;
 pub mod truth;
 mod walk;

@@ -4,7 +4,9 @@ mod block;
 mod inferences;
 mod loaded;
 mod progress;
+mod sentinel;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use layerlab_model::Network;
@@ -14,7 +16,7 @@ use layerlab_protocol::{Event, FailureKind, Work};
 use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
-use crate::runtime::{Runtimes, timing_input};
+use crate::runtime::{RuntimeError, Runtimes, timing_input};
 use block::{Blocks, Turns};
 use inferences::Inferences;
 use loaded::{LoadedSegment, NotLoaded};
@@ -45,6 +47,8 @@ pub(crate) fn time(
         runtimes,
         network,
         segments,
+        left_out: BTreeSet::new(),
+        sentinel: None,
     };
     match task.order.work {
         Work::TimeSegments { .. } => timing.time_segments(),
@@ -59,28 +63,32 @@ struct Timing<'a> {
     network: Arc<Network>,
     /// The order's segments; a sample's index counts by their places.
     segments: Vec<Segment>,
+    /// The places of segments that the processor cannot run.
+    left_out: BTreeSet<usize>,
+    /// The sentinel, if it was found not to be the whole model.
+    sentinel: Option<Segment>,
 }
 
 impl Timing<'_> {
-    /// Times the segments in blocks of those that fit in memory together, the whole model with them.
+    /// Times the segments in blocks of those that fit in memory together, the sentinel with them. Those that the
+    /// processor cannot run are left out.
     fn time_segments(&mut self) -> Result<(), Ended> {
+        self.leave_out_unsupported()?;
         loop {
             let candidates = self.next_candidates();
             if candidates.is_empty() {
                 return Ok(());
             }
-            let whole = Segment::whole(self.network.layer_count());
-            let sentinel = candidates
-                .iter()
-                .copied()
-                .find(|&place| self.segments[place] == whole);
-            let mut group = vec![self.load(sentinel, whole)?];
+            let sentinel = self.load_sentinel(&candidates)?;
+            let place = sentinel.place;
+            let mut group = vec![sentinel];
             for place in candidates
                 .into_iter()
-                .filter(|&place| Some(place) != sentinel)
+                .filter(|&candidate| Some(candidate) != place)
             {
                 match self.load(Some(place), self.segments[place]) {
                     Ok(loaded) => group.push(loaded),
+                    Err(NotLoaded::Unsupported(error)) => self.leave_out(place, error)?,
                     // What does not fit now fits into a later block, unless it is alone already.
                     Err(NotLoaded::Full(_))
                         if group.iter().any(|loaded| loaded.place.is_some()) =>
@@ -90,7 +98,49 @@ impl Timing<'_> {
                     Err(error) => return Err(error.into()),
                 }
             }
-            self.blocks.measure(&mut group, Turns::Mixed)?;
+            if group.iter().any(|loaded| loaded.place.is_some()) {
+                self.blocks.measure(&mut group, Turns::Mixed)?;
+            }
+        }
+    }
+
+    /// Leaves out every segment of which the runtime says before it is loaded that its processor cannot run it.
+    fn leave_out_unsupported(&mut self) -> Result<(), Ended> {
+        for place in 0..self.segments.len() {
+            let segment = self.segments[place];
+            let processor = self.blocks.inferences.order().processor_of(segment);
+            match self.runtimes.supports(processor, &self.network, segment) {
+                Ok(()) => {}
+                Err(error @ RuntimeError::Unsupported { .. }) => self.leave_out(place, error)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves a segment out of the order for the reason that `error` gives, and journals that once.
+    fn leave_out(&mut self, place: usize, error: RuntimeError) -> Result<(), Ended> {
+        let RuntimeError::Unsupported {
+            processor,
+            segment,
+            reason,
+        } = error
+        else {
+            return Err(error.into());
+        };
+        self.left_out.insert(place);
+        self.record_once(Event::Unsupported {
+            processor,
+            segment,
+            reason: reason.to_string(),
+        })
+    }
+
+    /// Journals an event, unless an agent that was killed did before.
+    fn record_once(&self, event: Event) -> Result<(), Ended> {
+        match self.blocks.inferences.task.history.contains(&event) {
+            true => Ok(()),
+            false => self.blocks.inferences.record(event),
         }
     }
 
@@ -98,6 +148,11 @@ impl Timing<'_> {
     fn time_passes(&mut self) -> Result<(), Ended> {
         if self.next_candidates().is_empty() {
             return Ok(());
+        }
+        // Loading all parts but one, which the processor cannot run, would take long for nothing.
+        for &segment in &self.segments {
+            let processor = self.blocks.inferences.order().processor_of(segment);
+            self.runtimes.supports(processor, &self.network, segment)?;
         }
         let mut group = Vec::new();
         for place in 0..self.segments.len() {
@@ -129,7 +184,9 @@ impl Timing<'_> {
             Some(open) => places
                 .filter(|&place| open.segments.contains(&self.segments[place]))
                 .collect(),
-            None => places.filter(|&place| self.blocks.lacks(place)).collect(),
+            None => places
+                .filter(|&place| self.blocks.lacks(place) && !self.left_out.contains(&place))
+                .collect(),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::evaluate::Evaluation;
 use crate::files::Files;
 use crate::queue::{Queue, Task};
 use crate::runtime::Runtimes;
+use crate::survey::survey;
 use crate::timing;
 
 /// Works off the queue until it stops.
@@ -51,6 +52,9 @@ fn execute(
                 budget: *memory_bytes,
             };
             return evaluation.run(task, queue, runtimes, &network);
+        }
+        Work::Survey { processors } => {
+            return survey(task, queue, runtimes, &network, processors);
         }
         Work::TimeSegments { segments } => segments.clone(),
         Work::TimePasses => (1..=layers).map(Segment::single).collect(),

@@ -34,13 +34,17 @@ impl Agent {
 
     /// An agent whose NPU does not have an operator.
     fn start_without(operator: &str) -> Agent {
+        Agent::start_with(&format!("unsupported_operators = [\"{operator}\"]"))
+    }
+
+    /// An agent whose NPU has this line too.
+    fn start_with(line: &str) -> Agent {
         let folder = tempfile::tempdir().expect("a folder");
         let text = std::fs::read_to_string(tests().join("devices/noisy.toml")).expect("a device");
         let npu = "name = \"npu\"\n";
         assert!(text.contains(npu));
-        let lacking = format!("{npu}unsupported_operators = [\"{operator}\"]\n");
-        let device = folder.path().join("lacking.toml");
-        std::fs::write(&device, text.replace(npu, &lacking)).expect("room");
+        let device = folder.path().join("other.toml");
+        std::fs::write(&device, text.replace(npu, &format!("{npu}{line}\n"))).expect("room");
         Agent::start_in(folder, device)
     }
 
@@ -360,26 +364,124 @@ fn an_order_that_cannot_be_done_fails_with_its_reason_and_the_next_one_is_done()
     assert_eq!(ends[4], (5, &Event::Finished));
 }
 
-#[test]
-fn layers_with_an_operator_that_a_processor_lacks_are_measured_on_another_alone() {
-    let agent = Agent::start_without("LRN");
-    let sha256 = agent.push_model();
+/// The layers of alexnet that have an operator.
+fn layers_with(operator: &str) -> Vec<u32> {
     let network = Network::open(&tests().join("models/alexnet.onnx"), &Default::default());
     let network = network.expect("a model");
-    let lacks = |layer: u32| network.operators(layer).iter().any(|o| o.op_type == "LRN");
-    let part = |layer| Part {
-        segment: Segment::single(layer),
-        processor: if lacks(layer) { "cpu" } else { "npu" }.to_owned(),
+    let has = |layer: &u32| network.operators(*layer).iter().any(|o| o.op_type == operator);
+    (1..=network.layer_count()).filter(has).collect()
+}
+
+/// What the journal says that processors cannot run, and why.
+fn unsupported(entries: &[Entry]) -> Vec<(&str, (u32, u32), &str)> {
+    let found = |entry| match entry {
+        &Entry {
+            event:
+                Event::Unsupported {
+                    ref processor,
+                    segment,
+                    ref reason,
+                },
+            ..
+        } => Some((processor.as_str(), segment.into(), reason.as_str())),
+        _ => None,
     };
-    let placement = Order {
-        work: Work::TimePlacement {
-            parts: (1..=network.layer_count()).map(part).collect(),
+    entries.iter().filter_map(found).collect()
+}
+
+/// The segments that were sentinels instead of the whole model.
+fn sentinels(entries: &[Entry]) -> Vec<Segment> {
+    let sentinel = |entry: &Entry| match entry.event {
+        Event::Sentinel { segment } => Some(segment),
+        _ => None,
+    };
+    entries.iter().filter_map(sentinel).collect()
+}
+
+#[test]
+fn a_survey_says_of_each_processor_which_layers_it_cannot_run_and_why() {
+    let agent = Agent::start_without("LRN");
+    let sha256 = agent.push_model();
+    let survey = |number, processors: &[&str]| Order {
+        work: Work::Survey {
+            processors: processors.iter().map(|&name| name.to_owned()).collect(),
         },
-        ..order(2, &sha256, &[])
+        ..order(number, &sha256, &[])
     };
     let mut talk = agent.greet();
-    // The whole model is each block's sentinel, and holds all operators.
-    for order in [order(1, &sha256, &[(4, 5)]), placement] {
+    for order in [survey(0, &["cpu", "npu"]), survey(1, &["tpu"])] {
+        talk.ask(&submit(&order));
+    }
+    let entries = talk.follow(0, |entry| entry.order == 1 && entry.event.is_final());
+    let lacking = layers_with("LRN");
+    assert_eq!(lacking, [1, 3]);
+    let found = unsupported(&entries);
+    let segments: Vec<_> = found.iter().map(|&(on, segment, _)| (on, segment)).collect();
+    assert_eq!(segments, [("npu", (1, 1)), ("npu", (3, 3))]);
+    for ((.., reason), layer) in found.iter().zip(lacking) {
+        assert!(reason.starts_with("it has no LRN, which node `"), "{reason}");
+        assert!(reason.ends_with(&format!("` of layer {layer} is")), "{reason}");
+    }
+    let ends: Vec<&Event> = entries
+        .iter()
+        .map(|entry| &entry.event)
+        .filter(|event| event.is_final())
+        .collect();
+    assert!(
+        matches!(&ends[..], [Event::Finished, Event::Failed { failure }]
+            if failure.kind == FailureKind::Order && failure.message.contains("`tpu`")),
+        "{ends:?}"
+    );
+}
+
+#[test]
+fn segments_that_a_processor_cannot_run_are_left_out_and_the_others_are_timed() {
+    let mut agent = Agent::start_without("LRN");
+    let sha256 = agent.push_model();
+    let order = order(1, &sha256, &[(3, 3), (2, 2), (1, 11), (4, 5)]);
+    let mut talk = agent.greet();
+    talk.ask(&submit(&order));
+    let is_end = |entry: &Entry| entry.event.is_final();
+    let before = talk.follow(0, |entry| matches!(entry.event, Event::Sample { .. }));
+    // What was found before an agent was killed is not said again.
+    agent.kill();
+    agent.restart();
+    let entries = agent.greet().follow(0, is_end);
+    assert_eq!(entries[..before.len()], before);
+    assert_eq!(entries.last().map(|entry| &entry.event), Some(&Event::Finished));
+    let found: Vec<_> = unsupported(&entries)
+        .into_iter()
+        .map(|(on, segment, _)| (on, segment))
+        .collect();
+    assert_eq!(found, [("npu", (3, 3)), ("npu", (1, 11))]);
+    // The longest stretch without LRN takes the whole model's place.
+    assert_eq!(sentinels(&entries), [Segment::new(4, 11).expect("a segment")]);
+    let mut indices: Vec<u64> = samples(&entries).iter().map(|sample| sample.1).collect();
+    indices.sort_unstable();
+    assert_eq!(indices, (5..10).chain(15..20).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_placement_of_a_layer_that_its_processor_cannot_run_fails_as_unsupported() {
+    let agent = Agent::start_without("LRN");
+    let sha256 = agent.push_model();
+    let lacking = layers_with("LRN");
+    let placement = |number, on_npu: &dyn Fn(u32) -> bool| {
+        let part = |layer| Part {
+            segment: Segment::single(layer),
+            processor: if on_npu(layer) { "npu" } else { "cpu" }.to_owned(),
+        };
+        Order {
+            work: Work::TimePlacement {
+                parts: (1..=11).map(part).collect(),
+            },
+            ..order(number, &sha256, &[])
+        }
+    };
+    let mut talk = agent.greet();
+    let elsewhere = placement(1, &|layer| !lacking.contains(&layer));
+    let there = placement(2, &|layer| layer == lacking[1]);
+    for order in [elsewhere, there] {
         talk.ask(&submit(&order));
     }
     let entries = talk.follow(0, |entry| entry.order == 2 && entry.event.is_final());
@@ -388,20 +490,60 @@ fn layers_with_an_operator_that_a_processor_lacks_are_measured_on_another_alone(
         .map(|entry| &entry.event)
         .filter(|event| event.is_final())
         .collect();
-    let [Event::Failed { failure }, Event::Finished] = &ends[..] else {
+    let [Event::Finished, Event::Failed { failure }] = &ends[..] else {
         panic!("{ends:?}")
     };
-    assert_eq!(failure.kind, FailureKind::Model);
+    assert_eq!(failure.kind, FailureKind::Unsupported);
     let sentence = &failure.message;
     assert!(
-        sentence.starts_with("npu cannot run layers 1..=11: it has no LRN, which node `"),
+        sentence.starts_with("npu cannot run layers 3..=3: it has no LRN, which node `"),
         "{sentence}"
     );
     assert!(
-        sentence.ends_with("` of layer 1 is: place them on another processor"),
+        sentence.ends_with("` of layer 3 is: place them on another processor"),
         "{sentence}"
     );
-    assert!((1..=11).any(lacks) && !(1..=11).all(lacks));
+    assert!(
+        !entries.iter().any(|entry| entry.order == 2 && matches!(entry.event, Event::Loaded { .. })),
+        "nothing is loaded in vain"
+    );
+}
+
+#[test]
+fn where_memory_does_not_hold_the_model_the_longest_segment_that_it_holds_is_the_sentinel() {
+    let whole = |agent: &Agent| {
+        let sha256 = agent.push_model();
+        let mut talk = agent.greet();
+        talk.ask(&submit(&order(1, &sha256, &[(1, 11)])));
+        talk.follow(0, |entry| entry.event.is_final())
+    };
+    let entries = whole(&Agent::start());
+    assert_eq!(sentinels(&entries), []);
+    let needed = entries.iter().find_map(|entry| match entry.event {
+        Event::Loaded { memory_bytes, .. } => Some(memory_bytes.as_bytes()),
+        _ => None,
+    });
+    let needed = needed.expect("it was loaded");
+
+    let agent = Agent::start_with(&format!("memory_bytes = {}", needed - 1));
+    let sha256 = agent.push_model();
+    let mut talk = agent.greet();
+    for order in [order(1, &sha256, &[(2, 2)]), order(2, &sha256, &[(4, 4), (8, 8)])] {
+        talk.ask(&submit(&order));
+    }
+    let entries = talk.follow(0, |entry| entry.order == 2 && entry.event.is_final());
+    // Both orders have the same, so that their blocks compare.
+    let sentinels = sentinels(&entries);
+    assert_eq!(sentinels, [Segment::new(1, 10).expect("a segment"); 2]);
+    assert_eq!(samples(&entries).len(), 15);
+
+    // An order for the model itself cannot be done.
+    let entries = whole(&Agent::start_with(&format!("memory_bytes = {}", needed - 1)));
+    assert!(
+        matches!(&entries.last().expect("an end").event, Event::Failed { failure }
+            if failure.kind == FailureKind::OutOfMemory),
+        "{entries:?}"
+    );
 }
 
 #[test]

@@ -380,7 +380,7 @@ impl Orders for FailsAtNews {
     fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         match news {
             [] => Ok(vec![order(1)]),
-            _ => Err(PlannerError {
+            _ => Err(PlannerError::Observations {
                 processor: "npu".to_owned(),
                 reason: GraphError::NoLayers,
             }),

@@ -68,6 +68,7 @@ fn on_cpus(processors: &[ProcessorTable], placement: &Combination) -> Vec<LayerT
                 ProcessorKind::Accelerator => processors[0].times[index],
             }
         })
+        .map(|time| time.unwrap_or(NOTHING))
         .collect()
 }
 
@@ -82,12 +83,12 @@ fn part(accelerator: &ProcessorTable, ones: &Combination) -> Option<f64> {
     let mut sum = 0.0;
     for (&one, time) in ones.processors().iter().zip(times) {
         if one == 1 {
-            sum += half_width(time.compute)?;
+            sum += half_width((*time)?.compute)?;
         }
     }
     for run in ones.npu_runs() {
-        let entering = times.get(run.first() as usize - 1)?.to_processor;
-        let leaving = times.get(run.last() as usize - 1)?.from_processor;
+        let entering = (*times.get(run.first() as usize - 1)?)?.to_processor;
+        let leaving = (*times.get(run.last() as usize - 1)?)?.from_processor;
         for transfer in [entering, leaving].into_iter().flatten() {
             sum += half_width(transfer)?;
         }
@@ -139,7 +140,8 @@ mod tests {
         ProcessorTable {
             name: name.to_owned(),
             kind: ProcessorKind::Cpu,
-            times: vec![time; LAYERS as usize],
+            times: vec![Some(time); LAYERS as usize],
+            unsupported: Vec::new(),
             fit: None,
         }
     }
@@ -161,7 +163,8 @@ mod tests {
         ProcessorTable {
             name: name.to_owned(),
             kind: ProcessorKind::Accelerator,
-            times: fit.layer_times(),
+            times: fit.layer_times().into_iter().map(Some).collect(),
+            unsupported: Vec::new(),
             fit: Some(fit),
         }
     }
@@ -196,8 +199,9 @@ mod tests {
             let placement = text.parse().expect("digits");
             let of_pair = of_pair.parse().expect("bits");
             let fit = pair[1].fit.as_ref().expect("least squares");
+            let of_cpu: Vec<LayerTime> = pair[0].times.iter().flatten().copied().collect();
             let exact = fit
-                .combination(&pair[0].times, &of_pair)
+                .combination(&of_cpu, &of_pair)
                 .expect("one model");
             assert_eq!(
                 of(SignedNanos::ZERO, &all, &placement),

@@ -30,6 +30,7 @@ pub mod scaling;
 pub mod solve;
 pub mod sweep;
 pub mod times;
+pub mod unsupported;
 
 pub use accuracy::AccuracyModel;
 pub use goal::Goal;
@@ -38,3 +39,4 @@ pub use problem::Problem;
 pub use rows::{AccuracyRow, AccuracyTable, Set};
 pub use solve::{Algorithm, plan};
 pub use times::TimeTable;
+pub use unsupported::UnsupportedSegment;

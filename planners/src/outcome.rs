@@ -3,7 +3,7 @@
 use std::fmt;
 
 use layerlab_profiles::time_model::PredictedTime;
-use layerlab_profiles::{Combination, SignedNanos};
+use layerlab_profiles::{Combination, Segment, SignedNanos};
 
 use crate::goal::Goal;
 use crate::problem::{PredictedAccuracy, Problem, Triple};
@@ -60,6 +60,17 @@ pub enum Why {
         time: SignedNanos,
         /// Its A(L).
         accuracy: f64,
+    },
+    /// A processor cannot run the one placement that the algorithm considers; others may be possible.
+    Unsupported {
+        /// The one placement that was considered.
+        combination: Combination,
+        /// What plans call the processor.
+        processor: String,
+        /// The layers that it cannot run.
+        segment: Segment,
+        /// Why it cannot run them.
+        reason: String,
     },
 }
 
@@ -180,6 +191,15 @@ impl fmt::Display for Infeasible {
             } => write!(
                 f,
                 "its placement {combination} takes {time} at accuracy {accuracy:.4}; another algorithm may have one"
+            ),
+            Why::Unsupported {
+                processor,
+                segment,
+                reason,
+                ..
+            } => write!(
+                f,
+                "the {processor} cannot run layers {segment}: {reason}; another algorithm places them elsewhere"
             ),
         }
     }

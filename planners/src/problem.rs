@@ -218,6 +218,15 @@ impl Problem {
         self.columns.candidate(all)
     }
 
+    /// All layers on one of the processors but those that it cannot run, which are on the CPU.
+    pub(crate) fn most_on(&self, processor: usize) -> Candidate {
+        let on_cpu = self.all_cpu.placement;
+        let can_run = |index: &usize| self.times.why_not(processor, *index).is_none();
+        let layers = (0..self.layers()).filter(can_run);
+        let most = layers.fold(on_cpu, |most, index| most.placed(index, processor));
+        self.columns.candidate(most)
+    }
+
     /// The triples of these candidates, in their order.
     pub(crate) fn triples(&self, candidates: &[Candidate]) -> Vec<Triple> {
         let pairs = candidates.iter().zip(self.predict(candidates));

@@ -7,6 +7,7 @@ use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, Process
 
 use crate::rows::{AccuracyRow, AccuracyTable, RowsError, Set};
 use crate::times::{ProcessorTable, TimeTable, TimesError};
+use crate::unsupported::UnsupportedSegment;
 
 /// What planners miss in a profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -80,33 +81,49 @@ pub struct Pair<'a> {
 pub fn time_table(profile: &Profile, pair: Pair) -> Result<TimeTable, ProfileError> {
     let cpu = processor(profile, pair.cpu, ProcessorKind::Cpu, "CPU")?;
     let npu = processor(profile, pair.npu, ProcessorKind::Accelerator, "accelerator")?;
-    Ok(TimeTable::new(
-        layer_times(profile, &cpu.name)?,
-        layer_times(profile, &npu.name)?,
-        fit(profile, npu)?,
-    )?)
+    let pair = [
+        ProcessorTable {
+            name: "CPU".to_owned(),
+            kind: ProcessorKind::Cpu,
+            ..table(profile, cpu)?
+        },
+        ProcessorTable {
+            name: "NPU".to_owned(),
+            kind: ProcessorKind::Accelerator,
+            ..table(profile, npu)?
+        },
+    ];
+    Ok(TimeTable::of(pair.into())?)
 }
 
 /// What each layer costs on each of the named processors, in the order of the digits of placements, with
 /// intervals of T(L) as of a pair.
 pub fn time_table_of(profile: &Profile, names: &[&str]) -> Result<TimeTable, ProfileError> {
-    let table = |name: &&str| {
-        let processor = named(profile, name)?;
-        Ok(ProcessorTable {
-            name: processor.name.clone(),
-            kind: processor.kind,
-            times: layer_times(profile, name)?,
-            fit: match processor.kind {
-                ProcessorKind::Cpu => None,
-                ProcessorKind::Accelerator => fit(profile, processor)?,
-            },
-        })
-    };
     let tables = names
         .iter()
-        .map(table)
+        .map(|name| table(profile, named(profile, name)?))
         .collect::<Result<_, ProfileError>>()?;
     Ok(TimeTable::of(tables)?)
+}
+
+/// What each layer costs on a processor, and what it cannot run.
+fn table(profile: &Profile, processor: &Processor) -> Result<ProcessorTable, ProfileError> {
+    let name = &processor.name;
+    let of_it = profile.unsupported.iter().filter(|row| row.processor == *name);
+    let unsupported = of_it.map(|row| UnsupportedSegment {
+        segment: row.segment,
+        reason: row.reason.clone(),
+    });
+    Ok(ProcessorTable {
+        name: name.clone(),
+        kind: processor.kind,
+        times: layer_times(profile, name)?,
+        unsupported: unsupported.collect(),
+        fit: match processor.kind {
+            ProcessorKind::Cpu => None,
+            ProcessorKind::Accelerator => fit(profile, processor)?,
+        },
+    })
 }
 
 /// The fit from which an accelerator's times come, if they come from one.
@@ -170,25 +187,29 @@ fn measured(
         },
         loss: row.loss,
     });
-    Ok(AccuracyTable::on_processors(
+    let names = evaluation.processors(&profile.header);
+    let supported: Vec<_> = names.iter().map(|name| profile.supported(name)).collect();
+    Ok(AccuracyTable::where_supported(
         profile.layers.len(),
         processors,
         baseline.score,
         rows.collect(),
+        |processor, index| supported[processor].has(index as u32 + 1),
     )?)
 }
 
-/// The layer times of one processor, layer 1 first.
-pub fn layer_times(profile: &Profile, processor: &str) -> Result<Vec<LayerTime>, ProfileError> {
-    let rows = profile
-        .times
-        .iter()
-        .filter(|row| row.processor == processor);
-    let times: Vec<LayerTime> = rows.map(|row| row.time).collect();
-    if times.len() != profile.layers.len() {
+/// The layer times of one processor, layer 1 first; none of those that it cannot run.
+pub fn layer_times(
+    profile: &Profile,
+    processor: &str,
+) -> Result<Vec<Option<LayerTime>>, ProfileError> {
+    let times = profile.layer_times(processor);
+    let supported = profile.supported(processor);
+    let is_whole = (1..).zip(&times).all(|(layer, time)| time.is_some() == supported.has(layer));
+    if !is_whole {
         return Err(ProfileError::Rows {
             processor: processor.to_owned(),
-            rows: times.len(),
+            rows: times.iter().flatten().count(),
             layers: profile.layers.len(),
         });
     }

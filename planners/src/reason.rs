@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use layerlab_profiles::{Nanos, SignedNanos};
+use layerlab_profiles::{Nanos, Segment, SignedNanos};
 
 use crate::goal::Goal;
 use crate::problem::{Problem, Triple};
@@ -12,6 +12,8 @@ use crate::problem::{Problem, Triple};
 pub enum Reason {
     /// Why a layer is where it is.
     Layer(LayerReason),
+    /// A processor cannot run a layer that runs elsewhere.
+    Unsupported(UnsupportedReason),
     /// The upper end of T(L)'s interval lies above the time limit.
     TimeUncertain {
         /// The upper end of the 95 % interval.
@@ -61,6 +63,25 @@ pub struct LayerReason {
     pub verdict: Verdict,
 }
 
+/// Why a layer cannot run on another processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsupportedReason {
+    /// The layer, counted from 1.
+    pub layer: u32,
+    /// The layer's name in the model.
+    pub name: String,
+    /// The processor that it runs on, counted from 0.
+    pub processor: usize,
+    /// What that processor is called.
+    pub here: String,
+    /// What the processor is called that cannot run it, or not together with its neighbours there.
+    pub there: String,
+    /// The layers that it cannot run as one unit: the layer itself, or some that it is one of.
+    pub segment: Segment,
+    /// Why it cannot.
+    pub reason: String,
+}
+
 /// Why a layer is not moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -76,7 +97,7 @@ pub enum Verdict {
 
 /// The reasons of a plan: one for each layer and each other processor, then what to be careful about.
 pub(crate) fn reasons(problem: &Problem, goal: Goal, triple: &Triple) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = layers(problem, goal, triple).map(Reason::Layer).collect();
+    let mut reasons: Vec<Reason> = layers(problem, goal, triple).collect();
     let placement = &triple.candidate.placement;
     let accuracy = triple.accuracy;
     match goal {
@@ -108,11 +129,12 @@ pub(crate) fn reasons(problem: &Problem, goal: Goal, triple: &Triple) -> Vec<Rea
     reasons
 }
 
+/// One reason for each layer and each other processor, in their order.
 fn layers<'a>(
     problem: &'a Problem,
     goal: Goal,
     triple: &'a Triple,
-) -> impl Iterator<Item = LayerReason> + 'a {
+) -> impl Iterator<Item = Reason> + 'a {
     let placement = triple.candidate.placement;
     let moves: Vec<(usize, usize)> = (0..problem.layers())
         .flat_map(|index| (0..problem.processors()).map(move |to| (index, to)))
@@ -128,7 +150,18 @@ fn layers<'a>(
         .zip(moved)
         .map(move |((index, to), moved)| {
             let processor = placement.processor(index);
-            LayerReason {
+            if let Some((_, lacked)) = problem.times().refusal(&moved.candidate.placement) {
+                return Reason::Unsupported(UnsupportedReason {
+                    layer: index as u32 + 1,
+                    name: problem.names()[index].clone(),
+                    processor,
+                    here: names[processor].to_owned(),
+                    there: names[to].to_owned(),
+                    segment: lacked.segment,
+                    reason: lacked.reason.clone(),
+                });
+            }
+            Reason::Layer(LayerReason {
                 layer: index as u32 + 1,
                 name: problem.names()[index].clone(),
                 processor,
@@ -137,7 +170,7 @@ fn layers<'a>(
                 time_change: SignedNanos::from_nanos(moved.time - triple.time),
                 accuracy_change: moved.accuracy.value - triple.accuracy.value,
                 verdict: verdict(goal, triple, &moved),
-            }
+            })
         })
 }
 
@@ -164,6 +197,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Layer(layer) => layer.fmt(f),
+            Reason::Unsupported(layer) => layer.fmt(f),
             Reason::TimeUncertain { high, within } => write!(
                 f,
                 "the time may be as long as {high} (95 %), more than the limit {within}; measure longer or plan \
@@ -212,6 +246,28 @@ impl fmt::Display for LayerReason {
             Verdict::Same => "which gains nothing",
             Verdict::Better => "which would be better, but this algorithm does not get there",
         })
+    }
+}
+
+impl fmt::Display for UnsupportedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnsupportedReason {
+            layer,
+            name,
+            here,
+            there,
+            segment,
+            reason,
+            ..
+        } = self;
+        write!(
+            f,
+            "layer {layer} ({name}) runs on the {here}: the {there} cannot run "
+        )?;
+        match segment.layers() {
+            1 => write!(f, "it: {reason}"),
+            _ => write!(f, "layers {segment} as one unit: {reason}"),
+        }
     }
 }
 

@@ -120,6 +120,18 @@ impl AccuracyTable {
         baseline: f64,
         rows: Vec<AccuracyRow>,
     ) -> Result<AccuracyTable, RowsError> {
+        AccuracyTable::where_supported(layers, processors, baseline, rows, |_, _| true)
+    }
+
+    /// The table of so many processors that cannot run every layer: those and those layers alone for which
+    /// `is_supported` holds, both counted from 0, need a row. The loss of another counts as 0; no placement has it.
+    pub fn where_supported(
+        layers: usize,
+        processors: usize,
+        baseline: f64,
+        rows: Vec<AccuracyRow>,
+        is_supported: impl Fn(usize, usize) -> bool,
+    ) -> Result<AccuracyTable, RowsError> {
         PlacementLimitError::refuse_processors(processors)?;
         if rows.is_empty() {
             return Err(RowsError::None);
@@ -143,6 +155,9 @@ impl AccuracyTable {
             }
         }
         let single = |processor: usize, index: usize| {
+            if !is_supported(processor, index) {
+                return Ok(0.0);
+            }
             let row = known.get(&Combination::alone_on(processor as u8, index, layers));
             row.map(|row| row.loss).ok_or_else(|| RowsError::NoSingle {
                 layer: index + 1,

@@ -43,11 +43,11 @@ pub fn time_limits(problem: &Problem, count: usize) -> Vec<Goal> {
 }
 
 /// `count` evenly spaced accuracy requirements, from that of all layers on the NPU (on several accelerators, on
-/// the one where it is lowest) to that of all layers on the CPU (or, if they are equal, from 0).
+/// the one where it is lowest; without the layers that it cannot run) to that of all layers on the CPU (or, if they are equal, from 0).
 pub fn accuracy_limits(problem: &Problem, count: usize) -> Vec<Goal> {
     let most = problem.baseline();
     let accelerated: Vec<Candidate> = (1..problem.processors())
-        .map(|processor| problem.all_on(processor))
+        .map(|processor| problem.most_on(processor))
         .collect();
     let accuracies = problem.predict(&accelerated).into_iter();
     let lowest = accuracies.fold(most, |lowest, accuracy| lowest.min(accuracy.value));

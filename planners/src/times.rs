@@ -1,6 +1,6 @@
 //! T(L) of any placement, and what moving one layer changes of it (mlmp §4.2.2; docs/method.md §2).
 
-use layerlab_profiles::SignedNanos;
+use layerlab_profiles::{Segment, SignedNanos};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::Fit;
 use layerlab_profiles::document::ProcessorKind;
@@ -9,6 +9,7 @@ use layerlab_profiles::time_model::PredictedTime;
 
 use crate::interval;
 use crate::placement::{Placement, PlacementLimitError};
+use crate::unsupported::UnsupportedSegment;
 
 /// Layer times that make no table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +41,29 @@ pub enum TimesError {
         /// The name of the processor.
         processor: String,
     },
+    /// A layer has no time, and nothing says that the processor cannot run it.
+    #[error(
+        "layer {layer} has no time on the {processor}, and nothing says that it cannot run there; run `layerlab \
+         check` on the profile"
+    )]
+    MissingTime {
+        /// The layer, counted from 1.
+        layer: usize,
+        /// The name of the processor.
+        processor: String,
+    },
+    /// Processor 0 cannot run every layer, so that there is nothing to compare plans with.
+    #[error(
+        "the {processor} cannot run layers {segment}: {reason}; plan with a first processor that runs every layer"
+    )]
+    FirstLacks {
+        /// The name of processor 0.
+        processor: String,
+        /// What it cannot run.
+        segment: Segment,
+        /// Why it cannot.
+        reason: String,
+    },
 }
 
 /// The layer times of one processor, as published.
@@ -49,8 +73,10 @@ pub struct ProcessorTable {
     pub name: String,
     /// A CPU computes in main memory: nothing is moved into it or out of it.
     pub kind: ProcessorKind,
-    /// The times of the layers, layer 1 first.
-    pub times: Vec<LayerTime>,
+    /// The times of the layers, layer 1 first; none of those that it cannot run.
+    pub times: Vec<Option<LayerTime>>,
+    /// What it cannot run. A layer without a time is one of them by itself.
+    pub unsupported: Vec<UnsupportedSegment>,
     /// Where the times come from least squares, what gives T(L) its exact interval; without it the interval
     /// is a bound.
     pub fit: Option<Fit>,
@@ -65,7 +91,7 @@ pub struct TimeTable {
 }
 
 /// What one layer costs on one processor, in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LayerCost {
     /// t_d; 0 where `compute` includes it, and on a CPU.
     pub(crate) enter: i64,
@@ -86,13 +112,15 @@ impl TimeTable {
             ProcessorTable {
                 name: "CPU".to_owned(),
                 kind: ProcessorKind::Cpu,
-                times: cpu,
+                times: cpu.into_iter().map(Some).collect(),
+                unsupported: Vec::new(),
                 fit: None,
             },
             ProcessorTable {
                 name: "NPU".to_owned(),
                 kind: ProcessorKind::Accelerator,
-                times: npu,
+                times: npu.into_iter().map(Some).collect(),
+                unsupported: Vec::new(),
                 fit,
             },
         ])
@@ -112,6 +140,13 @@ impl TimeTable {
             });
         }
         Placement::all_cpu(layers)?;
+        if let Some(lacked) = first.unsupported.first() {
+            return Err(TimesError::FirstLacks {
+                processor: first.name.clone(),
+                segment: lacked.segment,
+                reason: lacked.reason.clone(),
+            });
+        }
         let costs = processors.iter().map(costs).collect::<Result<_, _>>()?;
         Ok(TimeTable {
             costs,
@@ -136,7 +171,33 @@ impl TimeTable {
             .map(|processor| processor.name.as_str())
     }
 
-    /// T(L), split into computing on each processor and moving between them.
+    /// What of the placement a processor cannot run, and that processor, counted from 0; `None` if the placement is
+    /// possible.
+    pub fn refusal(&self, placement: &Placement) -> Option<(usize, &UnsupportedSegment)> {
+        let processors = self.published.iter().enumerate();
+        processors
+            .flat_map(|(on, processor)| processor.unsupported.iter().map(move |one| (on, one)))
+            .find(|(on, one)| one.is_on(placement, *on))
+    }
+
+    /// Whether every processor can run what the placement has on it.
+    pub fn allows(&self, placement: &Placement) -> bool {
+        self.refusal(placement).is_none()
+    }
+
+    /// Why a processor cannot run the layer at `index` by itself, both counted from 0; `None` if it can.
+    pub fn why_not(&self, processor: usize, index: usize) -> Option<&UnsupportedSegment> {
+        let mut unsupported = self.published[processor].unsupported.iter();
+        unsupported.find(|one| one.is_layer(index))
+    }
+
+    /// What a processor, counted from 0, cannot run.
+    pub fn unsupported(&self, processor: usize) -> &[UnsupportedSegment] {
+        &self.published[processor].unsupported
+    }
+
+    /// T(L), split into computing on each processor and moving between them, of a placement that is
+    /// [possible](TimeTable::allows).
     ///
     /// Transfers are paid on each accelerator wherever its neighbour runs elsewhere and at the model's ends
     /// (mlmp §4.2.2).
@@ -199,7 +260,7 @@ impl TimeTable {
         there(to) - there(placement.processor(index))
     }
 
-    /// What the layer at `index` costs on a processor, both counted from 0.
+    /// What the layer at `index` costs on a processor, both counted from 0; nothing where it cannot run.
     pub(crate) fn cost(&self, processor: usize, index: usize) -> LayerCost {
         self.costs[processor][index]
     }
@@ -217,6 +278,16 @@ fn costs(processor: &ProcessorTable) -> Result<Vec<LayerCost>, TimesError> {
     let places = processor.times.iter().enumerate();
     places
         .map(|(index, time)| {
+            let Some(time) = time else {
+                let is_known = |one: &UnsupportedSegment| one.is_layer(index);
+                return match processor.unsupported.iter().any(is_known) {
+                    true => Ok(LayerCost::default()),
+                    false => Err(TimesError::MissingTime {
+                        layer: index + 1,
+                        processor: processor.name.clone(),
+                    }),
+                };
+            };
             let transfer = |separate: Option<Estimate>, included: bool| match separate {
                 _ if is_cpu => Ok(0),
                 Some(estimate) => Ok(estimate.value.as_nanos()),
@@ -264,7 +335,8 @@ mod tests {
             let processors = (0..count).map(|place| ProcessorTable {
                 name: String::new(),
                 kind: [ProcessorKind::Cpu, ProcessorKind::Accelerator][place.min(1)],
-                times: rows.iter().map(|row| layer_time(&row.0[place])).collect(),
+                times: rows.iter().map(|row| Some(layer_time(&row.0[place]))).collect(),
+                unsupported: Vec::new(),
                 fit: None,
             });
             let table = TimeTable::of(processors.collect()).expect("all transfers");

@@ -24,6 +24,7 @@ fn faults(planted: &Planted, outcome: &Outcome, change: impl FnOnce(&mut Tables)
     let evidence = Evidence {
         layers: &planted.layers,
         times: &pair(&tables.cpu, &tables.npu),
+        unsupported: &[],
         accuracy: &tables.accuracy,
         loss: Loss::Formula(&formula),
     };

@@ -106,7 +106,47 @@ impl Difference {
     }
 }
 
-/// Every number that both profiles have, by processor in the first profile's order, then layer.
+/// A layer that a processor can run according to one profile and not according to the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunsInOne {
+    /// The processor, by its name.
+    pub processor: String,
+    /// The layer, counted from 1.
+    pub layer: u32,
+    /// Whether it is the second profile that says that the processor cannot run it.
+    pub lacks_other: bool,
+    /// Why it cannot.
+    pub reason: String,
+}
+
+/// The layers that a processor of both profiles can run according to one of them alone, by processor in the first profile's
+/// order, then layer.
+pub fn runs_in_one(one: &Profile, other: &Profile) -> Vec<RunsInOne> {
+    let common = names(one).filter(|name| names(other).any(|known| known == *name));
+    let layers = 1..=one.header.model.layers;
+    let places = common.flat_map(|name| layers.clone().map(move |layer| (name, layer)));
+    let differs = |(processor, layer): (&str, u32)| {
+        let why = |profile: &Profile| {
+            let reason = profile.why_unsupported(processor, layer);
+            reason.map(str::to_owned)
+        };
+        let (lacks_other, reason) = match (why(one), why(other)) {
+            (Some(reason), None) => (false, reason),
+            (None, Some(reason)) => (true, reason),
+            _ => return None,
+        };
+        Some(RunsInOne {
+            processor: processor.to_owned(),
+            layer,
+            lacks_other,
+            reason,
+        })
+    };
+    places.filter_map(differs).collect()
+}
+
+/// Every number that both profiles have, by processor in the first profile's order, then layer. Where a processor lacks a
+/// layer in one of them, its neighbours' times there include a transfer that they do not in the other: those are left out.
 pub fn compare(one: &Profile, other: &Profile) -> Result<Vec<Difference>, CompareError> {
     refuse_different_models(one, other)?;
     let common: Vec<&str> = names(one)
@@ -122,8 +162,12 @@ pub fn compare(one: &Profile, other: &Profile) -> Result<Vec<Difference>, Compar
     let mut differences = Vec::new();
     for processor in common {
         let mut of_processor = Vec::new();
+        let is_alike = one.supported(processor) == other.supported(processor);
         for (row, counterpart) in pairs(one, other, processor) {
             if row.time.compute_includes != counterpart.time.compute_includes {
+                if !is_alike {
+                    continue;
+                }
                 return Err(CompareError::DifferentMeaning {
                     layer: row.layer,
                     processor: processor.to_owned(),

@@ -1,6 +1,6 @@
 //! T(L): how long a placement takes (mlmp §4.2.2; docs/method.md §2).
 
-use crate::derive::{Includes, LayerTime};
+use crate::derive::LayerTime;
 use crate::document::ProcessorKind;
 use crate::placement::{MOST_PROCESSORS, Placement};
 use crate::summary::Estimate;
@@ -8,18 +8,18 @@ use crate::units::SignedNanos;
 
 /// The time of any placement of one model's layers on some processors.
 #[derive(Clone, Debug)]
-pub struct TimeModel<'a> {
-    processors: Vec<ProcessorTimes<'a>>,
+pub struct TimeModel {
+    processors: Vec<ProcessorTimes>,
     layers: usize,
 }
 
 /// What the layers of a model cost on one processor.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessorTimes<'a> {
+#[derive(Clone, Debug)]
+pub struct ProcessorTimes {
     /// A CPU computes in main memory: nothing is moved into it or out of it.
     pub kind: ProcessorKind,
-    /// The times of the layers, layer 1 first.
-    pub times: &'a [LayerTime],
+    /// The times of the layers, layer 1 first; none of those that the processor cannot run.
+    pub times: Vec<Option<LayerTime>>,
 }
 
 /// Layer times that make no model.
@@ -56,6 +56,14 @@ pub enum TimeModelError {
     /// The placement names a processor that there is not.
     #[error("the placement names processor {processor}, of which there are no times")]
     NoSuchProcessor {
+        /// The processor, counted from 0.
+        processor: u8,
+    },
+    /// A placement has a layer on a processor that cannot run it.
+    #[error("the placement has layer {layer} on processor {processor}, which cannot run it")]
+    Unsupported {
+        /// The layer, counted from 1.
+        layer: usize,
         /// The processor, counted from 0.
         processor: u8,
     },
@@ -103,28 +111,26 @@ fn sum(times: &[SignedNanos]) -> SignedNanos {
         .fold(SignedNanos::ZERO, |sum, &time| sum + time)
 }
 
-impl<'a> TimeModel<'a> {
+impl TimeModel {
     /// The model of the two processors of the papers: a CPU and an NPU, layer 1 first.
-    pub fn new(cpu: &'a [LayerTime], npu: &'a [LayerTime]) -> Result<Self, TimeModelError> {
+    pub fn new<T: Copy + Into<Option<LayerTime>>>(
+        cpu: &[T],
+        npu: &[T],
+    ) -> Result<Self, TimeModelError> {
         if cpu.len() != npu.len() {
             return Err(TimeModelError::LayerCounts {
                 cpu: cpu.len(),
                 npu: npu.len(),
             });
         }
-        let cpu = ProcessorTimes {
-            kind: ProcessorKind::Cpu,
-            times: cpu,
-        };
-        let npu = ProcessorTimes {
-            kind: ProcessorKind::Accelerator,
-            times: npu,
-        };
-        TimeModel::of(vec![cpu, npu])
+        TimeModel::of(vec![
+            ProcessorTimes::new(ProcessorKind::Cpu, cpu),
+            ProcessorTimes::new(ProcessorKind::Accelerator, npu),
+        ])
     }
 
     /// The model of any processors, processor 0 first.
-    pub fn of(processors: Vec<ProcessorTimes<'a>>) -> Result<Self, TimeModelError> {
+    pub fn of(processors: Vec<ProcessorTimes>) -> Result<Self, TimeModelError> {
         let layers = processors.first().map_or(0, |first| first.times.len());
         let other = processors
             .iter()
@@ -160,42 +166,45 @@ impl<'a> TimeModel<'a> {
                 .get(place)
                 .ok_or(TimeModelError::NoSuchProcessor { processor })?;
             let (first, last) = (run.first() as usize, run.last() as usize);
-            for layer in &there.times[first - 1..last] {
-                time.compute[place] = time.compute[place] + layer.compute.value;
+            let at = |layer| {
+                there.times[layer - 1].ok_or(TimeModelError::Unsupported { layer, processor })
+            };
+            for layer in first..=last {
+                time.compute[place] = time.compute[place] + at(layer)?.compute.value;
             }
             if there.kind == ProcessorKind::Accelerator {
-                time.transfer = time.transfer + there.entering(first)? + there.leaving(last)?;
+                let (entering, leaving) = (entering(at(first)?), leaving(at(last)?));
+                let missing = |layer| TimeModelError::MissingTransfer { layer };
+                time.transfer = time.transfer
+                    + entering.ok_or(missing(first))?
+                    + leaving.ok_or(missing(last))?;
             }
         }
         Ok(time)
     }
 }
 
-impl ProcessorTimes<'_> {
-    fn entering(&self, layer: usize) -> Result<SignedNanos, TimeModelError> {
-        let time = &self.times[layer - 1];
-        transfer(time.to_processor, time.compute_includes, |merged| {
-            merged.to_processor
-        })
-        .ok_or(TimeModelError::MissingTransfer { layer })
-    }
-
-    fn leaving(&self, layer: usize) -> Result<SignedNanos, TimeModelError> {
-        let time = &self.times[layer - 1];
-        transfer(time.from_processor, time.compute_includes, |merged| {
-            merged.from_processor
-        })
-        .ok_or(TimeModelError::MissingTransfer { layer })
+impl ProcessorTimes {
+    /// The times of a processor of this kind, layer 1 first.
+    pub fn new<T: Copy + Into<Option<LayerTime>>>(kind: ProcessorKind, times: &[T]) -> Self {
+        ProcessorTimes {
+            kind,
+            times: times.iter().map(|&time| time.into()).collect(),
+        }
     }
 }
 
+fn entering(time: LayerTime) -> Option<SignedNanos> {
+    transfer(time.to_processor, time.compute_includes.to_processor)
+}
+
+fn leaving(time: LayerTime) -> Option<SignedNanos> {
+    transfer(time.from_processor, time.compute_includes.from_processor)
+}
+
 /// The separate transfer, or nothing if the compute time already contains it.
-fn transfer(
-    separate: Option<Estimate>,
-    includes: Includes,
-    merged: impl Fn(Includes) -> bool,
-) -> Option<SignedNanos> {
+fn transfer(separate: Option<Estimate>, is_included: bool) -> Option<SignedNanos> {
     separate
         .map(|estimate| estimate.value)
-        .or(merged(includes).then_some(SignedNanos::ZERO))
+        .or(is_included.then_some(SignedNanos::ZERO))
 }

@@ -51,11 +51,10 @@ fn formula(kinds: &[ProcessorKind], costs: &[Vec<Costs>], placement: &[u8]) -> i
 }
 
 fn model<'a>(kinds: &[ProcessorKind], tables: &'a [Vec<LayerTime>]) -> TimeModel<'a> {
-    let of = |(&kind, times)| ProcessorTimes { kind, times };
     let processors = kinds
         .iter()
         .zip(tables)
-        .map(|(kind, t)| of((kind, t.as_slice())));
+        .map(|(&kind, times)| ProcessorTimes::new(kind, times));
     TimeModel::of(processors.collect()).expect("one model")
 }
 
@@ -108,10 +107,7 @@ proptest! {
 #[test]
 fn what_does_not_fit_is_refused() {
     let times = [layer_time([1, 2, 3]); 3];
-    let of = |layers: usize| ProcessorTimes {
-        kind: ProcessorKind::Accelerator,
-        times: &times[..layers],
-    };
+    let of = |layers| ProcessorTimes::new(ProcessorKind::Accelerator, &times[..layers]);
     let error = TimeModel::of(vec![of(3), of(3), of(2)]).expect_err("2 of 3 layers");
     assert_eq!(
         error.to_string(),
@@ -128,6 +124,22 @@ fn what_does_not_fit_is_refused() {
         Err(TimeModelError::CombinationLength { .. })
     ));
     assert!(ask("010").is_ok());
+}
+
+#[test]
+fn a_layer_has_no_time_on_a_processor_that_cannot_run_it() {
+    let mut lacking = ProcessorTimes::new(ProcessorKind::Accelerator, &[layer_time([1, 2, 3]); 3]);
+    lacking.times[1] = None;
+    let cpu = ProcessorTimes::new(ProcessorKind::Cpu, &[layer_time([0, 9, 0]); 3]);
+    let model = TimeModel::of(vec![cpu, lacking]).expect("one model");
+    let ask = |text: &str| model.predict(&text.parse().expect("digits"));
+    let error = ask("111").expect_err("layer 2 cannot run there");
+    assert_eq!(
+        error.to_string(),
+        "the placement has layer 2 on processor 1, which cannot run it"
+    );
+    let possible = ask("101").expect("layer 2 is elsewhere");
+    assert_eq!(possible.total().as_nanos(), 6 + 9 + 6);
 }
 
 /// The seeds of published profiles draw what they drew before a placement could have more processors.

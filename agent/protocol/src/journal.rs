@@ -31,6 +31,21 @@ pub enum Event {
         /// The order itself.
         order: Order,
     },
+    /// A processor cannot run a segment, which is therefore not timed. The order goes on without it.
+    Unsupported {
+        /// The processor, by the name that the agent's hello gave it.
+        processor: String,
+        /// The segment that it cannot run.
+        segment: Segment,
+        /// What of the segment it lacks, for a person.
+        reason: String,
+    },
+    /// The sentinel of the order is this segment, because the processor cannot run the whole model or its memory does
+    /// not hold it. Absent where the whole model is the sentinel.
+    Sentinel {
+        /// The longest segment that the processor runs and holds; of several, the first.
+        segment: Segment,
+    },
     /// A segment was loaded on the order's processor.
     Loaded {
         /// The segment that was loaded.
@@ -53,7 +68,7 @@ pub enum Event {
         block: u32,
         /// The segments that take turns.
         segments: Vec<Segment>,
-        /// How long the sentinel, the whole model, took: the median of a few runs.
+        /// How long the sentinel took: the median of a few runs.
         sentinel_ns: Nanos,
         /// The state of the device.
         conditions: Conditions,
@@ -191,6 +206,8 @@ pub enum FailureKind {
     OutOfMemory,
     /// The order names a processor, segment or other thing that does not exist.
     Order,
+    /// The order needs a segment that its processor cannot run.
+    Unsupported,
     /// The processor or its runtime failed.
     Device,
     /// The device stayed hot or unsteady however long it rested: no number of it would be a good one.

@@ -99,6 +99,11 @@ pub enum Work {
         /// The parts, the first layer's first; together they are the whole model.
         parts: Vec<Part>,
     },
+    /// Which layers each of these processors cannot run. Nothing is loaded or timed.
+    Survey {
+        /// The processors to ask about, by the names that the agent's hello gave them.
+        processors: Vec<String>,
+    },
     /// Answers to labelled images under many placements, each answer judged (docs/method.md §6).
     Evaluate {
         /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
@@ -130,7 +135,10 @@ impl Order {
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let set = match &self.work {
             Work::Evaluate { set_sha256, .. } => Some(set_sha256.as_str()),
-            Work::TimeSegments { .. } | Work::TimePasses | Work::TimePlacement { .. } => None,
+            Work::TimeSegments { .. }
+            | Work::TimePasses
+            | Work::TimePlacement { .. }
+            | Work::Survey { .. } => None,
         };
         std::iter::once(self.model_sha256.as_str()).chain(set)
     }
@@ -139,7 +147,10 @@ impl Order {
     pub fn processor_of(&self, segment: Segment) -> &str {
         let part = match &self.work {
             Work::TimePlacement { parts } => parts.iter().find(|part| part.segment == segment),
-            Work::TimeSegments { .. } | Work::TimePasses | Work::Evaluate { .. } => None,
+            Work::TimeSegments { .. }
+            | Work::TimePasses
+            | Work::Survey { .. }
+            | Work::Evaluate { .. } => None,
         };
         part.map_or(&self.processor, |part| &part.processor)
     }

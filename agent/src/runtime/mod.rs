@@ -40,7 +40,8 @@ pub trait Runtime: Send {
 
     /// Whether `processor` can run layers `segment` of `network`, and if not, why. Takes no memory and little time.
     ///
-    /// [`Runtimes`] asks before it loads. A runtime that finds out by loading alone says that it can, and fails then.
+    /// [`Runtimes`] asks before it loads. A runtime that finds out by loading alone says that it can, and fails then with
+    /// [`RuntimeError::Unsupported`].
     ///
     /// # Errors
     /// The reason, for a person.
@@ -58,7 +59,8 @@ pub trait Runtime: Send {
     ///
     /// # Errors
     /// [`RuntimeError::OutOfMemory`] if the processor's memory does not hold the segment beside those already loaded,
-    /// [`RuntimeError::Load`] for anything else.
+    /// [`RuntimeError::Unsupported`] if loading shows that the processor cannot run the segment, [`RuntimeError::Load`]
+    /// for anything else.
     ///
     /// # Panics
     /// May panic when there is no such processor.

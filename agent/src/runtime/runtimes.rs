@@ -79,17 +79,43 @@ impl Runtimes {
         self.processors.iter().map(|owned| &owned.processor)
     }
 
+    /// Whether the processor of this name can run layers `segment` of `network`.
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownProcessor`], [`RuntimeError::Unsupported`], and [`RuntimeError::Load`] if the network
+    /// does not have these layers.
+    pub fn supports(
+        &self,
+        processor: &str,
+        network: &Network,
+        segment: Segment,
+    ) -> Result<(), RuntimeError> {
+        self.owner_that_supports(processor, network, segment)
+            .map(drop)
+    }
+
     /// Makes layers `segment` of `network` ready to run on the processor of this name, once its runtime has said that
     /// it can.
     ///
     /// # Errors
-    /// [`RuntimeError::UnknownProcessor`], [`RuntimeError::Unsupported`], and those of [`Runtime::load`].
+    /// Those of [`Runtimes::supports`] and of [`Runtime::load`].
     pub fn load(
         &mut self,
         processor: &str,
         network: &Arc<Network>,
         segment: Segment,
     ) -> Result<Box<dyn Session>, RuntimeError> {
+        let (runtime, place) = self.owner_that_supports(processor, network, segment)?;
+        self.runtimes[runtime].load(place, network, segment)
+    }
+
+    /// The place of the runtime that can run the segment on the processor, and the processor's place there.
+    fn owner_that_supports(
+        &self,
+        processor: &str,
+        network: &Network,
+        segment: Segment,
+    ) -> Result<(usize, usize), RuntimeError> {
         let is_it = |owned: &&OwnedProcessor| owned.processor.name == processor;
         let Some(owned) = self.processors.iter().find(is_it) else {
             return Err(RuntimeError::UnknownProcessor {
@@ -105,15 +131,14 @@ impl Runtimes {
             };
             return Err(subject.cannot_load(format!("the network has {layers} layers")));
         }
-        let runtime = &mut self.runtimes[owned.runtime];
-        runtime
+        self.runtimes[owned.runtime]
             .supports(owned.place, network, segment)
             .map_err(|reason| RuntimeError::Unsupported {
                 processor: processor.to_owned(),
                 segment,
                 reason,
             })?;
-        runtime.load(owned.place, network, segment)
+        Ok((owned.runtime, owned.place))
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct LoadedSegment {
 pub(super) enum NotLoaded {
     /// Memory is full.
     Full(RuntimeError),
+    /// The processor cannot run it.
+    Unsupported(RuntimeError),
     /// Nothing more of the order can be loaded.
     Ended(Ended),
 }
@@ -27,6 +29,7 @@ impl From<RuntimeError> for NotLoaded {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::OutOfMemory { .. } => NotLoaded::Full(error),
+            RuntimeError::Unsupported { .. } => NotLoaded::Unsupported(error),
             error => NotLoaded::Ended(error.into()),
         }
     }
@@ -41,7 +44,7 @@ impl From<Abandoned> for NotLoaded {
 impl From<NotLoaded> for Ended {
     fn from(why: NotLoaded) -> Self {
         match why {
-            NotLoaded::Full(error) => error.into(),
+            NotLoaded::Full(error) | NotLoaded::Unsupported(error) => error.into(),
             NotLoaded::Ended(ended) => ended,
         }
     }

@@ -4,16 +4,18 @@
 mod adaptive;
 mod fixed;
 mod sequence;
+mod survey;
 
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::derive::graph::GraphError;
-use layerlab_profiles::document::Sample;
+use layerlab_profiles::document::{Sample, Unsupported};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Event, Order};
 
 pub use adaptive::Adaptive;
 pub use fixed::Fixed;
 pub use sequence::Sequence;
+pub use survey::{Surveyed, survey};
 
 /// Where a run's orders come from.
 pub trait Orders: Send {
@@ -25,12 +27,28 @@ pub trait Orders: Send {
 
 /// Why it cannot be said what to measure next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what to measure next on `{processor}` cannot be planned: {reason}")]
-pub struct PlannerError {
-    /// The processor that is measured.
-    pub processor: String,
-    /// What is wrong with what was observed.
-    pub reason: GraphError,
+pub enum PlannerError {
+    /// Nothing follows from what was observed.
+    #[error("what to measure next on `{processor}` cannot be planned: {reason}")]
+    Observations {
+        /// The processor that is measured.
+        processor: String,
+        /// What is wrong with what was observed.
+        reason: GraphError,
+    },
+    /// A processor that is read layer by layer, in passes over the whole model, cannot run some layer.
+    #[error(
+        "`{processor}` is measured in passes over all layers and cannot run layers {segment}: {reason}; choose other \
+         processors with --processors"
+    )]
+    NoPass {
+        /// The processor that cannot be measured.
+        processor: String,
+        /// What it cannot run.
+        segment: Segment,
+        /// Why it cannot.
+        reason: String,
+    },
 }
 
 /// Something that a run's journal says.
@@ -43,6 +61,8 @@ pub enum News {
         /// How long loading took.
         load: Nanos,
     },
+    /// A processor cannot run a segment.
+    Unsupported(Unsupported),
     /// A sample came.
     Sample(Sample),
     /// The block in progress is over.
@@ -73,6 +93,15 @@ impl News {
                 segment: *segment,
                 load: *load_ns,
             }),
+            Event::Unsupported {
+                processor,
+                segment,
+                reason,
+            } => Some(News::Unsupported(Unsupported {
+                processor: processor.clone(),
+                segment: *segment,
+                reason: reason.clone(),
+            })),
             Event::Sample { .. } => sample.cloned().map(News::Sample),
             Event::BlockEnded { rejection, .. } => Some(News::BlockEnded {
                 rejected: rejection.is_some(),

@@ -2,13 +2,15 @@
 
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
-use layerlab_profiles::document::{Measurement, Processor, ProcessorKind};
+use layerlab_profiles::document::{Measurement, Processor, ProcessorKind, Unsupported};
+use layerlab_profiles::supported::SupportedLayers;
+use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Order, RunId, WarmUp, Work};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::TimesSettings;
-use super::orders::{Adaptive, Fixed, Orders, Sequence};
+use super::orders::{Adaptive, Fixed, Orders, PlannerError, Sequence, Surveyed, survey};
 
 /// How one processor is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,17 +106,46 @@ impl TimesPlan {
         })
     }
 
-    /// The orders of the run, one processor after the other.
-    pub fn orders(&self) -> Sequence {
-        let mut random = ChaCha8Rng::seed_from_u64(self.settings.seed);
-        Sequence::new(
-            self.processors
-                .iter()
-                .map(|plan| self.part(plan, &mut random)),
-        )
+    /// The orders of the run: first it is asked which layers the processors cannot run, then one processor is measured
+    /// after the other.
+    pub fn orders(&self) -> Surveyed<'_> {
+        let names = self.processors.iter().map(|plan| plan.processor.name.clone());
+        let survey = survey(&self.template, names.collect());
+        Surveyed::new(survey, |unsupported| self.orders_without(unsupported))
     }
 
-    fn part(&self, plan: &ProcessorPlan, random: &mut ChaCha8Rng) -> Box<dyn Orders> {
+    /// The orders that measure, of segments without what is `unsupported`: each stretch of layers that an accelerator can
+    /// run is measured as a model of its own.
+    fn orders_without(&self, unsupported: &[Unsupported]) -> Result<Sequence, PlannerError> {
+        let mut random = ChaCha8Rng::seed_from_u64(self.settings.seed);
+        let mut parts = Vec::new();
+        for plan in &self.processors {
+            let name = &plan.processor.name;
+            let lacked = || unsupported.iter().filter(move |one| one.processor == *name);
+            if let Some(lacked) = lacked().next().filter(|_| !plan.design.shows_transfers()) {
+                return Err(PlannerError::NoPass {
+                    processor: name.clone(),
+                    segment: lacked.segment,
+                    reason: lacked.reason.clone(),
+                });
+            }
+            let supported = SupportedLayers::without(self.layers, lacked().map(|one| one.segment));
+            let layers: u32 = supported.stretches().iter().map(|one| one.layers()).sum();
+            for &stretch in supported.stretches() {
+                let task = self.task(stretch, layers);
+                parts.push(self.part(plan, stretch, &task, &mut random));
+            }
+        }
+        Ok(Sequence::new(parts))
+    }
+
+    fn part(
+        &self,
+        plan: &ProcessorPlan,
+        stretch: Segment,
+        task: &DesignTask,
+        random: &mut ChaCha8Rng,
+    ) -> Box<dyn Orders> {
         let template = Order {
             processor: plan.processor.name.clone(),
             ..self.template.clone()
@@ -122,27 +153,34 @@ impl TimesPlan {
         let order = |block| Order {
             work: match block {
                 FixedBlock::LayerPass => Work::TimePasses,
-                FixedBlock::Segments(segments) => Work::TimeSegments { segments },
+                FixedBlock::Segments(segments) => Work::TimeSegments {
+                    segments: segments.into_iter().map(|one| one.moved_into(stretch)).collect(),
+                },
             },
             ..template.clone()
         };
-        match plan.design.agenda(&self.task(), random) {
+        match plan.design.agenda(task, random) {
             Agenda::Fixed(blocks) => Box::new(Fixed::new(blocks.into_iter().map(order).collect())),
-            Agenda::Planned(planner) => Box::new(Adaptive::new(planner, template)),
+            Agenda::Planned(planner) => Box::new(Adaptive::new(planner, template, stretch)),
         }
     }
 
-    fn task(&self) -> DesignTask {
+    /// What a design is to do on one of the stretches of a processor that can run `all` layers: the budget is divided by
+    /// how many layers they have.
+    fn task(&self, stretch: Segment, all: u32) -> DesignTask {
+        let budget = u128::from(self.settings.budget.as_nanos()) * u128::from(stretch.layers());
+        let share = u64::try_from(budget / u128::from(all.max(1))).unwrap_or(u64::MAX);
         DesignTask {
-            layers: self.layers,
+            layers: stretch.layers(),
             seed: self.settings.seed,
             gap: self.settings.gap,
             target: self.settings.target,
-            budget: self.settings.budget,
+            budget: Nanos::from_nanos(share),
         }
     }
 
-    /// How many samples the run will have; `None` if that turns out while it measures.
+    /// How many samples the run will have if the processors can run every layer, and fewer if they cannot; `None` if that
+    /// turns out while it measures.
     pub fn samples(&self) -> Option<u64> {
         let segments = |plan: &ProcessorPlan| {
             let known = !plan.design.chooses_as_it_goes();
@@ -190,7 +228,6 @@ mod tests {
     use super::*;
     use crate::campaign::orders::News;
     use layerlab_profiles::document::Numerics;
-    use layerlab_profiles::{Nanos, Segment};
     use std::collections::BTreeSet;
 
     fn processor(name: &str, kind: ProcessorKind) -> Processor {
@@ -230,35 +267,105 @@ mod tests {
         )
     }
 
-    /// All orders, as they come when each is done at once.
+    fn lacking(processor: &str, layer: u32) -> Unsupported {
+        Unsupported {
+            processor: processor.to_owned(),
+            segment: Segment::single(layer),
+            reason: "it has no Elu".to_owned(),
+        }
+    }
+
+    /// All orders that measure, as they come when each is done at once.
     fn all_orders(plan: &TimesPlan) -> Vec<Order> {
+        orders_after(plan, &[]).expect("a plan")
+    }
+
+    /// The same after this answer to the survey.
+    fn orders_after(plan: &TimesPlan, answer: &[Unsupported]) -> Result<Vec<Order>, PlannerError> {
         let mut source = plan.orders();
-        let mut all = source.next(&[]).expect("a plan");
+        let asked = source.next(&[])?;
+        let [survey] = asked.as_slice() else {
+            panic!("one order asks: {asked:?}")
+        };
+        let processors = ["cpu", "npu"].map(str::to_owned).to_vec();
+        assert_eq!(survey.work, Work::Survey { processors });
+        for one in answer {
+            assert_eq!(source.next(&[News::Unsupported(one.clone())]), Ok(Vec::new()));
+        }
+        let mut all = source.next(&[News::Finished(survey.number)])?;
         let mut done = 0;
         while done < all.len() {
             let finished = News::Finished(all[done].number);
-            all.extend(source.next(&[finished]).expect("a plan"));
+            all.extend(source.next(&[finished])?);
             done += 1;
         }
-        all
+        Ok(all)
+    }
+
+    /// The segments that orders ask for, in their order.
+    fn segments(orders: &[Order]) -> Vec<Segment> {
+        let segments = orders.iter().filter_map(|order| match &order.work {
+            Work::TimeSegments { segments } => Some(segments.clone()),
+            _ => None,
+        });
+        segments.flatten().collect()
     }
 
     #[test]
     fn every_segment_of_the_design_is_ordered_once() {
         for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
             let plan = plan(design, 7).expect("processors");
-            let ordered: Vec<Segment> = all_orders(&plan)
-                .iter()
-                .filter_map(|order| match &order.work {
-                    Work::TimeSegments { segments } => Some(segments.clone()),
-                    _ => None,
-                })
-                .flatten()
-                .collect();
+            let ordered = segments(&all_orders(&plan));
             let once: BTreeSet<Segment> = ordered.iter().copied().collect();
             assert_eq!(ordered.len(), once.len());
             assert_eq!(once.into_iter().collect::<Vec<_>>(), design.segments(30));
         }
+    }
+
+    #[test]
+    fn each_stretch_that_an_accelerator_can_run_is_measured_as_a_model_of_its_own() {
+        for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
+            let plan = plan(design, 7).expect("processors");
+            let answer = [lacking("npu", 1), lacking("npu", 12)];
+            let mut ordered = segments(&orders_after(&plan, &answer).expect("a plan"));
+            ordered.sort();
+            let stretches = [(2, 11), (13, 30)].map(|one| Segment::try_from(one).expect("one"));
+            let expected = stretches.iter().flat_map(|&stretch| {
+                let segments = design.segments(stretch.layers()).into_iter();
+                segments.map(move |segment| segment.moved_into(stretch))
+            });
+            assert_eq!(ordered, expected.collect::<Vec<_>>(), "{design}");
+        }
+    }
+
+    #[test]
+    fn the_adaptive_design_begins_with_the_longest_segment_of_the_first_stretch() {
+        let plan = plan(Design::Adaptive, 7).expect("processors");
+        let answer = [lacking("npu", 4)];
+        let mut source = plan.orders();
+        source.next(&[]).expect("a survey");
+        let answer = answer.map(News::Unsupported);
+        source.next(&answer).expect("nothing yet");
+        let passes = source.next(&[News::Finished(0)]).expect("a plan");
+        let first = source.next(&[News::Finished(passes[0].number)]).expect("a plan");
+        assert_eq!(segments(&first), [Segment::whole(3)]);
+        assert_eq!(plan.task(Segment::whole(3), 29).budget.as_nanos(), {
+            plan.settings.budget.as_nanos() * 3 / 29
+        });
+    }
+
+    #[test]
+    fn a_processor_that_runs_nothing_is_left_out_and_a_cpu_that_lacks_a_layer_is_refused() {
+        let plan = plan(Design::Local, 7).expect("processors");
+        let nothing: Vec<Unsupported> = (1..=30).map(|layer| lacking("npu", layer)).collect();
+        let orders = orders_after(&plan, &nothing).expect("a plan");
+        assert!(matches!(&orders[..], [Order { work: Work::TimePasses, .. }]));
+        let error = orders_after(&plan, &[lacking("cpu", 3)]).expect_err("no pass");
+        assert_eq!(
+            error.to_string(),
+            "`cpu` is measured in passes over all layers and cannot run layers 3..=3: it has no Elu; choose other \
+             processors with --processors"
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use layerlab_profiles::compare::{Difference, Quantity, SIGNIFICANCE, compare};
+use layerlab_profiles::compare::{
+    Difference, Quantity, RunsInOne, SIGNIFICANCE, compare, runs_in_one,
+};
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::{Layer, SignedNanos};
 use serde::Serialize;
@@ -60,10 +62,30 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         ];
         output::print(format_args!("{}\n", table(&heads, &[1, 4, 5, 6, 7], rows)))?;
     }
+    for lacked in runs_in_one(&one, &other) {
+        output::print(lacks(&one.layers, &lacked))?;
+    }
     output::print(format_args!(
         "{significant} of {} numbers differ significantly (p < {SIGNIFICANCE}, adjusted by Holm's method)",
         differences.len()
     ))
+}
+
+/// Which profile says that a processor cannot run a layer that it runs in the other, and why.
+fn lacks(layers: &[Layer], lacked: &RunsInOne) -> String {
+    let RunsInOne {
+        processor,
+        layer,
+        lacks_other,
+        reason,
+    } = lacked;
+    let name = layers.iter().find(|one| one.number == *layer);
+    let name = name.map_or("", |layer| &layer.name);
+    let (can, cannot) = match lacks_other {
+        true => ("one", "other"),
+        false => ("other", "one"),
+    };
+    format!("layer {layer} ({name}) runs on {processor} in {can} and not in {cannot}: {reason}")
 }
 
 fn row(layers: &[Layer], difference: &Difference) -> show::Cells {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use layerlab_profiles::time_model::TimeModelError;
-use layerlab_profiles::{Combination, Nanos, SignedNanos};
+use layerlab_profiles::{Combination, Nanos, Segment, SignedNanos};
 
 /// Something that an outcome says and the tables do not. Each reads as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +60,22 @@ pub enum Fault {
         /// The placement that keeps the limit.
         combination: Combination,
     },
+    /// A processor cannot run the placement.
+    Unsupported {
+        /// The placement.
+        combination: Combination,
+        /// The processor, counted from 0.
+        processor: usize,
+        /// The layers that it cannot run as one unit.
+        segment: Segment,
+        /// Why it cannot.
+        reason: String,
+    },
+    /// The processors can run what is said to be unsupported.
+    SupportedAfterAll {
+        /// The placement.
+        combination: Combination,
+    },
     /// What is said to be the fastest combination is not.
     NotFastest {
         /// A faster one.
@@ -106,6 +122,18 @@ impl fmt::Display for Fault {
             }
             Fault::FeasibleAfterAll { combination } => {
                 write!(f, "{combination} is said to break the limit and keeps it")
+            }
+            Fault::Unsupported {
+                combination,
+                processor,
+                segment,
+                reason,
+            } => write!(
+                f,
+                "{combination} has layers {segment} on processor {processor}, which cannot run them: {reason}"
+            ),
+            Fault::SupportedAfterAll { combination } => {
+                write!(f, "{combination} is said to be unsupported and can run")
             }
             Fault::NotFastest { faster } => {
                 write!(

@@ -12,6 +12,7 @@ use crate::accuracy::AccuracyModel;
 use crate::goal::Goal;
 use crate::outcome::{Infeasible, Outcome, Plan, Why};
 use crate::rows::AccuracyTable;
+use crate::unsupported::UnsupportedSegment;
 
 pub use fault::Fault;
 
@@ -24,7 +25,9 @@ pub struct Evidence<'a> {
     /// `layers.csv`.
     pub layers: &'a [Layer],
     /// Each processor's rows of `times.csv`, processor 0 first.
-    pub times: &'a [ProcessorTimes<'a>],
+    pub times: &'a [ProcessorTimes],
+    /// What each processor cannot run, processor 0 first.
+    pub unsupported: &'a [Vec<UnsupportedSegment>],
     /// The measured losses.
     pub accuracy: &'a AccuracyTable,
     /// Where the losses that were not measured come from.
@@ -51,6 +54,10 @@ pub fn check(outcome: &Outcome, evidence: &Evidence) -> Vec<Fault> {
 }
 
 fn check_plan(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
+    if let Some(fault) = unsupported(plan.combination(), evidence) {
+        faults.push(fault);
+        return;
+    }
     let Some((time, accuracy)) = evaluate(plan.combination(), evidence, faults) else {
         return;
     };
@@ -91,7 +98,18 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
         Why::OnlyOne {
             combination, time, ..
         } => (combination, *time),
+        Why::Unsupported { combination, .. } => {
+            if unsupported(combination, evidence).is_none() {
+                let combination = combination.clone();
+                faults.push(Fault::SupportedAfterAll { combination });
+            }
+            return;
+        }
     };
+    if let Some(fault) = unsupported(combination, evidence) {
+        faults.push(fault);
+        return;
+    }
     let Some((time, accuracy)) = evaluate(combination, evidence, faults) else {
         return;
     };
@@ -104,7 +122,7 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
     }
     let said = match infeasible.why() {
         Why::OnlyOne { accuracy, .. } => *accuracy,
-        Why::FastestTooSlow { .. } => accuracy,
+        Why::FastestTooSlow { .. } | Why::Unsupported { .. } => accuracy,
     };
     if broken(infeasible.goal(), time.total(), said).is_none() {
         let combination = combination.clone();
@@ -115,13 +133,34 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
     {
         // A cheap way to catch a false proof: no neighbour of the fastest may be faster.
         for neighbour in neighbours(combination, evidence.times.len()) {
-            if let Some((faster, _)) = evaluate(&neighbour, evidence, faults)
+            if unsupported(&neighbour, evidence).is_none()
+                && let Some((faster, _)) = evaluate(&neighbour, evidence, faults)
                 && faster.total() < time.total()
             {
                 faults.push(Fault::NotFastest { faster: neighbour });
             }
         }
     }
+}
+
+/// What of the placement a processor cannot run.
+fn unsupported(combination: &Combination, evidence: &Evidence) -> Option<Fault> {
+    let processors = evidence.unsupported.iter().enumerate();
+    let mut all = processors.flat_map(|(on, unsupported)| unsupported.iter().map(move |s| (on, s)));
+    let is_there = |layer: u32, on: usize| {
+        let place = combination.processors().get(layer as usize - 1);
+        place.is_some_and(|&place| usize::from(place) == on)
+    };
+    let (processor, lacked) = all.find(|(on, one)| {
+        let mut layers = one.segment.first()..=one.segment.last();
+        layers.all(|layer| is_there(layer, *on))
+    })?;
+    Some(Fault::Unsupported {
+        combination: combination.clone(),
+        processor,
+        segment: lacked.segment,
+        reason: lacked.reason.clone(),
+    })
 }
 
 /// The placements that have one layer on another processor.

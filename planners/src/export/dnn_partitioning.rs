@@ -57,7 +57,8 @@ struct Remarks<'a> {
 /// The profile as a latency workload of one CPU: times in milliseconds, sizes in bytes. A node's size is
 /// that of its parameters; `memory` is the accelerator's, all parameters if it has no limit.
 ///
-/// A derived time that noise made negative stays negative.
+/// A derived time that noise made negative stays negative. Layers that the accelerator cannot run are not supported on
+/// the FPGA.
 pub fn dnn_partitioning(
     layers: &[Layer],
     times: &TimeTable,
@@ -74,6 +75,10 @@ pub fn dnn_partitioning(
         let processors = times.processors();
         return Err(ExportError::TwoProcessors { processors });
     }
+    if let Some(together) = times.unsupported(1).iter().find(|one| one.segment.layers() > 1) {
+        let segment = together.segment;
+        return Err(ExportError::Together { segment });
+    }
     let all: Bytes = layers.iter().map(|layer| layer.parameter_bytes).sum();
     let sink = layers.len() + 1;
     let mut nodes = vec![end(0, "source")];
@@ -81,7 +86,7 @@ pub fn dnn_partitioning(
         nodes.push(Node {
             id: index + 1,
             name: &layer.name,
-            supported_on_fpga: 1,
+            supported_on_fpga: u8::from(times.why_not(1, index).is_none()),
             cpu_latency: millis(times.cost(0, index).compute),
             fpga_latency: millis(times.cost(1, index).compute),
             is_backward_node: 0,
@@ -110,10 +115,13 @@ pub fn dnn_partitioning(
 /// From each node to the next: what moving the tensors between them costs, either way.
 fn edges(times: &TimeTable) -> Result<Vec<Edge>, ExportError> {
     let layers = times.layers();
+    let runs = |index: &usize| times.why_not(1, *index).is_none();
     (0..=layers)
         .map(|before| {
-            let leaving = (before > 0).then(|| times.cost(1, before - 1).leave);
-            let entering = (before < layers).then(|| times.cost(1, before).enter);
+            let left = before.checked_sub(1).filter(runs);
+            let leaving = left.map(|index| times.cost(1, index).leave);
+            let entered = Some(before).filter(|&index| index < layers).filter(runs);
+            let entering = entered.map(|index| times.cost(1, index).enter);
             let cost = match (leaving, entering) {
                 (Some(leaving), Some(entering)) if leaving != entering => {
                     let after = before + 1;

@@ -72,9 +72,13 @@ struct LayerJson {
     processor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     moving_to: Option<String>,
-    moving_changes_time_ns: i64,
-    moving_changes_accuracy: f64,
+    /// Absent where the other processor cannot run the layer.
+    moving_changes_time_ns: Option<i64>,
+    moving_changes_accuracy: Option<f64>,
     verdict: &'static str,
+    /// Why the other processor cannot run it; only there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsupported: Option<String>,
 }
 
 /// The outcomes of plans and sweeps, in their order.
@@ -82,7 +86,8 @@ struct LayerJson {
 /// Layers are numbered from 1; `npu_runs` are the first and last layers of what the NPU executes as units.
 /// With more than two processors `npu_runs`, `npu_ns` and `on_npu` are about all of them but processor 0; each
 /// plan has its `processors` in the order of the digits, and `layers` has a row for each layer and each processor
-/// to which it could move.
+/// to which it could move. Where the other processor cannot run a layer, what moving it changes is null, and
+/// `unsupported` says why.
 pub fn outcomes_json(source: &Source, outcomes: &[Outcome]) -> Result<String, ExportError> {
     let document = Document {
         format: FORMAT,
@@ -136,9 +141,21 @@ fn plan_json(plan: &Plan) -> PlanJson {
                 on_npu: layer.processor != 0,
                 processor: has_more_than_two.then(|| layer.here.clone()),
                 moving_to: has_more_than_two.then(|| layer.there.clone()),
-                moving_changes_time_ns: layer.time_change.as_nanos(),
-                moving_changes_accuracy: layer.accuracy_change,
+                moving_changes_time_ns: Some(layer.time_change.as_nanos()),
+                moving_changes_accuracy: Some(layer.accuracy_change),
                 verdict: verdict(layer.verdict),
+                unsupported: None,
+            }),
+            Reason::Unsupported(layer) => layers.push(LayerJson {
+                layer: layer.layer,
+                name: layer.name.clone(),
+                on_npu: layer.processor != 0,
+                processor: has_more_than_two.then(|| layer.here.clone()),
+                moving_to: has_more_than_two.then(|| layer.there.clone()),
+                moving_changes_time_ns: None,
+                moving_changes_accuracy: None,
+                verdict: "moving-is-unsupported",
+                unsupported: Some(layer.reason.clone()),
             }),
             note => notes.push(note.to_string()),
         }

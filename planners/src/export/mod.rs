@@ -10,6 +10,8 @@ pub use dnn_partitioning::dnn_partitioning;
 pub use json::{FORMAT, VERSION, outcomes_json};
 pub use source::Source;
 
+use layerlab_profiles::Segment;
+
 /// Why something cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -39,6 +41,15 @@ pub enum ExportError {
     TwoProcessors {
         /// How many processors there are.
         processors: usize,
+    },
+    /// The format knows what single nodes are supported on, not how many of them together.
+    #[error(
+        "the accelerator cannot run layers {segment} as one unit, which the dnn-partitioning format cannot say; \
+         export plans instead"
+    )]
+    Together {
+        /// The layers that cannot run as one unit.
+        segment: Segment,
     },
     /// The format has one cost for both directions.
     #[error(

@@ -22,11 +22,16 @@ pub(super) fn search(problem: &Problem, goal: Goal, keep: usize) -> Result<Found
     }
     let fastest = fastest::fastest(problem.times(), problem.all_cpu().placement);
     let mut seeds = heuristic::chain(problem, goal);
+    let most_on_npu = seeds
+        .iter()
+        .map(|seed| seed.placement.layers_off_cpu())
+        .max();
     seeds.push(problem.columns().candidate(fastest));
     let mut beam = Beam {
         problem,
         goal,
         keep,
+        most_on_npu: most_on_npu.unwrap_or(0),
         best: None,
         evaluated: 0,
     };
@@ -53,6 +58,8 @@ struct Beam<'a> {
     problem: &'a Problem,
     goal: Goal,
     keep: usize,
+    /// How many layers the start has on the NPU where steps move them off it.
+    most_on_npu: usize,
     best: Option<Triple>,
     evaluated: u64,
 }
@@ -70,13 +77,13 @@ impl Beam<'_> {
     fn step_of(&self, candidate: &Candidate) -> usize {
         let on_npu = candidate.placement.layers_off_cpu();
         match self.goal {
-            Goal::MaxAccuracy { .. } => self.problem.layers() - on_npu,
+            Goal::MaxAccuracy { .. } => self.most_on_npu.saturating_sub(on_npu),
             Goal::MinTime { .. } => on_npu,
         }
     }
 
-    /// Every placement that is one move from one of `triples`, once. What breaks a time limit is left out
-    /// before its accuracy is predicted.
+    /// Every placement that is one move from one of `triples`, once. What breaks a time limit, or what a processor
+    /// cannot run, is left out before its accuracy is predicted.
     fn moved(&self, triples: &[Triple]) -> Vec<Candidate> {
         let (columns, times) = (self.problem.columns(), self.problem.times());
         let limit = match self.goal {
@@ -90,6 +97,7 @@ impl Beam<'_> {
             for index in 0..self.problem.layers() {
                 if from.placement.processor(index) != to
                     && triple.time + times.change(&from.placement, index, to) <= limit
+                    && times.allows(&from.placement.placed(index, to))
                 {
                     candidates.push(columns.moved(from, index, to));
                 }

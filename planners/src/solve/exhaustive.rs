@@ -34,8 +34,10 @@ pub(super) fn search(problem: &Problem, goal: Goal) -> Result<Found, PlanError> 
             batch.clear();
         }
         candidate = problem.columns().moved(&candidate, index, to);
-        batch.push(candidate);
-        count += 1;
+        if problem.times().allows(&candidate.placement) {
+            batch.push(candidate);
+            count += 1;
+        }
     }
     consider(problem, goal, &batch, &mut best);
     Ok(Found::best_or(best, count, || {

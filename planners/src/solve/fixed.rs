@@ -1,11 +1,14 @@
 //! All-CPU and All-NPU: what runs today without any planning (mlmp §6.1).
 
-use super::{Found, meets, only};
+use super::{Found, meets, only, unsupported};
 use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::problem::Problem;
 
 pub(super) fn search(problem: &Problem, goal: Goal, candidate: Candidate) -> Found {
+    if let Some(why) = unsupported(problem, &candidate.placement) {
+        return Found::Nothing(why);
+    }
     let triple = problem.triples(&[candidate])[0];
     Found::best_or(meets(goal, &triple).then_some(triple), 1, || only(&triple))
 }

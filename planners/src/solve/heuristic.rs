@@ -1,7 +1,7 @@
 //! The papers' heuristics: move the costliest layer first and stop at the first that breaks the limit
 //! (mlmp §3.1 Max-Accuracy, §3.2 Min-Time).
 //!
-//! The order ignores transfers, the limit does not: T is not monotone, and a layer that breaks the limit ends
+//! Layers that the NPU cannot run stay on the CPU. The order ignores transfers, the limit does not: T is not monotone, and a layer that breaks the limit ends
 //! the search although a later one might not.
 
 use super::{Found, meets, only};
@@ -20,17 +20,21 @@ pub(super) fn search(problem: &Problem, goal: Goal) -> Found {
     Found::best_or(kept.copied(), chain.len() as u64, || only(&triples[0]))
 }
 
-/// The start, and the placement after each move, until every layer is moved.
+/// The start, and the placement after each move, until every layer is moved that can be. Placements of which the NPU
+/// cannot run some layers as one unit are left out.
 pub(super) fn chain(problem: &Problem, goal: Goal) -> Vec<Candidate> {
     let (mut last, to) = match goal {
-        Goal::MaxAccuracy { .. } => (problem.all_on(1), 0),
+        Goal::MaxAccuracy { .. } => (problem.most_on(1), 0),
         Goal::MinTime { .. } => (problem.all_cpu(), 1),
     };
     let mut chain = vec![last];
     for index in order(problem, goal) {
-        last = problem.columns().moved(&last, index, to);
-        chain.push(last);
+        if problem.times().why_not(1, index).is_none() {
+            last = problem.columns().moved(&last, index, to);
+            chain.push(last);
+        }
     }
+    chain.retain(|candidate| problem.times().allows(&candidate.placement));
     chain
 }
 

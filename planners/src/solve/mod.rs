@@ -201,6 +201,17 @@ fn too_slow(problem: &Problem, fastest: &Placement) -> Why {
     }
 }
 
+/// Why an algorithm that considers nothing else than `placement` has no plan, if a processor cannot run it.
+fn unsupported(problem: &Problem, placement: &Placement) -> Option<Why> {
+    let (processor, lacked) = problem.times().refusal(placement)?;
+    Some(Why::Unsupported {
+        combination: placement.combination(),
+        processor: problem.times().names().nth(processor)?.to_owned(),
+        segment: lacked.segment,
+        reason: lacked.reason.clone(),
+    })
+}
+
 /// Whether the triple keeps the goal's limit.
 fn meets(goal: Goal, triple: &Triple) -> bool {
     match goal {

@@ -29,7 +29,8 @@ pub(super) fn polish(problem: &Problem, goal: Goal, mut best: Triple) -> (Triple
     }
 }
 
-/// The placements in which one or two layers are elsewhere than in `from`, but those that break a time limit.
+/// The placements in which one or two layers are elsewhere than in `from`, but those that break a time limit and those
+/// that a processor cannot run.
 fn neighbours(problem: &Problem, goal: Goal, from: &Candidate) -> Vec<Candidate> {
     let (columns, times) = (problem.columns(), problem.times());
     let limit = match goal {
@@ -43,11 +44,14 @@ fn neighbours(problem: &Problem, goal: Goal, from: &Candidate) -> Vec<Candidate>
     for first in 0..problem.layers() {
         let time = time + times.change(&from.placement, first, other(first));
         let one = columns.moved(from, first, other(first));
-        if time <= limit {
+        if time <= limit && times.allows(&one.placement) {
             neighbours.push(one);
         }
         for second in first + 1..problem.layers() {
-            if time + times.change(&one.placement, second, other(second)) <= limit {
+            let moved = one.placement.placed(second, other(second));
+            if time + times.change(&one.placement, second, other(second)) <= limit
+                && times.allows(&moved)
+            {
                 neighbours.push(columns.moved(&one, second, other(second)));
             }
         }

@@ -155,6 +155,7 @@ impl Planted {
         let evidence = Evidence {
             layers: &self.layers,
             times: &pair(&self.cpu, &self.npu),
+            unsupported: &[],
             accuracy: &self.table,
             loss: model.map_or(Loss::Formula(&formula), Loss::Model),
         };
@@ -164,9 +165,9 @@ impl Planted {
 }
 
 /// The two processors of the papers.
-pub(crate) fn pair<'a>(cpu: &'a [LayerTime], npu: &'a [LayerTime]) -> [ProcessorTimes<'a>; 2] {
+pub(crate) fn pair(cpu: &[LayerTime], npu: &[LayerTime]) -> [ProcessorTimes; 2] {
     [(ProcessorKind::Cpu, cpu), (ProcessorKind::Accelerator, npu)]
-        .map(|(kind, times)| ProcessorTimes { kind, times })
+        .map(|(kind, times)| ProcessorTimes::new(kind, times))
 }
 
 impl Truth {

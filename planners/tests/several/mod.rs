@@ -8,13 +8,14 @@ use layerlab_planners::features::Candidate;
 use layerlab_planners::problem::LossModel;
 use layerlab_planners::times::ProcessorTable;
 use layerlab_planners::{
-    AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Problem, Set, TimeTable, plan,
+    AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Problem, Set, TimeTable,
+    UnsupportedSegment, plan,
 };
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::ProcessorTimes;
-use layerlab_profiles::{Bytes, Combination, Layer, SignedNanos};
+use layerlab_profiles::{Bytes, Combination, Layer, Segment, SignedNanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -29,6 +30,8 @@ pub(crate) struct Several {
     kinds: Vec<ProcessorKind>,
     /// t_d, t_p and t_r of each layer on each processor.
     costs: Vec<Vec<[i64; 3]>>,
+    /// What each processor cannot run.
+    unsupported: Vec<Vec<UnsupportedSegment>>,
     losses: Arc<Losses>,
 }
 
@@ -101,20 +104,51 @@ impl Several {
         Several {
             layers: (0..layers).map(|index| layer(index, &mut random)).collect(),
             table,
+            unsupported: vec![Vec::new(); kinds.len()],
             kinds,
             costs,
             losses: Arc::new(losses),
         }
     }
 
+    /// The same device, one of whose processors cannot run some layers as one unit.
+    #[allow(dead_code, reason = "each test binary uses some of this")]
+    pub(crate) fn without(mut self, processor: usize, segments: &[(u32, u32)]) -> Several {
+        let lacked = segments.iter().map(|&segment| UnsupportedSegment {
+            segment: Segment::try_from(segment).expect("a segment"),
+            reason: "it has no Elu".to_owned(),
+        });
+        self.unsupported[processor].extend(lacked);
+        self
+    }
+
+    /// Whether every processor can run what is placed on it.
+    #[allow(dead_code, reason = "each test binary uses some of this")]
+    pub(crate) fn can_run(&self, digits: &[usize]) -> bool {
+        let lacked = self.unsupported.iter().enumerate();
+        let mut lacked = lacked.flat_map(|(on, lacked)| lacked.iter().map(move |one| (on, one)));
+        lacked.all(|(on, one)| {
+            let layers = one.segment.first() as usize - 1..one.segment.last() as usize;
+            digits[layers].iter().any(|&digit| digit != on)
+        })
+    }
+
     pub(crate) fn tables(&self) -> Vec<ProcessorTable> {
         let columns = self.kinds.iter().zip(&self.costs).zip(NAMES);
         columns
-            .map(|((&kind, column), name)| ProcessorTable {
-                name: name.to_owned(),
-                kind,
-                times: column.iter().map(|&cost| layer_time(cost)).collect(),
-                fit: None,
+            .zip(&self.unsupported)
+            .map(|(((&kind, column), name), unsupported)| {
+                let runs = |index| !unsupported.iter().any(|one| one.is_layer(index));
+                let costs = column.iter().enumerate();
+                ProcessorTable {
+                    name: name.to_owned(),
+                    kind,
+                    times: costs
+                        .map(|(index, &cost)| runs(index).then(|| layer_time(cost)))
+                        .collect(),
+                    unsupported: unsupported.clone(),
+                    fit: None,
+                }
             })
             .collect()
     }
@@ -186,14 +220,12 @@ impl Several {
         let tables = self.tables();
         let times: Vec<ProcessorTimes> = tables
             .iter()
-            .map(|table| ProcessorTimes {
-                kind: table.kind,
-                times: &table.times,
-            })
+            .map(|table| ProcessorTimes::new(table.kind, &table.times))
             .collect();
         let evidence = Evidence {
             layers: &self.layers,
             times: &times,
+            unsupported: &self.unsupported,
             accuracy: &self.table,
             loss,
         };

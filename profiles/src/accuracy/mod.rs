@@ -9,6 +9,6 @@ mod tally;
 
 pub use features::{Features, features};
 pub use metric::{BadAnswer, Metric};
-pub use sampler::{Part, references, sample, split};
+pub use sampler::{Part, references, references_on, sample, sample_on, split};
 pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values};
 pub use tally::{Loss, Tally, loss};

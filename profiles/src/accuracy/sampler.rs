@@ -7,6 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::placement::{MOST_PROCESSORS, Placement};
+use crate::supported::SupportedLayers;
 
 /// What a measured placement is for, to whoever learns losses from them.
 #[derive(
@@ -22,24 +23,45 @@ pub enum Part {
     Reference,
 }
 
-/// `samples` distinct random placements of `layers` layers on `processors` processors, all on processor 0 left
-/// out; all there are when there are no more. Draw m uniformly from 1..=n, put each layer off processor 0 with
-/// probability m/n, on each of the others with equal probability, repeat until there are enough. In the order
-/// in which they were drawn; the same seed gives the same.
+/// `samples` distinct random placements of `layers` layers on `processors` processors, each of which can run every layer:
+/// see [`sample_on`].
 ///
 /// # Panics
 /// When there are no layers, or not 2 to [`MOST_PROCESSORS`] processors.
 pub fn sample(layers: u32, processors: u8, samples: usize, seed: u64) -> Vec<Placement> {
-    assert!(layers > 0, "a network has layers");
-    assert_several(processors);
-    let base = u128::from(processors);
-    let all = base
-        .checked_pow(layers)
-        .map_or(u128::MAX, |count| count - 1);
+    sample_on(&all_layers(layers, processors), samples, seed)
+}
+
+/// `samples` distinct random placements on processors that can run these layers, all on processor 0 left out; all there are
+/// when there are no more. Draw m uniformly from 1..=n, put each layer off processor 0 with probability m/n, on each of the
+/// others with equal probability, repeat until there are enough; a layer that the drawn processor cannot run stays on
+/// processor 0. In the order in which they were drawn; the same seed gives the same.
+///
+/// # Panics
+/// When there are no layers, not 2 to [`MOST_PROCESSORS`] processors, or some layer that processor 0 cannot run.
+pub fn sample_on(supported: &[SupportedLayers], samples: usize, seed: u64) -> Vec<Placement> {
+    let (layers, processors) = refuse_unless_placeable(supported);
+    let choices: Vec<Vec<u8>> = (1..=layers)
+        .map(|layer| {
+            let can_run = |p: &u8| supported[usize::from(*p)].has(layer);
+            (0..processors).filter(can_run).collect()
+        })
+        .collect();
+    let count = choices.iter().try_fold(1_u128, |count, choices| {
+        count.checked_mul(choices.len() as u128)
+    });
+    let all = count.map_or(u128::MAX, |count| count - 1);
     if all <= samples as u128 {
-        let digit = |number: u128, layer| (number / base.pow(layer) % base) as u8;
-        let placement =
-            |number| Placement::new((0..layers).map(|layer| digit(number, layer)).collect());
+        // Counted with layer 1 as the lowest digit.
+        let placement = |mut number: u128| {
+            let digit = |choices: &Vec<u8>| {
+                let base = choices.len() as u128;
+                let digit = choices[(number % base) as usize];
+                number /= base;
+                digit
+            };
+            Placement::new(choices.iter().map(digit).collect())
+        };
         return (1..=all).map(placement).collect();
     }
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -53,12 +75,31 @@ pub fn sample(layers: u32, processors: u8, samples: usize, seed: u64) -> Vec<Pla
             (true, 2) => 1,
             (true, _) => random.random_range(1..processors),
         };
-        let placement = Placement::new((0..layers).map(|_| processor()).collect());
+        let mut on_layer = |choices: &Vec<u8>| {
+            let drawn = processor();
+            if choices.contains(&drawn) { drawn } else { 0 }
+        };
+        let placement = Placement::new(choices.iter().map(&mut on_layer).collect());
         if !placement.is_all_on(0) && seen.insert(placement.clone()) {
             drawn.push(placement);
         }
     }
     drawn
+}
+
+/// Processors that can run every layer.
+fn all_layers(layers: u32, processors: u8) -> Vec<SupportedLayers> {
+    vec![SupportedLayers::all(layers); usize::from(processors)]
+}
+
+/// How many layers and processors there are.
+fn refuse_unless_placeable(supported: &[SupportedLayers]) -> (u32, u8) {
+    let processors = u8::try_from(supported.len()).unwrap_or(u8::MAX);
+    assert_several(processors);
+    let layers = supported[0].layers();
+    assert!(layers > 0, "a network has layers");
+    assert!(supported[0].is_all(), "processor 0 runs every layer");
+    (layers, processors)
 }
 
 fn assert_several(processors: u8) {
@@ -83,16 +124,35 @@ pub fn split(samples: usize, seed: u64) -> Vec<Part> {
 /// # Panics
 /// When there are not 2 to [`MOST_PROCESSORS`] processors.
 pub fn references(layers: u32, processors: u8) -> Vec<Placement> {
-    assert_several(processors);
+    references_on(&all_layers(layers, processors))
+}
+
+/// On processors that can run these layers: for each as much on it as it can run and the rest on processor 0, processor 0
+/// first, and each single layer on each of the others that can run it.
+///
+/// # Panics
+/// When there are no layers, not 2 to [`MOST_PROCESSORS`] processors, or some layer that processor 0 cannot run.
+pub fn references_on(supported: &[SupportedLayers]) -> Vec<Placement> {
+    let (layers, processors) = refuse_unless_placeable(supported);
     let count = layers as usize;
-    let mut all: Vec<Placement> = (0..processors)
-        .map(|processor| Placement::all_on(processor, count))
-        .collect();
-    // Of one layer, the single is the whole.
-    if layers > 1 {
-        let single = |processor, index| Placement::alone_on(processor, index, count);
-        let others = 1..processors;
-        all.extend(others.flat_map(|p| (0..count).map(move |index| single(p, index))));
+    let runs = |processor: u8, layer: u32| supported[usize::from(processor)].has(layer);
+    let most_on = |processor| {
+        let on = (1..=layers).map(|layer| if runs(processor, layer) { processor } else { 0 });
+        Placement::new(on.collect())
+    };
+    // A processor that can run no layer has no reference.
+    let is_used = |placement: &Placement| !placement.is_all_on(0);
+    let mut all = vec![Placement::all_on(0, count)];
+    all.extend((1..processors).map(most_on).filter(is_used));
+    let singles = (1..processors).flat_map(|processor| {
+        let layers = (1..=layers).filter(move |&layer| runs(processor, layer));
+        layers.map(move |layer| Placement::alone_on(processor, layer as usize - 1, count))
+    });
+    for single in singles {
+        // Where a processor can run one layer only, that is all that it can run.
+        if !all.contains(&single) {
+            all.push(single);
+        }
     }
     all
 }
@@ -100,6 +160,7 @@ pub fn references(layers: u32, processors: u8) -> Vec<Placement> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::segment::Segment;
 
     #[test]
     fn samples_are_distinct_and_the_same_for_the_same_seed() {
@@ -159,6 +220,50 @@ mod tests {
         assert_eq!(written(3, 2), ["000", "111", "100", "010", "001"]);
         assert_eq!(written(2, 3), ["00", "11", "22", "10", "01", "20", "02"]);
         assert_eq!(written(1, 3), ["0", "1", "2"]);
+    }
+
+    /// A CPU, and accelerators that lack these layers.
+    fn lacking(layers: u32, lacked: &[&[u32]]) -> Vec<SupportedLayers> {
+        let without = |lacked: &&[u32]| {
+            let singles = lacked.iter().map(|&layer| Segment::single(layer));
+            SupportedLayers::without(layers, singles)
+        };
+        let accelerators = lacked.iter().map(without);
+        std::iter::once(SupportedLayers::all(layers))
+            .chain(accelerators)
+            .collect()
+    }
+
+    #[test]
+    fn no_placement_has_a_layer_on_a_processor_that_cannot_run_it() {
+        let supported = lacking(20, &[&[3, 7], &[]]);
+        let drawn = sample_on(&supported, 300, 1);
+        assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 300);
+        for one in drawn.iter().chain(&references_on(&supported)) {
+            assert!(one.processors()[2] != 1 && one.processors()[6] != 1, "{one}");
+        }
+        assert!(drawn.iter().any(|one| one.processors()[2] == 2));
+        // Layer 2 can be on two, the others on three: all but one of 2 * 3 * 3 placements.
+        let few = sample_on(&lacking(3, &[&[2], &[]]), 300, 1);
+        assert_eq!(few.iter().collect::<BTreeSet<_>>().len(), 17);
+        assert!(few.iter().all(|one| one.processors()[1] != 1));
+        // As many as are asked for, though there are more on processors that lack nothing.
+        assert_eq!(sample_on(&lacking(9, &[&[1, 2, 3]]), 63, 1).len(), 63);
+    }
+
+    #[test]
+    fn references_are_what_each_processor_can_run() {
+        let written = |lacked: &[&[u32]]| -> Vec<String> {
+            let references = references_on(&lacking(3, lacked));
+            references.iter().map(Placement::to_string).collect()
+        };
+        assert_eq!(written(&[&[2]]), ["000", "101", "100", "001"]);
+        assert_eq!(written(&[&[1, 3]]), ["000", "010"]);
+        assert_eq!(
+            written(&[&[1, 2, 3], &[2]]),
+            ["000", "202", "200", "002"],
+            "a processor that can run nothing has no reference"
+        );
     }
 
     #[test]

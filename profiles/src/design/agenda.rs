@@ -52,8 +52,12 @@ pub trait BlockPlanner: Send {
     /// Takes in how long it took to load each segment, of those that were loaded so far.
     fn learn_loads(&mut self, loads: &BTreeMap<Segment, Nanos>);
 
+    /// Takes in that the processor cannot run a segment as one unit, which turned out when it was to be loaded. It is not
+    /// asked for again.
+    fn refuse(&mut self, segment: Segment);
+
     /// The next block, given all that was observed so far and the device time that it took. Fails only on
-    /// observations of another model.
+    /// observations of another model, and where what was refused leaves too little to derive layer times from.
     fn next(&self, observations: &Observations, spent: Nanos) -> Result<Next, GraphError>;
 }
 

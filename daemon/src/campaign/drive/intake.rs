@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use layerlab_profiles::Nanos;
-use layerlab_profiles::document::{Block, BlockEnd, Measured, Rejected, Sample};
+use layerlab_profiles::document::{Block, BlockEnd, Measured, Rejected, Sample, Unsupported};
 use layerlab_protocol::{Entry, Event, Order, RunId};
 
 use super::RunError;
@@ -59,6 +59,15 @@ impl<'a> JournalIntake<'a> {
         let news = News::of(entry.order, &entry.event, sample.as_ref());
         self.block.extend(sample);
         match entry.event {
+            Event::Unsupported {
+                processor,
+                segment,
+                reason,
+            } => self.measured.unsupported.push(Unsupported {
+                processor,
+                segment,
+                reason,
+            }),
             Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
             Event::BlockStarted {
                 sentinel_ns,

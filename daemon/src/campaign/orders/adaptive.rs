@@ -20,6 +20,8 @@ pub struct Adaptive {
     planner: Box<dyn BlockPlanner>,
     /// An order of the run on the processor, whose segments are set anew for each block.
     template: Order,
+    /// The layers that are measured, which to the planner are a model of their own.
+    stretch: Segment,
     /// The samples of accepted blocks and of the one in progress, by segment.
     samples: BTreeMap<Segment, Vec<Nanos>>,
     /// The samples of the block in progress.
@@ -30,8 +32,9 @@ pub struct Adaptive {
     spent: DeviceTime,
     /// Samples still to come from the orders that were sent.
     outstanding: u64,
-    /// Samples of the order that was sent last.
+    /// Samples of the order that was sent last, and how many each of its segments has.
     last_order: u64,
+    repetitions: u64,
     done: Option<Reason>,
 }
 
@@ -54,17 +57,19 @@ impl DeviceTime {
 }
 
 impl Adaptive {
-    /// Orders like `template`.
-    pub fn new(planner: Box<dyn BlockPlanner>, template: Order) -> Adaptive {
+    /// Orders like `template` for segments of `stretch`, which to the planner are those of a whole model.
+    pub fn new(planner: Box<dyn BlockPlanner>, template: Order, stretch: Segment) -> Adaptive {
         Adaptive {
             planner,
             template,
+            stretch,
             samples: BTreeMap::new(),
             block: Vec::new(),
             loads: BTreeMap::new(),
             spent: DeviceTime::default(),
             outstanding: 0,
             last_order: 0,
+            repetitions: 0,
             done: None,
         }
     }
@@ -72,15 +77,30 @@ impl Adaptive {
     fn hear(&mut self, news: &News) {
         match news {
             News::Loaded { segment, load } => {
-                self.loads.entry(*segment).or_insert(*load);
+                if let Some(segment) = segment.numbered_from(self.stretch) {
+                    self.loads.entry(segment).or_insert(*load);
+                }
+            }
+            News::Unsupported(unsupported) => {
+                if let Some(segment) = unsupported.segment.numbered_from(self.stretch) {
+                    self.planner.refuse(segment);
+                    self.outstanding = self.outstanding.saturating_sub(self.repetitions);
+                }
             }
             News::Sample(sample) => {
-                self.spent.count(sample);
+                let Some(segment) = sample.segment.numbered_from(self.stretch) else {
+                    return;
+                };
+                let sample = Sample {
+                    segment,
+                    ..sample.clone()
+                };
+                self.spent.count(&sample);
                 self.samples
                     .entry(sample.segment)
                     .or_default()
                     .push(sample.duration);
-                self.block.push(sample.clone());
+                self.block.push(sample);
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
             News::BlockEnded { rejected: false } => self.block.clear(),
@@ -101,9 +121,11 @@ impl Adaptive {
         let samples = block.segments.len() as u64 * block.repetitions;
         self.outstanding += samples;
         self.last_order = samples;
+        self.repetitions = block.repetitions;
+        let segments = block.segments.iter();
         Order {
             work: Work::TimeSegments {
-                segments: block.segments.clone(),
+                segments: segments.map(|one| one.moved_into(self.stretch)).collect(),
             },
             samples_per_segment: block.repetitions,
             ..self.template.clone()
@@ -120,7 +142,7 @@ impl Orders for Adaptive {
         }
         self.planner.learn_loads(&self.loads);
         let next = self.planner.next(&observe(&self.samples), self.spent.total);
-        let next = next.map_err(|reason| PlannerError {
+        let next = next.map_err(|reason| PlannerError::Observations {
             processor: self.template.processor.clone(),
             reason,
         })?;
@@ -165,7 +187,8 @@ mod tests {
             segments_per_block: 8,
             overhead: Overhead::default(),
         };
-        Adaptive::new(Box::new(Planner::new(settings)), template())
+        let whole = Segment::whole(layers.max(1));
+        Adaptive::new(Box::new(Planner::new(settings)), template(), whole)
     }
 
     fn segments_of(order: &Order) -> Vec<Segment> {
@@ -283,7 +306,7 @@ mod tests {
     #[test]
     fn a_planner_that_fails_says_why_and_on_which_processor() {
         let error = adaptive_of(0, 0.5).next(&[]).expect_err("no layers");
-        let expected = PlannerError {
+        let expected = PlannerError::Observations {
             processor: "npu".to_owned(),
             reason: GraphError::NoLayers,
         };

@@ -162,7 +162,7 @@ pub struct Block {
 /// Why a block is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Purpose {
-    /// The whole model alone, which says how long anything can take.
+    /// The whole model alone, or the longest segment that the processor runs, which says how long anything can take.
     Gauge,
     /// Segments without which layer times do not follow, or by which the model is tested.
     Start,
@@ -234,6 +234,8 @@ pub struct Planner {
     settings: Settings,
     held_back: BTreeSet<Segment>,
     start: BTreeSet<Segment>,
+    /// What the processor turned out not to run.
+    refused: BTreeSet<Segment>,
 }
 
 impl Planner {
@@ -247,6 +249,7 @@ impl Planner {
             settings,
             held_back,
             start,
+            refused: BTreeSet::new(),
         }
     }
 
@@ -270,11 +273,14 @@ impl Planner {
         if missing.is_empty() {
             return self.narrow(observations, left_ns);
         }
-        let whole = Segment::whole(self.settings.layers);
-        let Some(gauge) = observations.segments.iter().find(|o| o.segment == whole) else {
+        // The whole model, unless it was refused.
+        let Some(longest) = self.start.iter().copied().max_by_key(|one| one.layers()) else {
+            return Ok(Next::Done(Reason::BudgetSpent { widest: None }));
+        };
+        let Some(gauge) = observations.segments.iter().find(|o| o.segment == longest) else {
             return Ok(if left_ns > 0.0 {
                 Next::Measure(Block {
-                    segments: vec![whole],
+                    segments: vec![longest],
                     repetitions: self.repetitions(),
                     expected: Nanos::ZERO,
                     purpose: Purpose::Gauge,
@@ -314,6 +320,7 @@ impl Planner {
         }
         let repetitions = self.worthwhile_repetitions(observations, &fit);
         let offers: Vec<Offer> = candidates(self.settings.layers, &self.held_back)
+            .filter(|segment| !self.refused.contains(segment))
             .map(|segment| self.offer(observations, &fit, segment, repetitions))
             .collect();
         let mut choice = Choice::new(&fit, &aims, self.settings.target.max(LEAST_TARGET));
@@ -401,6 +408,12 @@ impl BlockPlanner for Planner {
             layers, overhead, ..
         } = self.settings;
         self.settings.overhead = overhead.with_loads(layers, loads);
+    }
+
+    fn refuse(&mut self, segment: Segment) {
+        self.start.remove(&segment);
+        self.held_back.remove(&segment);
+        self.refused.insert(segment);
     }
 
     fn next(&self, observations: &Observations, spent: Nanos) -> Result<Next, GraphError> {
