@@ -5,4 +5,5 @@ mod heat;
 mod killed_agent;
 mod placements;
 mod planted_truth;
+mod three_processors;
 mod unsupported;
