@@ -37,6 +37,18 @@ pub enum ProfileError {
         /// Layers of the model.
         layers: usize,
     },
+    /// A processor cannot run a layer, so that not every placement has a time.
+    #[error(
+        "`{processor}` cannot run layer {layer} ({reason}); plan for processors that can run every layer"
+    )]
+    Unsupported {
+        /// The name of the processor.
+        processor: String,
+        /// The first such layer, counted from 1.
+        layer: u32,
+        /// Why, as the processor's runtime says.
+        reason: String,
+    },
     /// The profile's samples no longer give its times.
     #[error("the samples of `{processor}` give no layer times: {reason}")]
     Fit {
@@ -180,6 +192,18 @@ fn measured(
 
 /// The layer times of one processor, layer 1 first.
 pub fn layer_times(profile: &Profile, processor: &str) -> Result<Vec<LayerTime>, ProfileError> {
+    let mut layers = 1..=profile.header.model.layers;
+    let unsupported = layers.find_map(|layer| {
+        let reason = profile.why_unsupported(processor, layer)?;
+        Some((layer, reason.to_owned()))
+    });
+    if let Some((layer, reason)) = unsupported {
+        return Err(ProfileError::Unsupported {
+            processor: processor.to_owned(),
+            layer,
+            reason,
+        });
+    }
     let rows = profile
         .times
         .iter()

@@ -2,6 +2,7 @@
 
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
+use layerlab_profiles::Segment;
 use layerlab_profiles::document::{Measurement, Processor, ProcessorKind};
 use layerlab_protocol::{Order, RunId, WarmUp, Work};
 use rand::SeedableRng;
@@ -154,6 +155,7 @@ impl TimesPlan {
 
     /// How the profile describes the plan.
     pub fn measurements(&self) -> Vec<Measurement> {
+        let chooses = |plan: &ProcessorPlan| plan.design.chooses_as_it_goes();
         let measurement = |plan: &ProcessorPlan| Measurement {
             processor: plan.processor.name.clone(),
             design: plan.design,
@@ -163,6 +165,9 @@ impl TimesPlan {
             gap_ns: self.settings.gap,
             method: plan.design.method(),
             seed: self.settings.seed,
+            target: chooses(plan).then_some(self.settings.target),
+            budget_ns: chooses(plan).then_some(self.settings.budget),
+            sentinel: (self.layers > 0).then(|| Segment::whole(self.layers)),
         };
         self.processors.iter().map(measurement).collect()
     }
@@ -190,7 +195,7 @@ mod tests {
     use super::*;
     use crate::campaign::orders::News;
     use layerlab_profiles::document::Numerics;
-    use layerlab_profiles::{Nanos, Segment};
+    use layerlab_profiles::Nanos;
     use std::collections::BTreeSet;
 
     fn processor(name: &str, kind: ProcessorKind) -> Processor {
@@ -200,6 +205,8 @@ mod tests {
             numerics: Numerics::F32,
             runtime: "test".to_owned(),
             runtime_version: "1".to_owned(),
+            runtime_options: None,
+            runtime_libraries: None,
             memory_bytes: None,
             threads: None,
             pinned_to_cores: None,
