@@ -1,6 +1,6 @@
 //! A device and its processors, as the agent tells them to its daemon and to people.
 
-use layerlab_profiles::document::{self, Processor};
+use layerlab_protocol::Processor;
 use serde::Serialize;
 
 use crate::device::{Device, DeviceIdentity};
@@ -10,7 +10,7 @@ use crate::runtime::Runtimes;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceDescription {
     /// Its name, whether it is simulated, and its clock.
-    pub device: document::Device,
+    pub device: layerlab_protocol::Device,
     /// Its operating system.
     pub system: String,
     /// The processors that can be measured, each under a name of its own.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use layerlab_model::Network;
-use layerlab_profiles::document::ProcessorKind;
+use layerlab_protocol::ProcessorKind;
 use layerlab_profiles::{Combination, Nanos, Segment};
 use serde::Serialize;
 

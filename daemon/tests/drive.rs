@@ -10,10 +10,10 @@ use layerlab::campaign::orders::{Fixed, News, Orders, PlannerError};
 use layerlab::campaign::{File, Follower, KnownJournal, RunError, drive};
 use layerlab::device::{Connection, Link, LinkError};
 use layerlab_profiles::derive::graph::GraphError;
-use layerlab_profiles::document::{Clock, Device, Rejected};
+use layerlab_profiles::document::Rejected;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
-    Conditions, Entry, Event, Hygiene, Order, Refusal, Rejection, Request, Response, RunId,
+    Clock, Conditions, Device, Entry, Event, Hygiene, Order, Refusal, Rejection, Request, Response, RunId,
     VERSION, WarmUp, Work, decode, encode,
 };
 use tokio::io::{

@@ -6,7 +6,7 @@ use layerlab_planners::profile::{Pair, accuracy_table, layer_times, time_table};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
     Clock, Device, FORMAT, Header, Host, Measured, Measurement, Method, Model, Numerics, Processor,
-    ProcessorKind, Profile, Provenance, Sample, VERSION,
+    ProcessorKind, Profile, Program, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::time_model::TimeModel;
 use layerlab_profiles::{Bytes, Combination, Layer, Nanos, Segment};
@@ -24,6 +24,8 @@ fn profile(design: Design, method: Method) -> Profile {
         numerics,
         runtime: "simulated".to_owned(),
         runtime_version: "1".to_owned(),
+        runtime_options: None,
+        runtime_libraries: None,
         memory_bytes: None,
         threads: None,
         pinned_to_cores: None,
@@ -35,6 +37,13 @@ fn profile(design: Design, method: Method) -> Profile {
         gap_ns: Nanos::ZERO,
         method,
         seed: 1,
+        target: None,
+        budget_ns: None,
+        sentinel: Some(Segment::whole(LAYERS)),
+    };
+    let program = |name: &str| Program {
+        name: name.to_owned(),
+        version: "0.1.0".to_owned(),
     };
     let header = Header {
         format: FORMAT.to_owned(),
@@ -43,6 +52,7 @@ fn profile(design: Design, method: Method) -> Profile {
         model: Model {
             name: "chain".to_owned(),
             sha256: "0123456789abcdef".repeat(4),
+            external_weights: None,
             opset: 13,
             layers: LAYERS,
         },
@@ -62,8 +72,8 @@ fn profile(design: Design, method: Method) -> Profile {
         provenance: Provenance {
             started_at: "2025-01-31T22:00:00Z".to_owned(),
             finished_at: "2025-01-31T22:00:01Z".to_owned(),
-            layerlab_version: "0.1.0".to_owned(),
-            agent_version: "0.1.0".to_owned(),
+            host_program: program("layerlab"),
+            device_program: program("layerlab-agent"),
             run: "r-0001".to_owned(),
             link: "local".to_owned(),
             device_system: "none".to_owned(),
@@ -74,6 +84,7 @@ fn profile(design: Design, method: Method) -> Profile {
                 memory_bytes: Bytes::from_bytes(1 << 30),
             },
         },
+        written_by: None,
     };
     let samples = samples(&header);
     let layers = (1..=LAYERS).map(|number| Layer {

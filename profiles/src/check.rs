@@ -8,8 +8,10 @@ mod combinations;
 mod doubt;
 mod header;
 mod layers;
+mod order;
 mod rows;
 mod rule;
+mod unsupported;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,6 +23,7 @@ use crate::document::{
     self, Contradiction, DocumentError, Measurement, Profile, Sample, SegmentRow,
 };
 use crate::segment::Segment;
+use crate::supported::SupportedLayers;
 use crate::units::Nanos;
 
 pub use doubt::{LARGE_MISFIT_PERCENT, LARGE_SPREAD, SAMPLES_FOR_AN_INTERVAL};
@@ -100,6 +103,7 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     layers::check(profile, findings);
     combinations::check(&subject, findings);
     rows::check(&subject, findings);
+    unsupported::check(&subject, findings);
     arithmetic::check(&subject, findings);
     doubt::check(&subject, findings);
 }
@@ -178,6 +182,11 @@ impl<'a> Subject<'a> {
             segments,
             durations,
         }
+    }
+
+    /// The layers that a processor can run.
+    fn supported(&self, processor: &str) -> SupportedLayers {
+        document::supported(self.layers, processor, &self.profile.unsupported)
     }
 
     /// How the processor at this place of the header was measured.

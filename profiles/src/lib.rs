@@ -14,6 +14,7 @@ pub mod placement;
 pub mod segment;
 mod sha256;
 pub mod summary;
+pub mod supported;
 pub mod time_model;
 pub mod units;
 
@@ -21,6 +22,7 @@ pub use layer::Layer;
 pub use placement::Placement;
 pub use segment::Segment;
 pub use sha256::{Hash, sha256};
+pub use supported::SupportedLayers;
 pub use units::{Bytes, MilliCelsius, Nanos, SignedNanos};
 
 /// A placement, as the papers call it; the word of `combinations.csv`.

@@ -70,6 +70,29 @@ impl Segment {
     pub const fn layers(self) -> u32 {
         self.last - self.first + 1
     }
+
+    /// Whether all its layers are layers of `stretch`.
+    pub const fn is_within(self, stretch: Segment) -> bool {
+        stretch.first <= self.first && self.last <= stretch.last
+    }
+
+    /// The segment as one of a model that begins with the first layer of `stretch`; `None` unless it lies within it.
+    pub fn numbered_from(self, stretch: Segment) -> Option<Segment> {
+        let before = stretch.first - 1;
+        self.is_within(stretch).then(|| Segment {
+            first: self.first - before,
+            last: self.last - before,
+        })
+    }
+
+    /// A segment of a model that begins with the first layer of `stretch`, as one of the whole model.
+    pub const fn moved_into(self, stretch: Segment) -> Segment {
+        let before = stretch.first - 1;
+        Segment {
+            first: self.first + before,
+            last: self.last + before,
+        }
+    }
 }
 
 impl TryFrom<(u32, u32)> for Segment {
@@ -100,5 +123,15 @@ mod tests {
         assert!(Segment::new(0, 3).is_err());
         assert!(Segment::new(3, 2).is_err());
         assert_eq!(Segment::new(2, 4).map(Segment::layers), Ok(3));
+    }
+
+    #[test]
+    fn a_segment_of_a_stretch_is_numbered_from_its_first_layer_and_back() {
+        let segment = |first, last| Segment::new(first, last).expect("ascending");
+        let stretch = segment(4, 7);
+        assert_eq!(segment(5, 7).numbered_from(stretch), Some(segment(2, 4)));
+        assert_eq!(segment(2, 4).moved_into(stretch), segment(5, 7));
+        assert_eq!(segment(3, 5).numbered_from(stretch), None);
+        assert_eq!(segment(5, 8).numbered_from(stretch), None);
     }
 }

@@ -8,7 +8,7 @@ use common::{CPU, NPU, ROUNDS_OF_FIRST_ORDER, good_profile, rebuilt};
 use layerlab_profiles::check::{Rule, Severity, check, check_directory};
 use layerlab_profiles::derive::Includes;
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{Clock, Method, Profile, Rejected, Sample};
+use layerlab_profiles::document::{Clock, Load, Method, Profile, Rejected, Sample, Unsupported};
 use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
 
 fn names(profile: &Profile) -> Vec<&'static str> {
@@ -44,9 +44,24 @@ fn copy_samples(profile: &mut Profile, from: Segment, to: Segment) {
         })
         .collect();
     profile.samples.extend(copies);
+    let loads = profile.loads.iter();
+    let load = loads.cloned().find(|load| load.processor == NPU && load.segment == from);
+    profile.loads.push(Load {
+        segment: to,
+        ..load.expect("it was loaded")
+    });
     let mut block = profile.blocks[3].clone();
     (block.order, block.number) = (9, 0);
     profile.blocks.push(block);
+}
+
+/// Says that a processor cannot run some layers as one unit.
+fn cannot_run(profile: &mut Profile, processor: &str, segment: Segment) {
+    profile.unsupported.push(Unsupported {
+        processor: processor.to_owned(),
+        segment,
+        reason: "it lacks an operator".to_owned(),
+    });
 }
 
 /// Makes the profile one of a simulated device, everywhere.
@@ -116,6 +131,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.segments.clear();
         p.samples.clear();
         p.blocks.clear();
+        p.loads.clear();
     }),
     (Rule::NothingMeasured, "no processors", |p| {
         p.header.processors.clear();
@@ -124,12 +140,21 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.segments.clear();
         p.samples.clear();
         p.blocks.clear();
+        p.loads.clear();
     }),
     (Rule::MalformedField, "short hash", |p| {
         p.header.model.sha256.pop();
     }),
     (Rule::MalformedField, "upper-case hash", |p| {
         p.header.model.sha256 = "A".repeat(64);
+    }),
+    (Rule::MalformedField, "hash of weights", |p| {
+        let weights = p.header.model.external_weights.as_mut();
+        weights.expect("one file")[0].sha256.push('0');
+    }),
+    (Rule::MalformedField, "hash of a library", |p| {
+        let libraries = p.header.processors[1].runtime_libraries.as_mut();
+        libraries.expect("one library")[0].sha256.clear();
     }),
     (Rule::MalformedField, "local time", |p| {
         p.header.provenance.started_at = "2025-01-31T23:00:00+01:00".to_owned();
@@ -164,6 +189,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
             .iter_mut()
             .for_each(|r| nameless(&mut r.processor));
         p.blocks.iter_mut().for_each(|r| nameless(&mut r.processor));
+        p.loads.iter_mut().for_each(|r| nameless(&mut r.processor));
     }),
     (Rule::DuplicateProcessor, "one twice", |p| {
         p.header.processors.push(p.header.processors[1].clone());
@@ -211,6 +237,22 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         row.order = 9;
         p.blocks.push(row);
     }),
+    (Rule::UnknownProcessor, "loads", |p| {
+        let mut row = p.loads[0].clone();
+        row.processor = "gpu".to_owned();
+        p.loads.insert(0, row);
+    }),
+    (Rule::UnknownProcessor, "unsupported", |p| {
+        cannot_run(p, "gpu", Segment::single(1));
+    }),
+    (Rule::UnknownLayer, "loads", |p| {
+        let mut row = p.loads[7].clone();
+        row.segment = Segment::single(4);
+        p.loads.push(row);
+    }),
+    (Rule::UnknownLayer, "unsupported", |p| {
+        cannot_run(p, NPU, Segment::single(4));
+    }),
     (Rule::UnknownLayer, "times, beyond", |p| {
         let mut row = p.times[5].clone();
         row.layer = 4;
@@ -247,6 +289,20 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         reject(p);
         p.rejected.push(p.rejected[0].clone());
     }),
+    (Rule::DuplicateRow, "loads", |p| {
+        p.loads.insert(0, p.loads[0].clone());
+    }),
+    (Rule::DuplicateRow, "unsupported", |p| {
+        cannot_run(p, CPU, Segment::whole(2));
+        p.unsupported.push(p.unsupported[0].clone());
+    }),
+    (Rule::RowOrder, "loads", |p| p.loads.swap(0, 1)),
+    (Rule::RowOrder, "unsupported", |p| {
+        cannot_run(p, CPU, Segment::whole(2));
+        cannot_run(p, CPU, Segment::whole(3));
+        p.unsupported.swap(0, 1);
+        p.header.measurements[0].sentinel = None;
+    }),
     (Rule::RowOrder, "times", |p| p.times.swap(0, 1)),
     (Rule::RowOrder, "segments", |p| p.segments.swap(0, 1)),
     (Rule::RowOrder, "samples", |p| p.samples.swap(0, 1)),
@@ -277,6 +333,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         },
     ),
     (Rule::MissingRow, "times", |p| drop(p.times.pop())),
+    (Rule::MissingRow, "loads", |p| drop(p.loads.pop())),
     (Rule::MissingRow, "segment with its samples", |p| {
         let row = p.segments.pop().expect("eight rows");
         p.samples
@@ -300,6 +357,19 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::SampleCount, "header", |p| {
         p.header.measurements[0].samples_per_segment = 300;
+    }),
+    (Rule::UnsupportedContradiction, "a layer with times", |p| {
+        cannot_run(p, NPU, Segment::single(2));
+    }),
+    (Rule::UnsupportedContradiction, "a measured segment", |p| {
+        cannot_run(p, NPU, Segment::whole(2));
+    }),
+    (Rule::UnsupportedContradiction, "no reason", |p| {
+        cannot_run(p, CPU, Segment::whole(2));
+        p.unsupported[0].reason = " ".to_owned();
+    }),
+    (Rule::UnsupportedContradiction, "sentinel", |p| {
+        p.header.measurements[1].sentinel = Some(Segment::whole(4));
     }),
     (Rule::ZeroDuration, "one sample", |p| {
         p.samples[0].duration = Nanos::ZERO;
@@ -520,6 +590,6 @@ fn a_simulated_profile_cannot_be_declared_real() {
     fs::write(&path, text).expect("written");
     let (_, findings) = check_directory(dir.path()).expect("readable");
     let names: Vec<_> = findings.iter().map(|f| f.rule.name()).collect();
-    assert_eq!(names, ["origin-contradiction"; 4]);
+    assert_eq!(names, ["origin-contradiction"; 5]);
     assert!(Profile::read(dir.path()).is_err());
 }

@@ -21,6 +21,7 @@ mod constant;
 mod count;
 mod dims;
 mod error;
+mod external;
 mod graph;
 mod infer;
 mod layers;
@@ -32,6 +33,6 @@ mod tensor;
 
 pub use error::ModelError;
 pub use layers::OperatorClass;
-pub use network::{Network, Operator};
+pub use network::{ModelSource, Network, Operator};
 pub use sub_model::SubModel;
 pub use tensor::{ElementType, TensorSpec};

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
+use layerlab_profiles::document::HashedFile;
 use layerlab_profiles::{Bytes, Layer, Segment};
 use prost::Message;
 use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
@@ -14,7 +15,7 @@ use crate::layers::{OperatorClass, assign};
 use crate::read::PROTOBUF_LIMIT;
 use crate::sub_model::SubModel;
 use crate::tensor::TensorSpec;
-use crate::{ModelError, infer, read};
+use crate::{ModelError, external, infer, read};
 
 /// The oldest operator set that is read.
 const OLDEST_OPSET: i64 = 7;
@@ -31,6 +32,15 @@ pub struct Network {
     layers: Vec<Layer>,
     operators: Vec<Vec<Operator>>,
     frontiers: Vec<Vec<TensorSpec>>,
+}
+
+/// What a network was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelSource {
+    /// The bytes of the model file.
+    pub onnx: Vec<u8>,
+    /// The files beside it that hold its weights, sorted by name; none where it holds all of them itself.
+    pub external_weights: Vec<HashedFile>,
 }
 
 /// One node of a layer.
@@ -62,11 +72,11 @@ impl Network {
         Network::open_with_source(path, dims).map(|(network, _)| network)
     }
 
-    /// The same, with the bytes of the file: a pipe can be read only once, and a file may change meanwhile.
+    /// The same, with what it was read from: a pipe can be read only once, and a file may change meanwhile.
     pub fn open_with_source(
         path: &Path,
         dims: &BTreeMap<String, u64>,
-    ) -> Result<(Network, Vec<u8>), ModelError> {
+    ) -> Result<(Network, ModelSource), ModelError> {
         let subject = format!("`{}`", path.display());
         let source = read::file(path)?;
         let model = read::from_bytes(&source, subject.clone())?;
@@ -74,7 +84,12 @@ impl Network {
             .file_stem()
             .map_or("model".into(), |stem| stem.to_string_lossy());
         let folder = path.parent().unwrap_or(Path::new("."));
+        let external = external::locations(&model);
         let network = Network::new(model, name.into_owned(), &subject, Some(folder), dims)?;
+        let source = ModelSource {
+            onnx: source,
+            external_weights: external::hashed(folder, external)?,
+        };
         Ok((network, source))
     }
 

@@ -11,7 +11,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use layerlab_model::{ModelError, Network};
-use layerlab_profiles::Segment;
+use layerlab_profiles::document::HashedFile;
+use layerlab_profiles::{Segment, sha256};
 use proptest::prelude::*;
 
 fn open(path: &Path) -> ModelError {
@@ -119,6 +120,23 @@ fn initialisers_listed_as_inputs_are_weights() {
         .map(|spec| spec.name.as_str())
         .collect();
     assert_eq!(inputs, ["image"]);
+}
+
+#[test]
+fn files_that_hold_weights_are_known_by_their_hashes() {
+    let dims = BTreeMap::new();
+    let path = variant("external-data.onnx");
+    let (_, source) = Network::open_with_source(&path, &dims).unwrap();
+    let data = std::fs::read(variant("external-data.onnx.data")).unwrap();
+    let expected = HashedFile {
+        name: "external-data.onnx.data".to_owned(),
+        sha256: sha256(&data),
+    };
+    assert_eq!(source.external_weights, [expected]);
+    assert_eq!(source.onnx, std::fs::read(&path).unwrap());
+
+    let (_, alone) = Network::open_with_source(&variant("residual.onnx"), &dims).unwrap();
+    assert_eq!(alone.external_weights, []);
 }
 
 #[test]

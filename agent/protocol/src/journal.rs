@@ -4,10 +4,11 @@ use std::fmt;
 
 use layerlab_profiles::Segment;
 use layerlab_profiles::accuracy::Tally;
-use layerlab_profiles::document::{Conditions, Rejected};
+use layerlab_profiles::document;
 use layerlab_profiles::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::conditions::Conditions;
 use crate::order::Order;
 
 /// One line of a run's journal. Entries of a run are numbered from 1 without gaps.
@@ -153,13 +154,12 @@ pub enum Rejection {
     },
 }
 
-impl Rejection {
-    /// The reason as a profile names it.
-    pub fn reason(&self) -> Rejected {
-        match self {
-            Rejection::SentinelMoved { .. } => Rejected::SentinelMoved,
-            Rejection::Throttling { .. } => Rejected::Throttling,
-            Rejection::ClockCapChanged { .. } => Rejected::ClockCapChanged,
+impl From<&Rejection> for document::Rejected {
+    fn from(rejection: &Rejection) -> Self {
+        match rejection {
+            Rejection::SentinelMoved { .. } => document::Rejected::SentinelMoved,
+            Rejection::Throttling { .. } => document::Rejected::Throttling,
+            Rejection::ClockCapChanged { .. } => document::Rejected::ClockCapChanged,
         }
     }
 }

@@ -4,14 +4,16 @@
 //! One JSON value per line, UTF-8, ended by a line feed. The daemon sends [`Request`]s, the agent
 //! [`Response`]s. What the agent measures is in its journal, of which each line is an [`Entry`].
 
+mod conditions;
+mod description;
 mod framing;
 mod journal;
 mod message;
 mod order;
 
+pub use conditions::Conditions;
+pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind};
 pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
-pub use layerlab_profiles::document::Conditions;
-
 pub use journal::{Entry, Event, Failure, FailureKind, Rejection};
 pub use message::{Refusal, Request, Response};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, WarmUp, Work};

@@ -1,8 +1,8 @@
 //! Requests of the daemon and responses of the agent.
 
-use layerlab_profiles::document::{Device, Processor};
 use serde::{Deserialize, Serialize};
 
+use crate::description::{Device, Processor};
 use crate::journal::Entry;
 use crate::order::{Order, RunId};
 

@@ -4,11 +4,11 @@
 //! New messages of version 1 may be added at the end of a table only if older agents never get them.
 
 use layerlab_profiles::accuracy::Tally;
-use layerlab_profiles::document::{Clock, Device, Numerics, Processor, ProcessorKind};
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
-    Conditions, Entry, Event, Failure, FailureKind, Hygiene, Order, Part, Refusal, Rejection,
-    Request, Response, RunId, WarmUp, Work, decode, encode,
+    Clock, Conditions, Device, Entry, Event, Failure, FailureKind, Hygiene, Library, Numerics, Order, Part,
+    Processor, ProcessorKind, Refusal, Rejection, Request, Response, RunId, WarmUp, Work, decode,
+    encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,6 +138,8 @@ fn responses() {
                 numerics: Numerics::F32,
                 runtime: "tract".to_owned(),
                 runtime_version: "0.23.9".to_owned(),
+                runtime_options: None,
+                runtime_libraries: None,
                 memory_bytes: None,
                 threads: Some(2),
                 pinned_to_cores: Some(vec![4, 5]),
@@ -148,6 +150,8 @@ fn responses() {
                 numerics: Numerics::F16,
                 runtime: "simulated".to_owned(),
                 runtime_version: "0.1.0".to_owned(),
+                runtime_options: None,
+                runtime_libraries: None,
                 memory_bytes: Some(Bytes::from_bytes(4096)),
                 threads: None,
                 pinned_to_cores: None,
@@ -339,4 +343,27 @@ fn journal_entries() {
         let event = format!(r#"{{"type":"failed","failure":{{"kind":"{name}","message":"No."}}}}"#);
         assert_frozen(&entry(Event::Failed { failure }), &framed(&event));
     }
+}
+
+#[test]
+fn an_agent_may_tell_how_its_runtimes_were_set_up() {
+    let processor = Processor {
+        name: "npu".to_owned(),
+        kind: ProcessorKind::Accelerator,
+        numerics: Numerics::I8,
+        runtime: "onnxruntime".to_owned(),
+        runtime_version: "1.20.0".to_owned(),
+        runtime_options: Some([("provider".to_owned(), "nnapi".to_owned())].into()),
+        runtime_libraries: Some(vec![Library {
+            name: "libonnxruntime.so".to_owned(),
+            sha256: "1b".repeat(32),
+        }]),
+        memory_bytes: None,
+        threads: None,
+        pinned_to_cores: None,
+    };
+    assert_frozen(
+        &processor,
+        r#"{"name":"npu","kind":"accelerator","numerics":"i8","runtime":"onnxruntime","runtime_version":"1.20.0","runtime_options":{"provider":"nnapi"},"runtime_libraries":[{"name":"libonnxruntime.so","sha256":"1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b"}],"memory_bytes":null,"threads":null,"pinned_to_cores":null}"#,
+    );
 }

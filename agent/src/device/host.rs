@@ -4,8 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use layerlab_profiles::Nanos;
-use layerlab_profiles::document::{self, Clock};
-use layerlab_protocol::Conditions;
+use layerlab_protocol::{self as protocol, Clock, Conditions};
 
 use super::cores::{CoreSet, core_sets};
 use super::kernel_throttling::KernelThrottling;
@@ -53,7 +52,7 @@ impl Device for Host {
         let system = [std::env::consts::OS, &release, std::env::consts::ARCH];
         let name = Some(told("hostname")).filter(|name| !name.is_empty());
         DeviceIdentity {
-            device: document::Device {
+            device: protocol::Device {
                 name: name.unwrap_or_else(|| "localhost".to_owned()),
                 simulated: false,
                 clock: Clock::Monotonic,

@@ -13,8 +13,7 @@ pub mod simulated;
 mod thermal_service;
 
 use layerlab_profiles::Nanos;
-use layerlab_profiles::document;
-use layerlab_protocol::Conditions;
+use layerlab_protocol::{self as protocol, Conditions};
 
 pub use self::cores::CoreSet;
 #[cfg(test)]
@@ -52,7 +51,7 @@ pub trait Device: Send {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceIdentity {
     /// Its name, whether it is simulated, and its clock.
-    pub device: document::Device,
+    pub device: protocol::Device,
     /// Its operating system.
     pub system: String,
 }

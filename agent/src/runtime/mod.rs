@@ -11,11 +11,12 @@ mod tensor;
 mod timing_input;
 mod tract;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use layerlab_model::Network;
-use layerlab_profiles::document::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_protocol::{Library, Numerics, ProcessorKind};
 
 pub(crate) use self::error::SegmentOnProcessor;
 pub use self::error::{RuntimeError, Unsupported};
@@ -37,6 +38,16 @@ pub trait Runtime: Send {
     /// The processors that it runs networks on here. The same, in the same order, whenever it is asked; the other
     /// methods name a processor by its place in this list.
     fn processors(&self) -> Vec<ProcessorOffer>;
+
+    /// What it was told about `processor` that may change times or answers, by name, as profiles give it.
+    fn options(&self, _processor: usize) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// The libraries that it was loaded from, as profiles give them; none if it is part of the agent.
+    fn libraries(&self) -> Vec<Library> {
+        Vec::new()
+    }
 
     /// Whether `processor` can run layers `segment` of `network`, and if not, why. Takes no memory and little time.
     ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use layerlab_model::Network;
 use layerlab_profiles::Segment;
-use layerlab_profiles::document::Processor;
+use layerlab_protocol::Processor;
 
 use super::{Runtime, RuntimeError, SegmentOnProcessor, Session};
 
@@ -59,6 +59,8 @@ impl Runtimes {
                         numerics: offer.numerics,
                         runtime: runtime.name().to_owned(),
                         runtime_version: runtime.version().to_owned(),
+                        runtime_options: Some(runtime.options(place)),
+                        runtime_libraries: Some(runtime.libraries()),
                         memory_bytes: offer.memory,
                         threads: offer.threads,
                         pinned_to_cores: offer.pinned_to_cores,
@@ -144,7 +146,7 @@ impl Runtimes {
 
 #[cfg(test)]
 mod tests {
-    use layerlab_profiles::document::{Numerics, ProcessorKind};
+    use layerlab_protocol::{Numerics, ProcessorKind};
     use layerlab_profiles::{Bytes, Nanos};
 
     use super::*;

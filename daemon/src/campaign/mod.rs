@@ -33,6 +33,7 @@ pub use follower::Follower;
 pub use journal::{CampaignPart, KnownJournal};
 pub use model_file::{ModelFile, ModelFileError};
 pub use placement::{Passes, PlacementTime, time_placements};
+pub use provenance::this_program;
 pub use set_file::SetFile;
 pub use settings::{AccuracySettings, TimesSettings, UnfitProcessors};
 pub use times::measure_times;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use layerlab_model::{ModelError, Network};
+use layerlab_profiles::document::HashedFile;
 use layerlab_profiles::sha256;
 
 use super::drive::File;
@@ -19,6 +20,8 @@ pub struct ModelFile {
     pub sha256: String,
     /// SHA-256 of the user's own file, for the provenance.
     pub source_sha256: String,
+    /// The files beside the user's own that hold its weights; `None` where nobody knows any more.
+    pub external_weights: Option<Vec<HashedFile>>,
 }
 
 /// A model file that cannot be used.
@@ -51,20 +54,41 @@ impl ModelFile {
             path: path.to_owned(),
             reason,
         })?;
-        Ok(ModelFile::new(network, &source))
+        let onnx = network.to_onnx();
+        Ok(ModelFile {
+            sha256: sha256(&onnx),
+            source_sha256: sha256(&source.onnx),
+            external_weights: Some(source.external_weights),
+            onnx,
+            network,
+        })
     }
 
     /// The self-contained model in `onnx`, which goes by the name of its graph.
     pub fn from_onnx(onnx: &[u8]) -> Result<ModelFile, ModelError> {
-        Ok(ModelFile::new(Network::from_onnx(onnx)?, onnx))
+        let network = Network::from_onnx(onnx)?;
+        let source_sha256 = sha256(onnx);
+        let onnx = network.to_onnx();
+        Ok(ModelFile {
+            sha256: sha256(&onnx),
+            source_sha256,
+            external_weights: Some(Vec::new()),
+            onnx,
+            network,
+        })
     }
 
-    /// What was sent to devices before, with the SHA-256 of the user's file that it was made of.
-    pub fn restore(onnx: Vec<u8>, source_sha256: String) -> Result<ModelFile, ModelError> {
+    /// What was sent to devices before, with what is known of the user's files that it was made of.
+    pub fn restore(
+        onnx: Vec<u8>,
+        source_sha256: String,
+        external_weights: Option<Vec<HashedFile>>,
+    ) -> Result<ModelFile, ModelError> {
         Ok(ModelFile {
             network: Network::from_onnx(&onnx)?,
             sha256: sha256(&onnx),
             source_sha256,
+            external_weights,
             onnx,
         })
     }
@@ -74,16 +98,6 @@ impl ModelFile {
         File {
             sha256: &self.sha256,
             content: &self.onnx,
-        }
-    }
-
-    fn new(network: Network, source: &[u8]) -> ModelFile {
-        let onnx = network.to_onnx();
-        ModelFile {
-            sha256: sha256(&onnx),
-            source_sha256: sha256(source),
-            onnx,
-            network,
         }
     }
 }

@@ -192,6 +192,8 @@ mod tests {
             numerics: Numerics::F32,
             runtime: "test".to_owned(),
             runtime_version: "1".to_owned(),
+            runtime_options: None,
+            runtime_libraries: None,
             memory_bytes: None,
             threads: None,
             pinned_to_cores: None,

@@ -2,7 +2,7 @@
 
 use layerlab_profiles::document::{FORMAT, Header, Model, Profile, VERSION};
 
-use super::provenance::provenance;
+use super::provenance::{provenance, this_program};
 use super::{CampaignError, Follower, KnownJournal, ModelFile, TimesPlan, TimesSettings, drive};
 use crate::device::Link;
 
@@ -33,6 +33,7 @@ pub async fn measure_times<L: Link, F: Follower>(
         model: Model {
             name: model.network.name().to_owned(),
             sha256: model.source_sha256.clone(),
+            external_weights: model.external_weights.clone(),
             opset: model.network.opset(),
             layers,
         },
@@ -44,6 +45,7 @@ pub async fn measure_times<L: Link, F: Follower>(
             .map(|plan| plan.processor)
             .collect(),
         provenance: provenance(link, journal, hello),
+        written_by: Some(this_program()),
     };
     let layers = model.network.layers().to_vec();
     Ok(Profile::build(header, layers, measured)?)

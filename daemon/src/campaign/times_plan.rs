@@ -192,6 +192,7 @@ impl TimesPlan {
 
     /// How the profile describes the plan.
     pub fn measurements(&self) -> Vec<Measurement> {
+        let chooses = |plan: &ProcessorPlan| plan.design.chooses_as_it_goes();
         let measurement = |plan: &ProcessorPlan| Measurement {
             processor: plan.processor.name.clone(),
             design: plan.design,
@@ -201,6 +202,9 @@ impl TimesPlan {
             gap_ns: self.settings.gap,
             method: plan.design.method(),
             seed: self.settings.seed,
+            target: chooses(plan).then_some(self.settings.target),
+            budget_ns: chooses(plan).then_some(self.settings.budget),
+            sentinel: (self.layers > 0).then(|| Segment::whole(self.layers)),
         };
         self.processors.iter().map(measurement).collect()
     }
@@ -237,6 +241,8 @@ mod tests {
             numerics: Numerics::F32,
             runtime: "test".to_owned(),
             runtime_version: "1".to_owned(),
+            runtime_options: None,
+            runtime_libraries: None,
             memory_bytes: None,
             threads: None,
             pinned_to_cores: None,

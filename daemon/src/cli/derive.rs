@@ -8,6 +8,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::profile::publish_failure;
 use super::{output, show};
 use crate::campaign::publish::Staging;
+use crate::campaign::this_program;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -45,9 +46,10 @@ impl From<MethodName> for Method {
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
-    let derived = profile
+    let mut derived = profile
         .rederive(args.method.into())
         .exit_with(Code::Input)?;
+    derived.header.written_by = Some(this_program());
     let Some(out) = &args.out else {
         return output::print(show::tables(&derived));
     };

@@ -17,7 +17,7 @@ use super::progress::{Bars, title};
 use super::{output, show};
 use crate::campaign::publish::Staging;
 use crate::campaign::{
-    AccuracySettings, CampaignPart, Evaluated, ModelFile, Placements, SetFile, evaluate,
+    AccuracySettings, CampaignPart, Evaluated, ModelFile, Placements, SetFile, evaluate, this_program,
 };
 use crate::device::adb::Printable;
 use crate::device::{Hello, Link};
@@ -171,9 +171,10 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
     drop(bar);
     match (profile, staging) {
         (Some(profile), Some(staging)) => {
-            let profile = profile
+            let mut profile = profile
                 .with_evaluation(evaluated.evaluation, &evaluated.judged)
                 .map_err(evaluation_failure)?;
+            profile.header.written_by = Some(this_program());
             let findings = staging.publish(&profile).map_err(publish_failure)?;
             print(&profile.evaluations, &profile.combinations, args.json)?;
             for finding in findings {

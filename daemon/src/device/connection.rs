@@ -109,9 +109,9 @@ impl Connection {
             } => {
                 let hello = Hello {
                     agent_version,
-                    device,
+                    device: device.into(),
                     system,
-                    processors,
+                    processors: processors.into_iter().map(Into::into).collect(),
                 };
                 Ok(Connection { messages, hello })
             }

@@ -56,6 +56,9 @@ pub struct ModelSpec {
     pub sha256: String,
     /// SHA-256 of the user's file.
     pub source_sha256: String,
+    /// The files beside the user's that hold its weights; `None` in jobs from before this was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_weights: Option<Vec<HashedFile>>,
     /// Where the user's file was.
     pub path: PathBuf,
 }

@@ -94,7 +94,8 @@ impl Library {
             what: what(),
             source,
         })?;
-        ModelFile::restore(onnx, spec.source_sha256.clone()).map_err(|source| LibraryError::Model {
+        let (source_sha256, external) = (spec.source_sha256.clone(), spec.external_weights.clone());
+        ModelFile::restore(onnx, source_sha256, external).map_err(|source| LibraryError::Model {
             what: what(),
             source,
         })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Findings, Rule, Subject};
 use crate::derive::LayerTime;
 use crate::document::{Additivity, CutRow, Derivation, LayerTimeRow, Measurement, Method};
-use crate::document::{derivation, is_histogram_of};
+use crate::document::{Timings, derivation, is_histogram_of};
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
 use crate::units::Nanos;
@@ -85,8 +85,12 @@ fn derivations<'a>(subject: &Subject<'a>) -> Vec<(&'a Measurement, Derivation)> 
             .map(|((_, segment), durations)| (*segment, durations.clone()))
             .collect();
         // What keeps times from being derived has been found before: a missing row or a wrong method.
-        let kind = processor.kind;
-        let derived = derivation(kind, measurement, subject.layers, &summaries, &durations).ok()?;
+        let timings = Timings {
+            summaries,
+            durations,
+        };
+        let supported = subject.supported(&measurement.processor);
+        let derived = derivation(processor.kind, measurement, &supported, &timings).ok()?;
         Some((measurement, derived))
     };
     profile
@@ -101,7 +105,7 @@ fn times(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivati
     let rows = subject.profile.times.iter();
     rows.filter(|row| row.processor == measurement.processor)
         .filter_map(|row| {
-            let expected = derivation.times.get((row.layer as usize).checked_sub(1)?)?;
+            let expected = derivation.times.get(&row.layer)?;
             let case = |reason: String| {
                 let LayerTimeRow {
                     layer, processor, ..
@@ -127,7 +131,7 @@ fn times(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivati
 
 fn cuts(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivation) -> Vec<String> {
     let rows = subject.profile.cuts.iter();
-    rows.filter(|row| row.processor == measurement.processor)
+    rows.filter(|row| row.processor == measurement.processor && row.after_layer > 0)
         .filter_map(|row| {
             let CutRow {
                 after_layer,
@@ -137,7 +141,7 @@ fn cuts(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivatio
             } = row;
             let expected = derivation
                 .cuts
-                .get((*after_layer as usize).checked_sub(1)?)
+                .get(after_layer)
                 .filter(|_| *method == measurement.method);
             let follows = expected.is_some_and(|expected| near(*cost, *expected));
             (!follows).then(|| {

@@ -58,13 +58,24 @@ fn nothing_measured(profile: &Profile) -> Option<String> {
 fn malformed(profile: &Profile) -> Vec<String> {
     let header = &profile.header;
     let mut cases = Vec::new();
-    let hash = &header.model.sha256;
-    let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if hash.len() != 64 || !hash.bytes().all(hexadecimal) {
-        cases.push(format!(
-            "`model.sha256` is `{hash}`, not 64 lower-case hexadecimal digits"
-        ));
-    }
+    let model = ("`model.sha256`".to_owned(), &header.model.sha256);
+    let weights = header.model.external_weights.iter().flatten();
+    let libraries = header.processors.iter().flat_map(|processor| {
+        let libraries = processor.runtime_libraries.iter().flatten();
+        libraries.map(move |library| (&processor.name, library))
+    });
+    let weights = weights.map(|file| {
+        let place = format!("the SHA-256 of `{}` in `external_weights`", file.name);
+        (place, &file.sha256)
+    });
+    let libraries = libraries.map(|(processor, file)| {
+        let place = format!("the SHA-256 of `{}` of `{processor}`", file.name);
+        (place, &file.sha256)
+    });
+    let hashes = std::iter::once(model).chain(weights).chain(libraries);
+    cases.extend(hashes.filter(|(_, hash)| !is_sha256(hash)).map(
+        |(place, hash)| format!("{place} is `{hash}`, not 64 lower-case hexadecimal digits"),
+    ));
     let evaluations = profile.evaluations.iter().enumerate();
     let of_evaluations = evaluations.filter_map(|(place, evaluation)| {
         let provenance = evaluation.provenance.as_ref()?;
@@ -77,6 +88,11 @@ fn malformed(profile: &Profile) -> Vec<String> {
     let nameless = header.processors.iter().any(|p| p.name.is_empty());
     cases.extend(nameless.then(|| "a processor has an empty name".to_owned()));
     cases
+}
+
+fn is_sha256(hash: &str) -> bool {
+    let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    hash.len() == 64 && hash.bytes().all(hexadecimal)
 }
 
 /// What is wrong with the instants of the provenance at `place`.

@@ -1,7 +1,8 @@
-//! Are the rows the ones that the header promises: all of them, once each, in order, and no others?
+//! Are the rows the ones that the header promises: all of them, and no others?
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::order::{disorder, duplicates};
 use super::{Findings, Rule, Subject};
 use crate::document::{Method, Profile, Sample};
 use crate::segment::Segment;
@@ -38,8 +39,18 @@ fn unknown_processors(subject: &Subject<'_>) -> Vec<String> {
         .iter()
         .map(|row| ("blocks.csv", &row.processor));
     let in_cuts = profile.cuts.iter().map(|row| ("cuts.csv", &row.processor));
+    let in_unsupported = profile
+        .unsupported
+        .iter()
+        .map(|row| ("unsupported.csv", &row.processor));
+    let in_loads = profile
+        .loads
+        .iter()
+        .map(|row| ("loads.csv", &row.processor));
     in_times
         .chain(in_cuts)
+        .chain(in_unsupported)
+        .chain(in_loads)
         .chain(in_segments)
         .chain(in_samples)
         .chain(in_blocks)
@@ -63,8 +74,18 @@ fn unknown_layers(subject: &Subject<'_>) -> Vec<String> {
         .iter()
         .map(|row| ("segments.csv", row.segment.last()));
     let in_samples = sample_tables(profile).map(|(file, row)| (file, row.segment.last()));
+    let in_unsupported = profile
+        .unsupported
+        .iter()
+        .map(|row| ("unsupported.csv", row.segment.last()));
+    let in_loads = profile
+        .loads
+        .iter()
+        .map(|row| ("loads.csv", row.segment.last()));
     let beyond = in_segments
         .chain(in_samples)
+        .chain(in_unsupported)
+        .chain(in_loads)
         .filter(|&(_, last)| last > layers);
     // A cut has a layer on both sides.
     let in_cuts = profile
@@ -81,114 +102,6 @@ fn unknown_layers(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-fn duplicates(subject: &Subject<'_>) -> Vec<String> {
-    let profile = subject.profile;
-    let mut cases = Vec::new();
-    let mut times = BTreeSet::new();
-    for row in &profile.times {
-        if !times.insert((&row.processor, row.layer)) {
-            let (processor, layer) = (&row.processor, row.layer);
-            cases.push(format!(
-                "times.csv has two rows of layer {layer} on `{processor}`"
-            ));
-        }
-    }
-    let mut cuts = BTreeSet::new();
-    for row in &profile.cuts {
-        if !cuts.insert((&row.processor, row.after_layer)) {
-            let (processor, layer) = (&row.processor, row.after_layer);
-            cases.push(format!(
-                "cuts.csv has two rows of the cut after layer {layer} on `{processor}`"
-            ));
-        }
-    }
-    let mut segments = BTreeSet::new();
-    for row in &profile.segments {
-        if !segments.insert((&row.processor, row.segment)) {
-            let (processor, segment) = (&row.processor, row.segment);
-            cases.push(format!(
-                "segments.csv has two rows of layers {segment} on `{processor}`"
-            ));
-        }
-    }
-    let mut samples = BTreeSet::new();
-    for row in &profile.samples {
-        if !samples.insert((row.order, row.index)) {
-            let (order, index) = (row.order, row.index);
-            cases.push(format!(
-                "samples.csv has two rows of index {index} in order {order}"
-            ));
-        }
-    }
-    let mut rejected = BTreeSet::new();
-    for row in &profile.rejected {
-        if !rejected.insert((row.order, row.block, row.index)) {
-            let (order, block, index) = (row.order, row.block, row.index);
-            cases.push(format!(
-                "rejected.csv has two rows of index {index} in block {block} of order {order}"
-            ));
-        }
-    }
-    let mut blocks = BTreeSet::new();
-    for row in &profile.blocks {
-        if !blocks.insert((row.order, row.number)) {
-            let (order, block) = (row.order, row.number);
-            cases.push(format!(
-                "blocks.csv has two rows of block {block} in order {order}"
-            ));
-        }
-    }
-    cases
-}
-
-fn disorder(subject: &Subject<'_>) -> Vec<String> {
-    let profile = subject.profile;
-    let place = |processor: &str| subject.places.get(processor).copied();
-    let times = profile
-        .times
-        .iter()
-        .map(|row| (place(&row.processor), row.layer));
-    let segments = profile
-        .segments
-        .iter()
-        .map(|row| (place(&row.processor), row.segment));
-    let sample = |row: &Sample| {
-        let place = place(&row.processor);
-        (place, row.segment, row.order, row.index, row.block)
-    };
-    let samples = profile.samples.iter().map(sample);
-    let rejected = profile.rejected.iter().map(sample);
-    let blocks = profile.blocks.iter().map(|row| (row.order, row.number));
-    let cuts = profile
-        .cuts
-        .iter()
-        .map(|row| (place(&row.processor), row.after_layer));
-    [
-        ("times.csv", times.is_sorted(), "processor and layer"),
-        ("cuts.csv", cuts.is_sorted(), "processor and layer"),
-        (
-            "segments.csv",
-            segments.is_sorted(),
-            "processor and segment",
-        ),
-        (
-            "samples.csv",
-            samples.is_sorted(),
-            "processor, segment, order and index",
-        ),
-        (
-            "rejected.csv",
-            rejected.is_sorted(),
-            "processor, segment, order, index and block",
-        ),
-        ("blocks.csv", blocks.is_sorted(), "order and block"),
-    ]
-    .into_iter()
-    .filter(|(_, sorted, _)| !sorted)
-    .map(|(file, _, by)| format!("the rows of {file} are not sorted by {by}"))
-    .collect()
-}
-
 fn missing(subject: &Subject<'_>) -> Vec<String> {
     let profile = subject.profile;
     let mut cases = Vec::new();
@@ -198,7 +111,10 @@ fn missing(subject: &Subject<'_>) -> Vec<String> {
     }
     for processor in subject.places.keys() {
         let there = timed.get(processor);
-        let absent = |layer: &u32| !there.is_some_and(|layers| layers.contains(layer));
+        let absent = |layer: &u32| {
+            let has_row = there.is_some_and(|layers| layers.contains(layer));
+            !has_row && profile.why_unsupported(processor, *layer).is_none()
+        };
         cases.extend(
             (1..=subject.layers)
                 .filter(absent)
@@ -210,10 +126,13 @@ fn missing(subject: &Subject<'_>) -> Vec<String> {
         let Some(&place) = subject.places.get(processor) else {
             continue;
         };
+        let supported = subject.supported(processor);
         if measurement.method == Method::Graph {
             let cuts = profile.cuts.iter().filter(|row| row.processor == processor);
             let there: BTreeSet<u32> = cuts.map(|row| row.after_layer).collect();
-            let absent = (1..subject.layers).find(|layer| !there.contains(layer));
+            let mut between = (1..subject.layers)
+                .filter(|&layer| supported.has(layer) && supported.has(layer + 1));
+            let absent = between.find(|layer| !there.contains(layer));
             cases.extend(absent.map(|layer| {
                 format!("cuts.csv has no row of the cut after layer {layer} on `{processor}`")
             }));
@@ -228,7 +147,13 @@ fn missing(subject: &Subject<'_>) -> Vec<String> {
         let gap = measurement
             .design
             .iter(subject.layers)
-            .find(|segment| !there.contains(segment));
+            .find(|&segment| !there.contains(&segment) && !subject.lacks(processor, segment));
+        let unloaded = unloaded(subject, processor, &there);
+        cases.extend(unloaded.map(|segment| {
+            format!(
+                "loads.csv has no row of layers {segment} on `{processor}`, which have samples there"
+            )
+        }));
         cases.extend(gap.map(|segment| {
             format!(
                 "segments.csv has no row of layers {segment} on `{processor}`, \
@@ -238,6 +163,25 @@ fn missing(subject: &Subject<'_>) -> Vec<String> {
         }));
     }
     cases
+}
+
+/// The first segment that was measured on a processor without having been loaded. Profiles from before loads were
+/// published have none at all.
+fn unloaded(
+    subject: &Subject<'_>,
+    processor: &str,
+    measured: &BTreeSet<Segment>,
+) -> Option<Segment> {
+    let loads = subject.profile.loads.iter();
+    let loaded: BTreeSet<Segment> = loads
+        .filter(|load| load.processor == processor)
+        .map(|load| load.segment)
+        .collect();
+    let mut measured = measured.iter().copied();
+    measured.find(|segment| {
+        let is_known = segment.last() <= subject.layers;
+        is_known && !loaded.is_empty() && !loaded.contains(segment)
+    })
 }
 
 fn outside_design(subject: &Subject<'_>) -> Vec<String> {
@@ -250,7 +194,8 @@ fn outside_design(subject: &Subject<'_>) -> Vec<String> {
         .filter(|(_, segment)| segment.last() <= subject.layers)
         .filter_map(|&(place, segment)| {
             let measurement = subject.measurement(place)?;
-            (!measurement.design.contains(subject.layers, segment)).then(|| {
+            let supported = subject.supported(&measurement.processor);
+            (!measurement.design.contains_on(&supported, segment)).then(|| {
                 format!(
                     "layers {segment} on `{}` have rows, and its design {} does not ask for them",
                     measurement.processor, measurement.design
@@ -271,10 +216,10 @@ fn sample_counts(subject: &Subject<'_>) -> Vec<String> {
             let measurement = subject.measurement(key.0)?;
             let found = subject.durations.get(key).map_or(0, Vec::len);
             let expected = measurement.samples_per_segment;
-            // A design that chooses as it goes gives segments more as it sees fit, and the whole model is timed around
+            // A design that chooses as it goes gives segments more as it sees fit, and the sentinel is timed around
             // every block, besides.
-            let whole = key.1.first() == 1 && key.1.last() == subject.layers;
-            let may_have_more = whole || measurement.design.chooses_as_it_goes();
+            let is_sentinel = measurement.sentinel == Some(key.1);
+            let may_have_more = is_sentinel || measurement.design.chooses_as_it_goes();
             let right = found as u64 == expected || (may_have_more && found as u64 > expected);
             (!right).then(|| {
                 format!(

@@ -48,6 +48,8 @@ pub enum Rule {
     BlockContradiction,
     /// An inference took no time.
     ZeroDuration,
+    /// A processor has times or samples of what it is said not to run.
+    UnsupportedContradiction,
     /// A segment's order statistics do not follow from its samples.
     SummaryContradiction,
     /// A segment's histogram does not hold its samples.
@@ -74,7 +76,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 30] = [
+    pub const ALL: [Rule; 31] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -94,6 +96,7 @@ impl Rule {
         Rule::SampleCount,
         Rule::BlockContradiction,
         Rule::ZeroDuration,
+        Rule::UnsupportedContradiction,
         Rule::SummaryContradiction,
         Rule::HistogramContradiction,
         Rule::TimeContradiction,
@@ -129,6 +132,7 @@ impl Rule {
             Rule::SampleCount => "sample-count",
             Rule::BlockContradiction => "block-contradiction",
             Rule::ZeroDuration => "zero-duration",
+            Rule::UnsupportedContradiction => "unsupported-contradiction",
             Rule::SummaryContradiction => "summary-contradiction",
             Rule::HistogramContradiction => "histogram-contradiction",
             Rule::TimeContradiction => "time-contradiction",
@@ -186,6 +190,9 @@ impl Rule {
             Rule::BlockContradiction => "use only samples whose block counts, and measure again",
             Rule::ZeroDuration => {
                 "measure again: the clock is too coarse or the inference did not run"
+            }
+            Rule::UnsupportedContradiction => {
+                "measure again: either the processor can run these layers, or something else ran"
             }
             Rule::CombinationContradiction => "evaluate the model again",
             Rule::FewSamples => "measure with `--samples 6` or more to have 95 % intervals",

@@ -26,6 +26,18 @@ pub enum DifferencingError {
     NoLayers,
 }
 
+impl DifferencingError {
+    /// The same of the whole model, where it was found in `stretch` as in a model of its own.
+    pub(crate) fn moved_into(self, stretch: Segment) -> DifferencingError {
+        match self {
+            DifferencingError::Missing { segment } => DifferencingError::Missing {
+                segment: segment.moved_into(stretch),
+            },
+            DifferencingError::NoLayers => self,
+        }
+    }
+}
+
 /// The times of layers 1..=`layers` from the measured `segments`, layer 1 first.
 ///
 /// Intervals come from the confidence intervals of the segments' medians, taken as independent and

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::Method;
 use crate::segment::Segment;
+use crate::supported::SupportedLayers;
 use agenda::{Agenda, DesignTask};
 use rules::DesignRules;
 
@@ -65,9 +66,29 @@ impl Design {
         self.rules().segments(layers)
     }
 
+    /// The segments this design measures on a processor: on each stretch of layers that it can run, those of a model of
+    /// its own. Ascending within each stretch.
+    pub fn iter_on(self, supported: &SupportedLayers) -> impl Iterator<Item = Segment> {
+        supported.stretches().iter().flat_map(move |&stretch| {
+            self.iter(stretch.layers())
+                .map(move |segment| segment.moved_into(stretch))
+        })
+    }
+
     /// Whether this design may measure `segment` on a model of `layers` layers.
     pub fn contains(self, layers: u32, segment: Segment) -> bool {
         segment.last() <= layers && self.rules().may_measure(layers, segment)
+    }
+
+    /// Whether this design may measure `segment` on a processor: as a segment of the model, or of a stretch of layers
+    /// that the processor can run.
+    pub fn contains_on(self, supported: &SupportedLayers, segment: Segment) -> bool {
+        let of_stretch = || {
+            let stretch = supported.stretch_of(segment)?;
+            let segment = segment.numbered_from(stretch)?;
+            Some(self.contains(stretch.layers(), segment))
+        };
+        self.contains(supported.layers(), segment) || of_stretch() == Some(true)
     }
 
     /// The name users write.
@@ -203,6 +224,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_processor_that_lacks_layers_is_measured_stretch_by_stretch() {
+        let segment = |first, last| Segment::new(first, last).expect("ascending");
+        let supported = SupportedLayers::without(6, [Segment::single(3)]);
+        let found: Vec<Segment> = Design::PrefixSuffix.iter_on(&supported).collect();
+        let expected = [(1, 1), (1, 2), (2, 2), (4, 4), (4, 5), (4, 6), (5, 6), (6, 6)];
+        assert_eq!(found, expected.map(|(first, last)| segment(first, last)));
+        for design in Design::ALL {
+            let all = SupportedLayers::all(6);
+            assert!(design.iter_on(&all).eq(design.iter(6)), "{design}");
+            let mut asked = design.iter_on(&supported);
+            assert!(asked.all(|one| design.contains_on(&supported, one)), "{design}");
+        }
+        // Neither a segment of the model's design nor of the stretch's.
+        assert!(!Design::PrefixSuffix.contains_on(&supported, Segment::single(5)));
     }
 
     #[test]

@@ -52,6 +52,15 @@ impl Additivity {
         }
     }
 
+    /// The same of segments that begin and end so many layers later.
+    pub(crate) fn moved_by(mut self, layers: u32) -> Additivity {
+        for segment in &mut self.segments {
+            segment.first_layer += layers;
+            segment.last_layer += layers;
+        }
+        self
+    }
+
     /// Whether `other` is the same but for the last digit of each number.
     pub(crate) fn is_about(&self, other: &Additivity) -> bool {
         let near = |a: f64, b: f64, unit: f64| (a - b).abs() <= 1.5 * unit;

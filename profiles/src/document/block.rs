@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Sample;
+use super::{Load, Sample, Unsupported};
 use crate::units::{MilliCelsius, Nanos};
 
 /// One block: segments that were loaded together and took turns, between two looks at the sentinel.
@@ -37,8 +37,7 @@ pub struct BlockEnd {
 }
 
 /// The state of a device between inferences. What it does not tell is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// Android's thermal status: 0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown.
     pub thermal_status: Option<u8>,
@@ -79,7 +78,8 @@ impl fmt::Display for Rejected {
     }
 }
 
-/// What was measured: the samples to use, those not to use, and the blocks that they were taken in.
+/// What was measured: the samples to use, those not to use, the blocks that they were taken in, what could not be run
+/// and what loading took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// The samples of accepted blocks.
@@ -88,4 +88,8 @@ pub struct Measured {
     pub rejected: Vec<Sample>,
     /// Every block that ended, accepted or not.
     pub blocks: Vec<Block>,
+    /// What processors turned out not to run.
+    pub unsupported: Vec<Unsupported>,
+    /// What it took to load segments, in the order of time; only the first load of each counts.
+    pub loads: Vec<Load>,
 }

@@ -2,92 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use super::derivation::{Derivation, Timings, derivation};
 use super::{
-    Additivity, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, ProcessorKind,
-    Profile, Sample, SegmentRow, encode_histogram,
+    BuildError, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, Profile, Sample, SegmentRow,
+    Unsupported, encode_histogram, supported,
 };
-use crate::derive::graph::{Fit, GraphError, additivity, observe};
-use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
-use crate::design::{Design, choice};
 use crate::layer::Layer;
 use crate::segment::Segment;
-use crate::summary::{Estimate, Summary};
+use crate::summary::Summary;
 use crate::units::Nanos;
-
-/// Why samples make no profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BuildError {
-    /// The header and the layer table are of different models.
-    #[error("the header speaks of {header} layers and the layer table has {table}")]
-    LayerCount {
-        /// Layers according to the header.
-        header: u32,
-        /// Rows of the layer table.
-        table: usize,
-    },
-    /// There are samples of a processor that the header does not name.
-    #[error("there are samples of the processor `{processor}`, which the header does not name")]
-    UnknownProcessor {
-        /// The processor that the samples name.
-        processor: String,
-    },
-    /// The header does not say how a processor was measured.
-    #[error("the header does not say how the processor `{processor}` was measured")]
-    NoMeasurement {
-        /// The processor that the header names.
-        processor: String,
-    },
-    /// Layer times do not follow from this design by this method.
-    #[error(
-        "processor `{processor}`: the method {method} does not apply to the design {design}, \
-         which goes with {}",
-        choice(design.methods().iter().map(|method| method.name()))
-    )]
-    Method {
-        /// The name of the processor.
-        processor: String,
-        /// Which segments were measured.
-        design: Design,
-        /// How layer times were to be derived.
-        method: Method,
-    },
-    /// A design that shows no transfers was used where there are transfers.
-    #[error(
-        "processor `{processor}` is an accelerator, whose transfers the design {design} cannot show; \
-         measure with {}",
-        Design::for_accelerators()
-    )]
-    TransfersHidden {
-        /// The name of the processor.
-        processor: String,
-        /// The design that was used.
-        design: Design,
-    },
-    /// Differencing lacks samples.
-    #[error("processor `{processor}`: {reason}")]
-    Differencing {
-        /// The name of the processor that lacks samples.
-        processor: String,
-        /// The segment that it lacks.
-        reason: DifferencingError,
-    },
-    /// Least squares lacks samples.
-    #[error("processor `{processor}`: {reason}")]
-    Graph {
-        /// The name of the processor that lacks samples.
-        processor: String,
-        /// What it lacks.
-        reason: GraphError,
-    },
-    /// A layer pass lacks samples.
-    #[error("processor `{processor}`: {reason}")]
-    Median {
-        /// The name of the processor that lacks samples.
-        processor: String,
-        /// The layer that it lacks.
-        reason: MissingLayer,
-    },
-}
 
 impl Profile {
     /// Groups the samples by processor and segment, summarises them, and derives the times of layers
@@ -107,6 +30,8 @@ impl Profile {
             mut samples,
             mut rejected,
             mut blocks,
+            mut unsupported,
+            mut loads,
         } = measured;
         let of_blocks = blocks.iter().map(|block| block.processor.as_str());
         refuse_strangers(&header, of_blocks)?;
@@ -118,31 +43,30 @@ impl Profile {
             sort_samples(&header, samples);
         }
         blocks.sort_by_key(|block| (block.order, block.number));
+        let of_unsupported = unsupported.iter().map(|row| row.processor.as_str());
+        refuse_strangers(&header, of_unsupported)?;
+        super::unsupported::sort(&header, &mut unsupported);
+        refuse_strangers(&header, loads.iter().map(|load| load.processor.as_str()))?;
+        super::load::sort(&header, &mut loads);
         let segments = summarise(&samples);
-        let derivations = derivations(&header, &segments, &samples)?;
+        let derivations = derivations(&header, &segments, &samples, &unsupported)?;
         let (mut times, mut cuts, mut tested) = (Vec::new(), Vec::new(), Vec::new());
         for (measurement, derivation) in derivations {
             let (processor, method) = (&measurement.processor, measurement.method);
-            times.extend(
-                (1..)
-                    .zip(derivation.times)
-                    .map(|(layer, time)| LayerTimeRow {
-                        layer,
-                        processor: processor.clone(),
-                        time,
-                        method,
-                    }),
-            );
-            cuts.extend(
-                (1..)
-                    .zip(derivation.cuts)
-                    .map(|(after_layer, cost)| CutRow {
-                        after_layer,
-                        processor: processor.clone(),
-                        cost,
-                        method,
-                    }),
-            );
+            let of_layers = derivation.times.into_iter();
+            times.extend(of_layers.map(|(layer, time)| LayerTimeRow {
+                layer,
+                processor: processor.clone(),
+                time,
+                method,
+            }));
+            let of_cuts = derivation.cuts.into_iter();
+            cuts.extend(of_cuts.map(|(after_layer, cost)| CutRow {
+                after_layer,
+                processor: processor.clone(),
+                cost,
+                method,
+            }));
             tested.extend(derivation.additivity);
         }
         Ok(Profile {
@@ -155,6 +79,8 @@ impl Profile {
             rejected,
             blocks,
             combinations: Vec::new(),
+            unsupported,
+            loads,
             evaluations: Vec::new(),
             additivity: tested,
         })
@@ -173,6 +99,8 @@ impl Profile {
             samples: self.samples.clone(),
             rejected: self.rejected.clone(),
             blocks: self.blocks.clone(),
+            unsupported: self.unsupported.clone(),
+            loads: self.loads.clone(),
         };
         let rederived = Profile::build(header, self.layers.clone(), measured)?;
         Ok(Profile {
@@ -183,7 +111,7 @@ impl Profile {
     }
 }
 
-/// Refuses samples or blocks of processors that the header does not name.
+/// Refuses rows of processors that the header does not name.
 fn refuse_strangers<'a>(
     header: &Header,
     mut processors: impl Iterator<Item = &'a str>,
@@ -239,6 +167,7 @@ fn derivations<'a>(
     header: &'a Header,
     segments: &[SegmentRow],
     samples: &[Sample],
+    unsupported: &[Unsupported],
 ) -> Result<Vec<(&'a Measurement, Derivation)>, BuildError> {
     let one = |processor: &'a super::Processor| {
         let name = &processor.name;
@@ -261,123 +190,13 @@ fn derivations<'a>(
                 of_segment.push(sample.duration);
             }
         }
-        let layers = header.model.layers;
-        let derivation = derivation(processor.kind, measurement, layers, &summaries, &durations)?;
+        let supported = supported(header.model.layers, name, unsupported);
+        let timings = Timings {
+            summaries,
+            durations,
+        };
+        let derivation = derivation(processor.kind, measurement, &supported, &timings)?;
         Ok((measurement, derivation))
     };
     header.processors.iter().map(one).collect()
-}
-
-/// What follows from the segments of one processor.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Derivation {
-    /// Layer 1 first.
-    pub(crate) times: Vec<LayerTime>,
-    /// The cut after layer 1 first; none but by least squares.
-    pub(crate) cuts: Vec<Estimate>,
-    /// How well segment times add up, if that was tested.
-    pub(crate) additivity: Option<Additivity>,
-    /// Segments that contradict the others and therefore lost their weight.
-    pub(crate) suspects: Vec<Segment>,
-}
-
-/// The times of layers 1..=`layers` on one processor and what else its measurement gives. Least squares
-/// looks at the samples' durations, the other methods at their summaries.
-pub(crate) fn derivation(
-    kind: ProcessorKind,
-    measurement: &Measurement,
-    layers: u32,
-    segments: &BTreeMap<Segment, Summary>,
-    durations: &BTreeMap<Segment, Vec<Nanos>>,
-) -> Result<Derivation, BuildError> {
-    refuse_unless_derivable(kind, measurement)?;
-    let processor = || measurement.processor.clone();
-    let times_alone = |times| Derivation {
-        times,
-        cuts: Vec::new(),
-        additivity: None,
-        suspects: Vec::new(),
-    };
-    match measurement.method {
-        Method::Median => medians(layers, segments)
-            .map(times_alone)
-            .map_err(|reason| BuildError::Median {
-                processor: processor(),
-                reason,
-            }),
-        Method::Differencing => differencing(layers, segments)
-            .map(times_alone)
-            .map_err(|reason| BuildError::Differencing {
-                processor: processor(),
-                reason,
-            }),
-        Method::Graph => {
-            by_least_squares(measurement, layers, durations).map_err(|reason| BuildError::Graph {
-                processor: processor(),
-                reason,
-            })
-        }
-    }
-}
-
-fn by_least_squares(
-    measurement: &Measurement,
-    layers: u32,
-    durations: &BTreeMap<Segment, Vec<Nanos>>,
-) -> Result<Derivation, GraphError> {
-    let observations = observe(durations);
-    let Measurement { design, seed, .. } = *measurement;
-    let fit = Fit::new(layers, &observations, &design.held_back(layers, seed))?;
-    let tested = additivity(layers, &observations, &design.tested(layers, seed))?;
-    Ok(Derivation {
-        times: fit.layer_times(),
-        cuts: fit.cuts(),
-        additivity: tested.map(|tested| Additivity::new(&measurement.processor, &tested)),
-        suspects: fit.suspects().to_vec(),
-    })
-}
-
-impl Profile {
-    /// The fit from which a processor's times came, made again from its samples: the time of any segment
-    /// and any combination with its interval. `None` when its times did not come from least squares.
-    pub fn fit(&self, processor: &str) -> Option<Result<Fit, GraphError>> {
-        let measurements = self.header.measurements.iter();
-        let measurement = measurements
-            .filter(|measurement| measurement.method == Method::Graph)
-            .find(|measurement| measurement.processor == processor)?;
-        let layers = self.header.model.layers;
-        let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
-        for sample in self
-            .samples
-            .iter()
-            .filter(|sample| sample.processor == processor)
-        {
-            durations
-                .entry(sample.segment)
-                .or_default()
-                .push(sample.duration);
-        }
-        let held_back = measurement.design.held_back(layers, measurement.seed);
-        Some(Fit::new(layers, &observe(&durations), &held_back))
-    }
-}
-
-/// Refuses a measurement from whose design its method does not get the times of such a processor.
-pub(crate) fn refuse_unless_derivable(
-    kind: ProcessorKind,
-    measurement: &Measurement,
-) -> Result<(), BuildError> {
-    let Measurement { design, method, .. } = *measurement;
-    let processor = measurement.processor.clone();
-    if !design.methods().contains(&method) {
-        return Err(BuildError::Method {
-            processor,
-            design,
-            method,
-        });
-    }
-    if kind == ProcessorKind::Accelerator && !design.shows_transfers() {
-        return Err(BuildError::TransfersHidden { processor, design });
-    }
-    Ok(())
 }

@@ -40,7 +40,6 @@ pub struct Evaluation {
     /// Floating-point operations that running every placement by itself would have taken.
     pub naive_flop: u64,
     /// Where it comes from; `null` if it was measured before this was noted.
-    #[serde(default)]
     pub provenance: Option<Provenance>,
 }
 

@@ -37,18 +37,40 @@ pub enum DocumentError {
         /// The path of the `profile.json` that was read.
         path: PathBuf,
     },
-    /// The profile has another version of the format.
+    /// The profile has a version of the format that came after this program.
     #[error(
-        "{} has version {version} of the profile format and this layerlab knows version {}; \
-         use the layerlab that wrote it, or measure again",
+        "{} was written by a newer layerlab, in version {version} of the profile format, of which this one knows \
+         versions {} to {}; update layerlab",
         path.display(),
+        super::versions::OLDEST,
         super::VERSION
     )]
-    Version {
+    Newer {
         /// The path of the `profile.json` that was read.
         path: PathBuf,
         /// The version that it states.
         version: u64,
+    },
+    /// The profile has a version of the format from before the first that was published.
+    #[error(
+        "{} has version {version} of the profile format, which was given up before any profile of it was \
+         published; measure again",
+        path.display(),
+    )]
+    NeverPublished {
+        /// The path of the `profile.json` that was read.
+        path: PathBuf,
+        /// The version that it states.
+        version: u64,
+    },
+    /// A profile in memory claims to be of another version than the one that is written.
+    #[error(
+        "profiles are written in version {} of the format, and the header of this one says {version}",
+        super::VERSION
+    )]
+    NotWritten {
+        /// The version that the header states.
+        version: u32,
     },
     /// `profile.json` lacks a field, has an unknown one or is no JSON.
     #[error("{} is not as FORMAT.md says: {reason}", path.display())]

@@ -1,31 +1,47 @@
-//! The published profile: `profile.json` and eight tables beside it. FORMAT.md says every field.
+//! The published profile: `profile.json` and ten tables beside it. FORMAT.md says every field.
 
 mod additivity;
 mod block;
 mod build;
+mod build_error;
 mod combination;
+mod derivation;
 mod error;
 mod header;
 mod histogram;
+mod load;
+mod measurement;
+mod opened;
 mod origin;
+mod processor;
+mod provenance;
 mod read;
+mod segment_object;
+mod unsupported;
+mod versions;
 mod wire;
 mod write;
 
 pub use additivity::{Additivity, TestedSegment};
 pub use block::{Block, BlockEnd, Conditions, Measured, Rejected};
-pub use build::BuildError;
+pub use build_error::BuildError;
 pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judged_rows};
 pub use error::{Contradiction, DocumentError, RowError};
-pub use header::*;
+pub use header::{Clock, Device, FORMAT, HashedFile, Header, Model, VERSION};
 pub use histogram::{decode_histogram, encode_histogram};
+pub use load::Load;
+pub use measurement::{Measurement, Method};
 pub use origin::Origin;
+pub use processor::{Numerics, Processor, ProcessorKind, SIMULATED_RUNTIME};
+pub use provenance::{Host, Program, Provenance};
+pub use unsupported::Unsupported;
 pub use wire::schema;
 
-pub(crate) use build::{Derivation, derivation, refuse_unless_derivable};
 pub(crate) use combination::{rounded, single_losses};
+pub(crate) use derivation::{Derivation, Timings, derivation, refuse_unless_derivable};
 pub(crate) use histogram::is_histogram_of;
 pub(crate) use read::read_with_contradictions;
+pub(crate) use unsupported::supported;
 
 use crate::derive::LayerTime;
 use crate::layer::Layer;
@@ -43,7 +59,7 @@ pub struct Profile {
     pub header: Header,
     /// `layers.csv`: the model's layers, layer 1 first.
     pub layers: Vec<Layer>,
-    /// `times.csv`: what each layer costs on each processor, in the header's order of processors.
+    /// `times.csv`: what each layer costs on each processor that can run it, in the header's order of processors.
     pub times: Vec<LayerTimeRow>,
     /// `cuts.csv`: what cutting between layers costs, of processors whose times come from least squares.
     pub cuts: Vec<CutRow>,
@@ -57,6 +73,10 @@ pub struct Profile {
     pub blocks: Vec<Block>,
     /// `combinations.csv`: what placements lose of the model's accuracy, where that was measured.
     pub combinations: Vec<CombinationRow>,
+    /// `unsupported.csv`: what processors cannot run. A layer that one cannot run has no times on it.
+    pub unsupported: Vec<Unsupported>,
+    /// `loads.csv`: what it took to load each measured segment; none where that was not recorded.
+    pub loads: Vec<Load>,
     /// `evaluations` of `profile.json`: how that was measured, for each pair of processors.
     pub evaluations: Vec<Evaluation>,
     /// `additivity` of `profile.json`: how well segment times add up, where that was tested.

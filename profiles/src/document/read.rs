@@ -1,17 +1,19 @@
 //! Reading a profile from its files.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
-
+use super::opened::Opened;
+use super::versions::open;
 use super::wire::{
-    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, LAYERS, LayerRow, ProfileJson,
-    REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow,
+    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, LAYERS, LOADS, LayerRow, LoadRow,
+    REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, UNSUPPORTED,
+    UnsupportedRow,
 };
 use super::{
-    Block, Contradiction, DocumentError, FORMAT, Header, LayerTimeRow, Origin, PROFILE_JSON,
-    Profile, Sample, VERSION,
+    Block, Contradiction, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON, Profile, Sample,
+    Unsupported,
 };
 use crate::layer::Layer;
 use crate::sha256;
@@ -36,33 +38,36 @@ impl Profile {
 pub(crate) fn read_with_contradictions(
     dir: &Path,
 ) -> Result<(Profile, Vec<Contradiction>), DocumentError> {
-    let json = read_json(dir)?;
-    let files = json.files.clone();
-    let additivity = json.additivity.clone();
-    let evaluations = json.evaluations.clone();
-    let header = Header::from(json);
+    let path = dir.join(PROFILE_JSON);
+    let Opened {
+        header,
+        additivity,
+        evaluations,
+        hashes,
+    } = open(&path, &read_file(&path)?)?;
     let of_samples = header.origin_of_samples();
     let mut reading = Reading {
         dir,
+        hashes,
         contradictions: Vec::new(),
     };
 
-    let layers = reading.table(LAYERS, &files.layers, |row: LayerRow<'_>| {
+    let layers = reading.table(LAYERS, |row: LayerRow<'_>| {
         Ok((Layer::try_from(row)?, None))
     })?;
-    let times = reading.table(TIMES, &files.times, |row: TimeRow<'_>| {
+    let times = reading.table(TIMES, |row: TimeRow<'_>| {
         let found = row.origin;
         let row = LayerTimeRow::try_from(row)?;
         let expected = header.origin_of_times(row.method);
         Ok((row, Some((found, expected))))
     })?;
-    let cuts = reading.table(CUTS, &files.cuts, |row: CutRow<'_>| {
+    let cuts = reading.table(CUTS, |row: CutRow<'_>| {
         let found = row.origin;
         let row = super::CutRow::try_from(row)?;
         let expected = header.origin_of_times(row.method);
         Ok((row, Some((found, expected))))
     })?;
-    let segments = reading.table(SEGMENTS, &files.segments, |row: SegmentRow<'_>| {
+    let segments = reading.table(SEGMENTS, |row: SegmentRow<'_>| {
         let found = row.origin;
         let row = super::SegmentRow::try_from(row)?;
         Ok((row, Some((found, of_samples))))
@@ -71,15 +76,13 @@ pub(crate) fn read_with_contradictions(
         let found = row.origin;
         Ok((Sample::try_from(row)?, Some((found, of_samples))))
     };
-    let samples = reading.table(SAMPLES, &files.samples, sample)?;
-    let rejected = reading.table(REJECTED, &files.rejected, sample)?;
-    let blocks = reading.table(BLOCKS, &files.blocks, |row: BlockRow<'_>| {
+    let samples = reading.table(SAMPLES, sample)?;
+    let rejected = reading.table(REJECTED, sample)?;
+    let blocks = reading.table(BLOCKS, |row: BlockRow<'_>| {
         let found = row.origin;
         Ok((Block::try_from(row)?, Some((found, of_samples))))
     })?;
-    let combinations = reading.table(
-        COMBINATIONS,
-        &files.combinations,
+    let combinations = reading.table(COMBINATIONS,
         |row: CombinationRow<'_>| {
             let found = row.origin;
             Ok((
@@ -88,6 +91,14 @@ pub(crate) fn read_with_contradictions(
             ))
         },
     )?;
+    let unsupported = reading.table(UNSUPPORTED, |row: UnsupportedRow<'_>| {
+        let found = row.origin;
+        Ok((Unsupported::try_from(row)?, Some((found, of_samples))))
+    })?;
+    let loads = reading.table(LOADS, |row: LoadRow<'_>| {
+        let found = row.origin;
+        Ok((Load::try_from(row)?, Some((found, of_samples))))
+    })?;
 
     let profile = Profile {
         header,
@@ -99,37 +110,12 @@ pub(crate) fn read_with_contradictions(
         rejected,
         blocks,
         combinations,
+        unsupported,
+        loads,
         evaluations,
         additivity,
     };
     Ok((profile, reading.contradictions))
-}
-
-/// The two fields that say whether the rest can be understood.
-#[derive(Deserialize)]
-struct Preamble {
-    format: Option<String>,
-    version: Option<u64>,
-}
-
-fn read_json(dir: &Path) -> Result<ProfileJson, DocumentError> {
-    let path = dir.join(PROFILE_JSON);
-    let bytes = read_file(&path)?;
-    let malformed = |reason| DocumentError::Json {
-        path: path.clone(),
-        reason,
-    };
-    let preamble: Preamble = serde_json::from_slice(&bytes).map_err(malformed)?;
-    if preamble.format.as_deref() != Some(FORMAT) {
-        return Err(DocumentError::Format { path });
-    }
-    match preamble.version {
-        Some(version) if version != u64::from(VERSION) => {
-            Err(DocumentError::Version { path, version })
-        }
-        // A missing version is reported by the full reading, as any other missing field.
-        _ => serde_json::from_slice(&bytes).map_err(malformed),
-    }
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, DocumentError> {
@@ -141,20 +127,25 @@ fn read_file(path: &Path) -> Result<Vec<u8>, DocumentError> {
 
 struct Reading<'a> {
     dir: &'a Path,
+    /// The SHA-256 of each table that there is, by its file.
+    hashes: BTreeMap<&'static str, String>,
     contradictions: Vec<Contradiction>,
 }
 
 impl Reading<'_> {
-    /// The rows of one table. `from_row` also says which origin a row states and which it should.
+    /// The rows of one table; none where the version had no such table. `from_row` also says which origin a row
+    /// states and which it should.
     fn table<R: serde::de::DeserializeOwned, T>(
         &mut self,
         table: Table,
-        hash: &str,
         from_row: impl Fn(R) -> Result<(T, Option<(Origin, Origin)>), super::RowError>,
     ) -> Result<Vec<T>, DocumentError> {
+        let Some(hash) = self.hashes.get(table.file) else {
+            return Ok(Vec::new());
+        };
         let path = self.dir.join(table.file);
         let bytes = read_file(&path)?;
-        if sha256(&bytes) != hash {
+        if sha256(&bytes) != *hash {
             let file = table.file;
             self.contradictions
                 .push(Contradiction::FileChanged { file });

@@ -5,8 +5,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LayerRow,
-    ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow,
+    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LOADS, LayerRow,
+    LoadRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow,
+    UNSUPPORTED, UnsupportedRow,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
 use crate::sha256;
@@ -28,7 +29,7 @@ impl Profile {
     }
 
     /// The files by name, `profile.json` last: a directory that has it has all of them.
-    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 9], DocumentError> {
+    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 11], DocumentError> {
         let header = &self.header;
         if header.format != FORMAT {
             return Err(DocumentError::Format {
@@ -36,9 +37,8 @@ impl Profile {
             });
         }
         if header.version != VERSION {
-            return Err(DocumentError::Version {
-                path: PROFILE_JSON.into(),
-                version: header.version.into(),
+            return Err(DocumentError::NotWritten {
+                version: header.version,
             });
         }
         let layer_rows: Vec<LayerRow<'_>> = self
@@ -80,6 +80,13 @@ impl Profile {
             .iter()
             .map(|row| CombinationRow::from((row, origin)));
         let combinations = table(COMBINATIONS, COMBINATIONS.encode(combination_rows))?;
+        let unsupported_rows = self
+            .unsupported
+            .iter()
+            .map(|row| UnsupportedRow::from((row, origin)));
+        let unsupported = table(UNSUPPORTED, UNSUPPORTED.encode(unsupported_rows))?;
+        let load_rows = self.loads.iter().map(|load| LoadRow::from((load, origin)));
+        let loads = table(LOADS, LOADS.encode(load_rows))?;
 
         let hashes = Files {
             layers: sha256(&layers),
@@ -90,6 +97,8 @@ impl Profile {
             rejected: sha256(&rejected),
             blocks: sha256(&blocks),
             combinations: sha256(&combinations),
+            unsupported: sha256(&unsupported),
+            loads: sha256(&loads),
         };
         let mut json =
             serde_json::to_vec_pretty(&ProfileJson::from((self, hashes))).map_err(|reason| {
@@ -108,6 +117,8 @@ impl Profile {
             (REJECTED.file, rejected),
             (BLOCKS.file, blocks),
             (COMBINATIONS.file, combinations),
+            (UNSUPPORTED.file, unsupported),
+            (LOADS.file, loads),
             (PROFILE_JSON, json),
         ])
     }

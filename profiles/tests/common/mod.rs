@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use layerlab_profiles::accuracy::{self, Metric, Preprocessing, Resize, Tally};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Block, BlockEnd, Clock, Conditions, Device, Evaluation, FORMAT, Header, Host, Judged, Measured,
-    Measurement, Method, Model, Numerics, Processor, ProcessorKind, Profile, Provenance, Sample,
-    VERSION,
+    Block, BlockEnd, BuildError, Clock, Conditions, Device, Evaluation, FORMAT, HashedFile, Header, Host, Judged,
+    Load, Measured, Measurement, Method, Model, Numerics, Processor, ProcessorKind, Profile,
+    Program, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
 
@@ -28,6 +28,9 @@ pub(crate) fn header() -> Header {
         gap_ns: Nanos::from_millis(5),
         method,
         seed,
+        target: None,
+        budget_ns: None,
+        sentinel: Some(Segment::whole(3)),
     };
     Header {
         format: FORMAT.to_owned(),
@@ -36,6 +39,10 @@ pub(crate) fn header() -> Header {
         model: Model {
             name: "three-layers".to_owned(),
             sha256: "0123456789abcdef".repeat(4),
+            external_weights: Some(vec![HashedFile {
+                name: "three-layers.bin".to_owned(),
+                sha256: "ef".repeat(32),
+            }]),
             opset: 13,
             layers: 3,
         },
@@ -51,6 +58,8 @@ pub(crate) fn header() -> Header {
                 numerics: Numerics::F32,
                 runtime: "tract".to_owned(),
                 runtime_version: "0.23.0".to_owned(),
+                runtime_options: Some(BTreeMap::new()),
+                runtime_libraries: Some(Vec::new()),
                 memory_bytes: None,
                 threads: None,
                 pinned_to_cores: None,
@@ -61,6 +70,14 @@ pub(crate) fn header() -> Header {
                 numerics: Numerics::F16,
                 runtime: "onnxruntime".to_owned(),
                 runtime_version: "1.20.0".to_owned(),
+                runtime_options: Some(BTreeMap::from([(
+                    "provider".to_owned(),
+                    "nnapi, fp16".to_owned(),
+                )])),
+                runtime_libraries: Some(vec![HashedFile {
+                    name: "libonnxruntime.so".to_owned(),
+                    sha256: "1b".repeat(32),
+                }]),
                 memory_bytes: Some(Bytes::from_bytes(200 << 20)),
                 threads: None,
                 pinned_to_cores: None,
@@ -73,8 +90,8 @@ pub(crate) fn header() -> Header {
         provenance: Provenance {
             started_at: "2025-01-31T22:00:00Z".to_owned(),
             finished_at: "2025-01-31T22:00:01.5Z".to_owned(),
-            layerlab_version: "0.1.0".to_owned(),
-            agent_version: "0.1.0".to_owned(),
+            host_program: program("layerlab"),
+            device_program: program("layerlab-agent"),
             run: "r-0001".to_owned(),
             link: "adb".to_owned(),
             device_system: "Android 10".to_owned(),
@@ -85,6 +102,14 @@ pub(crate) fn header() -> Header {
                 memory_bytes: Bytes::from_bytes(32 << 30),
             },
         },
+        written_by: Some(program("layerlab")),
+    }
+}
+
+fn program(name: &str) -> Program {
+    Program {
+        name: name.to_owned(),
+        version: "0.1.0".to_owned(),
     }
 }
 
@@ -181,10 +206,17 @@ pub(crate) fn measured(samples: Vec<Sample>) -> Measured {
             rejection: None,
         })
         .collect();
+    let loads = samples.iter().map(|sample| Load {
+        processor: sample.processor.clone(),
+        segment: sample.segment,
+        duration: Nanos::from_millis(u64::from(sample.segment.layers())),
+        memory: Bytes::from_bytes(4_096 * u64::from(sample.segment.layers())),
+    });
     Measured {
+        loads: loads.collect(),
         samples,
-        rejected: Vec::new(),
         blocks,
+        ..Measured::default()
     }
 }
 
@@ -196,12 +228,19 @@ pub(crate) fn good_profile() -> Profile {
 
 /// The profile that the same header, layers and samples give after all.
 pub(crate) fn rebuilt(profile: Profile) -> Profile {
+    try_rebuilt(profile).expect("still complete")
+}
+
+/// The same, or why there is none.
+pub(crate) fn try_rebuilt(profile: Profile) -> Result<Profile, BuildError> {
     let measured = Measured {
         samples: profile.samples,
         rejected: profile.rejected,
         blocks: profile.blocks,
+        unsupported: profile.unsupported,
+        loads: profile.loads,
     };
-    Profile::build(profile.header, profile.layers, measured).expect("still complete")
+    Profile::build(profile.header, profile.layers, measured)
 }
 
 /// The good profile, its accelerator measured by the local design.

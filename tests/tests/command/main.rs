@@ -4,6 +4,7 @@ mod bad_input;
 mod evaluation_sets;
 mod published;
 mod terminal;
+mod versions;
 
 use std::process::Output;
 

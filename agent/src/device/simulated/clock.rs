@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use layerlab_profiles::Nanos;
-use layerlab_profiles::document::Clock;
+use layerlab_protocol::Clock;
 
 use super::file::ClockKind;
 

@@ -9,8 +9,7 @@ mod shared;
 mod state;
 
 use layerlab_profiles::Nanos;
-use layerlab_profiles::document;
-use layerlab_protocol::Conditions;
+use layerlab_protocol::{self as protocol, Conditions};
 
 pub use self::file::{
     Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
@@ -41,7 +40,7 @@ impl SimulatedDevice {
 impl Device for SimulatedDevice {
     fn identity(&self) -> DeviceIdentity {
         DeviceIdentity {
-            device: document::Device {
+            device: protocol::Device {
                 name: self.0.file().name.clone(),
                 simulated: true,
                 clock: self.0.state().clock.kind(),

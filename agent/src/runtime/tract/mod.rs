@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use layerlab_model::{Network, TensorSpec};
-use layerlab_profiles::document::{Numerics, ProcessorKind};
+use layerlab_protocol::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Segment};
 use rayon::{ThreadPool, ThreadPoolBuildError};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::Nanos;
-use layerlab_profiles::document::{Block, BlockEnd, Measured, Rejected, Sample, Unsupported};
+use layerlab_profiles::document::{Block, BlockEnd, Load, Measured, Rejected, Sample, Unsupported};
+use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Entry, Event, Order, RunId};
 
 use super::RunError;
@@ -68,6 +68,18 @@ impl<'a> JournalIntake<'a> {
                 segment,
                 reason,
             }),
+            Event::Loaded {
+                segment,
+                load_ns,
+                memory_bytes,
+            } => self.measured.loads.extend(self.processor_of(entry.order, segment).map(
+                |processor| Load {
+                    processor,
+                    segment,
+                    duration: load_ns,
+                    memory: memory_bytes,
+                },
+            )),
             Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
             Event::BlockStarted {
                 sentinel_ns,
@@ -76,7 +88,7 @@ impl<'a> JournalIntake<'a> {
             } => {
                 self.started = Some(BlockEnd {
                     sentinel: sentinel_ns,
-                    conditions,
+                    conditions: conditions.into(),
                 });
             }
             Event::BlockEnded {
@@ -87,12 +99,12 @@ impl<'a> JournalIntake<'a> {
             } => {
                 let after = BlockEnd {
                     sentinel: sentinel_ns,
-                    conditions,
+                    conditions: conditions.into(),
                 };
                 if let Some(rejection) = &rejection {
                     tracing::warn!(%rejection, "a block was rejected");
                 }
-                let reason = rejection.map(|rejection| rejection.reason());
+                let reason = rejection.as_ref().map(Rejected::from);
                 self.end_block(entry.order, block, after, reason)?;
             }
             Event::Finished => {
@@ -128,11 +140,7 @@ impl<'a> JournalIntake<'a> {
             return None;
         };
         Some(Sample {
-            processor: self
-                .open
-                .get(&entry.order)?
-                .processor_of(segment)
-                .to_owned(),
+            processor: self.processor_of(entry.order, segment)?,
             segment,
             order: entry.order,
             block,
@@ -140,6 +148,12 @@ impl<'a> JournalIntake<'a> {
             started: started_ns,
             duration: duration_ns,
         })
+    }
+
+    /// The processor on which an order that is open runs `segment`.
+    fn processor_of(&self, order: u32, segment: Segment) -> Option<String> {
+        let order = self.open.get(&order)?;
+        Some(order.processor_of(segment).to_owned())
     }
 
     /// Files the samples of the block in progress under what became of it.

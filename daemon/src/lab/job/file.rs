@@ -124,6 +124,7 @@ impl JobFile {
                 name: model.network.name().to_owned(),
                 sha256: model.sha256,
                 source_sha256: model.source_sha256,
+                external_weights: model.external_weights,
                 path,
             });
         }

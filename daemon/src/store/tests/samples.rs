@@ -26,6 +26,7 @@ pub(super) fn job(id: i64) -> Job {
             name: "alexnet".to_owned(),
             sha256: "ab".repeat(32),
             source_sha256: "cd".repeat(32),
+            external_weights: None,
             path: PathBuf::from("models/alexnet.onnx"),
         }],
         devices: vec![Selector {

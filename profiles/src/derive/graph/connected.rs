@@ -55,6 +55,30 @@ pub enum GraphError {
     Singular,
 }
 
+impl GraphError {
+    /// The same of the whole model, where it was found in `stretch` as in a model of its own.
+    pub(crate) fn moved_into(self, stretch: Segment) -> GraphError {
+        let before = stretch.first() - 1;
+        match self {
+            GraphError::UnknownLayer { segment, layers } => GraphError::UnknownLayer {
+                segment: segment.moved_into(stretch),
+                layers: layers + before,
+            },
+            GraphError::NoneBegins { layer } => GraphError::NoneBegins {
+                layer: layer + before,
+            },
+            GraphError::NoneEnds { layer } => GraphError::NoneEnds {
+                layer: layer + before,
+            },
+            GraphError::Disconnected { one, other } => GraphError::Disconnected {
+                one: one.moved_into(stretch),
+                other: other.moved_into(stretch),
+            },
+            GraphError::NoLayers | GraphError::Singular => self,
+        }
+    }
+}
+
 /// Refuses segments that leave something undetermined that could be known.
 pub(super) fn refuse_unless_connected(
     layers: u32,

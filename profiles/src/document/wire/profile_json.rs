@@ -1,22 +1,28 @@
 //! `profile.json` as it lies on disk: the header, and the hash of each table beside it.
 
+use std::collections::BTreeMap;
+
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
+use super::{
+    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, REJECTED, SAMPLES, SEGMENTS, TIMES, UNSUPPORTED,
+};
+use crate::document::opened::Opened;
 use crate::document::{
     Additivity, Device, Evaluation, FORMAT, Header, Measurement, Model, Processor, Profile,
-    Provenance, VERSION,
+    Program, Provenance, VERSION,
 };
 
 /// A layerlab profile: what was measured, where, how and when, and which tables belong to it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "layerlab profile, version 3: profile.json")]
+#[schemars(title = "layerlab profile, version 4: profile.json")]
 pub(in crate::document) struct ProfileJson {
     /// Always `layerlab-profile`.
     #[schemars(extend("const" = FORMAT))]
     format: String,
-    /// The version of the format. A reader refuses any other than its own.
+    /// The version of the format.
     #[schemars(extend("const" = VERSION))]
     version: u32,
     /// True when any time or output comes from a simulated processor. Such a profile describes no real
@@ -31,13 +37,15 @@ pub(in crate::document) struct ProfileJson {
     /// How each processor was measured, in the order of `processors`.
     measurements: Vec<Measurement>,
     /// How well the times of segments add up, for each processor on which that was tested.
-    pub(in crate::document) additivity: Vec<Additivity>,
+    additivity: Vec<Additivity>,
     /// How the accuracy of placements was measured, for each pair of processors for which it was.
-    pub(in crate::document) evaluations: Vec<Evaluation>,
+    evaluations: Vec<Evaluation>,
     /// What differs between two runs of the same measurement: times, versions, the host.
     provenance: Provenance,
+    /// The program that wrote these files; `null` where that was not recorded.
+    written_by: Option<Program>,
     /// The tables that belong to this file.
-    pub(in crate::document) files: Files,
+    files: Files,
 }
 
 /// The SHA-256 of each table, in hexadecimal.
@@ -76,6 +84,14 @@ pub(in crate::document) struct Files {
     #[serde(rename = "combinations.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) combinations: String,
+    /// What processors cannot run.
+    #[serde(rename = "unsupported.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) unsupported: String,
+    /// What it took to load segments.
+    #[serde(rename = "loads.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) loads: String,
 }
 
 impl From<(&Profile, Files)> for ProfileJson {
@@ -92,22 +108,41 @@ impl From<(&Profile, Files)> for ProfileJson {
             additivity: profile.additivity.clone(),
             evaluations: profile.evaluations.clone(),
             provenance: header.provenance,
+            written_by: header.written_by,
             files,
         }
     }
 }
 
-impl From<ProfileJson> for Header {
+impl From<ProfileJson> for Opened {
     fn from(json: ProfileJson) -> Self {
-        Header {
-            format: json.format,
-            version: json.version,
-            simulated: json.simulated,
-            model: json.model,
-            device: json.device,
-            processors: json.processors,
-            measurements: json.measurements,
-            provenance: json.provenance,
+        let files = json.files;
+        Opened {
+            header: Header {
+                format: json.format,
+                version: json.version,
+                simulated: json.simulated,
+                model: json.model,
+                device: json.device,
+                processors: json.processors,
+                measurements: json.measurements,
+                provenance: json.provenance,
+                written_by: json.written_by,
+            },
+            additivity: json.additivity,
+            evaluations: json.evaluations,
+            hashes: BTreeMap::from([
+                (LAYERS.file, files.layers),
+                (TIMES.file, files.times),
+                (CUTS.file, files.cuts),
+                (SEGMENTS.file, files.segments),
+                (SAMPLES.file, files.samples),
+                (REJECTED.file, files.rejected),
+                (BLOCKS.file, files.blocks),
+                (COMBINATIONS.file, files.combinations),
+                (UNSUPPORTED.file, files.unsupported),
+                (LOADS.file, files.loads),
+            ]),
         }
     }
 }

@@ -11,7 +11,7 @@ mod tests;
 
 use std::path::Path;
 
-use layerlab_profiles::document::{Numerics, ProcessorKind};
+use layerlab_protocol::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos};
 use serde::Deserialize;
 

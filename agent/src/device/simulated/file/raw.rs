@@ -1,6 +1,6 @@
 //! A device file as it is written, and the checks that make it a [`DeviceFile`].
 
-use layerlab_profiles::document::{Numerics, ProcessorKind};
+use layerlab_protocol::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos};
 use serde::Deserialize;
 

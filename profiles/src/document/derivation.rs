@@ -1,0 +1,244 @@
+//! What follows from the segments of one processor: the times of its layers, stretch by stretch of those that it can
+//! run.
+
+use std::collections::BTreeMap;
+
+use super::{Additivity, BuildError, Measurement, Method, ProcessorKind, Profile};
+use crate::derive::graph::{self, Fit, GraphError, additivity, observe};
+use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
+use crate::segment::Segment;
+use crate::summary::{Estimate, Summary};
+use crate::supported::SupportedLayers;
+use crate::units::Nanos;
+
+/// The measured segments of one processor. Least squares looks at durations, the other methods at summaries.
+#[derive(Debug, Default)]
+pub(crate) struct Timings {
+    pub(crate) summaries: BTreeMap<Segment, Summary>,
+    pub(crate) durations: BTreeMap<Segment, Vec<Nanos>>,
+}
+
+/// What follows from the segments of one processor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Derivation {
+    /// The times of each layer that the processor can run, by its number.
+    pub(crate) times: BTreeMap<u32, LayerTime>,
+    /// The cost of each cut between two such layers, by the number of the one before it; none but by least squares.
+    pub(crate) cuts: BTreeMap<u32, Estimate>,
+    /// How well segment times add up on the longest stretch, if that was tested.
+    pub(crate) additivity: Option<Additivity>,
+    /// Segments that contradict the others and therefore lost their weight.
+    pub(crate) suspects: Vec<Segment>,
+}
+
+/// The times of the layers that a processor can run, and what else its measurement gives. Each stretch of neighbouring
+/// layers is a model of its own: no segment reaches beyond it, and its first and last layer keep their transfers as the
+/// model's do.
+pub(crate) fn derivation(
+    kind: ProcessorKind,
+    measurement: &Measurement,
+    supported: &SupportedLayers,
+    timings: &Timings,
+) -> Result<Derivation, BuildError> {
+    refuse_unless_derivable(kind, measurement)?;
+    timings.refuse_strangers(measurement, supported)?;
+    let mut all = Derivation::default();
+    for &stretch in supported.stretches() {
+        let before = stretch.first() - 1;
+        let found = of_stretch(measurement, stretch, &timings.within(stretch))
+            .map_err(|reason| reason.of_stretch(&measurement.processor, stretch))?;
+        let times = (stretch.first()..).zip(found.times);
+        all.times.extend(times);
+        all.cuts.extend((stretch.first()..).zip(found.cuts));
+        if supported.longest() == Some(stretch) {
+            let tested = found.additivity;
+            all.additivity = tested.map(|tested| {
+                Additivity::new(&measurement.processor, &tested).moved_by(before)
+            });
+        }
+        let suspects = found.suspects.into_iter();
+        all.suspects
+            .extend(suspects.map(|segment| segment.moved_into(stretch)));
+    }
+    Ok(all)
+}
+
+impl Timings {
+    /// Refuses segments of another model, and such as the processor cannot run.
+    fn refuse_strangers(
+        &self,
+        measurement: &Measurement,
+        supported: &SupportedLayers,
+    ) -> Result<(), BuildError> {
+        let layers = supported.layers();
+        let processor = || measurement.processor.clone();
+        let mut beyond = self.durations.keys().filter(|one| one.last() > layers);
+        if let Some(&segment) = beyond.next() {
+            return Err(BuildError::Graph {
+                processor: processor(),
+                reason: GraphError::UnknownLayer { segment, layers },
+            });
+        }
+        let mut measured = self.summaries.keys().chain(self.durations.keys());
+        let crosses =
+            |one: &&Segment| one.last() <= layers && supported.stretch_of(**one).is_none();
+        match measured.find(crosses) {
+            None => Ok(()),
+            Some(&segment) => Err(BuildError::RanUnsupported {
+                processor: processor(),
+                segment,
+            }),
+        }
+    }
+
+    /// Those of the segments within a stretch, as of a model of its own.
+    fn within(&self, stretch: Segment) -> Timings {
+        fn of<T: Clone>(segments: &BTreeMap<Segment, T>, stretch: Segment) -> BTreeMap<Segment, T> {
+            let segments = segments.iter();
+            segments
+                .filter_map(|(segment, value)| {
+                    Some((segment.numbered_from(stretch)?, value.clone()))
+                })
+                .collect()
+        }
+        Timings {
+            summaries: of(&self.summaries, stretch),
+            durations: of(&self.durations, stretch),
+        }
+    }
+}
+
+/// What follows from the segments of one stretch, whose layers are numbered from 1.
+struct OfStretch {
+    times: Vec<LayerTime>,
+    cuts: Vec<Estimate>,
+    additivity: Option<graph::Additivity>,
+    suspects: Vec<Segment>,
+}
+
+impl From<Vec<LayerTime>> for OfStretch {
+    fn from(times: Vec<LayerTime>) -> OfStretch {
+        OfStretch {
+            times,
+            cuts: Vec::new(),
+            additivity: None,
+            suspects: Vec::new(),
+        }
+    }
+}
+
+/// What the samples of a stretch lack.
+enum Lacks {
+    Median(MissingLayer),
+    Differencing(DifferencingError),
+    Graph(GraphError),
+}
+
+impl Lacks {
+    /// The same in the layers of the whole model.
+    fn of_stretch(self, processor: &str, stretch: Segment) -> BuildError {
+        let processor = processor.to_owned();
+        let before = stretch.first() - 1;
+        match self {
+            Lacks::Median(MissingLayer { layer }) => BuildError::Median {
+                processor,
+                reason: MissingLayer {
+                    layer: layer + before,
+                },
+            },
+            Lacks::Differencing(reason) => BuildError::Differencing {
+                processor,
+                reason: reason.moved_into(stretch),
+            },
+            Lacks::Graph(reason) => BuildError::Graph {
+                processor,
+                reason: reason.moved_into(stretch),
+            },
+        }
+    }
+}
+
+fn of_stretch(
+    measurement: &Measurement,
+    stretch: Segment,
+    timings: &Timings,
+) -> Result<OfStretch, Lacks> {
+    let layers = stretch.layers();
+    match measurement.method {
+        Method::Median => medians(layers, &timings.summaries)
+            .map(OfStretch::from)
+            .map_err(Lacks::Median),
+        Method::Differencing => differencing(layers, &timings.summaries)
+            .map(OfStretch::from)
+            .map_err(Lacks::Differencing),
+        Method::Graph => {
+            by_least_squares(measurement, layers, &timings.durations).map_err(Lacks::Graph)
+        }
+    }
+}
+
+fn by_least_squares(
+    measurement: &Measurement,
+    layers: u32,
+    durations: &BTreeMap<Segment, Vec<Nanos>>,
+) -> Result<OfStretch, GraphError> {
+    let observations = observe(durations);
+    let Measurement { design, seed, .. } = *measurement;
+    let fit = Fit::new(layers, &observations, &design.held_back(layers, seed))?;
+    let tested = additivity(layers, &observations, &design.tested(layers, seed))?;
+    Ok(OfStretch {
+        times: fit.layer_times(),
+        cuts: fit.cuts(),
+        additivity: tested,
+        suspects: fit.suspects().to_vec(),
+    })
+}
+
+impl Profile {
+    /// The fit from which a processor's times came, made again from its samples: the time of any segment
+    /// and any combination with its interval. `None` when its times did not come from least squares, or when it
+    /// cannot run every layer: then each stretch of layers had a fit of its own.
+    pub fn fit(&self, processor: &str) -> Option<Result<Fit, GraphError>> {
+        let measurements = self.header.measurements.iter();
+        let measurement = measurements
+            .filter(|measurement| measurement.method == Method::Graph)
+            .find(|measurement| measurement.processor == processor)?;
+        if !self.supported(processor).is_all() {
+            return None;
+        }
+        let layers = self.header.model.layers;
+        let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
+        for sample in self
+            .samples
+            .iter()
+            .filter(|sample| sample.processor == processor)
+        {
+            durations
+                .entry(sample.segment)
+                .or_default()
+                .push(sample.duration);
+        }
+        let held_back = measurement.design.held_back(layers, measurement.seed);
+        Some(Fit::new(layers, &observe(&durations), &held_back))
+    }
+}
+
+/// Refuses a measurement from whose design its method does not get the times of such a processor.
+pub(crate) fn refuse_unless_derivable(
+    kind: ProcessorKind,
+    measurement: &Measurement,
+) -> Result<(), BuildError> {
+    let Measurement { design, method, .. } = *measurement;
+    let processor = measurement.processor.clone();
+    if !design.methods().contains(&method) {
+        return Err(BuildError::Method {
+            processor,
+            design,
+            method,
+        });
+    }
+    if kind == ProcessorKind::Accelerator && !design.shows_transfers() {
+        return Err(BuildError::TransfersHidden { processor, design });
+    }
+    Ok(())
+}

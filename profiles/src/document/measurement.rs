@@ -1,0 +1,70 @@
+//! How one processor was measured.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::segment_object::{self, SegmentObject};
+use crate::design::Design;
+use crate::segment::Segment;
+use crate::units::Nanos;
+
+/// How one processor was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// The processor, by its name.
+    pub processor: String,
+    /// Which segments were measured.
+    pub design: Design,
+    /// How many samples each segment has; with the design adaptive, at least. The sentinel may have
+    /// more with any design.
+    pub samples_per_segment: u64,
+    /// The idle time before each inference.
+    pub gap_ns: Nanos,
+    /// How layer times came from the samples.
+    pub method: Method,
+    /// The seed of the order in which segments were run and of their inputs.
+    pub seed: u64,
+    /// The half width that every interval should have, as a share, where the design chooses as it goes; absent with
+    /// other designs, and where it was not recorded.
+    pub target: Option<f64>,
+    /// How much device time there was, where the design chooses as it goes; absent likewise.
+    pub budget_ns: Option<Nanos>,
+    /// The segment that was timed at both ends of every block to see whether the device stayed as it was; absent where
+    /// the processor can run no layer.
+    #[serde(with = "segment_object")]
+    #[schemars(with = "Option<SegmentObject>")]
+    pub sentinel: Option<Segment>,
+}
+
+/// How a layer time came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The median of the layer's own samples.
+    Median,
+    /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
+    Differencing,
+    /// Least squares over all measured segments (docs/method.md §4).
+    #[serde(rename = "least-squares")]
+    Graph,
+}
+
+impl Method {
+    /// The word in the tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Median => "median",
+            Method::Differencing => "differencing",
+            Method::Graph => "least-squares",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

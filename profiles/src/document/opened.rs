@@ -1,0 +1,14 @@
+//! What `profile.json` says, whatever version it was written in.
+
+use std::collections::BTreeMap;
+
+use super::{Additivity, Evaluation, Header};
+
+/// What `profile.json` says, in the terms of the newest version.
+pub(super) struct Opened {
+    pub(super) header: Header,
+    pub(super) additivity: Vec<Additivity>,
+    pub(super) evaluations: Vec<Evaluation>,
+    /// The SHA-256 of each table that the version has, by the table's file.
+    pub(super) hashes: BTreeMap<&'static str, String>,
+}

@@ -1,0 +1,62 @@
+//! A row of `unsupported.csv`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::Table;
+use crate::document::{Origin, RowError, Unsupported};
+use crate::segment::Segment;
+
+pub(in crate::document) const UNSUPPORTED: Table = Table {
+    file: "unsupported.csv",
+    columns: &["processor", "first_layer", "last_layer", "reason", "origin"],
+};
+
+#[derive(Serialize, Deserialize)]
+pub(in crate::document) struct UnsupportedRow<'a> {
+    processor: Cow<'a, str>,
+    first_layer: u32,
+    last_layer: u32,
+    reason: Cow<'a, str>,
+    pub(in crate::document) origin: Origin,
+}
+
+impl<'a> From<(&'a Unsupported, Origin)> for UnsupportedRow<'a> {
+    fn from((row, origin): (&'a Unsupported, Origin)) -> Self {
+        UnsupportedRow {
+            processor: Cow::Borrowed(&row.processor),
+            first_layer: row.segment.first(),
+            last_layer: row.segment.last(),
+            reason: Cow::Borrowed(&row.reason),
+            origin,
+        }
+    }
+}
+
+impl TryFrom<UnsupportedRow<'_>> for Unsupported {
+    type Error = RowError;
+    fn try_from(row: UnsupportedRow<'_>) -> Result<Self, RowError> {
+        Ok(Unsupported {
+            processor: row.processor.into_owned(),
+            segment: Segment::new(row.first_layer, row.last_layer)?,
+            reason: row.reason.into_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::wire::table::assert_columns_are_fields;
+
+    #[test]
+    fn the_columns_are_the_fields() {
+        let row = Unsupported {
+            processor: "npu".to_owned(),
+            segment: Segment::single(1),
+            reason: "no such operator".to_owned(),
+        };
+        assert_columns_are_fields(UNSUPPORTED, UnsupportedRow::from((&row, Origin::Measured)));
+    }
+}
