@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::accuracy::{Part, references, sample, split};
-use layerlab_profiles::document::{Evaluation, Judged};
+use layerlab_profiles::accuracy::{Part, references_on, sample_on, split};
+use layerlab_profiles::document::{Evaluation, Judged, Unsupported};
+use layerlab_profiles::supported::SupportedLayers;
 use layerlab_profiles::{Bytes, Combination, Nanos};
 use layerlab_protocol::{Hygiene, Order, WarmUp, Work};
 use rand::SeedableRng;
@@ -11,7 +12,10 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::answers::Answers;
+use super::drive::RunError;
+use super::orders::PlannerError;
 use super::provenance::provenance;
+use super::survey::find_unsupported;
 use super::{CampaignError, Follower, KnownJournal, ModelFile, SetFile, drive, forget};
 use crate::device::Link;
 
@@ -37,6 +41,30 @@ impl EvaluationSettings {
     /// The processor of the zeros.
     fn cpu(&self) -> &str {
         self.processors.first().map_or("", String::as_str)
+    }
+
+    /// The layers that each of the processors can run.
+    fn supported(
+        &self,
+        layers: u32,
+        unsupported: &[Unsupported],
+    ) -> Result<Vec<SupportedLayers>, PlannerError> {
+        let lacked_by = |name: &String| {
+            let name = name.clone();
+            unsupported.iter().filter(move |one| one.processor == name)
+        };
+        if let Some(lacked) = self.processors.first().and_then(|name| lacked_by(name).next()) {
+            return Err(PlannerError::NoBaseline(lacked.clone()));
+        }
+        let supported = |name| {
+            SupportedLayers::without(layers, lacked_by(name).map(|one| one.segment))
+        };
+        let supported: Vec<SupportedLayers> = self.processors.iter().map(supported).collect();
+        let nothing = |one: &SupportedLayers| one.stretches().is_empty();
+        match supported[1..].iter().all(nothing) {
+            true => Err(PlannerError::NothingElsewhere(self.accelerators())),
+            false => Ok(supported),
+        }
     }
 
     /// The processors of the other digits, as `combinations.csv` names them.
@@ -72,24 +100,41 @@ pub async fn evaluate<L: Link, F: Follower>(
     settings: &EvaluationSettings,
     follower: &mut F,
 ) -> Result<Evaluated, CampaignError> {
+    let unsupported = match settings.placements {
+        Placements::Random(_) => find_unsupported(link, model, &settings.processors).await?,
+        // What was asked for and cannot run is refused by the agent.
+        Placements::These(_) => Vec::new(),
+    };
     let journal = KnownJournal::fresh();
-    let evaluated = evaluate_in(link, model, set, settings, &journal, follower).await?;
+    let evaluated = evaluate_in(
+        link,
+        model,
+        set,
+        settings,
+        &unsupported,
+        &journal,
+        follower,
+    )
+    .await?;
     forget(link, journal.id).await;
     Ok(evaluated)
 }
 
-/// The same, going on with `journal`, which stays on the device.
+/// The same where it is known what the processors cannot run, going on with `journal`, which stays on the device.
 pub async fn evaluate_in<L: Link, F: Follower>(
     link: &L,
     model: &ModelFile,
     set: &SetFile,
     settings: &EvaluationSettings,
+    unsupported: &[Unsupported],
     journal: &KnownJournal,
     follower: &mut F,
 ) -> Result<Evaluated, CampaignError> {
     let hello = link.connect().await?.hello;
     let layers = model.network.layer_count();
-    let (placements, parts) = placements(layers, settings);
+    let supported = settings.supported(layers, unsupported);
+    let supported = supported.map_err(RunError::from)?;
+    let (placements, parts) = placements(&supported, settings);
     let all = set.set.answers();
     let mut answers: Vec<u64> = (0..all as u64).collect();
     answers.shuffle(&mut ChaCha8Rng::seed_from_u64(settings.seed));
@@ -158,7 +203,10 @@ pub async fn evaluate_in<L: Link, F: Follower>(
 }
 
 /// The distinct placements and what each is for, all layers on the CPU first.
-fn placements(layers: u32, settings: &EvaluationSettings) -> (Vec<Combination>, Vec<Part>) {
+fn placements(
+    supported: &[SupportedLayers],
+    settings: &EvaluationSettings,
+) -> (Vec<Combination>, Vec<Part>) {
     let mut parts: BTreeMap<Combination, Part> = BTreeMap::new();
     let mut order = Vec::new();
     let mut add = |combination: Combination, part| {
@@ -166,15 +214,13 @@ fn placements(layers: u32, settings: &EvaluationSettings) -> (Vec<Combination>, 
             order.push(combination);
         }
     };
-    // A digit tells no more than ten processors apart.
-    let processors = settings.processors.len() as u8;
-    let all_references = references(layers, processors);
+    let all_references = references_on(supported);
     match &settings.placements {
         Placements::Random(samples) => {
             for reference in all_references {
                 add(reference, Part::Reference);
             }
-            let drawn = sample(layers, processors, *samples, settings.seed);
+            let drawn = sample_on(supported, *samples, settings.seed);
             let split = split(drawn.len(), settings.seed);
             for (combination, part) in drawn.into_iter().zip(split) {
                 add(combination, part);
@@ -199,6 +245,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use layerlab_profiles::Segment;
 
     const TWO: [&str; 2] = ["cpu", "npu"];
 
@@ -215,23 +262,52 @@ mod tests {
 
     #[test]
     fn the_baseline_comes_first_and_no_placement_twice() {
-        let (drawn, parts) = placements(10, &settings(&TWO, Placements::Random(300)));
+        let all = |layers| vec![SupportedLayers::all(layers); 2];
+        let (drawn, parts) = placements(&all(10), &settings(&TWO, Placements::Random(300)));
         assert_eq!(drawn[0].to_string(), "0000000000");
         assert_eq!(drawn.len(), drawn.iter().collect::<BTreeSet<_>>().len());
         let of = |part| parts.iter().filter(|&&one| one == part).count();
         assert_eq!((of(Part::Train), of(Part::Test)), (250, 50));
 
         let asked = vec!["0110".parse().expect("bits"), "0000".parse().expect("bits")];
-        let (asked, _) = placements(4, &settings(&TWO, Placements::These(asked)));
+        let (asked, _) = placements(&all(4), &settings(&TWO, Placements::These(asked)));
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
         assert_eq!(asked, ["0000", "0110"]);
+    }
+
+    #[test]
+    fn no_placement_has_a_layer_on_a_processor_that_cannot_run_it() {
+        let lacking = |processor: &str, layer| Unsupported {
+            processor: processor.to_owned(),
+            segment: Segment::single(layer),
+            reason: "it has no Elu".to_owned(),
+        };
+        let settings = settings(&TWO, Placements::Random(300));
+        let supported = settings.supported(10, &[lacking("npu", 4)]).expect("some");
+        let (drawn, _) = placements(&supported, &settings);
+        assert!(drawn.iter().all(|one| one.processors()[3] == 0));
+        assert!(drawn.contains(&"1110111111".parse().expect("digits")));
+
+        let refused = |unsupported: &[Unsupported]| {
+            let error = settings.supported(1, unsupported).expect_err("nothing to place");
+            error.to_string()
+        };
+        assert_eq!(
+            refused(&[lacking("npu", 1)]),
+            "npu can run no layer of the model, so that there are no placements to evaluate; choose other processors"
+        );
+        assert_eq!(
+            refused(&[lacking("cpu", 1)]),
+            "`cpu` cannot run layers 1..=1: it has no Elu; accuracy is compared with all layers on a processor that \
+             runs every layer: choose another"
+        );
     }
 
     #[test]
     fn on_three_processors_each_layer_is_alone_on_each_but_the_first() {
         let settings = settings(&["cpu", "gpu", "npu"], Placements::Random(20));
         assert_eq!(settings.accelerators(), "gpu+npu");
-        let (drawn, parts) = placements(4, &settings);
+        let (drawn, parts) = placements(&vec![SupportedLayers::all(4); 3], &settings);
         let references = parts.iter().filter(|&&part| part == Part::Reference);
         assert_eq!(references.count(), 3 + 2 * 4);
         for text in ["2222", "0100", "0200"] {

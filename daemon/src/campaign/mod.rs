@@ -15,6 +15,7 @@ mod provenance;
 pub mod publish;
 mod set_file;
 mod settings;
+mod survey;
 mod times;
 mod times_plan;
 mod verification;
@@ -144,7 +145,9 @@ impl Campaign<'_> {
             return Ok(profile);
         };
         let journal = begun(follower, CampaignPart::Accuracy).await?;
-        let evaluated = evaluate_in(link, model, set, &settings, &journal, follower).await;
+        let unsupported = &profile.unsupported;
+        let evaluated =
+            evaluate_in(link, model, set, &settings, unsupported, &journal, follower).await;
         let evaluated = ended(link, follower, journal, evaluated, journals).await?;
         Ok(profile.with_evaluation(evaluated.evaluation, &evaluated.judged)?)
     }

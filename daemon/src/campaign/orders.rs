@@ -36,6 +36,18 @@ pub enum PlannerError {
         /// What is wrong with what was observed.
         reason: GraphError,
     },
+    /// Losses are differences to all layers on the first processor, which cannot run some.
+    #[error(
+        "`{}` cannot run layers {}: {}; accuracy is compared with all layers on a processor that runs every layer: \
+         choose another",
+        .0.processor, .0.segment, .0.reason
+    )]
+    NoBaseline(Unsupported),
+    /// No other processor can run any layer.
+    #[error(
+        "{0} can run no layer of the model, so that there are no placements to evaluate; choose other processors"
+    )]
+    NothingElsewhere(String),
     /// A processor that is read layer by layer, in passes over the whole model, cannot run some layer.
     #[error(
         "`{processor}` is measured in passes over all layers and cannot run layers {segment}: {reason}; choose other \

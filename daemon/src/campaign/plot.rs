@@ -109,13 +109,7 @@ fn panels(profile: &Profile) -> Vec<Panel> {
 /// accuracy.
 fn singles_panel(profile: &Profile, evaluation: &Evaluation, place: u8, npu: &str) -> Panel {
     let cpu = &evaluation.cpu;
-    let times = |processor: &str| -> Vec<LayerTime> {
-        let rows = profile.times.iter();
-        rows.filter(|row| row.processor == processor)
-            .map(|row| row.time)
-            .collect()
-    };
-    let (cpu_times, npu_times) = (times(cpu), times(npu));
+    let (cpu_times, npu_times) = (profile.layer_times(cpu), profile.layer_times(npu));
     let model = TimeModel::new(&cpu_times, &npu_times).ok();
     let time = |combination: &Combination| {
         let predicted = model.as_ref()?.predict(combination).ok()?;
@@ -155,19 +149,16 @@ fn singles_panel(profile: &Profile, evaluation: &Evaluation, place: u8, npu: &st
 
 /// Transfer in, compute and transfer out of each layer on an accelerator.
 fn transfers_panel(profile: &Profile, processor: &Processor) -> Panel {
-    let stack = |row: &LayerTimeRow| {
-        let time = &row.time;
+    let stack = |time: LayerTime| {
         let parts = [
             (time.to_processor, ENTER),
             (Some(time.compute), COMPUTE),
             (time.from_processor, LEAVE),
         ];
-        vec![
-            parts
-                .into_iter()
-                .filter_map(|(part, colour)| Some(Part::time(part?, colour)))
-                .collect(),
-        ]
+        parts
+            .into_iter()
+            .filter_map(|(part, colour)| Some(Part::time(part?, colour)))
+            .collect()
     };
     let name = &processor.name;
     Panel {
@@ -181,7 +172,12 @@ fn transfers_panel(profile: &Profile, processor: &Processor) -> Panel {
             ),
             (format!("from {name}"), LEAVE),
         ],
-        layers: rows(profile, processor).map(stack).collect(),
+        // Layers that it cannot run have no bar.
+        layers: profile
+            .layer_times(name)
+            .into_iter()
+            .map(|time| vec![time.map_or_else(Vec::new, stack)])
+            .collect(),
     }
 }
 
@@ -192,8 +188,10 @@ fn comparison_panel(profile: &Profile, cpu: &Processor, accelerators: &[&Process
         .collect();
     let mut legend = vec![(cpu.name.clone(), CPU)];
     for (accelerator, &colour) in accelerators.iter().zip(ACCELERATORS.iter().cycle()) {
-        for (stacks, row) in layers.iter_mut().zip(rows(profile, accelerator)) {
-            stacks.push(vec![Part::time(row.time.compute, colour)]);
+        // Bars stand in the order of the legend: a layer that this one cannot run has none here.
+        for (stacks, time) in layers.iter_mut().zip(profile.layer_times(&accelerator.name)) {
+            let part = time.map(|time| Part::time(time.compute, colour));
+            stacks.push(part.into_iter().collect());
         }
         legend.push((accelerator.name.clone(), colour));
     }

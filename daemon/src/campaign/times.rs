@@ -38,7 +38,7 @@ pub async fn measure_times<L: Link, F: Follower>(
             layers,
         },
         device: hello.device.clone(),
-        measurements: plan.measurements(),
+        measurements: plan.measurements(&measured),
         processors: plan
             .processors
             .into_iter()

@@ -2,7 +2,7 @@
 
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
-use layerlab_profiles::document::{Measurement, Processor, ProcessorKind, Unsupported};
+use layerlab_profiles::document::{Measured, Measurement, Processor, ProcessorKind, Unsupported};
 use layerlab_profiles::supported::SupportedLayers;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Order, RunId, WarmUp, Work};
@@ -190,8 +190,8 @@ impl TimesPlan {
         Some(segments? * self.settings.samples_per_segment)
     }
 
-    /// How the profile describes the plan.
-    pub fn measurements(&self) -> Vec<Measurement> {
+    /// How the profile describes the plan, of which this came.
+    pub fn measurements(&self, measured: &Measured) -> Vec<Measurement> {
         let chooses = |plan: &ProcessorPlan| plan.design.chooses_as_it_goes();
         let measurement = |plan: &ProcessorPlan| Measurement {
             processor: plan.processor.name.clone(),
@@ -204,9 +204,19 @@ impl TimesPlan {
             seed: self.settings.seed,
             target: chooses(plan).then_some(self.settings.target),
             budget_ns: chooses(plan).then_some(self.settings.budget),
-            sentinel: (self.layers > 0).then(|| Segment::whole(self.layers)),
+            sentinel: self.sentinel(&plan.processor.name, measured),
         };
         self.processors.iter().map(measurement).collect()
+    }
+}
+
+impl TimesPlan {
+    /// The sentinel on a processor: the whole model, unless the agent chose another; none where nothing was timed.
+    fn sentinel(&self, processor: &str, measured: &Measured) -> Option<Segment> {
+        let whole = (self.layers > 0).then(|| Segment::whole(self.layers));
+        let was_timed = measured.blocks.iter().any(|block| block.processor == processor);
+        let chosen = measured.sentinels.get(processor).copied();
+        chosen.or(whole.filter(|_| was_timed))
     }
 }
 

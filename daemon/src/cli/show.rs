@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use layerlab_profiles::document::{
-    Header, LayerTimeRow, Method, Processor, ProcessorKind, Profile,
+    Header, LayerTimeRow, Method, Processor, ProcessorKind, Profile, Unsupported,
 };
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::TimeModel;
@@ -85,6 +85,7 @@ pub(super) fn tables(profile: &Profile) -> String {
     let mut parts = vec![title(&profile.header)];
     parts.push(methods(profile));
     parts.push(layer_table(profile));
+    parts.extend(unsupported(profile));
     parts.extend(totals(profile));
     parts.join("\n\n")
 }
@@ -219,6 +220,27 @@ pub(super) fn estimate(estimate: &Estimate) -> String {
     }
 }
 
+/// What processors cannot run, and why.
+fn unsupported(profile: &Profile) -> Option<String> {
+    let line = |row: &Unsupported| {
+        let Unsupported {
+            processor,
+            segment,
+            reason,
+        } = row;
+        let mut layers = profile.layers.iter();
+        let name = layers.find(|layer| layer.number == segment.first());
+        match (segment.layers(), name) {
+            (1, Some(Layer { number, name, .. })) => {
+                format!("{processor} cannot run layer {number} ({name}): {reason}")
+            }
+            _ => format!("{processor} cannot run layers {segment} as one unit: {reason}"),
+        }
+    };
+    let lines: Vec<String> = profile.unsupported.iter().map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
 /// What the whole model takes on the CPU, and on each accelerator.
 fn totals(profile: &Profile) -> Option<String> {
     let whole = Whole::of(profile)?;
@@ -242,8 +264,7 @@ impl Whole {
     /// `None` when the profile has no CPU.
     pub(super) fn of(profile: &Profile) -> Option<Whole> {
         let mut processors = profile.header.processors.iter();
-        let column =
-            |processor| -> Vec<_> { times(profile, processor).map(|row| row.time).collect() };
+        let column = |processor: &Processor| profile.layer_times(&processor.name);
         let cpu = processors.find(|processor| processor.kind == ProcessorKind::Cpu)?;
         let cpu_times = column(cpu);
         let processors = profile.header.processors.iter();
@@ -256,7 +277,8 @@ impl Whole {
             Some((processor.name.clone(), time.total()))
         };
         let accelerators = accelerators.filter_map(whole).collect();
-        let all_cpu = cpu_times.iter().map(|time| time.compute.value).sum();
+        let on_cpu = cpu_times.iter().flatten();
+        let all_cpu = on_cpu.map(|time| time.compute.value).sum();
         Some(Whole {
             cpu_name: cpu.name.clone(),
             cpu: all_cpu,
@@ -307,6 +329,16 @@ struct View<'a> {
     header: &'a Header,
     layers: &'a [Layer],
     times: Vec<TimeView<'a>>,
+    unsupported: Vec<UnsupportedView<'a>>,
+}
+
+/// Layers that a processor cannot run as one unit.
+#[derive(Serialize)]
+struct UnsupportedView<'a> {
+    processor: &'a str,
+    first_layer: u32,
+    last_layer: u32,
+    reason: &'a str,
 }
 
 #[derive(Serialize)]
@@ -351,10 +383,17 @@ impl<'a> View<'a> {
             from_processor: row.time.from_processor.map(Into::into),
             method: row.method,
         };
+        let unsupported = |row: &'a Unsupported| UnsupportedView {
+            processor: &row.processor,
+            first_layer: row.segment.first(),
+            last_layer: row.segment.last(),
+            reason: &row.reason,
+        };
         View {
             header: &profile.header,
             layers: &profile.layers,
             times: profile.times.iter().map(view).collect(),
+            unsupported: profile.unsupported.iter().map(unsupported).collect(),
         }
     }
 }

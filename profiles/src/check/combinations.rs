@@ -48,6 +48,7 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
         .iter()
         .filter(|row| &row.cpu == cpu && &row.accelerator == accelerator)
         .collect();
+    let supported: Vec<_> = processors.iter().map(|name| subject.supported(name)).collect();
     let mut seen = BTreeSet::new();
     for row in &rows {
         let combination = &row.combination;
@@ -60,6 +61,14 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
         if let Err(error) = combination.refuse_beyond(processors.len()) {
             cases.push(error.to_string());
             return cases;
+        }
+        let places = (1..).zip(combination.processors());
+        let mut impossible = places.filter(|(layer, on)| !supported[usize::from(**on)].has(*layer));
+        if let Some((layer, &on)) = impossible.next() {
+            cases.push(format!(
+                "combination {combination} has layer {layer} on `{}`, which unsupported.csv says cannot run it",
+                processors[usize::from(on)]
+            ));
         }
         if !seen.insert(combination) {
             cases.push(format!("combinations.csv has two rows of {combination}"));
@@ -79,7 +88,7 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
         }
     }
     let owned: Vec<CombinationRow> = rows.iter().map(|&row| row.clone()).collect();
-    let singles = single_losses(profile.layers.len(), processors.len(), &owned);
+    let singles = single_losses(&supported, &owned);
     let is_baseline = |row: &&CombinationRow| row.combination.is_all_on(0);
     let (Ok(singles), true) = (singles, rows.iter().any(is_baseline)) else {
         cases.push(format!(

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Load, Sample, Unsupported};
+use crate::segment::Segment;
 use crate::units::{MilliCelsius, Nanos};
 
 /// One block: segments that were loaded together and took turns, between two looks at the sentinel.
@@ -90,6 +91,8 @@ pub struct Measured {
     pub blocks: Vec<Block>,
     /// What processors turned out not to run.
     pub unsupported: Vec<Unsupported>,
+    /// The sentinels that were not the whole model, by processor.
+    pub sentinels: BTreeMap<String, Segment>,
     /// What it took to load segments, in the order of time; only the first load of each counts.
     pub loads: Vec<Load>,
 }

@@ -7,6 +7,7 @@ use super::{Header, Profile, Provenance};
 use crate::accuracy::{Features, Metric, Part, Preprocessing, Tally, features, loss};
 use crate::layer::Layer;
 use crate::placement::{MOST_PROCESSORS, Placement, PlacementError};
+use crate::supported::SupportedLayers;
 
 /// How the accuracy of a model's placements was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,7 +136,8 @@ impl Profile {
         judged: &[Judged],
     ) -> Result<Profile, EvaluationError> {
         let processors = evaluation.processors(&self.header);
-        let rows = combination_rows(&self.layers, &processors, &evaluation, judged)?;
+        let supported: Vec<_> = processors.iter().map(|name| self.supported(name)).collect();
+        let rows = combination_rows(&self.layers, &processors, &supported, &evaluation, judged)?;
         let is_same = |cpu: &str, accelerator: &str| {
             cpu == evaluation.cpu && accelerator == evaluation.accelerator
         };
@@ -206,6 +208,7 @@ pub fn judged_rows(
 fn combination_rows(
     layers: &[Layer],
     processors: &[&str],
+    supported: &[SupportedLayers],
     evaluation: &Evaluation,
     judged: &[Judged],
 ) -> Result<Vec<CombinationRow>, EvaluationError> {
@@ -216,7 +219,7 @@ fn combination_rows(
         one.combination.refuse_beyond(processors.len())?;
     }
     let mut rows = judged_rows(evaluation, judged)?;
-    let singles = single_losses(layers.len(), processors.len(), &rows).map_err(|missing| {
+    let singles = single_losses(supported, &rows).map_err(|missing| {
         EvaluationError::NoSingle {
             layer: missing.index as u32 + 1,
             processor: match processors {
@@ -240,19 +243,23 @@ pub(crate) struct MissingSingle {
 }
 
 /// What each layer loses alone on processor 1, layer 1 first, then what each loses alone on processor 2, and
-/// so on.
+/// so on, of processors that can run these layers. A layer that one cannot run counts as losing nothing there: no placement
+/// has it.
 pub(crate) fn single_losses(
-    layers: usize,
-    processors: usize,
+    supported: &[SupportedLayers],
     rows: &[CombinationRow],
 ) -> Result<Vec<f64>, MissingSingle> {
+    let layers = supported.first().map_or(0, SupportedLayers::layers) as usize;
     let alone = |processor: u8, index: usize| {
+        if !supported[usize::from(processor)].has(index as u32 + 1) {
+            return Ok(0.0);
+        }
         let alone = Placement::alone_on(processor, index, layers);
         let row = rows.iter().find(|row| row.combination == alone);
         row.map(|row| row.loss)
             .ok_or(MissingSingle { index, processor })
     };
-    (1..processors as u8)
+    (1..supported.len() as u8)
         .flat_map(|processor| (0..layers).map(move |index| (processor, index)))
         .map(|(processor, index)| alone(processor, index))
         .collect()

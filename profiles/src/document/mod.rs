@@ -9,6 +9,7 @@ mod derivation;
 mod error;
 mod header;
 mod histogram;
+mod layer_times;
 mod load;
 mod measurement;
 mod opened;

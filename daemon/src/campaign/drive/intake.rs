@@ -80,6 +80,11 @@ impl<'a> JournalIntake<'a> {
                     memory: memory_bytes,
                 },
             )),
+            Event::Sentinel { segment } => {
+                if let Some(processor) = self.processor_of(entry.order, segment) {
+                    self.measured.sentinels.insert(processor, segment);
+                }
+            }
             Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
             Event::BlockStarted {
                 sentinel_ns,
