@@ -166,7 +166,7 @@ impl TimeModel {
                 .get(place)
                 .ok_or(TimeModelError::NoSuchProcessor { processor })?;
             let (first, last) = (run.first() as usize, run.last() as usize);
-            let at = |layer| {
+            let at = |layer: usize| {
                 there.times[layer - 1].ok_or(TimeModelError::Unsupported { layer, processor })
             };
             for layer in first..=last {

@@ -91,7 +91,7 @@ pub struct Measured {
     pub blocks: Vec<Block>,
     /// What processors turned out not to run.
     pub unsupported: Vec<Unsupported>,
-    /// The sentinels that were not the whole model, by processor.
+    /// The sentinels that were not the whole model, by processor, for the header's measurements.
     pub sentinels: BTreeMap<String, Segment>,
     /// What it took to load segments, in the order of time; only the first load of each counts.
     pub loads: Vec<Load>,

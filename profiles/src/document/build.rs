@@ -32,6 +32,7 @@ impl Profile {
             mut blocks,
             mut unsupported,
             mut loads,
+            sentinels: _,
         } = measured;
         let of_blocks = blocks.iter().map(|block| block.processor.as_str());
         refuse_strangers(&header, of_blocks)?;
@@ -101,6 +102,7 @@ impl Profile {
             blocks: self.blocks.clone(),
             unsupported: self.unsupported.clone(),
             loads: self.loads.clone(),
+            ..Measured::default()
         };
         let rederived = Profile::build(header, self.layers.clone(), measured)?;
         Ok(Profile {
