@@ -93,7 +93,7 @@ pub fn tables<'a>(
     cpu: Option<&str>,
     accelerators: &[&str],
 ) -> Result<Tables<'a>, ProfileError> {
-    let together = |names: &[&str]| {
+    let together = |names: &[&str]| -> Result<Tables<'a>, ProfileError> {
         let times = time_table_of(profile, names)?;
         let (accuracy, evaluation) = accuracy_table_of(profile, names)?;
         Ok(Tables {

@@ -171,7 +171,8 @@ pub enum UnfitProcessors {
     },
     /// A placement has one digit for each layer.
     #[error(
-        "{given} processors are named, and a placement tells {MOST_PROCESSORS} apart; name fewer"
+        "{given} processors are named, and a placement tells {} apart; name fewer",
+        MOST_PROCESSORS
     )]
     TooMany {
         /// How many were chosen.

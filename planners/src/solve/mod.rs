@@ -99,9 +99,7 @@ impl Algorithm {
             Algorithm::Fastest => "fastest",
         }
     }
-}
 
-impl Algorithm {
     /// Those whose answers a sweep puts side by side: the papers', and where there are more than the papers' two
     /// processors, those that take them.
     pub fn to_compare(layers: usize, processors: usize) -> Vec<Algorithm> {

@@ -71,11 +71,11 @@ impl Measured {
     /// layers off the CPU, over random placements.
     fn assert_placements_are_predicted(&self, processors: &[&str], count: usize) {
         let times: Vec<Vec<LayerTime>> = processors.iter().map(|name| self.times(name)).collect();
-        let table = |(name, times)| {
+        let table = |(name, times): (&&str, &Vec<LayerTime>)| {
             let mut known = self.truth.processors.iter();
             let planted = known.find(|planted| planted.processor == *name);
             let kind = planted.expect("the processor").kind;
-            ProcessorTimes { kind, times }
+            ProcessorTimes::new(kind, times)
         };
         let tables = processors.iter().zip(&times).map(table);
         let model = TimeModel::of(tables.collect()).expect("one model");

@@ -43,6 +43,7 @@ pub(super) fn job(id: i64) -> Job {
         accuracy: Some(AccuracySpec {
             set_sha256: "ef".repeat(32),
             path: PathBuf::from("set.llset"),
+            processors: vec!["cpu".to_owned(), "npu".to_owned()],
             placements: 40,
             answers: None,
             stop_at_percent: Some(0.1),
