@@ -368,7 +368,12 @@ fn an_order_that_cannot_be_done_fails_with_its_reason_and_the_next_one_is_done()
 fn layers_with(operator: &str) -> Vec<u32> {
     let network = Network::open(&tests().join("models/alexnet.onnx"), &Default::default());
     let network = network.expect("a model");
-    let has = |layer: &u32| network.operators(*layer).iter().any(|o| o.op_type == operator);
+    let has = |layer: &u32| {
+        network
+            .operators(*layer)
+            .iter()
+            .any(|o| o.op_type == operator)
+    };
     (1..=network.layer_count()).filter(has).collect()
 }
 
@@ -416,11 +421,20 @@ fn a_survey_says_of_each_processor_which_layers_it_cannot_run_and_why() {
     let lacking = layers_with("LRN");
     assert_eq!(lacking, [1, 3]);
     let found = unsupported(&entries);
-    let segments: Vec<_> = found.iter().map(|&(on, segment, _)| (on, segment)).collect();
+    let segments: Vec<_> = found
+        .iter()
+        .map(|&(on, segment, _)| (on, segment))
+        .collect();
     assert_eq!(segments, [("npu", (1, 1)), ("npu", (3, 3))]);
     for ((.., reason), layer) in found.iter().zip(lacking) {
-        assert!(reason.starts_with("it has no LRN, which node `"), "{reason}");
-        assert!(reason.ends_with(&format!("` of layer {layer} is")), "{reason}");
+        assert!(
+            reason.starts_with("it has no LRN, which node `"),
+            "{reason}"
+        );
+        assert!(
+            reason.ends_with(&format!("` of layer {layer} is")),
+            "{reason}"
+        );
     }
     let ends: Vec<&Event> = entries
         .iter()
@@ -448,14 +462,20 @@ fn segments_that_a_processor_cannot_run_are_left_out_and_the_others_are_timed() 
     agent.restart();
     let entries = agent.greet().follow(0, is_end);
     assert_eq!(entries[..before.len()], before);
-    assert_eq!(entries.last().map(|entry| &entry.event), Some(&Event::Finished));
+    assert_eq!(
+        entries.last().map(|entry| &entry.event),
+        Some(&Event::Finished)
+    );
     let found: Vec<_> = unsupported(&entries)
         .into_iter()
         .map(|(on, segment, _)| (on, segment))
         .collect();
     assert_eq!(found, [("npu", (3, 3)), ("npu", (1, 11))]);
     // The longest stretch without LRN takes the whole model's place.
-    assert_eq!(sentinels(&entries), [Segment::new(4, 11).expect("a segment")]);
+    assert_eq!(
+        sentinels(&entries),
+        [Segment::new(4, 11).expect("a segment")]
+    );
     let mut indices: Vec<u64> = samples(&entries).iter().map(|sample| sample.1).collect();
     indices.sort_unstable();
     assert_eq!(indices, (5..10).chain(15..20).collect::<Vec<u64>>());
@@ -504,7 +524,9 @@ fn a_placement_of_a_layer_that_its_processor_cannot_run_fails_as_unsupported() {
         "{sentence}"
     );
     assert!(
-        !entries.iter().any(|entry| entry.order == 2 && matches!(entry.event, Event::Loaded { .. })),
+        !entries
+            .iter()
+            .any(|entry| entry.order == 2 && matches!(entry.event, Event::Loaded { .. })),
         "nothing is loaded in vain"
     );
 }
@@ -528,7 +550,10 @@ fn where_memory_does_not_hold_the_model_the_longest_segment_that_it_holds_is_the
     let agent = Agent::start_with(&format!("memory_bytes = {}", needed - 1));
     let sha256 = agent.push_model();
     let mut talk = agent.greet();
-    for order in [order(1, &sha256, &[(2, 2)]), order(2, &sha256, &[(4, 4), (8, 8)])] {
+    for order in [
+        order(1, &sha256, &[(2, 2)]),
+        order(2, &sha256, &[(4, 4), (8, 8)]),
+    ] {
         talk.ask(&submit(&order));
     }
     let entries = talk.follow(0, |entry| entry.order == 2 && entry.event.is_final());
@@ -538,7 +563,10 @@ fn where_memory_does_not_hold_the_model_the_longest_segment_that_it_holds_is_the
     assert_eq!(samples(&entries).len(), 15);
 
     // An order for the model itself cannot be done.
-    let entries = whole(&Agent::start_with(&format!("memory_bytes = {}", needed - 1)));
+    let entries = whole(&Agent::start_with(&format!(
+        "memory_bytes = {}",
+        needed - 1
+    )));
     assert!(
         matches!(&entries.last().expect("an end").event, Event::Failed { failure }
             if failure.kind == FailureKind::OutOfMemory),

@@ -200,9 +200,7 @@ mod tests {
             let of_pair = of_pair.parse().expect("bits");
             let fit = pair[1].fit.as_ref().expect("least squares");
             let of_cpu: Vec<LayerTime> = pair[0].times.iter().flatten().copied().collect();
-            let exact = fit
-                .combination(&of_cpu, &of_pair)
-                .expect("one model");
+            let exact = fit.combination(&of_cpu, &of_pair).expect("one model");
             assert_eq!(
                 of(SignedNanos::ZERO, &all, &placement),
                 exact.ci95,

@@ -181,7 +181,10 @@ pub fn time_table_of(profile: &Profile, names: &[&str]) -> Result<TimeTable, Pro
 /// What each layer costs on a processor, and what it cannot run.
 fn table(profile: &Profile, processor: &Processor) -> Result<ProcessorTable, ProfileError> {
     let name = &processor.name;
-    let of_it = profile.unsupported.iter().filter(|row| row.processor == *name);
+    let of_it = profile
+        .unsupported
+        .iter()
+        .filter(|row| row.processor == *name);
     let unsupported = of_it.map(|row| UnsupportedSegment {
         segment: row.segment,
         reason: row.reason.clone(),
@@ -277,7 +280,9 @@ pub fn layer_times(
 ) -> Result<Vec<Option<LayerTime>>, ProfileError> {
     let times = profile.layer_times(processor);
     let supported = profile.supported(processor);
-    let is_whole = (1..).zip(&times).all(|(layer, time)| time.is_some() == supported.has(layer));
+    let is_whole = (1..)
+        .zip(&times)
+        .all(|(layer, time)| time.is_some() == supported.has(layer));
     if !is_whole {
         return Err(ProfileError::Rows {
             processor: processor.to_owned(),

@@ -1,11 +1,11 @@
 //! T(L) of any placement, and what moving one layer changes of it (mlmp §4.2.2; docs/method.md §2).
 
-use layerlab_profiles::{Segment, SignedNanos};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::Fit;
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::PredictedTime;
+use layerlab_profiles::{Segment, SignedNanos};
 
 use crate::interval;
 use crate::placement::{Placement, PlacementLimitError};

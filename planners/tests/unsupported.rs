@@ -21,7 +21,9 @@ fn instances(processors: usize) -> impl Iterator<Item = Several> {
         match seed % 4 {
             0 => several,
             1 => several.without(1, &[(1, 1), (4, 4)]),
-            2 => several.without(1, &[(4, 6)]).without(processors - 1, &[(1, 2), (2, 4)]),
+            2 => several
+                .without(1, &[(4, 6)])
+                .without(processors - 1, &[(1, 2), (2, 4)]),
             _ => several.without(1, &[(1, 1), (2, 2), (4, 4), (5, 5), (6, 6)]),
         }
     })
@@ -54,16 +56,16 @@ fn the_exact_searches_find_the_best_of_what_can_run() {
             let found = outcome.plan().expect("all goals can be met");
             let best = match goal {
                 Goal::MaxAccuracy { within } => {
-                    let fast = |digits: &Vec<usize>| {
-                        several.time(digits) <= within.signed().as_nanos()
-                    };
+                    let fast =
+                        |digits: &Vec<usize>| several.time(digits) <= within.signed().as_nanos();
                     let all = possible().filter(fast);
                     let best = all.map(|d| several.accuracy(&d)).fold(0.0, f64::max);
                     (found.accuracy().value - best).abs() < 1e-9
                 }
                 Goal::MinTime { at_least } => {
                     let accurate = possible().filter(|d| several.accuracy(d) >= at_least);
-                    accurate.map(|d| several.time(&d)).min() == Some(found.time().total().as_nanos())
+                    accurate.map(|d| several.time(&d)).min()
+                        == Some(found.time().total().as_nanos())
                 }
             };
             assert!(best, "{goal}: {found:?}");
@@ -101,7 +103,8 @@ fn all_npu_says_why_it_has_no_plan_and_a_sweep_goes_on() {
         panic!("{outcome:?}")
     };
     let sentence = infeasible.to_string();
-    let expected = ": the gpu cannot run layers 3..=3: it has no Elu; another algorithm places them elsewhere";
+    let expected =
+        ": the gpu cannot run layers 3..=3: it has no Elu; another algorithm places them elsewhere";
     assert!(sentence.ends_with(expected), "{sentence}");
     let outcomes = sweep(&problem, &goals, &Algorithm::ALL).expect("answers");
     assert_eq!(outcomes.len(), 3 * Algorithm::ALL.len());
@@ -118,7 +121,10 @@ fn the_checker_notices_what_cannot_run_and_what_can_after_all() {
             .iter()
             .map(|table| ProcessorTimes::new(table.kind, &table.times))
             .collect();
-        let unsupported: Vec<_> = tables.iter().map(|table| table.unsupported.clone()).collect();
+        let unsupported: Vec<_> = tables
+            .iter()
+            .map(|table| table.unsupported.clone())
+            .collect();
         let evidence = Evidence {
             layers: &several.layers,
             times: &times,
@@ -174,7 +180,9 @@ fn a_plan_says_where_a_layer_cannot_run_and_so_do_exports() {
     };
     let json = outcomes_json(&source, &[outcome]).expect("a document");
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let layers = document["outcomes"][0]["plan"]["layers"].as_array().expect("a list");
+    let layers = document["outcomes"][0]["plan"]["layers"]
+        .as_array()
+        .expect("a list");
     assert_eq!(layers.len(), 6);
     assert_eq!(layers[2]["verdict"], "moving-is-unsupported");
     assert_eq!(layers[2]["unsupported"], "it has no Elu");
@@ -198,7 +206,10 @@ fn the_dnn_partitioning_format_says_which_layers_the_accelerator_supports() {
     let document: serde_json::Value =
         serde_json::from_str(&text.expect("a workload")).expect("JSON");
     let nodes = document["nodes"].as_array().expect("a list");
-    let supported: Vec<_> = nodes.iter().map(|node| node["supportedOnFpga"].as_u64()).collect();
+    let supported: Vec<_> = nodes
+        .iter()
+        .map(|node| node["supportedOnFpga"].as_u64())
+        .collect();
     assert_eq!(supported, [0, 1, 0, 1, 0].map(Some));
     let together = Several::new(3, 2, 1).without(1, &[(1, 2)]);
     let error = dnn_partitioning(&together.layers, &together.times(), None, &source);
@@ -215,12 +226,17 @@ fn a_first_processor_that_lacks_a_layer_is_refused_and_so_is_a_time_that_is_miss
     let mut tables = Several::new(3, 2, 1).without(1, &[(2, 2)]).tables();
     tables[1].unsupported.clear();
     let error = TimeTable::of(tables).expect_err("a time is missing");
-    assert!(matches!(error, TimesError::MissingTime { layer: 2, .. }), "{error}");
+    assert!(
+        matches!(error, TimesError::MissingTime { layer: 2, .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_plan_that_nothing_else_than_the_fastest_beats_is_refused_with_its_time() {
-    let several = Several::new(6, 3, 5).without(1, &[(2, 2)]).without(2, &[(2, 2), (5, 6)]);
+    let several = Several::new(6, 3, 5)
+        .without(1, &[(2, 2)])
+        .without(2, &[(2, 2), (5, 6)]);
     let problem = several.known();
     let Goal::MaxAccuracy { within } = time_limits(&problem, 2)[0] else {
         unreachable!("time limits")

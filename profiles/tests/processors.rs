@@ -50,7 +50,7 @@ fn formula(kinds: &[ProcessorKind], costs: &[Vec<Costs>], placement: &[u8]) -> i
     time
 }
 
-fn model<'a>(kinds: &[ProcessorKind], tables: &'a [Vec<LayerTime>]) -> TimeModel<'a> {
+fn model(kinds: &[ProcessorKind], tables: &[Vec<LayerTime>]) -> TimeModel {
     let processors = kinds
         .iter()
         .zip(tables)

@@ -174,7 +174,10 @@ fn the_provenance_of_an_evaluation_of_version_3_is_read() {
     json["evaluations"] = serde_json::json!([evaluation(own), evaluation(serde_json::Value::Null)]);
     fs::write(&path, json.to_string()).expect("room");
     let read = Profile::read(folder.path()).expect("version 3");
-    let provenances: Vec<Option<&Provenance>> =
-        read.evaluations.iter().map(|one| one.provenance.as_ref()).collect();
+    let provenances: Vec<Option<&Provenance>> = read
+        .evaluations
+        .iter()
+        .map(|one| one.provenance.as_ref())
+        .collect();
     assert_eq!(provenances, [Some(&read.header.provenance), None]);
 }

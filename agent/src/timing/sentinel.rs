@@ -13,19 +13,14 @@ use crate::runtime::RuntimeError;
 
 impl Timing<'_> {
     /// Loads the sentinel. If it is one of the `candidates`, it has their place.
-    pub(super) fn load_sentinel(
-        &mut self,
-        candidates: &[usize],
-    ) -> Result<LoadedSegment, Ended> {
+    pub(super) fn load_sentinel(&mut self, candidates: &[usize]) -> Result<LoadedSegment, Ended> {
         let whole = Segment::whole(self.network.layer_count());
         let known = self.known_sentinel();
         let segment = known.unwrap_or(whole);
         match self.load(self.place_among(candidates, segment), segment) {
             Ok(loaded) => Ok(loaded),
             // An order for the whole model cannot be done where memory does not hold it.
-            Err(NotLoaded::Full(error))
-                if known.is_some() || self.segments.contains(&whole) =>
-            {
+            Err(NotLoaded::Full(error)) if known.is_some() || self.segments.contains(&whole) => {
                 Err(error.into())
             }
             Err(NotLoaded::Full(error) | NotLoaded::Unsupported(error)) if known.is_none() => {

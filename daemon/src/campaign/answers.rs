@@ -120,7 +120,10 @@ impl Orders for Answers<'_> {
                     self.sent.remove(order);
                     self.close();
                 }
-                News::Loaded { .. } | News::Unsupported(_) | News::Sample(_) | News::BlockEnded { .. } => {}
+                News::Loaded { .. }
+                | News::Unsupported(_)
+                | News::Sample(_)
+                | News::BlockEnded { .. } => {}
             }
         }
         let free = AHEAD.saturating_sub(self.sent.len());

@@ -53,12 +53,15 @@ impl EvaluationSettings {
             let name = name.clone();
             unsupported.iter().filter(move |one| one.processor == name)
         };
-        if let Some(lacked) = self.processors.first().and_then(|name| lacked_by(name).next()) {
+        if let Some(lacked) = self
+            .processors
+            .first()
+            .and_then(|name| lacked_by(name).next())
+        {
             return Err(PlannerError::NoBaseline(lacked.clone()));
         }
-        let supported = |name| {
-            SupportedLayers::without(layers, lacked_by(name).map(|one| one.segment))
-        };
+        let supported =
+            |name| SupportedLayers::without(layers, lacked_by(name).map(|one| one.segment));
         let supported: Vec<SupportedLayers> = self.processors.iter().map(supported).collect();
         let nothing = |one: &SupportedLayers| one.stretches().is_empty();
         match supported[1..].iter().all(nothing) {
@@ -106,16 +109,8 @@ pub async fn evaluate<L: Link, F: Follower>(
         Placements::These(_) => Vec::new(),
     };
     let journal = KnownJournal::fresh();
-    let evaluated = evaluate_in(
-        link,
-        model,
-        set,
-        settings,
-        &unsupported,
-        &journal,
-        follower,
-    )
-    .await?;
+    let evaluated =
+        evaluate_in(link, model, set, settings, &unsupported, &journal, follower).await?;
     forget(link, journal.id).await;
     Ok(evaluated)
 }
@@ -289,7 +284,9 @@ mod tests {
         assert!(drawn.contains(&"1110111111".parse().expect("digits")));
 
         let refused = |unsupported: &[Unsupported]| {
-            let error = settings.supported(1, unsupported).expect_err("nothing to place");
+            let error = settings
+                .supported(1, unsupported)
+                .expect_err("nothing to place");
             error.to_string()
         };
         assert_eq!(

@@ -189,7 +189,10 @@ fn comparison_panel(profile: &Profile, cpu: &Processor, accelerators: &[&Process
     let mut legend = vec![(cpu.name.clone(), CPU)];
     for (accelerator, &colour) in accelerators.iter().zip(ACCELERATORS.iter().cycle()) {
         // Bars stand in the order of the legend: a layer that this one cannot run has none here.
-        for (stacks, time) in layers.iter_mut().zip(profile.layer_times(&accelerator.name)) {
+        for (stacks, time) in layers
+            .iter_mut()
+            .zip(profile.layer_times(&accelerator.name))
+        {
             let part = time.map(|time| Part::time(time.compute, colour));
             stacks.push(part.into_iter().collect());
         }

@@ -109,7 +109,10 @@ impl TimesPlan {
     /// The orders of the run: first it is asked which layers the processors cannot run, then one processor is measured
     /// after the other.
     pub fn orders(&self) -> Surveyed<'_> {
-        let names = self.processors.iter().map(|plan| plan.processor.name.clone());
+        let names = self
+            .processors
+            .iter()
+            .map(|plan| plan.processor.name.clone());
         let survey = survey(&self.template, names.collect());
         Surveyed::new(survey, |unsupported| self.orders_without(unsupported))
     }
@@ -154,7 +157,10 @@ impl TimesPlan {
             work: match block {
                 FixedBlock::LayerPass => Work::TimePasses,
                 FixedBlock::Segments(segments) => Work::TimeSegments {
-                    segments: segments.into_iter().map(|one| one.moved_into(stretch)).collect(),
+                    segments: segments
+                        .into_iter()
+                        .map(|one| one.moved_into(stretch))
+                        .collect(),
                 },
             },
             ..template.clone()
@@ -214,7 +220,10 @@ impl TimesPlan {
     /// The sentinel on a processor: the whole model, unless the agent chose another; none where nothing was timed.
     fn sentinel(&self, processor: &str, measured: &Measured) -> Option<Segment> {
         let whole = (self.layers > 0).then(|| Segment::whole(self.layers));
-        let was_timed = measured.blocks.iter().any(|block| block.processor == processor);
+        let was_timed = measured
+            .blocks
+            .iter()
+            .any(|block| block.processor == processor);
         let chosen = measured.sentinels.get(processor).copied();
         chosen.or(whole.filter(|_| was_timed))
     }
@@ -306,7 +315,10 @@ mod tests {
         let processors = ["cpu", "npu"].map(str::to_owned).to_vec();
         assert_eq!(survey.work, Work::Survey { processors });
         for one in answer {
-            assert_eq!(source.next(&[News::Unsupported(one.clone())]), Ok(Vec::new()));
+            assert_eq!(
+                source.next(&[News::Unsupported(one.clone())]),
+                Ok(Vec::new())
+            );
         }
         let mut all = source.next(&[News::Finished(survey.number)])?;
         let mut done = 0;
@@ -363,7 +375,9 @@ mod tests {
         let answer = answer.map(News::Unsupported);
         source.next(&answer).expect("nothing yet");
         let passes = source.next(&[News::Finished(0)]).expect("a plan");
-        let first = source.next(&[News::Finished(passes[0].number)]).expect("a plan");
+        let first = source
+            .next(&[News::Finished(passes[0].number)])
+            .expect("a plan");
         assert_eq!(segments(&first), [Segment::whole(3)]);
         assert_eq!(plan.task(Segment::whole(3), 29).budget.as_nanos(), {
             plan.settings.budget.as_nanos() * 3 / 29
@@ -375,7 +389,13 @@ mod tests {
         let plan = plan(Design::Local, 7).expect("processors");
         let nothing: Vec<Unsupported> = (1..=30).map(|layer| lacking("npu", layer)).collect();
         let orders = orders_after(&plan, &nothing).expect("a plan");
-        assert!(matches!(&orders[..], [Order { work: Work::TimePasses, .. }]));
+        assert!(matches!(
+            &orders[..],
+            [Order {
+                work: Work::TimePasses,
+                ..
+            }]
+        ));
         let error = orders_after(&plan, &[lacking("cpu", 3)]).expect_err("no pass");
         assert_eq!(
             error.to_string(),

@@ -75,7 +75,11 @@ pub fn dnn_partitioning(
         let processors = times.processors();
         return Err(ExportError::TwoProcessors { processors });
     }
-    if let Some(together) = times.unsupported(1).iter().find(|one| one.segment.layers() > 1) {
+    if let Some(together) = times
+        .unsupported(1)
+        .iter()
+        .find(|one| one.segment.layers() > 1)
+    {
         let segment = together.segment;
         return Err(ExportError::Together { segment });
     }

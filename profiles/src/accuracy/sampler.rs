@@ -240,7 +240,10 @@ mod tests {
         let drawn = sample_on(&supported, 300, 1);
         assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 300);
         for one in drawn.iter().chain(&references_on(&supported)) {
-            assert!(one.processors()[2] != 1 && one.processors()[6] != 1, "{one}");
+            assert!(
+                one.processors()[2] != 1 && one.processors()[6] != 1,
+                "{one}"
+            );
         }
         assert!(drawn.iter().any(|one| one.processors()[2] == 2));
         // Layer 2 can be on two, the others on three: all but one of 2 * 3 * 3 placements.

@@ -48,7 +48,10 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
         .iter()
         .filter(|row| &row.cpu == cpu && &row.accelerator == accelerator)
         .collect();
-    let supported: Vec<_> = processors.iter().map(|name| subject.supported(name)).collect();
+    let supported: Vec<_> = processors
+        .iter()
+        .map(|name| subject.supported(name))
+        .collect();
     let mut seen = BTreeSet::new();
     for row in &rows {
         let combination = &row.combination;

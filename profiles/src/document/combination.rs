@@ -219,14 +219,12 @@ fn combination_rows(
         one.combination.refuse_beyond(processors.len())?;
     }
     let mut rows = judged_rows(evaluation, judged)?;
-    let singles = single_losses(supported, &rows).map_err(|missing| {
-        EvaluationError::NoSingle {
-            layer: missing.index as u32 + 1,
-            processor: match processors {
-                [_, _] => "the accelerator".to_owned(),
-                _ => format!("`{}`", processors[usize::from(missing.processor)]),
-            },
-        }
+    let singles = single_losses(supported, &rows).map_err(|missing| EvaluationError::NoSingle {
+        layer: missing.index as u32 + 1,
+        processor: match processors {
+            [_, _] => "the accelerator".to_owned(),
+            _ => format!("`{}`", processors[usize::from(missing.processor)]),
+        },
     })?;
     for row in &mut rows {
         row.features = features(layers, &singles, &row.combination);

@@ -75,7 +75,7 @@ impl Measured {
             let mut known = self.truth.processors.iter();
             let planted = known.find(|planted| planted.processor == *name);
             let kind = planted.expect("the processor").kind;
-            ProcessorTimes::new(kind, times)
+            ProcessorTimes::new(kind.into(), times)
         };
         let tables = processors.iter().zip(&times).map(table);
         let model = TimeModel::of(tables.collect()).expect("one model");

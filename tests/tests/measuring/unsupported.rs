@@ -74,14 +74,29 @@ fn assert_near(found: SignedNanos, planted: Nanos, what: &str) {
 fn layers_that_the_npu_can_run_have_their_planted_times_by_every_fixed_design() {
     let network = network("alexnet");
     let lacked = layers_with(&network, "MaxPool");
-    assert!(lacked.len() > 1 && lacked[0] > 1, "stretches between them: {lacked:?}");
+    assert!(
+        lacked.len() > 1 && lacked[0] > 1,
+        "stretches between them: {lacked:?}"
+    );
     for design in ["prefix-suffix", "local", "grouped"] {
         let folder = tempfile::tempdir().expect("a folder");
         let device = lacking(folder.path(), "symmetric-exact", "MaxPool");
         let out = folder.path().join("profile");
         let mut command = layerlab();
-        command.args(["profile", "--design", design, "--samples", "6", "--gap-us", "0"]);
-        command.arg("--model").arg(model("alexnet")).arg("--device").arg(&device);
+        command.args([
+            "profile",
+            "--design",
+            design,
+            "--samples",
+            "6",
+            "--gap-us",
+            "0",
+        ]);
+        command
+            .arg("--model")
+            .arg(model("alexnet"))
+            .arg("--device")
+            .arg(&device);
         succeed(command.arg("--out").arg(&out));
         let profile = Profile::read(&out).expect("a published profile");
 
@@ -90,12 +105,18 @@ fn layers_that_the_npu_can_run_have_their_planted_times_by_every_fixed_design() 
             .iter()
             .map(|row| (row.processor.as_str(), row.segment))
             .collect();
-        let expected: Vec<_> = lacked.iter().map(|&l| ("npu", Segment::single(l))).collect();
+        let expected: Vec<_> = lacked
+            .iter()
+            .map(|&l| ("npu", Segment::single(l)))
+            .collect();
         assert_eq!(said, expected, "{design}");
         let supported = profile.supported("npu");
         for row in &profile.segments {
             let stretch = supported.stretch_of(row.segment);
-            assert!(row.processor == "cpu" || stretch.is_some(), "{design}: {row:?}");
+            assert!(
+                row.processor == "cpu" || stretch.is_some(),
+                "{design}: {row:?}"
+            );
         }
         let planted = planted(&network, &device);
         let times = profile.layer_times("npu");
@@ -157,7 +178,10 @@ impl Bench {
     /// `layerlab` with these arguments about the model on the device.
     fn on(&self, device: &Path, arguments: &[&str]) -> Command {
         let mut command = layerlab();
-        command.args(arguments).arg("--model").arg(model("vocnet-mini"));
+        command
+            .args(arguments)
+            .arg("--model")
+            .arg(model("vocnet-mini"));
         command.arg("--device").arg(device);
         command
     }
@@ -186,19 +210,27 @@ fn a_phone_whose_npu_lacks_an_operator_goes_the_whole_way() {
     assert!(rows().filter(|row| row.part == Part::Train).count() > 20);
     let most = rows().map(|row| row.combination.on_npu().iter().filter(|&&on| on).count());
     let possible = network.layer_count() as usize - lacked.len();
-    assert_eq!(most.max(), Some(possible), "as much on the NPU as it can run");
+    assert_eq!(
+        most.max(),
+        Some(possible),
+        "as much on the NPU as it can run"
+    );
 
     // What is read of it.
     succeed(layerlab().arg("check").arg(&out));
     let shown = succeed(layerlab().arg("show").arg(&out));
     for &layer in &lacked {
         let name = &network.layers()[layer as usize - 1].name;
-        let start = format!("npu cannot run layer {layer} ({name}): it has no MaxPool, which node `");
+        let start =
+            format!("npu cannot run layer {layer} ({name}): it has no MaxPool, which node `");
         assert!(shown.contains(&start), "{shown}");
     }
     let json = succeed(layerlab().args(["show", "--json"]).arg(&out));
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["unsupported"].as_array().map(Vec::len), Some(lacked.len()));
+    assert_eq!(
+        json["unsupported"].as_array().map(Vec::len),
+        Some(lacked.len())
+    );
     assert_eq!(json["unsupported"][0]["first_layer"], lacked[0]);
 
     // Plans keep to it.
@@ -220,7 +252,10 @@ fn a_phone_whose_npu_lacks_an_operator_goes_the_whole_way() {
     }
     succeed(layerlab().args(["plan", "sweep", "--steps", "3"]).arg(&out));
     let mut verify = plan(&["--algorithm", "fastest", "--verify"]);
-    verify.arg(&bench.device).arg("--model").arg(model("vocnet-mini"));
+    verify
+        .arg(&bench.device)
+        .arg("--model")
+        .arg(model("vocnet-mini"));
     let verified = succeed(&mut verify);
     assert!(verified.contains("predicted"), "{verified}");
     let exported = succeed(
@@ -232,7 +267,10 @@ fn a_phone_whose_npu_lacks_an_operator_goes_the_whole_way() {
     let nodes = exported["nodes"].as_array().expect("nodes");
     for layer in 1..=network.layer_count() {
         let runs = u64::from(!lacked.contains(&layer));
-        assert_eq!(nodes[layer as usize]["supportedOnFpga"], runs, "layer {layer}");
+        assert_eq!(
+            nodes[layer as usize]["supportedOnFpga"], runs,
+            "layer {layer}"
+        );
     }
 
     // What was evaluated by itself does not have it there either, and what is asked for is refused.
@@ -249,7 +287,10 @@ fn a_phone_whose_npu_lacks_an_operator_goes_the_whole_way() {
     let refused = output(there.arg("--set").arg(bench.path("scenes.set")));
     let said = stderr(&refused);
     assert!(!refused.status.success(), "{}", stdout(&refused));
-    let start = format!("npu cannot run layers {0}..={0}: it has no MaxPool", lacked[0]);
+    let start = format!(
+        "npu cannot run layers {0}..={0}: it has no MaxPool",
+        lacked[0]
+    );
     assert!(said.contains(&start), "{said}");
 
     // Beside a phone that lacks nothing.
@@ -259,7 +300,10 @@ fn a_phone_whose_npu_lacks_an_operator_goes_the_whole_way() {
     let compared = succeed(layerlab().arg("compare").arg(&whole).arg(&out));
     let line = format!("layer {} (", lacked[0]);
     assert!(compared.contains(&line), "{compared}");
-    assert!(compared.contains("runs on npu in one and not in other"), "{compared}");
+    assert!(
+        compared.contains("runs on npu in one and not in other"),
+        "{compared}"
+    );
 }
 
 #[test]
@@ -272,7 +316,11 @@ fn the_adaptive_design_measures_each_stretch_until_its_intervals_are_narrow() {
     let mut command = layerlab();
     command.args(["profile", "--design", "adaptive", "--budget", "30s"]);
     command.args(["--target-ci", "10"]);
-    command.arg("--model").arg(model("alexnet")).arg("--device").arg(&device);
+    command
+        .arg("--model")
+        .arg(model("alexnet"))
+        .arg("--device")
+        .arg(&device);
     succeed(command.arg("--out").arg(&out));
     let profile = Profile::read(&out).expect("a published profile");
     let supported = profile.supported("npu");
@@ -281,6 +329,10 @@ fn the_adaptive_design_measures_each_stretch_until_its_intervals_are_narrow() {
         assert_eq!(time.is_none(), lacked.contains(&layer), "layer {layer}");
     }
     assert!(supported.stretches().len() > 1);
-    assert!(profile.fit("npu").is_none_or(|fit: Result<Fit, _>| fit.is_ok()));
+    assert!(
+        profile
+            .fit("npu")
+            .is_none_or(|fit: Result<Fit, _>| fit.is_ok())
+    );
     succeed(layerlab().arg("check").arg(&out));
 }

@@ -72,14 +72,18 @@ impl<'a> JournalIntake<'a> {
                 segment,
                 load_ns,
                 memory_bytes,
-            } => self.measured.loads.extend(self.processor_of(entry.order, segment).map(
-                |processor| Load {
-                    processor,
-                    segment,
-                    duration: load_ns,
-                    memory: memory_bytes,
-                },
-            )),
+            } => self
+                .measured
+                .loads
+                .extend(
+                    self.processor_of(entry.order, segment)
+                        .map(|processor| Load {
+                            processor,
+                            segment,
+                            duration: load_ns,
+                            memory: memory_bytes,
+                        }),
+                ),
             Event::Sentinel { segment } => {
                 if let Some(processor) = self.processor_of(entry.order, segment) {
                     self.measured.sentinels.insert(processor, segment);

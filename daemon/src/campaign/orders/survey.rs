@@ -18,7 +18,8 @@ pub fn survey(template: &Order, processors: Vec<String>) -> Order {
 }
 
 /// What makes orders of the answers to a survey.
-type Plan<'a> = Box<dyn FnOnce(&[Unsupported]) -> Result<Box<dyn Orders + 'a>, PlannerError> + Send + 'a>;
+type Plan<'a> =
+    Box<dyn FnOnce(&[Unsupported]) -> Result<Box<dyn Orders + 'a>, PlannerError> + Send + 'a>;
 
 /// A survey, and the orders that are planned once it is answered.
 pub struct Surveyed<'a> {
