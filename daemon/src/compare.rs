@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
-use super::show::{self, estimate, table};
+use super::show::{self, estimate};
+use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -66,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     ))
 }
 
-fn row(layers: &[Layer], difference: &Difference) -> show::Cells {
+fn row(layers: &[Layer], difference: &Difference) -> Cells {
     let name = layers.iter().find(|layer| layer.number == difference.layer);
     vec![
         difference.processor.clone(),

@@ -10,10 +10,11 @@ use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use super::profile::SettingsArgs;
 use super::progress::{Bars, CampaignBars};
-use super::show::{self, Whole, table};
+use super::show::{self, Whole};
 use layerlab_campaign::{Campaign, ModelFile};
 use layerlab_farm::discovery::{BUILT_IN, BuiltIn, Choice};
 use layerlab_farm::local::LocalLink;
+use layerlab_lab::text_table::table;
 
 /// The networks that come with layerlab: random weights, real structure.
 const MODELS: [(&str, &[u8]); 2] = [

@@ -11,9 +11,9 @@ use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure, publish_failure};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
+use super::output;
 use super::percent::Percent;
 use super::progress::{Bars, title};
-use super::{output, show};
 use layerlab_campaign::evaluation_set::fits_network;
 use layerlab_campaign::publish::Staging;
 use layerlab_campaign::{

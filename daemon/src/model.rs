@@ -7,8 +7,8 @@ use layerlab_profiles::Layer;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
-use super::show::{Cells, table};
 use layerlab_campaign::ModelFile;
+use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
 pub(super) struct Args {

@@ -15,7 +15,7 @@ use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::{Code, ExitWith, Failure};
 use super::model::parse_dim;
-use super::{evaluate, output, show};
+use super::{evaluate, output};
 use crate::sweep_plot;
 use layerlab_campaign::{ModelFile, Passes, Verification, VerificationSet, Verified};
 use layerlab_lab::text_table::table;

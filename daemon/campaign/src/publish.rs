@@ -17,7 +17,7 @@ use super::plot;
 pub use file::StagedFile;
 
 /// The picture beside a profile's tables.
-pub(crate) const PLOT: &str = "plot.svg";
+pub const PLOT: &str = "plot.svg";
 
 /// A place for a profile that is not yet visible, beside where it will be.
 ///

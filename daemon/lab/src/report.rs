@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::device::label;
-use super::record::{Event, JobId, JobState, Kept, RunNumber, Spent, What};
+use super::record::{Event, Job, JobId, JobState, Kept, Run, RunNumber, Spent, What};
 use history::History;
 
 pub use headline::Counts;

@@ -26,7 +26,7 @@ pub struct Values(BTreeMap<String, String>);
 
 impl Values {
     /// Reads `key=value` lines; others are skipped.
-    pub(crate) fn parse(text: &str) -> Values {
+    pub fn parse(text: &str) -> Values {
         let pairs = text.lines().filter_map(|line| line.split_once('='));
         Values(
             pairs
@@ -101,7 +101,7 @@ struct Record<'a> {
 }
 
 /// Records a phone's capabilities in the file at `path`.
-pub(super) fn record(
+pub(crate) fn record(
     path: &Path,
     identity: &Identity,
     capabilities: &Values,
