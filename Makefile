@@ -3,7 +3,7 @@
 
 .PHONY: demo farm-demo agent test slow-test bench
 
-demo: ## Profile two networks on three simulated phones
+demo: ## Profile two networks on four simulated phones
 	cargo build --workspace --bin layerlab --bin layerlab-agent
 	target/debug/layerlab demo --out target/demo --replace
 

@@ -1,6 +1,6 @@
 //! Orders to evaluate: a network answers labelled images under many placements, and each answer is judged.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use layerlab_model::{Network, TensorSpec};
@@ -15,8 +15,8 @@ use crate::walk::{self, Costs, LayerSessions, walk};
 
 /// What an order to evaluate asks for.
 pub(crate) struct Evaluation<'a> {
-    /// The processors of the zeros and the ones.
-    pub(crate) processors: [&'a str; 2],
+    /// The processors of the placements' digits, processor 0 first.
+    pub(crate) processors: &'a [String],
     /// The labelled images.
     pub(crate) set: EvaluationSet,
     /// Which answers to give, by their places in the set.
@@ -105,15 +105,20 @@ impl Evaluation<'_> {
     ) -> Result<Vec<LayerSessions>, Ended> {
         let mut all = Vec::new();
         for layer in walk::layers(network) {
-            let mut sessions: LayerSessions = [None, None];
-            for (on_npu, processor) in [false, true].into_iter().zip(self.processors) {
-                let place = layer.first() as usize - 1;
-                let is_wanted = |placement: &Combination| placement.on_npu()[place] == on_npu;
-                if self.placements.iter().any(is_wanted) {
-                    sessions[usize::from(on_npu)] = Some(runtimes.load(processor, network, layer)?);
-                }
-            }
-            all.push(sessions);
+            let index = layer.first() as usize - 1;
+            let wanted: BTreeSet<usize> = self
+                .placements
+                .iter()
+                .map(|placement| usize::from(placement.processors()[index]))
+                .collect();
+            let load = |(place, processor): (usize, &String)| {
+                let session = wanted
+                    .contains(&place)
+                    .then(|| runtimes.load(processor, network, layer));
+                session.transpose()
+            };
+            let sessions = self.processors.iter().enumerate().map(load);
+            all.push(sessions.collect::<Result<LayerSessions, _>>()?);
         }
         Ok(all)
     }

@@ -149,22 +149,18 @@ impl Truth {
         Some(self.processor(processor)?.times.segment(segment))
     }
 
-    /// T(L) with the ones on `accelerator` and the zeros on `cpu`; `None` if there is no such processor.
+    /// T(L) on the named processors, of which the placement's digits are indices; `None` if a processor is
+    /// not there or the placement has a digit without a name.
     ///
     /// # Panics
-    /// When the combination is of another network.
-    pub fn combination(
-        &self,
-        cpu: &str,
-        accelerator: &str,
-        combination: &Combination,
-    ) -> Option<Nanos> {
-        let accelerator = self.processor(accelerator)?;
-        Some(
-            self.processor(cpu)?
-                .times
-                .combination(&accelerator.times, combination),
-        )
+    /// When the placement is of another network.
+    pub fn placement(&self, processors: &[&str], placement: &Combination) -> Option<Nanos> {
+        placement.refuse_beyond(processors.len()).ok()?;
+        let times: Option<Vec<&PlantedTimes>> = processors
+            .iter()
+            .map(|name| Some(&self.processor(name)?.times))
+            .collect();
+        Some(PlantedTimes::of_placement(&times?, placement))
     }
 
     fn processor(&self, name: &str) -> Option<&ProcessorTruth> {
@@ -190,7 +186,10 @@ impl Truth {
                     rows.push(CombinationTruth {
                         cpu: cpu.processor.clone(),
                         accelerator: accelerator.processor.clone(),
-                        duration_ns: cpu.times.combination(&accelerator.times, &combination),
+                        duration_ns: PlantedTimes::of_placement(
+                            &[&cpu.times, &accelerator.times],
+                            &combination,
+                        ),
                         combination: combination.to_string(),
                     });
                 }
@@ -332,12 +331,17 @@ npu: whole network 14.82 ms
     }
 
     #[test]
-    fn a_combination_is_looked_up_by_its_processors() {
+    fn a_placement_is_looked_up_by_its_processors() {
         let truth = two_layers();
-        let both = Combination::new(vec![true, true]);
+        let both = Combination::all_on(1, 2);
         let whole = truth.segment("npu", Segment::whole(2));
-        assert_eq!(truth.combination("cpu", "npu", &both), whole);
-        assert_eq!(truth.combination("cpu", "gpu", &both), None);
+        assert_eq!(truth.placement(&["cpu", "npu"], &both), whole);
+        assert_eq!(
+            truth.placement(&["npu", "cpu"], &both),
+            truth.segment("cpu", Segment::whole(2))
+        );
+        assert_eq!(truth.placement(&["cpu", "gpu"], &both), None);
+        assert_eq!(truth.placement(&["npu"], &both), None);
         assert_eq!(truth.segment("gpu", Segment::single(1)), None);
     }
 }

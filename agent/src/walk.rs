@@ -2,7 +2,7 @@
 //!
 //! Placements are walked layer by layer, all at once: those whose activations are the same, bit for bit, are
 //! one *state*. Placements with a common beginning are one state until they part, as in a prefix tree; and
-//! states that meet again are one again, which happens wherever a layer gives the same on both processors
+//! states that meet again are one again, which happens wherever a layer gives the same on two processors
 //! (pooling of values that were rounded already, activations that were cut off).
 
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use layerlab_profiles::{Bytes, Combination, Segment};
 
 use crate::runtime::{RuntimeError, Session, Tensor};
 
-/// One layer on both processors; `None` where no placement needs it.
-pub(crate) type LayerSessions = [Option<Box<dyn Session>>; 2];
+/// One layer on each processor, processor 0 first; `None` where no placement needs it.
+pub(crate) type LayerSessions = Vec<Option<Box<dyn Session>>>;
 
 /// What each layer of a network costs to walk.
 pub(crate) struct Costs {
@@ -85,13 +85,13 @@ pub(crate) fn walk(
         for (layer, sessions) in sessions.iter_mut().enumerate() {
             let mut next = States::default();
             for state in states {
-                for (on_npu, session) in [false, true].into_iter().zip(sessions.iter_mut()) {
+                for (processor, session) in sessions.iter_mut().enumerate() {
                     let here: Vec<usize> = state
                         .placements
                         .iter()
                         .copied()
                         .filter(|&placement| {
-                            (placements[placement].processors()[layer] != 0) == on_npu
+                            usize::from(placements[placement].processors()[layer]) == processor
                         })
                         .collect();
                     let Some(session) = session.as_mut().filter(|_| !here.is_empty()) else {

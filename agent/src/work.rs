@@ -38,13 +38,13 @@ fn execute(
     let segments = match &task.order.work {
         Work::Evaluate {
             set_sha256,
-            accelerator,
+            processors,
             combinations,
             answers,
             memory_bytes,
         } => {
             let evaluation = Evaluation {
-                processors: [&task.order.processor, accelerator],
+                processors,
                 set: files.set(set_sha256)?,
                 answers,
                 placements: combinations,

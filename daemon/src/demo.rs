@@ -120,36 +120,39 @@ async fn one_phone(
 }
 
 fn phone_table(profiles: &[InFolder]) -> String {
-    let title = profiles
-        .first()
-        .map(|(_, profile)| show::device(&profile.header));
-    let title = title.unwrap_or_default();
+    let first = profiles.first().map(|(_, profile)| profile);
+    let title = first.map_or_else(String::new, |profile| show::device(&profile.header));
+    // All models were measured on the same processors.
+    let accelerators = first
+        .and_then(Whole::of)
+        .map_or_else(Vec::new, |whole| whole.accelerators);
     let rows = profiles.iter().map(|(path, profile)| {
         let whole = Whole::of(profile);
         let cpu = whole.as_ref().map(|whole| whole.cpu);
-        let npu = whole.and_then(|whole| whole.npu).map(|(_, time)| time);
+        let fastest = whole.as_ref().and_then(Whole::fastest_accelerator);
         let speed_up = cpu
-            .zip(npu)
+            .zip(fastest)
             .map(|(cpu, npu)| cpu.as_nanos() as f64 / npu.as_nanos() as f64);
         let text = |time: Option<_>| time.map_or_else(String::new, |time| format!("{time}"));
-        vec![
+        let mut cells = vec![
             profile.header.model.name.clone(),
             profile.layers.len().to_string(),
             profile.samples.len().to_string(),
             text(cpu),
-            text(npu),
-            speed_up.map_or_else(String::new, |ratio| format!("{ratio:.1}x")),
-            path.display().to_string(),
-        ]
+        ];
+        let wholes = whole.map_or_else(Vec::new, |whole| whole.accelerators);
+        cells.extend(wholes.into_iter().map(|(_, time)| text(Some(time))));
+        cells.push(speed_up.map_or_else(String::new, |ratio| format!("{ratio:.1}x")));
+        cells.push(path.display().to_string());
+        cells
     });
-    let heads = [
-        "model",
-        "layers",
-        "samples",
-        "all on CPU",
-        "all on NPU",
-        "speed-up",
-        "profile",
-    ];
-    format!("{title}\n{}", table(&heads, &[1, 2, 3, 4, 5], rows))
+    let mut heads: Vec<String> = ["model", "layers", "samples", "all on CPU"]
+        .map(str::to_owned)
+        .to_vec();
+    let on = |(name, _): &(String, _)| format!("all on {}", name.to_uppercase());
+    heads.extend(accelerators.iter().map(on));
+    heads.extend(["speed-up", "profile"].map(str::to_owned));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let numbers: Vec<usize> = (1..heads.len() - 1).collect();
+    format!("{title}\n{}", table(&heads, &numbers, rows))
 }

@@ -13,6 +13,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::model::DimArgs;
 use super::output;
 use super::percent::Percent;
+use super::processors::ByDigit;
 use super::progress::{Bars, title};
 use layerlab_campaign::evaluation_set::fits_network;
 use layerlab_campaign::publish::Staging;
@@ -36,9 +37,18 @@ pub(super) struct Args {
     set: PathBuf,
     #[command(flatten)]
     choices: ChoiceArgs,
-    /// Evaluate only this placement: a zero or a one for each layer, layer 1 first, 1 being the accelerator;
-    /// may be given several times
-    #[arg(long = "combination", value_name = "BITS", value_parser = Combination::of_two,
+    /// The processors of a placement's digits, a CPU first, such as cpu,gpu,npu, in place of --cpu and
+    /// --accelerator
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        conflicts_with_all = ["cpu", "accelerator"]
+    )]
+    processors: Vec<String>,
+    /// Evaluate only this placement: a digit for each layer, layer 1 first, 0 being the CPU and 1 the first
+    /// accelerator; may be given several times
+    #[arg(long = "combination", value_name = "DIGITS",
         conflicts_with_all = ["placements", "profile"])]
     combinations: Vec<Combination>,
     /// A published profile of this model on this device, which gets the accuracy beside its times
@@ -64,7 +74,7 @@ pub(super) struct Args {
 #[group(requires = "set")]
 #[command(next_help_heading = "Accuracy")]
 pub(super) struct ChoiceArgs {
-    /// How many random placements to evaluate, beside all layers on either processor and each single one
+    /// How many random placements to evaluate, beside all layers on each processor and each single one
     #[arg(long, default_value_t = AccuracySettings::PLACEMENTS, value_name = "COUNT")]
     placements: usize,
     /// How many of the set's images to answer [default: all]
@@ -77,9 +87,10 @@ pub(super) struct ChoiceArgs {
     /// The processor for layers marked 0 [default: the device's first CPU]
     #[arg(long, value_name = "NAME")]
     cpu: Option<String>,
-    /// The processor for layers marked 1 [default: the device's first accelerator]
-    #[arg(long, value_name = "NAME")]
-    accelerator: Option<String>,
+    /// The processor for layers marked 1, or several such as gpu,npu for layers marked 1, 2 and so on
+    /// [default: the device's first accelerator]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    accelerator: Vec<String>,
     /// Seeds the random placements and the order of the answers
     #[arg(long, default_value_t = AccuracySettings::SEED, value_name = "SEED")]
     placement_seed: u64,
@@ -89,10 +100,17 @@ pub(super) struct ChoiceArgs {
 }
 
 impl ChoiceArgs {
+    fn placed_on(&self) -> ByDigit {
+        ByDigit {
+            cpu: self.cpu.clone(),
+            accelerators: self.accelerator.clone(),
+        }
+    }
+
     pub(super) fn settings(&self) -> AccuracySettings {
         AccuracySettings {
             cpu: self.cpu.clone(),
-            accelerator: self.accelerator.clone(),
+            accelerators: self.accelerator.clone(),
             placements: Placements::Random(self.placements),
             seed: self.placement_seed,
             answers: self.answers.map(|answers| answers as usize),
@@ -111,6 +129,13 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
         let message =
             format!("--combination {other} has {given} digits and the model {layers} layers");
         return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
+    }
+    let placed_on = args.choices.placed_on().unless_listed(&args.processors);
+    let placed_on = placed_on.exit_with(Code::Input)?;
+    // The first accelerator is taken if none is named.
+    let processors = 1 + placed_on.accelerators.len().max(1);
+    for one in &args.combinations {
+        one.refuse_beyond(processors).exit_with(Code::Input)?;
     }
     let profile = match &args.profile {
         Some(folder) => Some(Profile::read(folder).exit_with(Code::Input)?),
@@ -131,7 +156,11 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> R
     if let Some(profile) = &profile {
         same_device(&profile.header.device, &hello.device)?;
     }
-    let mut choices = args.choices.settings();
+    let mut choices = AccuracySettings {
+        cpu: placed_on.cpu,
+        accelerators: placed_on.accelerators,
+        ..args.choices.settings()
+    };
     if !args.combinations.is_empty() {
         choices.placements = Placements::These(args.combinations.clone());
     }

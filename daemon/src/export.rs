@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use layerlab_planners::export::{Source, dnn_partitioning};
-use layerlab_planners::profile::{Pair, time_table};
-use layerlab_profiles::document::{ProcessorKind, Profile};
+use layerlab_planners::profile::{processors, time_table_of};
+use layerlab_profiles::document::Profile;
 use layerlab_profiles::summary::Estimate;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
+use super::processors::PlacedOnArgs;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -18,12 +19,8 @@ pub(super) struct Args {
     /// The format
     #[arg(long, value_enum)]
     format: Format,
-    /// The CPU [default: the profile's first]
-    #[arg(long, value_name = "NAME")]
-    cpu: Option<String>,
-    /// The accelerator [default: the profile's first]
-    #[arg(long, value_name = "NAME")]
-    accelerator: Option<String>,
+    #[command(flatten)]
+    placed_on: PlacedOnArgs,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -38,28 +35,18 @@ enum Format {
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
-    let pair = Pair {
-        cpu: args.cpu.as_deref(),
-        npu: args.accelerator.as_deref(),
-    };
     match args.format {
         Format::MsrFiddle => {
-            let times = time_table(&profile, pair).exit_with(Code::Input)?;
-            let first = |kind| {
-                let mut of_kind = profile
-                    .header
-                    .processors
-                    .iter()
-                    .filter(move |p| p.kind == kind);
-                of_kind.next().map_or("", |p| p.name.as_str())
-            };
-            let cpu = pair.cpu.unwrap_or_else(|| first(ProcessorKind::Cpu));
-            let npu = pair
-                .npu
-                .unwrap_or_else(|| first(ProcessorKind::Accelerator));
-            let source = Source::of(&profile, cpu, npu);
-            let processors = profile.header.processors.iter();
-            let memory = processors
+            let chosen = args.placed_on.by_digit().exit_with(Code::Input)?;
+            let (cpu, accelerators) = (chosen.cpu.as_deref(), chosen.accelerators());
+            let names = processors(&profile, cpu, &accelerators).exit_with(Code::Input)?;
+            let times = time_table_of(&profile, &names).exit_with(Code::Input)?;
+            let npu = names[1..].join("+");
+            let source = Source::of(&profile, names[0], &npu);
+            let memory = profile
+                .header
+                .processors
+                .iter()
                 .filter(|processor| processor.name == npu)
                 .find_map(|processor| processor.memory_bytes);
             let json = dnn_partitioning(&profile.layers, &times, memory, &source)

@@ -20,6 +20,7 @@ mod model;
 mod output;
 mod percent;
 mod plan;
+mod processors;
 mod profile;
 mod progress;
 mod quarantine;
@@ -62,7 +63,7 @@ profile, images, job file or configuration; 4 device, agent, daemon or job faile
 
 #[derive(Subcommand)]
 enum Command {
-    /// Profile two small networks on three simulated phones: no phone needed
+    /// Profile two small networks on four simulated phones: no phone needed
     Demo(demo::Args),
     /// Measure a model on a device and publish its profile
     Profile(profile::Args),
@@ -101,7 +102,7 @@ enum Command {
     Check(check::Args),
     /// Print a published profile as tables
     Show(show::Args),
-    /// Say which layers should run on the accelerator
+    /// Say which layers should run on which processor
     #[command(subcommand)]
     Plan(plan::Command),
     /// Print a profile in other people's formats
@@ -200,12 +201,20 @@ mod tests {
             "--stop-at 1%",
             "--cpu cpu",
             "--accelerator npu",
+            "--accelerator gpu,npu",
             "--placement-seed 9",
             "--memory-mib 9",
         ];
         let mut cases = vec![
             (format!("{profile} --set s"), true),
             (profile.to_owned(), true),
+            (format!("{evaluate} --processors cpu,npu"), true),
+            (format!("{evaluate} --processors cpu,npu --cpu cpu"), false),
+            (format!("{plan} --processors cpu,gpu,npu"), true),
+            (
+                format!("{plan} --processors cpu,npu --accelerator npu"),
+                false,
+            ),
             (format!("{plan} --model m"), false),
             (format!("{plan} --model m --verify d"), true),
             (format!("{plan} --dim N=1"), false),

@@ -1,15 +1,18 @@
-//! `layerlab plan`: which layers to run on the accelerator, from a published profile (mlmp §3, §4).
+//! `layerlab plan`: which layer to run on which processor, from a published profile (mlmp §3, §4).
+
+mod describe;
+mod learnt;
 
 use std::path::PathBuf;
 
-use layerlab_planners::export::{Source, outcomes_csv, outcomes_json, tried_csv};
-use layerlab_planners::profile::{Pair, accuracy_table, time_table};
-use layerlab_planners::regress::Grid;
+use describe::describe;
+use layerlab_planners::export::{outcomes_csv, outcomes_json, tried_csv};
 use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
-use layerlab_planners::{AccuracyModel, Algorithm, Goal, Outcome, Plan, Problem, plan};
-use layerlab_profiles::document::{Evaluation, Profile};
+use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan};
+use layerlab_profiles::document::Evaluation;
 use layerlab_profiles::summary::Summary;
 use layerlab_protocol::Entry;
+use learnt::{Input, Learnt};
 
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
@@ -52,7 +55,8 @@ pub(super) struct MinTime {
 struct Common {
     #[command(flatten)]
     input: Input,
-    /// all-cpu, all-npu, heuristic, mlmp, fastest, or exhaustive (few layers only)
+    /// all-cpu, all-npu, heuristic or mlmp; fastest or exhaustive (few layers only), which take up to four
+    /// processors
     #[arg(long, default_value = "mlmp", value_name = "NAME")]
     algorithm: Algorithm,
     /// How many placements mlmp keeps in each step [default: 50 for max-accuracy, 100 for min-time]
@@ -83,19 +87,6 @@ struct Common {
 }
 
 #[derive(clap::Args)]
-struct Input {
-    /// The profile's folder; it must hold the accuracy of placements (`layerlab profile --set`)
-    #[arg(value_name = "FOLDER")]
-    profile: PathBuf,
-    /// The processor for layers marked 0 [default: the profile's first CPU]
-    #[arg(long, value_name = "NAME")]
-    cpu: Option<String>,
-    /// The processor for layers marked 1 [default: the profile's first accelerator]
-    #[arg(long, value_name = "NAME")]
-    accelerator: Option<String>,
-}
-
-#[derive(clap::Args)]
 pub(super) struct Sweep {
     #[command(flatten)]
     input: Input,
@@ -108,40 +99,6 @@ pub(super) struct Sweep {
     /// Print how the regressors did instead (the paper's Table 2)
     #[arg(long)]
     regressors: bool,
-}
-
-/// A profile with what was learnt from it.
-struct Learnt {
-    profile: Profile,
-    problem: Problem,
-    evaluation: Evaluation,
-    source: Source,
-    model: AccuracyModel,
-}
-
-impl Input {
-    fn learn(&self) -> Result<Learnt, Failure> {
-        let profile = Profile::read(&self.profile).exit_with(Code::Input)?;
-        let pair = Pair {
-            cpu: self.cpu.as_deref(),
-            npu: self.accelerator.as_deref(),
-        };
-        let times = time_table(&profile, pair).exit_with(Code::Input)?;
-        let (table, evaluation) = accuracy_table(&profile, pair).exit_with(Code::Input)?;
-        let evaluation = evaluation.clone();
-        let model = AccuracyModel::train(&profile.layers, &table, &Grid::default())
-            .exit_with(Code::Input)?;
-        let problem = Problem::new(&profile.layers, times, &table, Box::new(model.clone()))
-            .exit_with(Code::Input)?;
-        let source = Source::of(&profile, &evaluation.cpu, &evaluation.accelerator);
-        Ok(Learnt {
-            profile,
-            problem,
-            evaluation,
-            source,
-            model,
-        })
-    }
 }
 
 pub(super) async fn run(
@@ -168,13 +125,14 @@ async fn one(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let learnt = args.input.learn()?;
     let algorithm = match args.algorithm {
         Algorithm::Mlmp { keep } => Algorithm::Mlmp {
             keep: args.k.or(keep),
         },
         other => other,
     };
+    let refuse = |processors| algorithm.refuse_processors(processors);
+    let learnt = args.input.learn(refuse)?;
     let outcome = plan(&learnt.problem, goal, algorithm).exit_with(Code::Input)?;
     if args.json {
         let json = outcomes_json(&learnt.source, &[outcome]).exit_with(Code::Internal)?;
@@ -189,48 +147,6 @@ async fn one(
         Some(device) => verify(args, device, planned, &learnt, agent, adb).await,
         None => Ok(()),
     }
-}
-
-/// The placement drawn as a strip of layers, its time and accuracy, and why.
-fn describe(planned: &Plan, learnt: &Learnt) -> String {
-    let combination = planned.combination();
-    let strip: String = combination
-        .processors()
-        .iter()
-        .map(|&processor| if processor == 0 { '·' } else { '█' })
-        .collect();
-    let time = planned.time();
-    let interval = planned
-        .time_ci95()
-        .map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
-    let accuracy = planned.accuracy();
-    let error = learnt.model.test().map_or_else(String::new, |score| {
-        format!(
-            ", give or take {:.3} (mean error on placements it never saw)",
-            score.mae
-        )
-    });
-    let mut text = format!(
-        "{strip}   █ {}, · {}\n{combination}\n\ntime      {}{interval}\n          {} on {}, {} on {}, {} moving\naccuracy  {:.4}{error}\n          {:.4} with all layers on {}\n",
-        learnt.evaluation.accelerator,
-        learnt.evaluation.cpu,
-        time.total(),
-        time.on(0),
-        learnt.evaluation.cpu,
-        time.off_cpu(),
-        learnt.evaluation.accelerator,
-        time.transfer,
-        accuracy.value,
-        learnt.problem.baseline(),
-        learnt.evaluation.cpu,
-    );
-    for reason in planned.reasons() {
-        text.push_str(&format!("\n- {reason}"));
-    }
-    if learnt.profile.header.simulated {
-        text.push_str("\n\nPlanned from a simulated device.");
-    }
-    text
 }
 
 /// Runs the plan on a device.
@@ -256,17 +172,11 @@ async fn verify(
         None => None,
     };
     let link = adb::open(device, agent_program(agent)?, adb, &args.phone).await?;
-    let Evaluation {
-        cpu,
-        accelerator,
-        seed,
-        answers,
-        ..
-    } = &learnt.evaluation;
+    let Evaluation { seed, answers, .. } = &learnt.evaluation;
     let verification = Verification {
         model: &model,
         placement: planned.combination().clone(),
-        passes: Passes::between(cpu.clone(), accelerator.clone()),
+        passes: Passes::on(learnt.processors.clone()),
         set: set.as_ref().map(|set| VerificationSet {
             set,
             seed: *seed,
@@ -334,14 +244,16 @@ fn half((low, high): (f64, f64)) -> f64 {
 }
 
 fn all(args: &Sweep) -> Result<(), Failure> {
-    let learnt = args.input.learn()?;
+    let learnt = args.input.learn(|_| Ok(()))?;
     if args.regressors {
         let csv = tried_csv(&learnt.source, learnt.model.tried()).exit_with(Code::Internal)?;
         return output::print(csv.trim_end());
     }
     let mut goals = time_limits(&learnt.problem, args.steps);
     goals.extend(accuracy_limits(&learnt.problem, args.steps));
-    let outcomes = sweep(&learnt.problem, &goals, &Algorithm::ALL).exit_with(Code::Input)?;
+    let layers = learnt.profile.layers.len();
+    let algorithms = Algorithm::to_compare(layers, learnt.processors.len());
+    let outcomes = sweep(&learnt.problem, &goals, &algorithms).exit_with(Code::Input)?;
     if let Some(file) = &args.plot {
         let simulated = match learnt.source.simulated {
             true => " — SIMULATED, no real phone",
@@ -351,7 +263,7 @@ fn all(args: &Sweep) -> Result<(), Failure> {
             "{} on {}{simulated}",
             learnt.source.model, learnt.source.device
         );
-        let svg = sweep_plot::svg(&title, &Algorithm::ALL, &outcomes)
+        let svg = sweep_plot::svg(&title, &algorithms, &outcomes)
             .map_err(anyhow::Error::msg)
             .exit_with(Code::Internal)?;
         std::fs::write(file, svg)

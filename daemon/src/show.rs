@@ -188,48 +188,55 @@ pub(super) fn estimate(estimate: &Estimate) -> String {
     }
 }
 
-/// What the whole model takes on one processor and on the other.
+/// What the whole model takes on the CPU, and on each accelerator.
 fn totals(profile: &Profile) -> Option<String> {
     let whole = Whole::of(profile)?;
     let mut lines = vec![format!("all layers on {}: {}", whole.cpu_name, whole.cpu)];
-    if let Some((name, time)) = &whole.npu {
+    for (name, time) in &whole.accelerators {
         lines.push(format!("all layers on {name}: {time}"));
     }
     Some(lines.join("\n"))
 }
 
-/// The time of the whole model on one processor, by the time model of the profile.
+/// The time of the whole model on each processor, by the time model of the profile.
 pub(super) struct Whole {
     cpu_name: String,
     /// All layers on the CPU.
     pub(super) cpu: SignedNanos,
-    /// The accelerator's name and all layers on it.
-    pub(super) npu: Option<(String, SignedNanos)>,
+    /// Each accelerator's name and all layers on it.
+    pub(super) accelerators: Vec<(String, SignedNanos)>,
 }
 
 impl Whole {
     /// `None` when the profile has no CPU.
     pub(super) fn of(profile: &Profile) -> Option<Whole> {
-        let kind = |kind| profile.header.processors.iter().find(|p| p.kind == kind);
-        let column =
-            |processor| -> Vec<_> { times(profile, processor).map(|row| row.time).collect() };
-        let cpu = kind(ProcessorKind::Cpu)?;
+        let mut processors = profile.header.processors.iter();
+        let column = |processor: &Processor| -> Vec<_> {
+            times(profile, processor).map(|row| row.time).collect()
+        };
+        let cpu = processors.find(|processor| processor.kind == ProcessorKind::Cpu)?;
         let cpu_times = column(cpu);
-        let npu = kind(ProcessorKind::Accelerator).and_then(|processor| {
-            let npu_times = column(processor);
-            let all = Combination::new(vec![true; npu_times.len()]);
-            let time = TimeModel::new(&cpu_times, &npu_times)
-                .ok()?
-                .predict(&all)
-                .ok()?;
+        let processors = profile.header.processors.iter();
+        let accelerators = processors.filter(|one| one.kind == ProcessorKind::Accelerator);
+        let whole = |processor: &Processor| {
+            let times = column(processor);
+            let all = Combination::all_on(1, times.len());
+            let model = TimeModel::new(&cpu_times, &times).ok()?;
+            let time = model.predict(&all).ok()?;
             Some((processor.name.clone(), time.total()))
-        });
+        };
+        let accelerators = accelerators.filter_map(whole).collect();
         let all_cpu = cpu_times.iter().map(|time| time.compute.value).sum();
         Some(Whole {
             cpu_name: cpu.name.clone(),
             cpu: all_cpu,
-            npu,
+            accelerators,
         })
+    }
+
+    /// All layers on the accelerator on which they take the least time.
+    pub(super) fn fastest_accelerator(&self) -> Option<SignedNanos> {
+        self.accelerators.iter().map(|(_, time)| *time).min()
     }
 }
 
@@ -244,6 +251,7 @@ pub(super) struct Published {
     path: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
     all_cpu_ns: Option<SignedNanos>,
+    /// Of several accelerators, that of the fastest.
     #[serde(skip_serializing_if = "Option::is_none")]
     all_npu_ns: Option<SignedNanos>,
 }
@@ -259,7 +267,7 @@ pub(super) fn summary(profile: &Profile, path: &Path) -> Published {
         samples: profile.samples.len(),
         path: path.to_owned(),
         all_cpu_ns: whole.as_ref().map(|whole| whole.cpu),
-        all_npu_ns: whole.and_then(|whole| whole.npu).map(|(_, time)| time),
+        all_npu_ns: whole.as_ref().and_then(Whole::fastest_accelerator),
     }
 }
 

@@ -55,7 +55,7 @@ pub enum ProfileError {
     NoCombinations,
     /// The profile says nothing of the accuracy on these processors together.
     #[error(
-        "the profile has no measured combinations of {processors}; placements on more than two processors are learnt from such that were measured on all of them"
+        "the profile has no measured combinations of {processors} together; add them with `layerlab evaluate --profile`"
     )]
     NoneTogether {
         /// The names of the processors.
@@ -73,6 +73,78 @@ pub struct Pair<'a> {
     pub cpu: Option<&'a str>,
     /// The name of the accelerator.
     pub npu: Option<&'a str>,
+}
+
+/// What a plan is made of: what layers cost and what placements lose, on the same processors.
+pub struct Tables<'a> {
+    /// What each layer costs on each processor.
+    pub times: TimeTable,
+    /// What the measured placements lose.
+    pub accuracy: AccuracyTable,
+    /// How that was measured, and on which processors.
+    pub evaluation: &'a Evaluation,
+}
+
+/// The tables of the CPU and the accelerators of these names. Where fewer than two accelerators are named, they
+/// are those of the first evaluation of such a pair; where nothing is named and there is none, of the first.
+pub fn tables<'a>(
+    profile: &'a Profile,
+    cpu: Option<&str>,
+    accelerators: &[&str],
+) -> Result<Tables<'a>, ProfileError> {
+    let together = |names: &[&str]| -> Result<Tables<'a>, ProfileError> {
+        let times = time_table_of(profile, names)?;
+        let (accuracy, evaluation) = accuracy_table_of(profile, names)?;
+        Ok(Tables {
+            times,
+            accuracy,
+            evaluation,
+        })
+    };
+    if accelerators.len() > 1 {
+        return together(&processors(profile, cpu, accelerators)?);
+    }
+    let npu = accelerators.first().copied();
+    let pair = Pair { cpu, npu };
+    match (accuracy_table(profile, pair), profile.evaluations.first()) {
+        (Ok((accuracy, evaluation)), _) => {
+            let pair = Pair {
+                cpu: Some(&evaluation.cpu),
+                npu: Some(&evaluation.accelerator),
+            };
+            Ok(Tables {
+                times: time_table(profile, pair)?,
+                accuracy,
+                evaluation,
+            })
+        }
+        (Err(ProfileError::NoCombinations), Some(first)) if pair == Pair::default() => {
+            together(&first.processors(&profile.header))
+        }
+        (Err(ProfileError::NoCombinations), Some(_)) => Err(ProfileError::NoneTogether {
+            processors: processors(profile, cpu, accelerators)?.join(", "),
+        }),
+        // A processor that is not there is the better reason.
+        (Err(error), _) => Err(time_table(profile, pair).err().unwrap_or(error)),
+    }
+}
+
+/// The names of the CPU and the accelerators: those that are given, which the profile must have, or else its
+/// first of the kind.
+pub fn processors<'a>(
+    profile: &'a Profile,
+    cpu: Option<&str>,
+    accelerators: &[&str],
+) -> Result<Vec<&'a str>, ProfileError> {
+    let mut names = vec![processor(profile, cpu, ProcessorKind::Cpu, "CPU")?];
+    if accelerators.is_empty() {
+        let kind = ProcessorKind::Accelerator;
+        names.push(processor(profile, None, kind, "accelerator")?);
+    }
+    for name in accelerators {
+        names.push(named(profile, name)?);
+    }
+    Ok(names.into_iter().map(|one| one.name.as_str()).collect())
 }
 
 /// What each layer costs on the pair of processors, with intervals of T(L) from the samples where they

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use layerlab_planners::profile::{
-    Pair, ProfileError, accuracy_table, accuracy_table_of, time_table, time_table_of,
+    Pair, ProfileError, accuracy_table, accuracy_table_of, tables, time_table, time_table_of,
 };
 use layerlab_planners::regress::{RidgeSettings, Settings};
 use layerlab_planners::sweep::time_limits;
@@ -157,4 +157,44 @@ fn what_was_not_measured_on_three_processors_is_named() {
         evaluate(&["0", "2"]).to_string(),
         "layer 1 was not evaluated alone on `gpu`; features need its loss"
     );
+}
+
+#[test]
+fn planning_takes_the_processors_that_are_named_or_those_that_were_evaluated() {
+    let profile = evaluated();
+    let names = |cpu, accelerators: &[&str]| -> Result<Vec<String>, String> {
+        let tables = tables(&profile, cpu, accelerators).map_err(|error| error.to_string())?;
+        assert_eq!(tables.times.processors(), tables.accuracy.processors());
+        let names = tables.evaluation.processors(&profile.header);
+        Ok(names.into_iter().map(str::to_owned).collect())
+    };
+    let owned = |names: &[&str]| Ok(names.iter().map(ToString::to_string).collect());
+    assert_eq!(names(None, &[]), owned(&["cpu", "npu"]), "the pair");
+    assert_eq!(names(None, &["npu"]), owned(&["cpu", "npu"]));
+    assert_eq!(names(None, &["gpu", "npu"]), owned(&ALL));
+    assert_eq!(
+        names(Some("cpu"), &["gpu"]).expect_err("measured with the npu alone"),
+        "the profile has no measured combinations of cpu, gpu together; add them with `layerlab evaluate --profile`"
+    );
+    assert_eq!(
+        names(None, &["tpu"]).expect_err("no such processor"),
+        "the profile has no processor `tpu`; it has cpu, npu, gpu"
+    );
+    // Without accuracy of a pair, that of all three is taken.
+    let mut together = profile.clone();
+    together.evaluations.retain(|one| one.accelerator != "npu");
+    together.combinations.retain(|row| row.accelerator != "npu");
+    let found = tables(&together, None, &[]).expect("of three");
+    assert_eq!(found.times.names().collect::<Vec<_>>(), ALL);
+}
+
+#[test]
+fn what_is_put_side_by_side_takes_the_processors() {
+    assert_eq!(Algorithm::to_compare(30, 2), Algorithm::ALL);
+    let named = |layers| -> Vec<&str> {
+        let algorithms = Algorithm::to_compare(layers, 3).into_iter();
+        algorithms.map(Algorithm::name).collect()
+    };
+    assert_eq!(named(12), ["all-cpu", "fastest", "exhaustive"]);
+    assert_eq!(named(13), ["all-cpu", "fastest"]);
 }

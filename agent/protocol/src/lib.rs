@@ -17,4 +17,4 @@ pub use message::{Refusal, Request, Response};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, WarmUp, Work};
 
 /// The version of the protocol that this crate speaks. Daemon and agent must speak the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

@@ -66,7 +66,7 @@ pub struct Order {
     /// SHA-256, in hexadecimal, of the model file, which must have been pushed before.
     pub model_sha256: String,
     /// The processor to measure, by the name that the agent's hello gave it. The parts of a placement
-    /// name their own.
+    /// name their own, and so do evaluations.
     pub processor: String,
     /// What to measure.
     pub work: Work,
@@ -103,9 +103,9 @@ pub enum Work {
     Evaluate {
         /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
         set_sha256: String,
-        /// The processor of the ones, by the name that the agent's hello gave it; the zeros run on the
-        /// order's processor.
-        accelerator: String,
+        /// The processors of the placements' digits, processor 0 first, by the names that the agent's hello
+        /// gave them.
+        processors: Vec<String>,
         /// The placements under which each answer is given; tallies come in this order.
         combinations: Vec<Combination>,
         /// Which answers to give, by their places in the set.

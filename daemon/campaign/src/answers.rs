@@ -151,7 +151,7 @@ mod tests {
             processor: "cpu".to_owned(),
             work: Work::Evaluate {
                 set_sha256: String::new(),
-                accelerator: "npu".to_owned(),
+                processors: vec!["cpu".to_owned(), "npu".to_owned()],
                 combinations: Vec::new(),
                 answers: Vec::new(),
                 memory_bytes: Bytes::ZERO,

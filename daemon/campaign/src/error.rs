@@ -4,7 +4,7 @@ use layerlab_profiles::document::{BuildError, EvaluationError};
 
 use super::drive::RunError;
 use super::publish::PublishError;
-use super::settings::MissingProcessor;
+use super::settings::UnfitProcessors;
 use super::times_plan::TimesPlanError;
 use layerlab_farm::LinkError;
 
@@ -17,9 +17,9 @@ pub enum CampaignError {
     /// The device does not fit the plan.
     #[error(transparent)]
     Plan(#[from] TimesPlanError),
-    /// The device lacks a processor of which accuracy was to be measured.
+    /// Accuracy was to be measured of processors that the device lacks, or that are not fit for it.
     #[error(transparent)]
-    Processor(#[from] MissingProcessor),
+    Processor(#[from] UnfitProcessors),
     /// The device or its agent failed, or the run was left.
     #[error(transparent)]
     Run(#[from] RunError),

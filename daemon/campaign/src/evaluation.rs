@@ -18,10 +18,9 @@ use layerlab_farm::Link;
 /// How an evaluation is done, on which processors of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationSettings {
-    /// The processor for layers marked 0, by its name.
-    pub cpu: String,
-    /// The processor for layers marked 1.
-    pub accelerator: String,
+    /// The processors of the placements' digits, by their names: the CPU that losses are measured against
+    /// first.
+    pub processors: Vec<String>,
     /// Which placements answer the images.
     pub placements: Placements,
     /// Of the random combinations, their parts, and the order of the answers.
@@ -34,10 +33,22 @@ pub struct EvaluationSettings {
     pub memory: Bytes,
 }
 
+impl EvaluationSettings {
+    /// The processor of the zeros.
+    fn cpu(&self) -> &str {
+        self.processors.first().map_or("", String::as_str)
+    }
+
+    /// The processors of the other digits, as `combinations.csv` names them.
+    fn accelerators(&self) -> String {
+        self.processors.get(1..).unwrap_or_default().join("+")
+    }
+}
+
 /// Which placements to evaluate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Placements {
-    /// All layers on either processor, each single layer on the accelerator, and so many random ones.
+    /// All layers on each processor, each single layer on each but the first, and so many random ones.
     Random(usize),
     /// These, and all layers on the CPU to compare with.
     These(Vec<Combination>),
@@ -88,10 +99,10 @@ pub async fn evaluate_in<L: Link, F: Follower>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
-        processor: settings.cpu.clone(),
+        processor: settings.cpu().to_owned(),
         work: Work::Evaluate {
             set_sha256: set.sha256.clone(),
-            accelerator: settings.accelerator.clone(),
+            processors: settings.processors.clone(),
             combinations: Vec::new(),
             answers: Vec::new(),
             memory_bytes: settings.memory,
@@ -116,8 +127,8 @@ pub async fn evaluate_in<L: Link, F: Follower>(
     let given: usize = tallies.iter().map(Vec::len).sum();
     let baseline_answers = tallies.first().map_or(0, Vec::len);
     let evaluation = Evaluation {
-        cpu: settings.cpu.clone(),
-        accelerator: settings.accelerator.clone(),
+        cpu: settings.cpu().to_owned(),
+        accelerator: settings.accelerators(),
         set: set.set.name.clone(),
         set_sha256: set.sha256.clone(),
         preprocessing: set.set.preprocessing.clone(),
@@ -155,13 +166,15 @@ fn placements(layers: u32, settings: &EvaluationSettings) -> (Vec<Combination>, 
             order.push(combination);
         }
     };
-    let all_references = references(layers, 2);
+    // A digit tells no more than ten processors apart.
+    let processors = settings.processors.len() as u8;
+    let all_references = references(layers, processors);
     match &settings.placements {
         Placements::Random(samples) => {
             for reference in all_references {
                 add(reference, Part::Reference);
             }
-            let drawn = sample(layers, 2, *samples, settings.seed);
+            let drawn = sample(layers, processors, *samples, settings.seed);
             let split = split(drawn.len(), settings.seed);
             for (combination, part) in drawn.into_iter().zip(split) {
                 add(combination, part);
@@ -187,10 +200,11 @@ mod tests {
 
     use super::*;
 
-    fn settings(placements: Placements) -> EvaluationSettings {
+    const TWO: [&str; 2] = ["cpu", "npu"];
+
+    fn settings(processors: &[&str], placements: Placements) -> EvaluationSettings {
         EvaluationSettings {
-            cpu: "cpu".to_owned(),
-            accelerator: "npu".to_owned(),
+            processors: processors.iter().map(ToString::to_string).collect(),
             placements,
             seed: 1,
             answers: None,
@@ -201,15 +215,27 @@ mod tests {
 
     #[test]
     fn the_baseline_comes_first_and_no_placement_twice() {
-        let (drawn, parts) = placements(10, &settings(Placements::Random(300)));
+        let (drawn, parts) = placements(10, &settings(&TWO, Placements::Random(300)));
         assert_eq!(drawn[0].to_string(), "0000000000");
         assert_eq!(drawn.len(), drawn.iter().collect::<BTreeSet<_>>().len());
         let of = |part| parts.iter().filter(|&&one| one == part).count();
         assert_eq!((of(Part::Train), of(Part::Test)), (250, 50));
 
         let asked = vec!["0110".parse().expect("bits"), "0000".parse().expect("bits")];
-        let (asked, _) = placements(4, &settings(Placements::These(asked)));
+        let (asked, _) = placements(4, &settings(&TWO, Placements::These(asked)));
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
         assert_eq!(asked, ["0000", "0110"]);
+    }
+
+    #[test]
+    fn on_three_processors_each_layer_is_alone_on_each_but_the_first() {
+        let settings = settings(&["cpu", "gpu", "npu"], Placements::Random(20));
+        assert_eq!(settings.accelerators(), "gpu+npu");
+        let (drawn, parts) = placements(4, &settings);
+        let references = parts.iter().filter(|&&part| part == Part::Reference);
+        assert_eq!(references.count(), 3 + 2 * 4);
+        for text in ["2222", "0100", "0200"] {
+            assert!(drawn.contains(&text.parse().expect("digits")), "{text}");
+        }
     }
 }

@@ -36,7 +36,7 @@ pub use journal::{CampaignPart, KnownJournal};
 pub use model_file::{ModelFile, ModelFileError};
 pub use placement::{Passes, PlacementTime, time_placements};
 pub use set_file::SetFile;
-pub use settings::{AccuracySettings, MissingProcessor, TimesSettings};
+pub use settings::{AccuracySettings, TimesSettings, UnfitProcessors};
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
 pub use verification::{Verification, VerificationSet, Verified};

@@ -16,10 +16,9 @@ const PASSES_PER_ORDER: u64 = 20;
 /// How placements are timed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Passes {
-    /// The processor for layers marked 0, by its name.
-    pub cpu: String,
-    /// The processor for layers marked 1; each maximal run of neighbours runs as one unit.
-    pub accelerator: String,
+    /// The processors of the placements' digits, by their names; each maximal run of neighbours on one runs as
+    /// one unit.
+    pub processors: Vec<String>,
     /// How many passes over each placement count.
     pub samples: u64,
     /// The idle time before each pass.
@@ -32,13 +31,12 @@ pub struct Passes {
 
 impl Passes {
     /// Passes enough to know the time of a placement on these processors well.
-    pub fn between(cpu: String, accelerator: String) -> Passes {
+    pub fn on(processors: Vec<String>) -> Passes {
         let TimesSettings {
             gap, seed, hygiene, ..
         } = TimesSettings::default();
         Passes {
-            cpu,
-            accelerator,
+            processors,
             samples: 100,
             gap,
             seed,
@@ -50,13 +48,16 @@ impl Passes {
 /// How long one placement took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementTime {
-    /// Which layers were on the accelerator.
+    /// Which layer was on which processor.
     pub combination: Combination,
     /// Each pass that counts: the sum of its parts, from the input in main memory to the output there.
     pub passes: Vec<Nanos>,
 }
 
 /// Runs each combination on the device behind `link` and times it. They take turns of a few passes.
+///
+/// # Panics
+/// When a combination has a digit without a processor.
 pub async fn time_placements<L: Link>(
     link: &L,
     model: &ModelFile,
@@ -68,7 +69,7 @@ pub async fn time_placements<L: Link>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
-        processor: passes.cpu.clone(),
+        processor: passes.processors[0].clone(),
         work: Work::TimePlacement {
             parts: parts(combination, passes),
         },
@@ -128,10 +129,7 @@ fn turns(samples: u64) -> Vec<u64> {
 fn parts(combination: &Combination, passes: &Passes) -> Vec<Part> {
     let part = |(segment, processor)| Part {
         segment,
-        processor: match processor {
-            0 => passes.cpu.clone(),
-            _ => passes.accelerator.clone(),
-        },
+        processor: passes.processors[usize::from(processor)].clone(),
     };
     combination.runs().map(part).collect()
 }

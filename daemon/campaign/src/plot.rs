@@ -15,6 +15,8 @@ const COMPUTE: RGBColor = RGBColor(222, 143, 50);
 const LEAVE: RGBColor = RGBColor(130, 176, 120);
 const CPU: RGBColor = RGBColor(150, 110, 160);
 const LOSS: RGBColor = RGBColor(196, 78, 82);
+/// The accelerators beside the CPU, in their order.
+const ACCELERATORS: [RGBColor; 4] = [COMPUTE, ENTER, LEAVE, LOSS];
 const INTERVAL: RGBColor = RGBColor(40, 40, 40);
 const GRID: RGBColor = RGBColor(225, 225, 225);
 
@@ -24,6 +26,8 @@ const LAYER_WIDTH: u32 = 34;
 const LEAST_WIDTH: u32 = 640;
 const PANEL_HEIGHT: u32 = 320;
 const TITLE_HEIGHT: u32 = 34;
+/// The most letters of a label that is no more than a name.
+const LONGEST_NAME: usize = 15;
 
 /// What the drawing library may say.
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -88,20 +92,23 @@ fn panels(profile: &Profile) -> Vec<Panel> {
         .map(|processor| transfers_panel(profile, processor))
         .collect();
     if let Some(cpu) = of_kind(ProcessorKind::Cpu).next() {
-        panels.push(comparison_panel(
-            profile,
-            cpu,
-            of_kind(ProcessorKind::Accelerator).next(),
-        ));
+        let accelerators: Vec<&Processor> = of_kind(ProcessorKind::Accelerator).collect();
+        panels.push(comparison_panel(profile, cpu, &accelerators));
     }
-    let evaluations = profile.evaluations.iter();
-    panels.extend(evaluations.map(|evaluation| singles_panel(profile, evaluation)));
+    for evaluation in &profile.evaluations {
+        let processors = evaluation.processors(&profile.header);
+        let accelerators = (1..).zip(&processors[1..]);
+        panels.extend(
+            accelerators.map(|(place, name)| singles_panel(profile, evaluation, place, name)),
+        );
+    }
     panels
 }
 
-/// What each layer alone on the accelerator saves of the model's time and loses of its accuracy.
-fn singles_panel(profile: &Profile, evaluation: &Evaluation) -> Panel {
-    let (cpu, npu) = (&evaluation.cpu, &evaluation.accelerator);
+/// What each layer alone on an accelerator, whose digit is `place`, saves of the model's time and loses of its
+/// accuracy.
+fn singles_panel(profile: &Profile, evaluation: &Evaluation, place: u8, npu: &str) -> Panel {
+    let cpu = &evaluation.cpu;
     let times = |processor: &str| -> Vec<LayerTime> {
         let rows = profile.times.iter();
         rows.filter(|row| row.processor == processor)
@@ -115,17 +122,19 @@ fn singles_panel(profile: &Profile, evaluation: &Evaluation) -> Panel {
         Some(predicted.total().as_nanos() as f64)
     };
     let layers = profile.layers.len();
-    let all_cpu = time(&Combination::new(vec![false; layers]));
+    let all_cpu = time(&Combination::all_on(0, layers));
     let of_layer = |layer: usize| {
-        let single = Combination::new((0..layers).map(|other| other == layer).collect());
-        let saved = all_cpu.zip(time(&single)).map(|(all, one)| Part {
+        // Of the two processors of the time model.
+        let alone = Combination::alone_on(1, layer, layers);
+        let saved = all_cpu.zip(time(&alone)).map(|(all, one)| Part {
             value: 100.0 * (all - one) / all,
             ci95: None,
             colour: CPU,
         });
+        let alone = Combination::alone_on(place, layer, layers);
+        let wanted = (cpu, &evaluation.accelerator, &alone);
         let mut rows = profile.combinations.iter();
-        let row =
-            rows.find(|row| (&row.cpu, &row.accelerator, &row.combination) == (cpu, npu, &single));
+        let row = rows.find(|row| (&row.cpu, &row.accelerator, &row.combination) == wanted);
         let lost = row.map(|row| Part {
             value: 100.0 * row.loss,
             ci95: Some((100.0 * row.loss_ci95.0, 100.0 * row.loss_ci95.1)),
@@ -176,17 +185,17 @@ fn transfers_panel(profile: &Profile, processor: &Processor) -> Panel {
     }
 }
 
-/// Computing each layer on the CPU and on the accelerator.
-fn comparison_panel(profile: &Profile, cpu: &Processor, npu: Option<&Processor>) -> Panel {
+/// Computing each layer on the CPU and on the accelerators.
+fn comparison_panel(profile: &Profile, cpu: &Processor, accelerators: &[&Processor]) -> Panel {
     let mut layers: Vec<Vec<Stack>> = rows(profile, cpu)
         .map(|row| vec![vec![Part::time(row.time.compute, CPU)]])
         .collect();
     let mut legend = vec![(cpu.name.clone(), CPU)];
-    if let Some(npu) = npu {
-        for (stacks, row) in layers.iter_mut().zip(rows(profile, npu)) {
-            stacks.push(vec![Part::time(row.time.compute, COMPUTE)]);
+    for (accelerator, &colour) in accelerators.iter().zip(ACCELERATORS.iter().cycle()) {
+        for (stacks, row) in layers.iter_mut().zip(rows(profile, accelerator)) {
+            stacks.push(vec![Part::time(row.time.compute, colour)]);
         }
-        legend.push((npu.name.clone(), COMPUTE));
+        legend.push((accelerator.name.clone(), colour));
     }
     Panel {
         title: "compute time".to_owned(),
@@ -272,8 +281,9 @@ fn draw_panel<B: DrawingBackend<ErrorType = std::io::Error>>(
         let base = area.get_base_pixel();
         area.draw(&Text::new(*name, (at.0 - base.0, at.1 - base.1 + 4), style))?;
     }
+    let entry = legend_entry(&panel.legend);
     for (place, (label, colour)) in panel.legend.iter().enumerate() {
-        let left = 90 + place as i32 * 290;
+        let left = 90 + place as i32 * entry;
         area.draw(&Rectangle::new(
             [(left, 26), (left + 12, 38)],
             colour.filled(),
@@ -285,6 +295,16 @@ fn draw_panel<B: DrawingBackend<ErrorType = std::io::Error>>(
         ))?;
     }
     Ok(())
+}
+
+/// The width of each entry of a legend, in pixels: that of a sentence, and less where there are many and all
+/// are names.
+fn legend_entry(legend: &[(String, RGBColor)]) -> i32 {
+    let is_name = |(label, _): &(String, RGBColor)| label.chars().count() <= LONGEST_NAME;
+    match legend.len() > 2 && legend.iter().all(is_name) {
+        true => 130,
+        false => 290,
+    }
 }
 
 /// The stack's parts as rectangles; a negative part, which noise can give, goes down.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{Processor, ProcessorKind};
+use layerlab_profiles::placement::MOST_PROCESSORS;
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::Hygiene;
 
@@ -67,8 +68,8 @@ impl Default for TimesSettings {
 pub struct AccuracySettings {
     /// The processor for layers marked 0; the first CPU if none is named.
     pub cpu: Option<String>,
-    /// The processor for layers marked 1; the first accelerator if none is named.
-    pub accelerator: Option<String>,
+    /// The processors for layers marked 1, 2 and so on; the first accelerator if none is named.
+    pub accelerators: Vec<String>,
     /// Which placements answer the images.
     pub placements: Placements,
     /// Of the random placements, their parts, and the order of the answers.
@@ -90,23 +91,37 @@ impl AccuracySettings {
     pub const MEMORY_MIB: u64 = 256;
 
     /// These choices on a device with these processors.
-    pub fn on(&self, processors: &[Processor]) -> Result<EvaluationSettings, MissingProcessor> {
-        let choose = |named: &Option<String>, kind| {
+    pub fn on(&self, processors: &[Processor]) -> Result<EvaluationSettings, UnfitProcessors> {
+        let choose = |named: Option<&String>, kind| {
             let mut of_kind = processors.iter().filter(|one| one.kind == kind);
             let found = match named {
                 Some(name) => of_kind.find(|one| one.name == *name),
                 None => of_kind.next(),
             };
-            let missing = || MissingProcessor {
+            let missing = || UnfitProcessors::Missing {
                 kind,
-                named: named.clone(),
+                named: named.cloned(),
                 there: processors.iter().map(|one| one.name.clone()).collect(),
             };
             found.map(|one| one.name.clone()).ok_or_else(missing)
         };
+        let mut chosen = vec![choose(self.cpu.as_ref(), ProcessorKind::Cpu)?];
+        if self.accelerators.is_empty() {
+            chosen.push(choose(None, ProcessorKind::Accelerator)?);
+        }
+        for name in &self.accelerators {
+            let accelerator = choose(Some(name), ProcessorKind::Accelerator)?;
+            if chosen.contains(&accelerator) {
+                return Err(UnfitProcessors::Twice { name: accelerator });
+            }
+            chosen.push(accelerator);
+        }
+        if chosen.len() > MOST_PROCESSORS {
+            let given = chosen.len();
+            return Err(UnfitProcessors::TooMany { given });
+        }
         Ok(EvaluationSettings {
-            cpu: choose(&self.cpu, ProcessorKind::Cpu)?,
-            accelerator: choose(&self.accelerator, ProcessorKind::Accelerator)?,
+            processors: chosen,
             placements: self.placements.clone(),
             seed: self.seed,
             answers: self.answers,
@@ -120,7 +135,7 @@ impl Default for AccuracySettings {
     fn default() -> AccuracySettings {
         AccuracySettings {
             cpu: None,
-            accelerator: None,
+            accelerators: Vec::new(),
             placements: Placements::Random(Self::PLACEMENTS),
             seed: Self::SEED,
             answers: None,
@@ -130,21 +145,39 @@ impl Default for AccuracySettings {
     }
 }
 
-/// Accuracy is that of a CPU and an accelerator, and one of them is missing.
+/// Processors of which no accuracy can be measured: it is that of a CPU and one accelerator or more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "accuracy needs {}{}, and there is none among the processors {}",
-    match kind { ProcessorKind::Cpu => "a CPU", ProcessorKind::Accelerator => "an accelerator" },
-    named.as_ref().map_or_else(String::new, |name| format!(" named `{name}`")),
-    there.join(", ")
-)]
-pub struct MissingProcessor {
-    /// Of which kind there is none.
-    pub kind: ProcessorKind,
-    /// The name that the user asked for.
-    pub named: Option<String>,
-    /// Those that there are.
-    pub there: Vec<String>,
+pub enum UnfitProcessors {
+    /// One of them is not there.
+    #[error(
+        "accuracy needs {}{}, and there is none among the processors {}",
+        match kind { ProcessorKind::Cpu => "a CPU", ProcessorKind::Accelerator => "an accelerator" },
+        named.as_ref().map_or_else(String::new, |name| format!(" named `{name}`")),
+        there.join(", ")
+    )]
+    Missing {
+        /// Of which kind there is none.
+        kind: ProcessorKind,
+        /// The name that the user asked for.
+        named: Option<String>,
+        /// Those that there are.
+        there: Vec<String>,
+    },
+    /// One of them was chosen twice.
+    #[error("the processor `{name}` is named twice; name each once, in the order of the digits")]
+    Twice {
+        /// Its name.
+        name: String,
+    },
+    /// A placement has one digit for each layer.
+    #[error(
+        "{given} processors are named, and a placement tells {} apart; name fewer",
+        MOST_PROCESSORS
+    )]
+    TooMany {
+        /// How many were chosen.
+        given: usize,
+    },
 }
 
 #[cfg(test)]
@@ -174,16 +207,43 @@ mod tests {
             processor("cpu:big4", ProcessorKind::Cpu),
         ];
         let first = AccuracySettings::default().on(&there).expect("both kinds");
-        assert_eq!((&*first.cpu, &*first.accelerator), ("cpu:all", "npu"));
+        assert_eq!(first.processors, ["cpu:all", "npu"]);
         let named = AccuracySettings {
             cpu: Some("cpu:big4".to_owned()),
             ..AccuracySettings::default()
         };
-        assert_eq!(named.on(&there).expect("both kinds").cpu, "cpu:big4");
+        let named = named.on(&there).expect("both kinds");
+        assert_eq!(named.processors, ["cpu:big4", "npu"]);
         let absent = AccuracySettings::default().on(&there[1..]);
         assert_eq!(
             absent.expect_err("no accelerator").to_string(),
             "accuracy needs an accelerator, and there is none among the processors cpu:all, cpu:big4"
+        );
+    }
+
+    #[test]
+    fn accuracy_takes_as_many_accelerators_as_are_named_each_once() {
+        let there = [
+            processor("cpu", ProcessorKind::Cpu),
+            processor("gpu", ProcessorKind::Accelerator),
+            processor("npu", ProcessorKind::Accelerator),
+        ];
+        let on = |names: &[&str]| {
+            let settings = AccuracySettings {
+                accelerators: names.iter().map(ToString::to_string).collect(),
+                ..AccuracySettings::default()
+            };
+            settings.on(&there).map(|settings| settings.processors)
+        };
+        assert_eq!(on(&["npu", "gpu"]).expect("both"), ["cpu", "npu", "gpu"]);
+        let refused = |names: &[&str]| on(names).expect_err("unfit").to_string();
+        assert_eq!(
+            refused(&["gpu", "gpu"]),
+            "the processor `gpu` is named twice; name each once, in the order of the digits"
+        );
+        assert_eq!(
+            refused(&["gpu", "cpu"]),
+            "accuracy needs an accelerator named `cpu`, and there is none among the processors cpu, gpu, npu"
         );
     }
 }

@@ -12,7 +12,7 @@ use layerlab_farm::Link;
 pub struct Verification<'a> {
     /// The model.
     pub model: &'a ModelFile,
-    /// Which layers run on the accelerator.
+    /// Which layer runs on which processor.
     pub placement: Combination,
     /// How it is timed, and on which processors.
     pub passes: Passes,
@@ -53,8 +53,7 @@ impl Verification<'_> {
             None => None,
             Some(of) => {
                 let settings = EvaluationSettings {
-                    cpu: self.passes.cpu.clone(),
-                    accelerator: self.passes.accelerator.clone(),
+                    processors: self.passes.processors.clone(),
                     placements: Placements::These(vec![self.placement.clone()]),
                     seed: of.seed,
                     answers: Some(of.answers),

@@ -8,7 +8,7 @@ use super::adb::{Found, Phone, State, Values, quote};
 use super::quarantine::Quarantine;
 
 /// The simulated phones that come with layerlab, so that it can be tried without a phone.
-pub const BUILT_IN: [BuiltIn; 3] = [
+pub const BUILT_IN: [BuiltIn; 4] = [
     BuiltIn {
         name: "mate10pro",
         toml: include_str!("../../../tests/devices/mate10pro.toml"),
@@ -20,6 +20,10 @@ pub const BUILT_IN: [BuiltIn; 3] = [
     BuiltIn {
         name: "pixel6",
         toml: include_str!("../../../tests/devices/pixel6.toml"),
+    },
+    BuiltIn {
+        name: "trio",
+        toml: include_str!("../../../tests/devices/trio.toml"),
     },
 ];
 

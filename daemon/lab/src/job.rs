@@ -115,6 +115,10 @@ pub struct AccuracySpec {
     pub set_sha256: String,
     /// Where the user's file was.
     pub path: PathBuf,
+    /// The processors of the placements' digits, the CPU first; the first CPU and the first accelerator if there
+    /// are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<String>,
     /// How many random placements.
     pub placements: usize,
     /// How many answers; all if none.
@@ -129,6 +133,8 @@ impl AccuracySpec {
     /// The same as a campaign takes it.
     pub fn settings(&self) -> AccuracySettings {
         AccuracySettings {
+            cpu: self.processors.first().cloned(),
+            accelerators: self.processors.iter().skip(1).cloned().collect(),
             placements: Placements::Random(self.placements),
             seed: self.seed,
             answers: self.answers,

@@ -135,6 +135,7 @@ impl JobFile {
                 Some(AccuracySpec {
                     set_sha256: set.sha256,
                     path,
+                    processors: accuracy.processors,
                     placements: accuracy.placements,
                     answers: accuracy.answers,
                     stop_at_percent: accuracy.stop_at_percent,

@@ -99,6 +99,34 @@ impl Algorithm {
             Algorithm::Fastest => "fastest",
         }
     }
+
+    /// Those whose answers a sweep puts side by side: the papers', and where there are more than the papers' two
+    /// processors, those that take them.
+    pub fn to_compare(layers: usize, processors: usize) -> Vec<Algorithm> {
+        if processors == 2 {
+            return Algorithm::ALL.to_vec();
+        }
+        let mut taken = vec![Algorithm::AllCpu, Algorithm::Fastest];
+        if layers <= most_exhaustive_layers(processors) {
+            taken.push(Algorithm::Exhaustive);
+        }
+        taken
+    }
+
+    /// Refuses so many processors where the algorithm is the papers'.
+    pub fn refuse_processors(self, processors: usize) -> Result<(), PlanError> {
+        match self {
+            Algorithm::AllNpu | Algorithm::Heuristic | Algorithm::Mlmp { .. }
+                if processors != 2 =>
+            {
+                Err(PlanError::TwoProcessors {
+                    algorithm: self,
+                    processors,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for Algorithm {
@@ -125,7 +153,7 @@ impl FromStr for Algorithm {
 /// Answers `goal` by `algorithm`.
 pub fn plan(problem: &Problem, goal: Goal, algorithm: Algorithm) -> Result<Outcome, PlanError> {
     goal.refuse_unless_sensible(problem.baseline())?;
-    refuse_unless_planned_for(algorithm, problem.processors())?;
+    algorithm.refuse_processors(problem.processors())?;
     let found = match algorithm {
         Algorithm::AllCpu => fixed::search(problem, goal, problem.all_cpu()),
         Algorithm::AllNpu => fixed::search(problem, goal, problem.all_on(1)),
@@ -144,19 +172,6 @@ pub fn plan(problem: &Problem, goal: Goal, algorithm: Algorithm) -> Result<Outco
             why,
         }),
     })
-}
-
-/// Refuses so many processors where an algorithm is the papers'.
-fn refuse_unless_planned_for(algorithm: Algorithm, processors: usize) -> Result<(), PlanError> {
-    match algorithm {
-        Algorithm::AllNpu | Algorithm::Heuristic | Algorithm::Mlmp { .. } if processors != 2 => {
-            Err(PlanError::TwoProcessors {
-                algorithm,
-                processors,
-            })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Where more did not help the papers' largest model (mlmp §6.3, Figure 6).

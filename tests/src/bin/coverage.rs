@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use layerlab_agent::device::simulated::Noise;
-use layerlab_agent::runtime::simulated::LayerWork;
+use layerlab_agent::runtime::simulated::{LayerWork, PlantedTimes};
 use layerlab_model::Network;
 use layerlab_profiles::derive::graph::{Fit, observe};
 use layerlab_profiles::derive::{LayerTime, medians};
@@ -187,7 +187,8 @@ impl Run {
             let share = f64::from(random.random_range(1..=layers)) / f64::from(layers);
             let on_npu = (0..layers).map(|_| random.random_bool(share)).collect();
             let combination = Combination::new(on_npu);
-            let truth = self.cpu.times.combination(&self.npu.times, &combination);
+            let truth =
+                PlantedTimes::of_placement(&[&self.cpu.times, &self.npu.times], &combination);
             let found = fit.combination(&cpu, &combination).expect("one model");
             tally.add("T(L)", Some(found), truth.as_nanos() as f64);
         }

@@ -33,8 +33,7 @@ async fn run(
     let device = Choice::File(file("devices/oneplus7.toml"));
     let link = LocalLink::new(agent_program(), device).expect("a state folder");
     let settings = EvaluationSettings {
-        cpu: "cpu".to_owned(),
-        accelerator: "npu".to_owned(),
+        processors: vec!["cpu".to_owned(), "npu".to_owned()],
         placements: Placements::Random(PLACEMENTS),
         seed: 1,
         answers: Some(answers),

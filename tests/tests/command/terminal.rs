@@ -214,7 +214,7 @@ fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
         "no progress bars where there is no terminal"
     );
     let said = stdout(&run);
-    for phone in ["mate10pro", "oneplus7", "pixel6"] {
+    for phone in ["mate10pro", "oneplus7", "pixel6", "trio"] {
         for model in ["yolo-small", "alexnet"] {
             let profile = out.join(phone).join(model);
             assert!(said.contains(profile.to_str().expect("UTF-8")), "{said}");

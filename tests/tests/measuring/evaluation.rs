@@ -103,14 +103,24 @@ fn open(name: &str) -> ModelFile {
     ModelFile::open(&model(name), &Default::default()).expect("a model")
 }
 
-/// So many random placements, and all layers on either processor.
-fn settings(model: &ModelFile, random: usize, answers: usize, memory: Bytes) -> EvaluationSettings {
+const TWO: &[&str] = &["cpu", "npu"];
+const THREE: &[&str] = &["cpu", "gpu", "npu"];
+
+/// So many random placements, and all layers on each processor.
+fn settings(
+    model: &ModelFile,
+    processors: &[&str],
+    random: usize,
+    answers: usize,
+    memory: Bytes,
+) -> EvaluationSettings {
     let layers = model.network.layer_count();
-    let mut these: Vec<Combination> = references(layers, 2).into_iter().take(2).collect();
-    these.extend(sample(layers, 2, random, 3));
+    let count = processors.len() as u8;
+    let references = references(layers, count).into_iter();
+    let mut these: Vec<Combination> = references.take(processors.len()).collect();
+    these.extend(sample(layers, count, random, 3));
     EvaluationSettings {
-        cpu: "cpu".to_owned(),
-        accelerator: "npu".to_owned(),
+        processors: processors.iter().map(ToString::to_string).collect(),
         placements: Placements::These(these),
         seed: 1,
         answers: Some(answers),
@@ -120,13 +130,20 @@ fn settings(model: &ModelFile, random: usize, answers: usize, memory: Bytes) -> 
 }
 
 /// Evaluates placements together and each alone: they must be judged the same, and cost less together.
-async fn together_and_alone(name: &str, on: &str, metric: &[&str], random: usize, answers: usize) {
+async fn together_and_alone(
+    name: &str,
+    on: (&str, &[&str]),
+    metric: &[&str],
+    random: usize,
+    answers: usize,
+) {
+    let (on, processors) = on;
     let set = Bench::new("112x112", metric).set();
     let model = open(name);
     let link = link(on);
     let mut found = Vec::new();
     for memory in [PLENTY, Bytes::from_bytes(1)] {
-        let settings = settings(&model, random, answers, memory);
+        let settings = settings(&model, processors, random, answers, memory);
         let evaluated = evaluate(&link, &model, &set, &settings, &mut |_: &Entry| {}).await;
         found.push(evaluated.expect("tallies"));
     }
@@ -141,22 +158,27 @@ async fn together_and_alone(name: &str, on: &str, metric: &[&str], random: usize
 
 #[tokio::test]
 async fn vocnet_in_8_bits_answers_together_as_alone() {
-    together_and_alone("vocnet-mini", "oneplus7", LABELS, 12, 10).await;
+    together_and_alone("vocnet-mini", ("oneplus7", TWO), LABELS, 12, 10).await;
 }
 
 #[tokio::test]
 async fn yolo_in_8_bits_answers_together_as_alone() {
-    together_and_alone("yolo-mini", "oneplus7", BOXES, 8, 3).await;
+    together_and_alone("yolo-mini", ("oneplus7", TWO), BOXES, 8, 3).await;
 }
 
 #[tokio::test]
 async fn vocnet_in_16_bits_answers_together_as_alone() {
-    together_and_alone("vocnet-mini", "mate10pro", LABELS, 8, 2).await;
+    together_and_alone("vocnet-mini", ("mate10pro", TWO), LABELS, 8, 2).await;
 }
 
 #[tokio::test]
 async fn yolo_in_16_bits_answers_together_as_alone() {
-    together_and_alone("yolo-mini", "mate10pro", BOXES, 4, 1).await;
+    together_and_alone("yolo-mini", ("mate10pro", TWO), BOXES, 4, 1).await;
+}
+
+#[tokio::test]
+async fn vocnet_on_three_processors_answers_together_as_alone() {
+    together_and_alone("vocnet-mini", ("trio", THREE), LABELS, 8, 2).await;
 }
 
 /// Evaluates on an agent that is killed whenever one of `kill_at` answers has come. Returns also how often the
@@ -164,7 +186,7 @@ async fn yolo_in_16_bits_answers_together_as_alone() {
 async fn killed(set: &SetFile, kill_at: &[u64]) -> (Evaluated, u64) {
     let model = open("vocnet-mini");
     let link = Watched::new(link("oneplus7"));
-    let settings = settings(&model, 3, 30, PLENTY);
+    let settings = settings(&model, TWO, 3, 30, PLENTY);
     let mut kill_at: BTreeSet<u64> = kill_at.iter().copied().collect();
     let mut answers = 0;
     let mut on_entry = |entry: &Entry| {

@@ -5,3 +5,4 @@ mod heat;
 mod killed_agent;
 mod placements;
 mod planted_truth;
+mod three_processors;

@@ -100,7 +100,7 @@ impl Predictions {
     fn holding(&self, truth: &Truth) -> usize {
         let holds = |(predicted, combination): &(&Estimate, &Combination)| {
             let (low, high) = predicted.ci95.expect("an interval");
-            let planted = truth.combination("cpu", "npu", combination);
+            let planted = truth.placement(&["cpu", "npu"], combination);
             (low..=high).contains(&planted.expect("both processors").signed())
         };
         let cases = self.predicted.iter().zip(&self.combinations);
@@ -110,8 +110,7 @@ impl Predictions {
     /// The relative errors against running the combinations, ascending.
     async fn errors(&self, device: &Path, model: &ModelFile, seed: u64) -> Vec<f64> {
         let passes = Passes {
-            cpu: "cpu".to_owned(),
-            accelerator: "npu".to_owned(),
+            processors: vec!["cpu".to_owned(), "npu".to_owned()],
             samples: PASSES,
             gap: Nanos::ZERO,
             seed,

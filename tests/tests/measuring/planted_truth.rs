@@ -2,18 +2,17 @@
 //! binaries, from the model file to the published profile.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{LayerTruth, Truth, truth};
 use layerlab_model::Network;
+use layerlab_profiles::accuracy::sample;
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::document::Profile;
-use layerlab_profiles::time_model::TimeModel;
-use layerlab_profiles::{Combination, Nanos, SignedNanos};
+use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
+use layerlab_profiles::{Nanos, SignedNanos};
 use layerlab_tests::{FEW, device, layerlab, model, profile, succeed};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// Halves of nanoseconds are rounded away; a derived time is a sum of a few of them.
 const TOLERANCE_NS: i64 = 2;
@@ -25,15 +24,20 @@ struct Measured {
 
 /// Measures the model `name` on a device with the command line and reads both the profile and the truth.
 fn measure(name: &str, on: &str) -> Measured {
-    let (model, device) = (model(name), device(on));
+    measure_on(name, &device(on))
+}
+
+/// The same on the device that the file describes.
+fn measure_on(name: &str, device: &Path) -> Measured {
+    let model = model(name);
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("profile");
     let mut command = layerlab();
-    succeed(profile(&mut command, FEW, &model, &device, &out).args(["--gap-us", "0"]));
+    succeed(profile(&mut command, FEW, &model, device, &out).args(["--gap-us", "0"]));
     let profile = Profile::read(&out).expect("a published profile");
     Measured {
         profile,
-        truth: planted(&model, &device),
+        truth: planted(&model, device),
     }
 }
 
@@ -63,27 +67,29 @@ impl Measured {
         rows.map(|row| row.time).collect()
     }
 
-    /// The largest difference between T(L) predicted from the profile and planted, per NPU run, over
-    /// random combinations drawn as docs/method.md §6 draws them.
-    fn assert_combinations_are_predicted(&self, count: usize) {
-        let (cpu, npu) = (self.times("cpu"), self.times("npu"));
-        let model = TimeModel::new(&cpu, &npu).expect("one model");
-        let mut random = ChaCha8Rng::seed_from_u64(20);
-        for _ in 0..count {
-            let k = random.random_range(1..=npu.len());
-            let share = k as f64 / npu.len() as f64;
-            let on_npu = npu.iter().map(|_| random.random_bool(share)).collect();
-            let combination = Combination::new(on_npu);
-            let predicted = model
-                .predict(&combination)
-                .expect("the model's own layers")
-                .total();
-            let truth = self
-                .truth
-                .combination("cpu", "npu", &combination)
-                .expect("processors");
-            let runs = combination.npu_runs().count() as i64;
-            assert_near(predicted, truth, TOLERANCE_NS * runs, &combination);
+    /// T(L) predicted from the profile and planted differ by no more than what is rounded away in each run of
+    /// layers off the CPU, over random placements.
+    fn assert_placements_are_predicted(&self, processors: &[&str], count: usize) {
+        let times: Vec<Vec<LayerTime>> = processors.iter().map(|name| self.times(name)).collect();
+        let tables = processors.iter().zip(&times).map(|(name, times)| {
+            let mut known = self.truth.processors.iter();
+            let planted = known.find(|planted| planted.processor == *name);
+            let kind = planted.expect("the processor").kind;
+            ProcessorTimes { kind, times }
+        });
+        let model = TimeModel::of(tables.collect()).expect("one model");
+        let layers = times[0].len() as u32;
+        for placement in sample(layers, processors.len() as u8, count, 20) {
+            let predicted = model.predict(&placement).expect("the model's own layers");
+            let truth = self.truth.placement(processors, &placement);
+            let runs = placement.runs().filter(|(_, processor)| *processor != 0);
+            let tolerance = TOLERANCE_NS * runs.count() as i64;
+            assert_near(
+                predicted.total(),
+                truth.expect("processors"),
+                tolerance,
+                &placement,
+            );
         }
     }
 }
@@ -128,7 +134,7 @@ fn on_a_symmetric_phone_differencing_gives_back_every_planted_time() {
                 }
             }
         }
-        measured.assert_combinations_are_predicted(1000);
+        measured.assert_placements_are_predicted(&["cpu", "npu"], 1000);
     }
 }
 
@@ -146,7 +152,7 @@ fn on_the_cpu_every_layer_takes_its_planted_time() {
 fn on_an_asymmetric_phone_with_fusion_combinations_are_exact_and_transfers_are_not() {
     for model in ["yolo-small", "alexnet", "resnet50"] {
         let measured = measure(model, "asymmetric-fusion");
-        measured.assert_combinations_are_predicted(1000);
+        measured.assert_placements_are_predicted(&["cpu", "npu"], 1000);
         // The first layer's t_d is published within its compute time.
         let wrong = measured.layers("npu").skip(1).any(|(time, planted)| {
             let found = time.to_processor.expect("t_d");
@@ -157,5 +163,28 @@ fn on_an_asymmetric_phone_with_fusion_combinations_are_exact_and_transfers_are_n
             wrong,
             "{model}: t_d would be right although its assumption is not"
         );
+    }
+}
+
+/// The phone with a CPU, a GPU and an NPU without what scatters: the lines of its noise, and its heat.
+fn trio_without_noise(folder: &Path) -> PathBuf {
+    let text = std::fs::read_to_string(device("trio")).expect("a device");
+    let (head, rest) = text.split_once("[heat]").expect("it gets warm");
+    let (_, processors) = rest.split_once("\n\n").expect("processors");
+    let is_noise = |line: &str| line.starts_with("noise_") || line.starts_with("spike_");
+    let quiet: Vec<&str> = processors.lines().filter(|line| !is_noise(line)).collect();
+    let path = folder.join("trio.toml");
+    std::fs::write(&path, format!("{head}{}\n", quiet.join("\n"))).expect("room");
+    path
+}
+
+#[test]
+fn on_three_processors_every_placement_takes_its_planted_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trio = trio_without_noise(folder.path());
+    for model in ["vocnet-mini", "inception"] {
+        let measured = measure_on(model, &trio);
+        measured.assert_placements_are_predicted(&["cpu", "gpu", "npu"], 1000);
+        measured.assert_placements_are_predicted(&["cpu", "npu", "gpu"], 100);
     }
 }

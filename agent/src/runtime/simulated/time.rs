@@ -185,26 +185,23 @@ impl PlantedTimes {
         })
     }
 
-    /// T(L): `accelerator` runs the ones of the combination, each maximal run as one unit; this CPU runs
-    /// the zeros.
+    /// T(L): each maximal run of layers on one of `processors` runs as one unit there, and what passes from
+    /// one to the next passes through main memory.
     ///
     /// # Panics
-    /// When the two tables and the combination are not of one network.
-    pub fn combination(&self, accelerator: &PlantedTimes, combination: &Combination) -> Nanos {
-        assert_eq!(
-            combination.layers(),
-            self.compute.len(),
-            "the combination is of another network"
-        );
-        let on_cpu = combination
-            .processors()
-            .iter()
-            .zip(&self.compute)
-            .filter(|(processor, _)| **processor == 0);
-        let cpu: Nanos = on_cpu.map(|(_, &time)| time).sum();
-        cpu + combination
-            .npu_runs()
-            .map(|run| accelerator.segment(run))
+    /// When the tables and the placement are not of one network, or the placement names a processor without
+    /// a table.
+    pub fn of_placement(processors: &[&PlantedTimes], placement: &Combination) -> Nanos {
+        for table in processors {
+            assert_eq!(
+                placement.layers(),
+                table.compute.len(),
+                "the placement is of another network"
+            );
+        }
+        placement
+            .runs()
+            .map(|(run, processor)| processors[usize::from(processor)].segment(run))
             .sum()
     }
 }
@@ -336,33 +333,36 @@ mod tests {
         }
 
         #[test]
-        fn a_combination_is_its_npu_runs_and_its_cpu_layers(
+        fn a_placement_is_what_its_layers_cost_where_they_are(
             layers in layers(),
-            bits in prop::collection::vec(any::<bool>(), 10),
+            digits in prop::collection::vec(0u8..4, 10),
         ) {
-            let cpu = PlantedTimes::new(&processor(None), &layers);
-            let npu = PlantedTimes::new(&processor(Some(transfer(3e8, 7e8, 0.4))), &layers);
-            let combination = Combination::new(bits[..layers.len()].to_vec());
-            // Layer by layer, as the papers write it, and the gains between neighbours on the NPU.
-            let (entering, leaving) = (npu.entering().expect("in"), npu.leaving().expect("out"));
-            let on = |layer: usize| combination.on_npu().get(layer).copied().unwrap_or(false);
+            let on = |transfer| PlantedTimes::new(&processor(transfer), &layers);
+            let cpu = on(None);
+            let gpu = on(Some(transfer(9e8, 8e8, 0.2)));
+            let npu = on(Some(transfer(3e8, 7e8, 0.4)));
+            let processors = [&cpu, &gpu, &npu, &cpu];
+            let placement = Combination::new(digits[..layers.len()].to_vec());
+            // Layer by layer, as the papers write it, and the gains between neighbours on an accelerator.
+            let on = |layer: usize| placement.processors().get(layer).copied();
             let mut expected = 0i64;
             for layer in 0..layers.len() {
                 let nanos = |time: Nanos| time.as_nanos() as i64;
-                if !on(layer) {
-                    expected += nanos(cpu.compute()[layer]);
+                let here = processors[usize::from(placement.processors()[layer])];
+                expected += nanos(here.compute()[layer]);
+                let (Some(entering), Some(leaving)) = (here.entering(), here.leaving()) else {
                     continue;
-                }
-                expected += nanos(npu.compute()[layer]);
-                if layer == 0 || !on(layer - 1) {
+                };
+                if layer == 0 || on(layer - 1) != on(layer) {
                     expected += nanos(entering[layer]);
                 }
-                match on(layer + 1) {
-                    true => expected -= nanos(npu.fusion().expect("fusion")[layer]),
+                match on(layer + 1) == on(layer) {
+                    true => expected -= nanos(here.fusion().expect("fusion")[layer]),
                     false => expected += nanos(leaving[layer]),
                 }
             }
-            prop_assert_eq!(cpu.combination(&npu, &combination).as_nanos() as i64, expected);
+            let found = PlantedTimes::of_placement(&processors, &placement);
+            prop_assert_eq!(found.as_nanos() as i64, expected);
         }
     }
 

@@ -214,8 +214,8 @@ fn what_is_refused_is_said_in_a_sentence() {
         ),
         (
             "phones.local = ['pixel7']",
-            "config.toml: `phones.local`: `pixel7` is no simulated device; write host, mate10pro, oneplus7, pixel6, or \
-             the absolute path of a device file that exists",
+            "config.toml: `phones.local`: `pixel7` is no simulated device; write host, mate10pro, oneplus7, pixel6, trio, \
+             or the absolute path of a device file that exists",
         ),
         (
             "phones.local = ['host', 'host']",
@@ -223,7 +223,7 @@ fn what_is_refused_is_said_in_a_sentence() {
         ),
         (
             "phones.simulate = { a = 'host' }",
-            "config.toml: `phones.simulate`: `host` is no simulated device; write mate10pro, oneplus7, pixel6, or the \
+            "config.toml: `phones.simulate`: `host` is no simulated device; write mate10pro, oneplus7, pixel6, trio, or the \
              absolute path of a device file that exists",
         ),
         (

@@ -82,6 +82,7 @@ impl ModelEntry {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Accuracy {
     pub(super) set: PathBuf,
+    pub(super) processors: Vec<String>,
     pub(super) placements: usize,
     pub(super) answers: Option<usize>,
     pub(super) stop_at_percent: Option<f64>,
@@ -92,6 +93,7 @@ impl Default for Accuracy {
     fn default() -> Accuracy {
         Accuracy {
             set: PathBuf::new(),
+            processors: Vec::new(),
             placements: AccuracySettings::PLACEMENTS,
             answers: None,
             stop_at_percent: None,

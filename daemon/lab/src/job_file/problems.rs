@@ -125,6 +125,13 @@ impl JobFile {
                     "the evaluation set is missing; write the file that `layerlab set` made".to_owned(),
                 ),
                 (
+                    accuracy.processors.len() == 1 || named_twice(&accuracy.processors),
+                    "accuracy.processors",
+                    "a placement is on a CPU and one accelerator or more, each named once; write a list such as \
+                     [\"cpu\", \"gpu\", \"npu\"], or leave the key out for the first of each"
+                        .to_owned(),
+                ),
+                (
                     accuracy.answers == Some(0),
                     "accuracy.answers",
                     "`0` answers are none; write a whole number of at least 1, or leave the key out for all".to_owned(),

@@ -158,6 +158,7 @@ fn a_job_is_resolved_and_its_files_are_kept() {
         [accuracy]
         set = "one.set"
         stop-at-percent = 1
+        processors = ["cpu", "gpu", "npu"]
         "#,
     );
     let job = JobFile::read(&path).expect("a job");
@@ -178,6 +179,10 @@ fn a_job_is_resolved_and_its_files_are_kept() {
     let accuracy = spec.accuracy.as_ref().expect("accuracy");
     let set = folder.library().set(&accuracy.set_sha256).expect("a set");
     assert_eq!(set.bytes(), bytes);
+
+    let settings = accuracy.settings();
+    assert_eq!(settings.cpu.as_deref(), Some("cpu"));
+    assert_eq!(settings.accelerators, ["gpu", "npu"]);
 
     let json = serde_json::to_string(&spec).expect("JSON");
     let back: JobSpec = serde_json::from_str(&json).expect("a spec");
@@ -347,6 +352,10 @@ fn what_is_refused_is_said_in_a_sentence() {
             "`accuracy.answers`: `0` answers are none",
         ),
         (
+            with_net("accuracy = { set = 'small.set', processors = ['cpu'] }"),
+            "`accuracy.processors`: a placement is on a CPU and one accelerator or more",
+        ),
+        (
             format!("models = ['two.onnx']\naccuracy.set = 'small.set'\n{DEVICES}"),
             "`accuracy.set`: the model `two` has 2 inputs",
         ),
@@ -376,6 +385,7 @@ fn a_job_that_chooses_nothing_means_the_defaults_of_campaigns() {
     let spec = AccuracySpec {
         set_sha256: String::new(),
         path: accuracy.set,
+        processors: accuracy.processors,
         placements: accuracy.placements,
         answers: accuracy.answers,
         stop_at_percent: accuracy.stop_at_percent,

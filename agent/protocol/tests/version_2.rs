@@ -18,7 +18,7 @@ where
     T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
 {
     assert_eq!(encode(message), format!("{line}\n"));
-    assert_eq!(&decode::<T>(line).expect("a message of version 1"), message);
+    assert_eq!(&decode::<T>(line).expect("a message of version 2"), message);
 }
 
 fn run() -> RunId {
@@ -62,10 +62,10 @@ fn segments_order() -> Order {
 fn requests() {
     assert_frozen(
         &Request::Hello {
-            protocol: 1,
+            protocol: 2,
             token: "s3cret".to_owned(),
         },
-        r#"{"type":"hello","protocol":1,"token":"s3cret"}"#,
+        r#"{"type":"hello","protocol":2,"token":"s3cret"}"#,
     );
     assert_frozen(
         &Request::Submit {
@@ -107,13 +107,13 @@ fn work() {
     assert_frozen(
         &Work::Evaluate {
             set_sha256: "5e".repeat(32),
-            accelerator: "npu".to_owned(),
-            combinations: vec!["010".parse().expect("bits")],
+            processors: vec!["cpu".to_owned(), "gpu".to_owned(), "npu".to_owned()],
+            combinations: vec!["021".parse().expect("digits")],
             answers: vec![7, 3],
             memory_bytes: Bytes::from_bytes(1 << 20),
         },
         &format!(
-            r#"{{"type":"evaluate","set_sha256":"{}","accelerator":"npu","combinations":["010"],"answers":[7,3],"memory_bytes":1048576}}"#,
+            r#"{{"type":"evaluate","set_sha256":"{}","processors":["cpu","gpu","npu"],"combinations":["021"],"answers":[7,3],"memory_bytes":1048576}}"#,
             "5e".repeat(32)
         ),
     );
@@ -123,7 +123,7 @@ fn work() {
 #[test]
 fn responses() {
     let hello = Response::Hello {
-        protocol: 1,
+        protocol: 2,
         agent_version: "0.1.0".to_owned(),
         device: Device {
             name: "Mate".to_owned(),
@@ -156,7 +156,7 @@ fn responses() {
     };
     assert_frozen(
         &hello,
-        r#"{"type":"hello","protocol":1,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","runtime":"tract","runtime_version":"0.23.9","memory_bytes":null,"threads":2,"pinned_to_cores":[4,5]},{"name":"npu","kind":"accelerator","numerics":"f16","runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096,"threads":null,"pinned_to_cores":null}]}"#,
+        r#"{"type":"hello","protocol":2,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","runtime":"tract","runtime_version":"0.23.9","memory_bytes":null,"threads":2,"pinned_to_cores":[4,5]},{"name":"npu","kind":"accelerator","numerics":"f16","runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096,"threads":null,"pinned_to_cores":null}]}"#,
     );
     assert_frozen(
         &Response::Accepted {

@@ -1,0 +1,60 @@
+//! A plan for a person: a strip of layers, its time and accuracy, and why.
+
+use layerlab_planners::Plan;
+
+use super::learnt::Learnt;
+
+/// The layers of each processor in a strip, processor 0 first; of processors beyond, their digits.
+const STRIP: [char; 4] = ['·', '█', '▓', '░'];
+
+/// The placement drawn as a strip of layers, its time and accuracy, and why.
+pub(super) fn describe(planned: &Plan, learnt: &Learnt) -> String {
+    let combination = planned.combination();
+    let strip: String = combination.processors().iter().map(|&p| mark(p)).collect();
+    let names = &learnt.processors;
+    let cpu = &learnt.evaluation.cpu;
+    // The accelerators, which are what the strip is looked at for, come first.
+    let order = (1..names.len()).chain([0]);
+    let legend: Vec<String> = order
+        .map(|place| format!("{} {}", mark(place as u8), names[place]))
+        .collect();
+    let time = planned.time();
+    let parts: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(place, name)| format!("{} on {name}", time.on(place)))
+        .collect();
+    let interval = planned
+        .time_ci95()
+        .map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
+    let accuracy = planned.accuracy();
+    let error = learnt.model.test().map_or_else(String::new, |score| {
+        format!(
+            ", give or take {:.3} (mean error on placements it never saw)",
+            score.mae
+        )
+    });
+    let mut text = format!(
+        "{strip}   {}\n{combination}\n\ntime      {}{interval}\n          {}, {} moving\naccuracy  {:.4}{error}\n          {:.4} with all layers on {cpu}\n",
+        legend.join(", "),
+        time.total(),
+        parts.join(", "),
+        time.transfer,
+        accuracy.value,
+        learnt.problem.baseline(),
+    );
+    for reason in planned.reasons() {
+        text.push_str(&format!("\n- {reason}"));
+    }
+    if learnt.profile.header.simulated {
+        text.push_str("\n\nPlanned from a simulated device.");
+    }
+    text
+}
+
+/// What stands for a layer on a processor in the strip.
+fn mark(processor: u8) -> char {
+    let digit = || char::from_digit(processor.into(), 10).unwrap_or('?');
+    let known = STRIP.get(usize::from(processor)).copied();
+    known.unwrap_or_else(digit)
+}
