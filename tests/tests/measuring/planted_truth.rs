@@ -71,13 +71,12 @@ impl Measured {
     /// layers off the CPU, over random placements.
     fn assert_placements_are_predicted(&self, processors: &[&str], count: usize) {
         let times: Vec<Vec<LayerTime>> = processors.iter().map(|name| self.times(name)).collect();
-        let table = |(name, times): (&&str, &Vec<LayerTime>)| {
+        let tables = processors.iter().zip(&times).map(|(name, times)| {
             let mut known = self.truth.processors.iter();
             let planted = known.find(|planted| planted.processor == *name);
             let kind = planted.expect("the processor").kind;
             ProcessorTimes::new(kind.into(), times)
-        };
-        let tables = processors.iter().zip(&times).map(table);
+        });
         let model = TimeModel::of(tables.collect()).expect("one model");
         let layers = times[0].len() as u32;
         for placement in sample(layers, processors.len() as u8, count, 20) {

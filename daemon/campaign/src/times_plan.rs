@@ -1,0 +1,437 @@
+//! Which orders measuring the times of a model consists of.
+
+use layerlab_profiles::design::Design;
+use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
+use layerlab_profiles::document::{Measured, Measurement, Processor, ProcessorKind, Unsupported};
+use layerlab_profiles::supported::SupportedLayers;
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{Order, RunId, WarmUp, Work};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::TimesSettings;
+use super::orders::{Adaptive, Fixed, Orders, PlannerError, Sequence, Surveyed, survey};
+
+/// How one processor is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessorPlan {
+    /// The processor, as the agent describes it.
+    pub processor: Processor,
+    /// Which segments are measured on it.
+    pub design: Design,
+}
+
+/// How times are measured: on which processors, by which orders.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimesPlan {
+    /// The processors and their designs.
+    pub processors: Vec<ProcessorPlan>,
+    layers: u32,
+    /// An order of the run; each part of it has others of its fields.
+    template: Order,
+    settings: TimesSettings,
+}
+
+/// Why nothing can be planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimesPlanError {
+    /// There is nothing to measure on.
+    #[error("the device has no processor that can be measured")]
+    NoProcessor,
+    /// A processor was asked for that the device does not have.
+    #[error("the device has no processor `{missing}`; it has {}", there.join(", "))]
+    NoSuchProcessor {
+        /// The name that the user asked for.
+        missing: String,
+        /// Those that it has.
+        there: Vec<String>,
+    },
+    /// Layer passes do not separate transfers from computing.
+    #[error(
+        "the design {design} is for processors that compute in main memory; choose {}",
+        Design::for_accelerators()
+    )]
+    NotForAccelerators {
+        /// The design that was chosen.
+        design: Design,
+    },
+}
+
+impl TimesPlan {
+    /// Plans a run of a model of `layers` layers on `processors`: a CPU is read layer by layer, an
+    /// accelerator by the design that the user chose.
+    pub fn new(
+        run: &RunId,
+        model_sha256: &str,
+        layers: u32,
+        processors: &[Processor],
+        settings: TimesSettings,
+    ) -> Result<TimesPlan, TimesPlanError> {
+        if processors.is_empty() {
+            return Err(TimesPlanError::NoProcessor);
+        }
+        if !settings.design.shows_transfers() {
+            return Err(TimesPlanError::NotForAccelerators {
+                design: settings.design,
+            });
+        }
+        let processors: Vec<ProcessorPlan> = settings
+            .chosen(processors)?
+            .into_iter()
+            .map(|processor| ProcessorPlan {
+                design: match processor.kind {
+                    ProcessorKind::Cpu => Design::LayerPass,
+                    ProcessorKind::Accelerator => settings.design,
+                },
+                processor,
+            })
+            .collect();
+        let template = Order {
+            run: run.clone(),
+            number: 0,
+            model_sha256: model_sha256.to_owned(),
+            processor: String::new(),
+            work: Work::TimePasses,
+            samples_per_segment: settings.samples_per_segment,
+            gap_ns: settings.gap,
+            warm_up: WarmUp::default(),
+            hygiene: settings.hygiene,
+            seed: settings.seed,
+        };
+        Ok(TimesPlan {
+            processors,
+            layers,
+            template,
+            settings,
+        })
+    }
+
+    /// The orders of the run: first it is asked which layers the processors cannot run, then one processor is measured
+    /// after the other.
+    pub fn orders(&self) -> Surveyed<'_> {
+        let names = self
+            .processors
+            .iter()
+            .map(|plan| plan.processor.name.clone());
+        let survey = survey(&self.template, names.collect());
+        Surveyed::new(survey, |unsupported| self.orders_without(unsupported))
+    }
+
+    /// The orders that measure, of segments without what is `unsupported`: each stretch of layers that an accelerator can
+    /// run is measured as a model of its own.
+    fn orders_without(&self, unsupported: &[Unsupported]) -> Result<Sequence, PlannerError> {
+        let mut random = ChaCha8Rng::seed_from_u64(self.settings.seed);
+        let mut parts = Vec::new();
+        for plan in &self.processors {
+            let name = &plan.processor.name;
+            let lacked = || unsupported.iter().filter(move |one| one.processor == *name);
+            if let Some(lacked) = lacked().next().filter(|_| !plan.design.shows_transfers()) {
+                return Err(PlannerError::NoPass {
+                    processor: name.clone(),
+                    segment: lacked.segment,
+                    reason: lacked.reason.clone(),
+                });
+            }
+            let supported = SupportedLayers::without(self.layers, lacked().map(|one| one.segment));
+            let layers: u32 = supported.stretches().iter().map(|one| one.layers()).sum();
+            for &stretch in supported.stretches() {
+                let task = self.task(stretch, layers);
+                parts.push(self.part(plan, stretch, &task, &mut random));
+            }
+        }
+        Ok(Sequence::new(parts))
+    }
+
+    fn part(
+        &self,
+        plan: &ProcessorPlan,
+        stretch: Segment,
+        task: &DesignTask,
+        random: &mut ChaCha8Rng,
+    ) -> Box<dyn Orders> {
+        let template = Order {
+            processor: plan.processor.name.clone(),
+            ..self.template.clone()
+        };
+        let order = |block| Order {
+            work: match block {
+                FixedBlock::LayerPass => Work::TimePasses,
+                FixedBlock::Segments(segments) => Work::TimeSegments {
+                    segments: segments
+                        .into_iter()
+                        .map(|one| one.moved_into(stretch))
+                        .collect(),
+                },
+            },
+            ..template.clone()
+        };
+        match plan.design.agenda(task, random) {
+            Agenda::Fixed(blocks) => Box::new(Fixed::new(blocks.into_iter().map(order).collect())),
+            Agenda::Planned(planner) => Box::new(Adaptive::new(planner, template, stretch)),
+        }
+    }
+
+    /// What a design is to do on one of the stretches of a processor that can run `all` layers: the budget is divided by
+    /// how many layers they have.
+    fn task(&self, stretch: Segment, all: u32) -> DesignTask {
+        let budget = u128::from(self.settings.budget.as_nanos()) * u128::from(stretch.layers());
+        let share = u64::try_from(budget / u128::from(all.max(1))).unwrap_or(u64::MAX);
+        DesignTask {
+            layers: stretch.layers(),
+            seed: self.settings.seed,
+            gap: self.settings.gap,
+            target: self.settings.target,
+            budget: Nanos::from_nanos(share),
+        }
+    }
+
+    /// How many samples the run will have if the processors can run every layer, and fewer if they cannot; `None` if that
+    /// turns out while it measures.
+    pub fn samples(&self) -> Option<u64> {
+        let segments = |plan: &ProcessorPlan| {
+            let known = !plan.design.chooses_as_it_goes();
+            known.then(|| plan.design.iter(self.layers).count() as u64)
+        };
+        let segments: Option<u64> = self.processors.iter().map(segments).sum();
+        Some(segments? * self.settings.samples_per_segment)
+    }
+
+    /// How the profile describes the plan, of which this came.
+    pub fn measurements(&self, measured: &Measured) -> Vec<Measurement> {
+        let chooses = |plan: &ProcessorPlan| plan.design.chooses_as_it_goes();
+        let measurement = |plan: &ProcessorPlan| Measurement {
+            processor: plan.processor.name.clone(),
+            design: plan.design,
+            samples_per_segment: plan
+                .design
+                .samples_per_segment(self.settings.samples_per_segment),
+            gap_ns: self.settings.gap,
+            method: plan.design.method(),
+            seed: self.settings.seed,
+            target: chooses(plan).then_some(self.settings.target),
+            budget_ns: chooses(plan).then_some(self.settings.budget),
+            sentinel: self.sentinel(&plan.processor.name, measured),
+        };
+        self.processors.iter().map(measurement).collect()
+    }
+}
+
+impl TimesPlan {
+    /// The sentinel on a processor: the whole model, unless the agent chose another; none where nothing was timed.
+    fn sentinel(&self, processor: &str, measured: &Measured) -> Option<Segment> {
+        let whole = (self.layers > 0).then(|| Segment::whole(self.layers));
+        let was_timed = measured
+            .blocks
+            .iter()
+            .any(|block| block.processor == processor);
+        let chosen = measured.sentinels.get(processor).copied();
+        chosen.or(whole.filter(|_| was_timed))
+    }
+}
+
+impl TimesSettings {
+    /// Those of the device's processors that are measured.
+    pub(super) fn chosen(&self, there: &[Processor]) -> Result<Vec<Processor>, TimesPlanError> {
+        let wanted = &self.processors;
+        let has = |name: &&String| there.iter().any(|one| one.name == **name);
+        if let Some(missing) = wanted.iter().find(|name| !has(name)) {
+            return Err(TimesPlanError::NoSuchProcessor {
+                missing: missing.clone(),
+                there: there.iter().map(|one| one.name.clone()).collect(),
+            });
+        }
+        let chosen = there.iter();
+        let chosen = chosen.filter(|one| wanted.is_empty() || wanted.contains(&one.name));
+        Ok(chosen.cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orders::News;
+    use layerlab_profiles::document::Numerics;
+    use std::collections::BTreeSet;
+
+    fn processor(name: &str, kind: ProcessorKind) -> Processor {
+        Processor {
+            name: name.to_owned(),
+            kind,
+            numerics: Numerics::F32,
+            runtime: "test".to_owned(),
+            runtime_version: "1".to_owned(),
+            runtime_options: None,
+            runtime_libraries: None,
+            memory_bytes: None,
+            threads: None,
+            pinned_to_cores: None,
+        }
+    }
+
+    fn settings(design: Design, seed: u64) -> TimesSettings {
+        TimesSettings {
+            design,
+            samples_per_segment: 10,
+            gap: Nanos::ZERO,
+            seed,
+            ..TimesSettings::default()
+        }
+    }
+
+    fn plan(design: Design, seed: u64) -> Result<TimesPlan, TimesPlanError> {
+        let processors = [
+            processor("cpu", ProcessorKind::Cpu),
+            processor("npu", ProcessorKind::Accelerator),
+        ];
+        TimesPlan::new(
+            &RunId::new("r").expect("a name"),
+            "ab",
+            30,
+            &processors,
+            settings(design, seed),
+        )
+    }
+
+    fn lacking(processor: &str, layer: u32) -> Unsupported {
+        Unsupported {
+            processor: processor.to_owned(),
+            segment: Segment::single(layer),
+            reason: "it has no Elu".to_owned(),
+        }
+    }
+
+    /// All orders that measure, as they come when each is done at once.
+    fn all_orders(plan: &TimesPlan) -> Vec<Order> {
+        orders_after(plan, &[]).expect("a plan")
+    }
+
+    /// The same after this answer to the survey.
+    fn orders_after(plan: &TimesPlan, answer: &[Unsupported]) -> Result<Vec<Order>, PlannerError> {
+        let mut source = plan.orders();
+        let asked = source.next(&[])?;
+        let [survey] = asked.as_slice() else {
+            panic!("one order asks: {asked:?}")
+        };
+        let processors = ["cpu", "npu"].map(str::to_owned).to_vec();
+        assert_eq!(survey.work, Work::Survey { processors });
+        for one in answer {
+            assert_eq!(
+                source.next(&[News::Unsupported(one.clone())]),
+                Ok(Vec::new())
+            );
+        }
+        let mut all = source.next(&[News::Finished(survey.number)])?;
+        let mut done = 0;
+        while done < all.len() {
+            let finished = News::Finished(all[done].number);
+            all.extend(source.next(&[finished])?);
+            done += 1;
+        }
+        Ok(all)
+    }
+
+    /// The segments that orders ask for, in their order.
+    fn segments(orders: &[Order]) -> Vec<Segment> {
+        let segments = orders.iter().filter_map(|order| match &order.work {
+            Work::TimeSegments { segments } => Some(segments.clone()),
+            _ => None,
+        });
+        segments.flatten().collect()
+    }
+
+    #[test]
+    fn every_segment_of_the_design_is_ordered_once() {
+        for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
+            let plan = plan(design, 7).expect("processors");
+            let ordered = segments(&all_orders(&plan));
+            let once: BTreeSet<Segment> = ordered.iter().copied().collect();
+            assert_eq!(ordered.len(), once.len());
+            assert_eq!(once.into_iter().collect::<Vec<_>>(), design.segments(30));
+        }
+    }
+
+    #[test]
+    fn each_stretch_that_an_accelerator_can_run_is_measured_as_a_model_of_its_own() {
+        for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
+            let plan = plan(design, 7).expect("processors");
+            let answer = [lacking("npu", 1), lacking("npu", 12)];
+            let mut ordered = segments(&orders_after(&plan, &answer).expect("a plan"));
+            ordered.sort();
+            let stretches = [(2, 11), (13, 30)].map(|one| Segment::try_from(one).expect("one"));
+            let expected = stretches.iter().flat_map(|&stretch| {
+                let segments = design.segments(stretch.layers()).into_iter();
+                segments.map(move |segment| segment.moved_into(stretch))
+            });
+            assert_eq!(ordered, expected.collect::<Vec<_>>(), "{design}");
+        }
+    }
+
+    #[test]
+    fn the_adaptive_design_begins_with_the_longest_segment_of_the_first_stretch() {
+        let plan = plan(Design::Adaptive, 7).expect("processors");
+        let answer = [lacking("npu", 4)];
+        let mut source = plan.orders();
+        source.next(&[]).expect("a survey");
+        let answer = answer.map(News::Unsupported);
+        source.next(&answer).expect("nothing yet");
+        let passes = source.next(&[News::Finished(0)]).expect("a plan");
+        let first = source
+            .next(&[News::Finished(passes[0].number)])
+            .expect("a plan");
+        assert_eq!(segments(&first), [Segment::whole(3)]);
+        assert_eq!(plan.task(Segment::whole(3), 29).budget.as_nanos(), {
+            plan.settings.budget.as_nanos() * 3 / 29
+        });
+    }
+
+    #[test]
+    fn a_processor_that_runs_nothing_is_left_out_and_a_cpu_that_lacks_a_layer_is_refused() {
+        let plan = plan(Design::Local, 7).expect("processors");
+        let nothing: Vec<Unsupported> = (1..=30).map(|layer| lacking("npu", layer)).collect();
+        let orders = orders_after(&plan, &nothing).expect("a plan");
+        assert!(matches!(
+            &orders[..],
+            [Order {
+                work: Work::TimePasses,
+                ..
+            }]
+        ));
+        let error = orders_after(&plan, &[lacking("cpu", 3)]).expect_err("no pass");
+        assert_eq!(
+            error.to_string(),
+            "`cpu` is measured in passes over all layers and cannot run layers 3..=3: it has no Elu; choose other \
+             processors with --processors"
+        );
+    }
+
+    #[test]
+    fn orders_are_numbered_once_and_the_seed_decides_their_content() {
+        let orders = |seed| all_orders(&plan(Design::PrefixSuffix, seed).expect("processors"));
+        let first = orders(1);
+        let numbers: Vec<u32> = first.iter().map(|order| order.number).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
+        assert_eq!(first, orders(1));
+        assert_ne!(first, orders(2));
+    }
+
+    #[test]
+    fn the_sample_count_is_that_of_the_orders() {
+        assert_eq!(
+            plan(Design::PrefixSuffix, 1).expect("processors").samples(),
+            Some((30 + 59) * 10)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_planned_is_refused() {
+        let run = RunId::new("r").expect("a name");
+        let nothing = TimesPlan::new(&run, "ab", 3, &[], settings(Design::Grouped, 1));
+        assert_eq!(nothing, Err(TimesPlanError::NoProcessor));
+        assert_eq!(
+            plan(Design::LayerPass, 1),
+            Err(TimesPlanError::NotForAccelerators {
+                design: Design::LayerPass
+            })
+        );
+    }
+}
