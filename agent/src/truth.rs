@@ -3,8 +3,8 @@
 use std::fmt;
 
 use layerlab_model::Network;
-use layerlab_protocol::ProcessorKind;
 use layerlab_profiles::{Combination, Nanos, Segment};
+use layerlab_protocol::ProcessorKind;
 use serde::Serialize;
 
 use crate::device::simulated::DeviceFile;

@@ -13,8 +13,8 @@ use layerlab_profiles::derive::graph::GraphError;
 use layerlab_profiles::document::Rejected;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
-    Clock, Conditions, Device, Entry, Event, Hygiene, Order, Refusal, Rejection, Request, Response, RunId,
-    VERSION, WarmUp, Work, decode, encode,
+    Clock, Conditions, Device, Entry, Event, Hygiene, Order, Refusal, Rejection, Request, Response,
+    RunId, VERSION, WarmUp, Work, decode, encode,
 };
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,

@@ -20,10 +20,7 @@ impl SupportedLayers {
 
     /// All layers but those that are a segment of `unsupported` by themselves. A longer segment says only that these
     /// layers cannot run as one unit.
-    pub fn without(
-        layers: u32,
-        unsupported: impl IntoIterator<Item = Segment>,
-    ) -> SupportedLayers {
+    pub fn without(layers: u32, unsupported: impl IntoIterator<Item = Segment>) -> SupportedLayers {
         let singles = unsupported
             .into_iter()
             .filter(|segment| segment.layers() == 1 && segment.last() <= layers);
@@ -92,10 +89,7 @@ mod tests {
         let supported = SupportedLayers::without(7, gaps);
         assert_eq!(supported.stretches(), [segment(1, 2), segment(4, 6)]);
         assert_eq!(supported.longest(), Some(segment(4, 6)));
-        assert_eq!(
-            supported.stretch_of(segment(5, 6)),
-            Some(segment(4, 6))
-        );
+        assert_eq!(supported.stretch_of(segment(5, 6)), Some(segment(4, 6)));
         assert_eq!(supported.stretch_of(segment(2, 4)), None);
         let there: Vec<u32> = (0..9).filter(|&layer| supported.has(layer)).collect();
         assert_eq!(there, [1, 2, 4, 5, 6]);

@@ -66,9 +66,7 @@ fn the_times_of_a_stretch_are_those_of_a_model_of_its_own() {
     let [second, third] = times(&profile)[..] else {
         panic!("two layers have times");
     };
-    let segment = |first, last| {
-        planted(NPU, Segment::new(first, last).expect("ascending")) as i64
-    };
+    let segment = |first, last| planted(NPU, Segment::new(first, last).expect("ascending")) as i64;
     let cut = (segment(2, 2) + segment(3, 3) - segment(2, 3)) / 2;
     assert_eq!(second.time.compute.value.as_nanos(), segment(2, 2) - cut);
     assert_eq!(third.time.compute.value.as_nanos(), segment(3, 3) - cut);
@@ -83,17 +81,23 @@ fn the_times_of_a_stretch_are_those_of_a_model_of_its_own() {
 #[test]
 fn a_profile_says_why_a_layer_cannot_run() {
     let profile = without(2, Design::Local, Method::Graph);
-    assert_eq!(profile.why_unsupported(NPU, 2), Some("it lacks an operator"));
+    assert_eq!(
+        profile.why_unsupported(NPU, 2),
+        Some("it lacks an operator")
+    );
     assert_eq!(profile.why_unsupported(NPU, 1), None);
-    assert!(profile.fit(NPU).is_none(), "each stretch has one of its own");
+    assert!(
+        profile.fit(NPU).is_none(),
+        "each stretch has one of its own"
+    );
 }
 
 #[test]
 fn what_is_missing_is_named_by_its_layers_in_the_model() {
     let mut profile = without(1, Design::PrefixSuffix, Method::Differencing);
-    profile.samples.retain(|sample| {
-        sample.processor != NPU || sample.segment != Segment::single(3)
-    });
+    profile
+        .samples
+        .retain(|sample| sample.processor != NPU || sample.segment != Segment::single(3));
     let error = common::try_rebuilt(profile).expect_err("a segment is missing");
     assert!(error.to_string().contains("layers 3..=3"), "{error}");
 }
@@ -107,5 +111,8 @@ fn samples_of_what_cannot_run_make_no_profile() {
         reason: "it lacks an operator".to_owned(),
     });
     let error = common::try_rebuilt(profile).expect_err("layer 3 was measured");
-    assert!(matches!(error, BuildError::RanUnsupported { .. }), "{error}");
+    assert!(
+        matches!(error, BuildError::RanUnsupported { .. }),
+        "{error}"
+    );
 }

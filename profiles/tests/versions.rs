@@ -24,7 +24,10 @@ const EXAMPLES: [(&str, &str); 2] = [
         "3",
         "7e7f5aead6e2dae4681db0ae622232fd1fb4cc3260221bf4ee5a124fbed44399",
     ),
-    ("4", "to be frozen"),
+    (
+        "4",
+        "c5928940cc7ff6c876f253561ee72298a1c5c385437087401ae3b1fccac80eff",
+    ),
 ];
 
 /// Likewise of the profiles that ship with the repository, which are of version 3.
@@ -174,7 +177,10 @@ fn the_provenance_of_an_evaluation_of_version_3_is_read() {
     json["evaluations"] = serde_json::json!([evaluation(own), evaluation(serde_json::Value::Null)]);
     fs::write(&path, json.to_string()).expect("room");
     let read = Profile::read(folder.path()).expect("version 3");
-    let provenances: Vec<Option<&Provenance>> =
-        read.evaluations.iter().map(|one| one.provenance.as_ref()).collect();
+    let provenances: Vec<Option<&Provenance>> = read
+        .evaluations
+        .iter()
+        .map(|one| one.provenance.as_ref())
+        .collect();
     assert_eq!(provenances, [Some(&read.header.provenance), None]);
 }

@@ -6,9 +6,9 @@
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
-    Clock, Conditions, Device, Entry, Event, Failure, FailureKind, Hygiene, Library, Numerics, Order, Part,
-    Processor, ProcessorKind, Refusal, Rejection, Request, Response, RunId, WarmUp, Work, decode,
-    encode,
+    Clock, Conditions, Device, Entry, Event, Failure, FailureKind, Hygiene, Library, Numerics,
+    Order, Part, Processor, ProcessorKind, Refusal, Rejection, Request, Response, RunId, WarmUp,
+    Work, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

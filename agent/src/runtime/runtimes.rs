@@ -121,8 +121,8 @@ impl Runtimes {
 
 #[cfg(test)]
 mod tests {
-    use layerlab_protocol::{Numerics, ProcessorKind};
     use layerlab_profiles::{Bytes, Nanos};
+    use layerlab_protocol::{Numerics, ProcessorKind};
 
     use super::*;
     use crate::runtime::{Inference, ProcessorOffer, Tensor, Unsupported};

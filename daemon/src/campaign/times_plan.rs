@@ -1,8 +1,8 @@
 //! Which orders measuring the times of a model consists of.
 
+use layerlab_profiles::Segment;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
-use layerlab_profiles::Segment;
 use layerlab_profiles::document::{Measurement, Processor, ProcessorKind};
 use layerlab_protocol::{Order, RunId, WarmUp, Work};
 use rand::SeedableRng;
@@ -194,8 +194,8 @@ impl TimesSettings {
 mod tests {
     use super::*;
     use crate::campaign::orders::News;
-    use layerlab_profiles::document::Numerics;
     use layerlab_profiles::Nanos;
+    use layerlab_profiles::document::Numerics;
     use std::collections::BTreeSet;
 
     fn processor(name: &str, kind: ProcessorKind) -> Processor {

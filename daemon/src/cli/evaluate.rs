@@ -16,7 +16,8 @@ use super::progress::{Bars, title};
 use super::{output, show};
 use crate::campaign::publish::Staging;
 use crate::campaign::{
-    AccuracySettings, CampaignPart, Evaluated, ModelFile, Placements, SetFile, evaluate, this_program,
+    AccuracySettings, CampaignPart, Evaluated, ModelFile, Placements, SetFile, evaluate,
+    this_program,
 };
 use crate::device::adb::Printable;
 use crate::device::{Hello, Link};

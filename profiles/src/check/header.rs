@@ -73,9 +73,13 @@ fn malformed(profile: &Profile) -> Vec<String> {
         (place, &file.sha256)
     });
     let hashes = std::iter::once(model).chain(weights).chain(libraries);
-    cases.extend(hashes.filter(|(_, hash)| !is_sha256(hash)).map(
-        |(place, hash)| format!("{place} is `{hash}`, not 64 lower-case hexadecimal digits"),
-    ));
+    cases.extend(
+        hashes
+            .filter(|(_, hash)| !is_sha256(hash))
+            .map(|(place, hash)| {
+                format!("{place} is `{hash}`, not 64 lower-case hexadecimal digits")
+            }),
+    );
     let evaluations = profile.evaluations.iter().enumerate();
     let of_evaluations = evaluations.filter_map(|(place, evaluation)| {
         let provenance = evaluation.provenance.as_ref()?;

@@ -110,9 +110,9 @@ pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
     others
         .into_iter()
         .chain(of_segments)
-    .filter(|(_, sorted, _)| !sorted)
-    .map(|(file, _, by)| format!("the rows of {file} are not sorted by {by}"))
-    .collect()
+        .filter(|(_, sorted, _)| !sorted)
+        .map(|(file, _, by)| format!("the rows of {file} are not sorted by {by}"))
+        .collect()
 }
 
 /// The tables with one row for a processor and a segment, by their file: which processor and segment each row is of.

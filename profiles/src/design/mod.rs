@@ -231,13 +231,25 @@ mod tests {
         let segment = |first, last| Segment::new(first, last).expect("ascending");
         let supported = SupportedLayers::without(6, [Segment::single(3)]);
         let found: Vec<Segment> = Design::PrefixSuffix.iter_on(&supported).collect();
-        let expected = [(1, 1), (1, 2), (2, 2), (4, 4), (4, 5), (4, 6), (5, 6), (6, 6)];
+        let expected = [
+            (1, 1),
+            (1, 2),
+            (2, 2),
+            (4, 4),
+            (4, 5),
+            (4, 6),
+            (5, 6),
+            (6, 6),
+        ];
         assert_eq!(found, expected.map(|(first, last)| segment(first, last)));
         for design in Design::ALL {
             let all = SupportedLayers::all(6);
             assert!(design.iter_on(&all).eq(design.iter(6)), "{design}");
             let mut asked = design.iter_on(&supported);
-            assert!(asked.all(|one| design.contains_on(&supported, one)), "{design}");
+            assert!(
+                asked.all(|one| design.contains_on(&supported, one)),
+                "{design}"
+            );
         }
         // Neither a segment of the model's design nor of the stretch's.
         assert!(!Design::PrefixSuffix.contains_on(&supported, Segment::single(5)));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::derivation::{Derivation, Timings, derivation};
 use super::{
-    BuildError, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, Profile, Sample, SegmentRow,
-    Unsupported, encode_histogram, supported,
+    BuildError, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, Profile, Sample,
+    SegmentRow, Unsupported, encode_histogram, supported,
 };
 use crate::layer::Layer;
 use crate::segment::Segment;

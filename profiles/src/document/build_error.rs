@@ -18,7 +18,9 @@ pub enum BuildError {
         table: usize,
     },
     /// There are samples or other measurements of a processor that the header does not name.
-    #[error("there are measurements of the processor `{processor}`, which the header does not name")]
+    #[error(
+        "there are measurements of the processor `{processor}`, which the header does not name"
+    )]
     UnknownProcessor {
         /// The processor that the measurements name.
         processor: String,

@@ -52,9 +52,8 @@ pub(crate) fn derivation(
         all.cuts.extend((stretch.first()..).zip(found.cuts));
         if supported.longest() == Some(stretch) {
             let tested = found.additivity;
-            all.additivity = tested.map(|tested| {
-                Additivity::new(&measurement.processor, &tested).moved_by(before)
-            });
+            all.additivity = tested
+                .map(|tested| Additivity::new(&measurement.processor, &tested).moved_by(before));
         }
         let suspects = found.suspects.into_iter();
         all.suspects

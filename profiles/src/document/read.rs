@@ -82,15 +82,13 @@ pub(crate) fn read_with_contradictions(
         let found = row.origin;
         Ok((Block::try_from(row)?, Some((found, of_samples))))
     })?;
-    let combinations = reading.table(COMBINATIONS,
-        |row: CombinationRow<'_>| {
-            let found = row.origin;
-            Ok((
-                super::CombinationRow::try_from(row)?,
-                Some((found, of_samples)),
-            ))
-        },
-    )?;
+    let combinations = reading.table(COMBINATIONS, |row: CombinationRow<'_>| {
+        let found = row.origin;
+        Ok((
+            super::CombinationRow::try_from(row)?,
+            Some((found, of_samples)),
+        ))
+    })?;
     let unsupported = reading.table(UNSUPPORTED, |row: UnsupportedRow<'_>| {
         let found = row.origin;
         Ok((Unsupported::try_from(row)?, Some((found, of_samples))))

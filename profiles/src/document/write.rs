@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::wire::{
     BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LOADS, LayerRow,
-    LoadRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow,
-    UNSUPPORTED, UnsupportedRow,
+    LoadRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table,
+    TimeRow, UNSUPPORTED, UnsupportedRow,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
 use crate::sha256;

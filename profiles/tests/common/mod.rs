@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use layerlab_profiles::accuracy::{self, Metric, Preprocessing, Resize, Tally};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Block, BlockEnd, BuildError, Clock, Conditions, Device, Evaluation, FORMAT, HashedFile, Header, Host, Judged,
-    Load, Measured, Measurement, Method, Model, Numerics, Processor, ProcessorKind, Profile,
-    Program, Provenance, Sample, VERSION,
+    Block, BlockEnd, BuildError, Clock, Conditions, Device, Evaluation, FORMAT, HashedFile, Header,
+    Host, Judged, Load, Measured, Measurement, Method, Model, Numerics, Processor, ProcessorKind,
+    Profile, Program, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
 

@@ -48,7 +48,15 @@ fn a_profile_of_version_3_is_checked_shown_and_planned_with() {
 fn the_newest_version_of_a_profile_has_the_same_tables_and_compares_equal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let newest = newest(folder.path());
-    for table in ["layers", "times", "cuts", "segments", "samples", "blocks", "combinations"] {
+    for table in [
+        "layers",
+        "times",
+        "cuts",
+        "segments",
+        "samples",
+        "blocks",
+        "combinations",
+    ] {
         let file = format!("{table}.csv");
         let read = |profile: &Path| std::fs::read(profile.join(&file)).expect("a table");
         assert!(read(&version_3()) == read(&newest), "{file}");

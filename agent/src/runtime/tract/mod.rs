@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use layerlab_model::{Network, TensorSpec};
-use layerlab_protocol::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Segment};
+use layerlab_protocol::{Numerics, ProcessorKind};
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
 pub(super) use self::convert::{from_tract, to_tract};

@@ -63,14 +63,18 @@ impl<'a> JournalIntake<'a> {
                 segment,
                 load_ns,
                 memory_bytes,
-            } => self.measured.loads.extend(self.processor_of(entry.order, segment).map(
-                |processor| Load {
-                    processor,
-                    segment,
-                    duration: load_ns,
-                    memory: memory_bytes,
-                },
-            )),
+            } => self
+                .measured
+                .loads
+                .extend(
+                    self.processor_of(entry.order, segment)
+                        .map(|processor| Load {
+                            processor,
+                            segment,
+                            duration: load_ns,
+                            memory: memory_bytes,
+                        }),
+                ),
             Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
             Event::BlockStarted {
                 sentinel_ns,

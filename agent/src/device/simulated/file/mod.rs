@@ -11,8 +11,8 @@ mod tests;
 
 use std::path::Path;
 
-use layerlab_protocol::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos};
+use layerlab_protocol::{Numerics, ProcessorKind};
 use serde::Deserialize;
 
 pub use self::error::DeviceFileError;

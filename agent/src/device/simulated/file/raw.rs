@@ -1,7 +1,7 @@
 //! A device file as it is written, and the checks that make it a [`DeviceFile`].
 
-use layerlab_protocol::{Numerics, ProcessorKind};
 use layerlab_profiles::{Bytes, Nanos};
+use layerlab_protocol::{Numerics, ProcessorKind};
 use serde::Deserialize;
 
 use super::check::{
