@@ -4,7 +4,7 @@
 .PHONY: demo farm-demo agent test slow-test bench
 
 demo: ## Profile two networks on three simulated phones
-	cargo build --bins
+	cargo build --workspace --bin layerlab --bin layerlab-agent
 	target/debug/layerlab demo --out target/demo --replace
 
 farm-demo: ## Plug three virtual phones in (real adbd, real adb server) and profile on all of them at once

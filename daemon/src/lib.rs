@@ -1,11 +1,225 @@
-//! layerlab's host side: finds devices, has their agents measure, derives and publishes profiles.
+//! The command line: one file per subcommand.
 
-pub mod campaign;
-pub mod cli;
-pub mod device;
-pub mod evaluation_set;
-pub mod host;
-pub mod lab;
-pub mod provision;
-pub mod store;
-pub mod sweep_plot;
+mod adb;
+mod campaign;
+mod check;
+mod compare;
+mod config;
+mod daemon;
+mod demo;
+mod derive;
+mod devices;
+mod doctor;
+mod evaluate;
+pub mod exit;
+mod export;
+mod job;
+mod jobs;
+mod lab;
+mod model;
+mod output;
+mod percent;
+mod plan;
+mod profile;
+mod progress;
+mod quarantine;
+mod report;
+mod reserve;
+mod set;
+mod show;
+mod submit;
+mod sweep_plot;
+mod watch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use exit::{Code, ExitWith, Failure};
+
+/// Profiles neural networks on phones, layer by layer: what each layer costs on each processor, and
+/// what it costs to move its data.
+#[derive(Parser)]
+#[command(name = "layerlab", version, arg_required_else_help = true, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// The agent's program [default: layerlab-agent beside this program]
+    #[arg(
+        long,
+        global = true,
+        env = "LAYERLAB_AGENT",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
+    agent: Option<PathBuf>,
+    #[command(flatten)]
+    adb: adb::AdbArgs,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
+profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Profile two small networks on three simulated phones: no phone needed
+    Demo(demo::Args),
+    /// Measure a model on a device and publish its profile
+    Profile(profile::Args),
+    /// Measure what placements of a model's layers lose of its accuracy
+    Evaluate(evaluate::Args),
+    /// Own a lab: run the jobs that are submitted on the phones that are plugged in, until told to stop
+    Daemon(daemon::Args),
+    /// Give the lab a job, to be run when its devices are free and its window is open
+    Submit(submit::Args),
+    /// List the lab's jobs
+    Jobs(jobs::Args),
+    /// Look at a job of the lab, wait for it, pause it or end it
+    #[command(subcommand)]
+    Job(job::Command),
+    /// Take a device from the lab for a while
+    Reserve(reserve::Args),
+    /// Give a reserved device back to the lab
+    Release(reserve::ReleaseArgs),
+    /// List the devices that can be measured, and those that cannot, with the reason
+    Devices(devices::Args),
+    /// Say what is missing for phones to be profiled, and what mends it
+    Doctor(doctor::Args),
+    /// Say what the lab was asked for in a stretch of time, and what came of it
+    Report(report::Args),
+    /// Watch the phones and jobs of the lab
+    Watch(watch::Args),
+    /// Look at what the daemon is told
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Leave phones alone for a while
+    #[command(subcommand)]
+    Quarantine(quarantine::Command),
+    /// Look at a model
+    Model(model::Args),
+    /// Say whether a published profile is sound
+    Check(check::Args),
+    /// Print a published profile as tables
+    Show(show::Args),
+    /// Say which layers should run on the accelerator
+    #[command(subcommand)]
+    Plan(plan::Command),
+    /// Print a profile in other people's formats
+    Export(export::Args),
+    /// Say which layers differ between two profiles of one model
+    Compare(compare::Args),
+    /// Derive layer times anew from a profile's samples
+    Derive(derive::Args),
+    /// Make an evaluation set from labelled images, to measure what placements cost in accuracy
+    Set(set::Args),
+}
+
+/// Runs layerlab with the process's arguments.
+pub fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::error(&failure);
+            ExitCode::from(failure.code as u8)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
+    // The daemon logs as its configuration says, and ends in its own time.
+    if let Command::Daemon(args) = &cli.command {
+        let config = daemon::configure(args)?;
+        return runtime.block_on(daemon::run(config, cli.agent, &cli.adb));
+    }
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    runtime.block_on(async {
+        let work = async {
+            match cli.command {
+                Command::Daemon(_) => Ok(()),
+                Command::Demo(args) => demo::run(&args, cli.agent).await,
+                Command::Profile(args) => profile::run(&args, cli.agent, &cli.adb).await,
+                Command::Evaluate(args) => evaluate::run(&args, cli.agent, &cli.adb).await,
+                Command::Submit(args) => submit::run(&args).await,
+                Command::Jobs(args) => jobs::run(&args).await,
+                Command::Job(command) => job::run(&command).await,
+                Command::Reserve(args) => reserve::run(&args).await,
+                Command::Release(args) => reserve::release(&args).await,
+                Command::Devices(args) => devices::run(&args, &cli.adb).await,
+                Command::Doctor(args) => {
+                    doctor::run(&args, &cli.adb, campaign::agent_program(cli.agent)?).await
+                }
+                Command::Report(args) => report::run(&args).await,
+                Command::Watch(args) => watch::run(&args).await,
+                Command::Config(command) => config::run(&command),
+                Command::Quarantine(command) => quarantine::run(&command),
+                Command::Model(args) => model::run(&args),
+                Command::Check(args) => check::run(&args),
+                Command::Show(args) => show::run(&args),
+                Command::Plan(command) => plan::run(&command, cli.agent, &cli.adb).await,
+                Command::Export(args) => export::run(&args),
+                Command::Compare(args) => compare::run(&args),
+                Command::Derive(args) => derive::run(&args),
+                Command::Set(args) => set::run(&args),
+            }
+        };
+        tokio::select! {
+            // Work that ends well when it is interrupted shall have a chance to.
+            biased;
+            result = work => result,
+            // Dropping the work kills its agents and removes what is not published.
+            _ = tokio::signal::ctrl_c() => {
+                Err(Failure::new(Code::Interrupted, anyhow::anyhow!("interrupted; nothing unfinished was published")))
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        let profile = "layerlab profile --model m --device d";
+        let evaluate = "layerlab evaluate --model m --device d --set s";
+        let plan = "layerlab plan max-accuracy --time 1ms profile";
+        let of_sets = [
+            "--placements 9",
+            "--answers 9",
+            "--stop-at 1%",
+            "--cpu cpu",
+            "--accelerator npu",
+            "--placement-seed 9",
+            "--memory-mib 9",
+        ];
+        let mut cases = vec![
+            (format!("{profile} --set s"), true),
+            (profile.to_owned(), true),
+            (format!("{plan} --model m"), false),
+            (format!("{plan} --model m --verify d"), true),
+            (format!("{plan} --dim N=1"), false),
+            (format!("{plan} --model m --verify d --dim N=1"), true),
+        ];
+        for choice in of_sets {
+            cases.push((format!("{profile} {choice}"), false));
+            cases.push((format!("{profile} {choice} --set s"), true));
+            cases.push((format!("{evaluate} {choice}"), true));
+        }
+        for (line, is_right) in cases {
+            let parsed = Cli::try_parse_from(line.split(' '));
+            let said = parsed.err().map(|error| error.to_string());
+            assert_eq!(said.is_none(), is_right, "{line}: {said:?}");
+        }
+    }
+}

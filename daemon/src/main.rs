@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    layerlab::cli::main()
+    layerlab::main()
 }

@@ -38,7 +38,11 @@ struct Line {
 ///
 /// # Errors
 /// When the drawing library fails, which it does not on a drawing in memory.
-pub fn svg(title: &str, algorithms: &[Algorithm], outcomes: &[Outcome]) -> Result<String, String> {
+pub(crate) fn svg(
+    title: &str,
+    algorithms: &[Algorithm],
+    outcomes: &[Outcome],
+) -> Result<String, String> {
     let panels = [
         panel(
             algorithms,

@@ -5,11 +5,11 @@ use layerlab_profiles::Layer;
 
 use crate::features::{Candidate, FeaturesError, LayerColumns};
 use crate::problem::LossModel;
+use crate::regress::scaling::Scaling;
 use crate::regress::{
     Choice, Grid, GridError, Kind, Regressor, Rows, Score, Settings, TrainError, search,
 };
 use crate::rows::{AccuracyRow, AccuracyTable, Set};
-use crate::scaling::Scaling;
 
 /// Why there is no accuracy model.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

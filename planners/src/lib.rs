@@ -26,7 +26,6 @@ pub mod profile;
 pub mod reason;
 pub mod regress;
 pub mod rows;
-pub mod scaling;
 pub mod solve;
 pub mod sweep;
 pub mod times;

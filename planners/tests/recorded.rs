@@ -1,10 +1,10 @@
 //! The regressors against what scikit-learn made of the same rows (recorded by recorded/record.py).
 
 use layerlab_planners::features::features;
+use layerlab_planners::regress::scaling::Scaling;
 use layerlab_planners::regress::{
     GbrtSettings, MlpSettings, Regressor, RidgeSettings, Rows, Score, Settings,
 };
-use layerlab_planners::scaling::Scaling;
 use network::{folder, network};
 use serde_json::Value;
 

@@ -8,7 +8,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use layerlab_profiles::derive::graph::{Fit, observe};
-use layerlab_profiles::design::adaptive::{Next, Overhead, Planner, Settings};
+use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
+use layerlab_profiles::design::planned_block::Next;
 use layerlab_profiles::{Nanos, Segment};
 use plant::{phone, proportional};
 

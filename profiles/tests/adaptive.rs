@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use layerlab_profiles::derive::graph::{Fit, Observations, observe};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::design::adaptive::{
-    Block, Next, Overhead, Planner, Purpose, Reason, Settings, held_back,
-};
+use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings, held_back};
+use layerlab_profiles::design::planned_block::{Block, Next, Purpose, Reason};
 use layerlab_profiles::{Nanos, Segment};
 use plant::{Plant, phone, proportional};
 use proptest::prelude::*;

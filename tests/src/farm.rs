@@ -8,8 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use layerlab::device::adb::{AdbLink, Content, Fleet, Phone, Policy, Settings, quote};
-use layerlab::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+use layerlab_farm::adb::{Content, Fleet, Phone, Settings, quote};
+use layerlab_farm::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+use layerlab_farm::{AdbLink, Policy};
 use tempfile::TempDir;
 
 use crate::virtual_phone::{VirtualPhone, adb};

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use layerlab::lab::record::{Kept, Run, RunState};
-use layerlab::lab::socket::ask;
-use layerlab::lab::talk::{Answer, DeviceStatus, Request};
-use layerlab::store::Reader;
+use layerlab_lab::record::{Kept, Run, RunState};
+use layerlab_lab::socket::ask;
+use layerlab_lab::store::Reader;
+use layerlab_lab::talk::{Answer, DeviceStatus, Request};
 use layerlab_protocol::{Entry, Event, RunId};
 use tempfile::TempDir;
 

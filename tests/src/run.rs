@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use layerlab::campaign::{ModelFile, RunError, TimesPlan, TimesSettings, drive};
+use layerlab_campaign::{ModelFile, RunError, TimesPlan, TimesSettings, drive};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Sample;
@@ -44,7 +44,7 @@ pub async fn run<L: HasAgent>(
     settings: TimesSettings,
     disturb: Disturb<'_, L>,
 ) -> Result<Ended, RunError> {
-    use layerlab::device::Link;
+    use layerlab_farm::Link;
     let model = ModelFile::open(&model("alexnet"), &Default::default()).expect("a model");
     let link = Watched::new(link);
     let hello = link.connect().await.map_err(RunError::Link)?.hello;

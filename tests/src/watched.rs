@@ -3,9 +3,9 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use layerlab::device::adb::AdbLink;
-use layerlab::device::local::LocalLink;
-use layerlab::device::{Connection, Link, LinkError};
+use layerlab_farm::AdbLink;
+use layerlab_farm::local::LocalLink;
+use layerlab_farm::{Connection, Link, LinkError};
 
 /// A link whose agent may be a process of this machine.
 pub trait HasAgent: Link {

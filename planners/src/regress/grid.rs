@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::gbrt::GbrtSettings;
+use super::scaling::Scaling;
 use super::{
     Kind, MlpSettings, Regressor, RidgeSettings, Rows, Score, Settings, TrainError, folds,
 };
-use crate::scaling::Scaling;
 
 /// What to try.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ mod lbfgs;
 mod mlp;
 mod ridge;
 mod rows;
+pub mod scaling;
 mod score;
 
 pub use folds::folds;

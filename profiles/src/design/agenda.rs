@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::adaptive::Next;
+use super::planned_block::Next;
 use crate::derive::graph::{GraphError, Observations};
 use crate::segment::Segment;
 use crate::units::Nanos;

@@ -2,6 +2,7 @@
 //! which says all there is to know of it, and a line in the table below.
 
 pub mod agenda;
+pub mod planned_block;
 mod rules;
 
 use std::collections::BTreeSet;

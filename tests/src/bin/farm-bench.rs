@@ -15,9 +15,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use layerlab::campaign::{KnownJournal, ModelFile, TimesSettings, measure_times};
-use layerlab::device::adb::{AdbLink, Content, Fleet, Phone, Policy, Prover, Server};
 use layerlab_agent::files::Files;
+use layerlab_campaign::{KnownJournal, ModelFile, TimesSettings, measure_times};
+use layerlab_farm::adb::{Content, Fleet, Phone, Prover, Server};
+use layerlab_farm::{AdbLink, Policy};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
 use layerlab_protocol::{Entry, Event};

@@ -12,9 +12,8 @@ use layerlab_agent::device::simulated::Noise;
 use layerlab_profiles::derive::graph::{Fit, observe};
 use layerlab_profiles::derive::{LayerTime, differencing};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::design::adaptive::{
-    self, Next, Overhead, Planner, Reason, Settings, widest,
-};
+use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings, widest};
+use layerlab_profiles::design::planned_block::{Next, Reason};
 use layerlab_profiles::summary::Summary;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_tests::file;

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use layerlab::campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
-use layerlab::device::discovery::Choice;
-use layerlab::device::local::LocalLink;
+use layerlab_campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
+use layerlab_farm::discovery::Choice;
+use layerlab_farm::local::LocalLink;
 use layerlab_profiles::Bytes;
 use layerlab_protocol::Entry;
 use layerlab_tests::{agent_program, file};

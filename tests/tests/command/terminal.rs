@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use layerlab::cli::exit::Code;
+use layerlab::exit::Code;
 use layerlab_tests::published::Published;
 use layerlab_tests::{FEW, device, layerlab, model, output, profile, stderr, stdout, succeed};
 

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use layerlab::campaign::TimesSettings;
-use layerlab::device::adb::{AdbLink, Address, Fleet, Policy, Server};
+use layerlab_campaign::TimesSettings;
+use layerlab_farm::adb::{Address, Fleet, Server};
+use layerlab_farm::{AdbLink, Policy};
 use layerlab_profiles::Nanos;
 use layerlab_protocol::Hygiene;
 use layerlab_tests::farm::Farm;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use layerlab::device::quarantine::Quarantine;
+use layerlab_farm::quarantine::Quarantine;
 use layerlab_tests::farm::Farm;
 use layerlab_tests::{output, stderr, succeed};
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use layerlab::device::adb::{Fleet, Phone, Restored};
-use layerlab::lab::gates::{Gate, NotReady, Patience, Readings, Thresholds, Verdict, check};
-use layerlab::lab::readings;
+use layerlab_farm::adb::{Fleet, Phone, Restored};
+use layerlab_lab::gates::{Gate, NotReady, Patience, Readings, Thresholds, Verdict, check};
+use layerlab_lab::readings;
 use layerlab_profiles::{Bytes, MilliCelsius};
 use layerlab_tests::farm::Farm;
 use layerlab_tests::virtual_phone::VirtualPhone;

@@ -4,9 +4,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use layerlab::device::Link;
-use layerlab::device::adb::Content;
-use layerlab::provision::Provision;
+use layerlab_farm::Link;
+use layerlab_farm::adb::Content;
+use layerlab_farm::provision::Provision;
 use layerlab_tests::farm::Farm;
 use layerlab_tests::virtual_phone::VirtualPhone;
 use layerlab_tests::{output, stderr, succeed};

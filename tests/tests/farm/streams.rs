@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use layerlab::device::adb::{AdbError, Content, Phone, Prover, Server};
+use layerlab_farm::adb::{AdbError, Content, Phone, Prover, Server};
 use layerlab_profiles::sha256;
 use layerlab_tests::farm::Farm;
 use layerlab_tests::interposer::Fault;

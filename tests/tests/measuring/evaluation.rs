@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use layerlab::campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
-use layerlab::device::discovery::Choice;
-use layerlab::device::local::LocalLink;
+use layerlab_campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
+use layerlab_farm::discovery::Choice;
+use layerlab_farm::local::LocalLink;
 use layerlab_profiles::accuracy::{Part, references, sample};
 use layerlab_profiles::document::{CombinationRow, Profile};
 use layerlab_profiles::{Bytes, Combination};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use layerlab::device::discovery::Choice;
-use layerlab::device::local::LocalLink;
+use layerlab_farm::discovery::Choice;
+use layerlab_farm::local::LocalLink;
 use layerlab_profiles::Nanos;
 use layerlab_tests::run::{Ended, measured, settings, whole};
 use layerlab_tests::{agent_program, device};

@@ -8,13 +8,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use layerlab::campaign::{
-    KnownJournal, ModelFile, Passes, PlacementTime, TimesSettings, measure_times, time_placements,
-};
-use layerlab::device::discovery::Choice;
-use layerlab::device::local::LocalLink;
 use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{Truth, truth};
+use layerlab_campaign::{
+    KnownJournal, ModelFile, Passes, PlacementTime, TimesSettings, measure_times, time_placements,
+};
+use layerlab_farm::discovery::Choice;
+use layerlab_farm::local::LocalLink;
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Profile;

@@ -6,6 +6,7 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
+use super::edge::Edge;
 use super::observation::{Observation, Observations};
 use super::quantile::t_95;
 use super::snooping;
@@ -30,18 +31,6 @@ pub struct Fit {
     edges: Vec<Edge>,
     has_spread: bool,
     suspects: Vec<Segment>,
-}
-
-/// One measured segment in the adjustment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
-    pub(super) observation: Observation,
-    begin: usize,
-    end: usize,
-    /// Of the segment's time, in ns².
-    pub(super) variance: f64,
-    /// By what the variance was multiplied because the time contradicts the others.
-    pub(super) inflation: f64,
 }
 
 /// A linear combination of times with what is known about its error.
@@ -263,22 +252,6 @@ impl Fit {
     /// The covariance of all nodes but b_n.
     pub(crate) fn state(&self) -> (Nodes, &DMatrix<f64>) {
         (self.nodes, &self.covariance)
-    }
-}
-
-impl Edge {
-    pub(super) fn residual(&self, values: &[f64]) -> f64 {
-        self.observation.time_ns - values[self.begin] - values[self.end]
-    }
-
-    /// The variance of the fitted time.
-    pub(super) fn fitted_variance(&self, covariance: &DMatrix<f64>) -> f64 {
-        let fixed = covariance.ncols();
-        let alone = covariance[(self.begin, self.begin)];
-        if self.end == fixed {
-            return alone;
-        }
-        alone + 2.0 * covariance[(self.begin, self.end)] + covariance[(self.end, self.end)]
     }
 }
 

@@ -10,6 +10,7 @@
 mod additivity;
 mod connected;
 mod contrast;
+mod edge;
 mod fit;
 mod location;
 mod moderation;

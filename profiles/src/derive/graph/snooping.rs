@@ -3,7 +3,7 @@
 
 use nalgebra::DMatrix;
 
-use super::fit::Edge;
+use super::edge::Edge;
 use super::quantile::t_at_four_sigma;
 
 /// Below this share of its variance a residual is nothing but rounding: no other segment checks this one.

@@ -15,6 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Design;
 use super::agenda::{Agenda, BlockPlanner, DesignTask, SEGMENTS_PER_BLOCK};
+use super::planned_block::{Block, Next, Purpose, Reason};
 use super::rules::DesignRules;
 use crate::derive::graph::{Fit, GraphError, Observations};
 use crate::document::Method;
@@ -143,59 +144,6 @@ impl Overhead {
             per_block: whole.unwrap_or_default(),
         }
     }
-}
-
-/// What to measure next.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Block {
-    /// The segments, ascending, each once.
-    pub segments: Vec<Segment>,
-    /// How often each is to be timed.
-    pub repetitions: u64,
-    /// The device time that the planner expects it to take; zero for the very first, of which nothing
-    /// can be known.
-    pub expected: Nanos,
-    /// What the block is measured for.
-    pub purpose: Purpose,
-}
-
-/// Why a block is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Purpose {
-    /// The whole model alone, which says how long anything can take.
-    Gauge,
-    /// Segments without which layer times do not follow, or by which the model is tested.
-    Start,
-    /// Segments that narrow the widest interval most per second; its relative half width before.
-    Narrow {
-        /// The widest relative half width before the block.
-        widest: f64,
-    },
-}
-
-/// The planner's answer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    /// Measure this, then ask again.
-    Measure(Block),
-    /// Measure no more.
-    Done(Reason),
-}
-
-/// Why nothing more is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reason {
-    /// Every interval is as narrow as wanted.
-    TargetReached {
-        /// The widest relative half width.
-        widest: f64,
-    },
-    /// What is left of the budget is enough for no block.
-    BudgetSpent {
-        /// The widest relative half width; `None` if not even the start set was complete, so that layer
-        /// times cannot be derived.
-        widest: Option<f64>,
-    },
 }
 
 impl fmt::Display for Reason {

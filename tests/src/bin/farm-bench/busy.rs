@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use layerlab::lab::record::Spent;
+use layerlab_lab::record::Spent;
 use layerlab_tests::farm::Farm;
 use layerlab_tests::lab::{Lab, simulating};
 use layerlab_tests::proof::table::markdown;

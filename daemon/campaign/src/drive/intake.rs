@@ -1,0 +1,185 @@
+//! Takes a journal in, entry by entry: what was measured, which orders are open, and what follows from it.
+
+use std::collections::BTreeMap;
+
+use layerlab_profiles::document::{Block, BlockEnd, Load, Measured, Rejected, Sample};
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{Entry, Event, Order, RunId};
+
+use super::RunError;
+use crate::orders::{News, Orders, PlannerError};
+
+/// What has come so far.
+pub(super) struct JournalIntake<'a> {
+    pub(super) run: &'a RunId,
+    /// The number of the last entry.
+    pub(super) received: u64,
+    /// Orders without a final entry, by number.
+    pub(super) open: BTreeMap<u32, Order>,
+    pub(super) orders: &'a mut dyn Orders,
+    pub(super) measured: Measured,
+    /// How long the device has rested since the last block started.
+    rested: Nanos,
+    /// How the block in progress started.
+    started: Option<BlockEnd>,
+    /// The samples of the block in progress; orders and their blocks come one after the other.
+    block: Vec<Sample>,
+}
+
+impl<'a> JournalIntake<'a> {
+    /// Nothing has come of `run` yet; what `orders` wants first is open.
+    pub(super) fn new(
+        run: &'a RunId,
+        orders: &'a mut dyn Orders,
+    ) -> Result<JournalIntake<'a>, PlannerError> {
+        let open = orders.next(&[])?.into_iter();
+        Ok(JournalIntake {
+            run,
+            received: 0,
+            open: open.map(|order| (order.number, order)).collect(),
+            orders,
+            measured: Measured::default(),
+            rested: Nanos::ZERO,
+            started: None,
+            block: Vec::new(),
+        })
+    }
+
+    /// Takes one entry in, and returns the orders that follow from it.
+    pub(super) fn take(&mut self, entry: Entry) -> Result<Vec<Order>, RunError> {
+        let expected = self.received + 1;
+        if entry.sequence != expected {
+            return Err(RunError::Gap {
+                expected,
+                found: entry.sequence,
+            });
+        }
+        self.received = expected;
+        let sample = self.sample(&entry);
+        let news = News::of(entry.order, &entry.event, sample.as_ref());
+        self.block.extend(sample);
+        match entry.event {
+            Event::Loaded {
+                segment,
+                load_ns,
+                memory_bytes,
+            } => self
+                .measured
+                .loads
+                .extend(
+                    self.processor_of(entry.order, segment)
+                        .map(|processor| Load {
+                            processor,
+                            segment,
+                            duration: load_ns,
+                            memory: memory_bytes,
+                        }),
+                ),
+            Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
+            Event::BlockStarted {
+                sentinel_ns,
+                conditions,
+                ..
+            } => {
+                self.started = Some(BlockEnd {
+                    sentinel: sentinel_ns,
+                    conditions: conditions.into(),
+                });
+            }
+            Event::BlockEnded {
+                block,
+                sentinel_ns,
+                conditions,
+                rejection,
+            } => {
+                let after = BlockEnd {
+                    sentinel: sentinel_ns,
+                    conditions: conditions.into(),
+                };
+                if let Some(rejection) = &rejection {
+                    tracing::warn!(%rejection, "a block was rejected");
+                }
+                let reason = rejection.as_ref().map(Rejected::from);
+                self.end_block(entry.order, block, after, reason)?;
+            }
+            Event::Finished => {
+                self.open.remove(&entry.order);
+            }
+            Event::Failed { failure } => {
+                return Err(RunError::Order {
+                    kind: failure.kind,
+                    message: failure.message,
+                });
+            }
+            _ => {}
+        }
+        let orders = match news {
+            Some(news) => self.orders.next(&[news])?,
+            None => Vec::new(),
+        };
+        self.open
+            .extend(orders.iter().map(|order| (order.number, order.clone())));
+        Ok(orders)
+    }
+
+    /// The entry as a sample, if it is one of an order that is open.
+    fn sample(&self, entry: &Entry) -> Option<Sample> {
+        let Event::Sample {
+            block,
+            index,
+            segment,
+            started_ns,
+            duration_ns,
+        } = entry.event
+        else {
+            return None;
+        };
+        Some(Sample {
+            processor: self.processor_of(entry.order, segment)?,
+            segment,
+            order: entry.order,
+            block,
+            index,
+            started: started_ns,
+            duration: duration_ns,
+        })
+    }
+
+    /// The processor on which an order that is open runs `segment`.
+    fn processor_of(&self, order: u32, segment: Segment) -> Option<String> {
+        let order = self.open.get(&order)?;
+        Some(order.processor_of(segment).to_owned())
+    }
+
+    /// Files the samples of the block in progress under what became of it.
+    fn end_block(
+        &mut self,
+        order: u32,
+        number: u32,
+        after: BlockEnd,
+        rejection: Option<Rejected>,
+    ) -> Result<(), RunError> {
+        let samples = std::mem::take(&mut self.block);
+        let rested = std::mem::replace(&mut self.rested, Nanos::ZERO);
+        let (Some(before), Some(open)) = (self.started.take(), self.open.get(&order)) else {
+            return Err(RunError::NeverStarted {
+                order,
+                block: number,
+            });
+        };
+        self.measured.blocks.push(Block {
+            processor: open.processor.clone(),
+            order,
+            number,
+            rested,
+            before,
+            after,
+            rejection,
+        });
+        match rejection {
+            None => self.measured.samples.extend(samples),
+            Some(_) => self.measured.rejected.extend(samples),
+        }
+        Ok(())
+    }
+}

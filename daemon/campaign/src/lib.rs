@@ -1,0 +1,176 @@
+//! A campaign: one run of one model on one device, from its settings to a published profile. The command line, the demo
+//! and the lab all run it; nothing else puts times, accuracy and publication together.
+
+mod answers;
+mod drive;
+mod error;
+mod evaluation;
+pub mod evaluation_set;
+mod follower;
+mod host;
+mod journal;
+mod model_file;
+pub mod orders;
+mod placement;
+pub mod plot;
+mod provenance;
+pub mod publish;
+mod set_file;
+mod settings;
+mod times;
+mod times_plan;
+mod verification;
+
+use std::future::Future;
+use std::path::PathBuf;
+
+use layerlab_profiles::check::Finding;
+use layerlab_profiles::document::Profile;
+
+pub use answers::LEAST_ANSWERS;
+pub use drive::{File, RunError, drive, forget};
+pub use error::{CampaignError, JournalTrouble};
+pub use evaluation::{Evaluated, EvaluationSettings, Placements, evaluate, evaluate_in};
+pub use follower::Follower;
+pub use journal::{CampaignPart, KnownJournal};
+pub use model_file::{ModelFile, ModelFileError};
+pub use placement::{Passes, PlacementTime, time_placements};
+pub use provenance::this_program;
+pub use set_file::SetFile;
+pub use settings::{AccuracySettings, MissingProcessor, TimesSettings};
+pub use times::measure_times;
+pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
+pub use verification::{Verification, VerificationSet, Verified};
+
+use layerlab_farm::Link;
+use publish::{PublishError, Staging};
+
+/// What is profiled, how, and where the profile goes.
+pub struct Campaign<'a> {
+    /// The model.
+    pub model: &'a ModelFile,
+    /// How times are measured.
+    pub times: TimesSettings,
+    /// How accuracy is measured, if it is.
+    pub accuracy: Option<CampaignAccuracy<'a>>,
+    /// The folder that the profile becomes.
+    pub target: PathBuf,
+    /// Whether a profile that is there already is replaced.
+    pub replace: bool,
+}
+
+/// How a campaign measures accuracy.
+pub struct CampaignAccuracy<'a> {
+    /// The images, labelled.
+    pub set: &'a SetFile,
+    /// How they are answered.
+    pub settings: AccuracySettings,
+}
+
+/// A profile that everybody can read now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    /// What was published.
+    pub profile: Profile,
+    /// What is doubtful about it.
+    pub findings: Vec<Finding>,
+}
+
+/// Who follows a campaign, and keeps its journals if it is to go on after an interruption.
+pub trait CampaignFollower: Follower {
+    /// A part begins: its journal, with the entries that were followed before.
+    fn begin(
+        &mut self,
+        part: CampaignPart,
+    ) -> impl Future<Output = Result<KnownJournal, JournalTrouble>> + Send;
+
+    /// The part that began last has ended, or was left. Its result counts only if what came of it is kept.
+    fn end(&mut self) -> impl Future<Output = Result<(), JournalTrouble>> + Send;
+}
+
+/// What becomes of the journals on the device once their parts are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Journals {
+    Stay,
+    AreForgotten,
+}
+
+impl Campaign<'_> {
+    /// Measures and publishes on the device behind `link`. A folder that cannot be written costs no measurement.
+    pub async fn run<L: Link, F: CampaignFollower>(
+        &self,
+        link: &L,
+        follower: &mut F,
+    ) -> Result<Published, CampaignError> {
+        let staging = Staging::prepare(&self.target, self.replace)?;
+        let profile = self.parts(link, follower, Journals::AreForgotten).await?;
+        let findings = staging.publish(&profile)?;
+        Ok(Published { profile, findings })
+    }
+
+    /// Measures without publishing. The journals stay on the device, so that a campaign that was interrupted can go
+    /// on from them; whoever kept them has them [forgotten](forget).
+    pub async fn measure<L: Link, F: CampaignFollower>(
+        &self,
+        link: &L,
+        follower: &mut F,
+    ) -> Result<Profile, CampaignError> {
+        self.parts(link, follower, Journals::Stay).await
+    }
+
+    /// Publishes what was measured; what is doubtful about it. May be tried again.
+    pub fn publish(&self, profile: &Profile) -> Result<Vec<Finding>, PublishError> {
+        Staging::prepare(&self.target, self.replace)?.publish(profile)
+    }
+
+    async fn parts<L: Link, F: CampaignFollower>(
+        &self,
+        link: &L,
+        follower: &mut F,
+        journals: Journals,
+    ) -> Result<Profile, CampaignError> {
+        let accuracy = match &self.accuracy {
+            None => None,
+            Some(accuracy) => {
+                // A processor that is missing is missed before hours are spent on times.
+                let hello = link.connect().await?.hello;
+                let measured = self.times.chosen(&hello.processors)?;
+                Some((accuracy.set, accuracy.settings.on(&measured)?))
+            }
+        };
+        let (settings, model) = (self.times.clone(), self.model);
+        let journal = begun(follower, CampaignPart::Times).await?;
+        let measured = measure_times(link, model, settings, &journal, follower).await;
+        let profile = ended(link, follower, journal, measured, journals).await?;
+        let Some((set, settings)) = accuracy else {
+            return Ok(profile);
+        };
+        let journal = begun(follower, CampaignPart::Accuracy).await?;
+        let evaluated = evaluate_in(link, model, set, &settings, &journal, follower).await;
+        let evaluated = ended(link, follower, journal, evaluated, journals).await?;
+        Ok(profile.with_evaluation(evaluated.evaluation, &evaluated.judged)?)
+    }
+}
+
+async fn begun<F: CampaignFollower>(
+    follower: &mut F,
+    part: CampaignPart,
+) -> Result<KnownJournal, CampaignError> {
+    follower.begin(part).await.map_err(CampaignError::Journal)
+}
+
+/// The result of a part, if its journal is kept as its follower wants.
+async fn ended<L: Link, F: CampaignFollower, T>(
+    link: &L,
+    follower: &mut F,
+    journal: KnownJournal,
+    result: Result<T, CampaignError>,
+    journals: Journals,
+) -> Result<T, CampaignError> {
+    follower.end().await.map_err(CampaignError::Journal)?;
+    let result = result?;
+    if journals == Journals::AreForgotten {
+        forget(link, journal.id).await;
+    }
+    Ok(result)
+}

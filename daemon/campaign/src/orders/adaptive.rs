@@ -1,0 +1,292 @@
+//! Orders that are planned while the device measures, from what its journal says.
+
+use std::collections::BTreeMap;
+
+use layerlab_profiles::derive::graph::observe;
+use layerlab_profiles::design::agenda::BlockPlanner;
+use layerlab_profiles::design::planned_block::{Block, Next, Reason};
+use layerlab_profiles::document::Sample;
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{Order, Work};
+
+use super::{News, Orders, PlannerError};
+
+/// The next order is planned when this share of the samples of the one in progress has come: late enough
+/// to know most of what it tells, early enough to be there before it ends.
+const PLAN_AHEAD: f64 = 0.8;
+
+/// Orders of a design that chooses as it goes, on one processor.
+pub struct Adaptive {
+    planner: Box<dyn BlockPlanner>,
+    /// An order of the run on the processor, whose segments are set anew for each block.
+    template: Order,
+    /// The samples of accepted blocks and of the one in progress, by segment.
+    samples: BTreeMap<Segment, Vec<Nanos>>,
+    /// The samples of the block in progress.
+    block: Vec<Sample>,
+    /// How long it took to load each segment for the first time. An agent that starts again loads some once more,
+    /// which is to change no plan.
+    loads: BTreeMap<Segment, Nanos>,
+    spent: DeviceTime,
+    /// Samples still to come from the orders that were sent.
+    outstanding: u64,
+    /// Samples of the order that was sent last.
+    last_order: u64,
+    done: Option<Reason>,
+}
+
+/// Device time, by the device's own clock.
+#[derive(Default)]
+struct DeviceTime {
+    total: Nanos,
+    last: Option<Nanos>,
+}
+
+impl DeviceTime {
+    /// Counts what passed since the sample before. A clock that has gone back was started anew, and what
+    /// passed in between is not known.
+    fn count(&mut self, sample: &Sample) {
+        let end = sample.started + sample.duration;
+        let since = self.last.map_or(sample.duration, |last| end - last);
+        self.total = self.total + since;
+        self.last = Some(end);
+    }
+}
+
+impl Adaptive {
+    /// Orders like `template`.
+    pub fn new(planner: Box<dyn BlockPlanner>, template: Order) -> Adaptive {
+        Adaptive {
+            planner,
+            template,
+            samples: BTreeMap::new(),
+            block: Vec::new(),
+            loads: BTreeMap::new(),
+            spent: DeviceTime::default(),
+            outstanding: 0,
+            last_order: 0,
+            done: None,
+        }
+    }
+
+    fn hear(&mut self, news: &News) {
+        match news {
+            News::Loaded { segment, load } => {
+                self.loads.entry(*segment).or_insert(*load);
+            }
+            News::Sample(sample) => {
+                self.spent.count(sample);
+                self.samples
+                    .entry(sample.segment)
+                    .or_default()
+                    .push(sample.duration);
+                self.block.push(sample.clone());
+                self.outstanding = self.outstanding.saturating_sub(1);
+            }
+            News::BlockEnded { rejected: false } => self.block.clear(),
+            News::BlockEnded { rejected: true } => {
+                // Its samples come again.
+                self.outstanding += self.block.len() as u64;
+                for sample in self.block.drain(..) {
+                    if let Some(samples) = self.samples.get_mut(&sample.segment) {
+                        samples.pop();
+                    }
+                }
+            }
+            News::Finished(_) | News::Judged { .. } => {}
+        }
+    }
+
+    fn order(&mut self, block: &Block) -> Order {
+        let samples = block.segments.len() as u64 * block.repetitions;
+        self.outstanding += samples;
+        self.last_order = samples;
+        Order {
+            work: Work::TimeSegments {
+                segments: block.segments.clone(),
+            },
+            samples_per_segment: block.repetitions,
+            ..self.template.clone()
+        }
+    }
+}
+
+impl Orders for Adaptive {
+    fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
+        news.iter().for_each(|news| self.hear(news));
+        let enough_to_do = self.outstanding as f64 > (1.0 - PLAN_AHEAD) * self.last_order as f64;
+        if self.done.is_some() || enough_to_do {
+            return Ok(Vec::new());
+        }
+        self.planner.learn_loads(&self.loads);
+        let next = self.planner.next(&observe(&self.samples), self.spent.total);
+        let next = next.map_err(|reason| PlannerError {
+            processor: self.template.processor.clone(),
+            reason,
+        })?;
+        match next {
+            Next::Measure(block) => {
+                tracing::debug!(?block, "planned");
+                Ok(vec![self.order(&block)])
+            }
+            Next::Done(reason) => {
+                tracing::info!(%reason, "measured enough");
+                self.done = Some(reason);
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use layerlab_profiles::derive::graph::GraphError;
+    use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
+
+    use super::super::Sequence;
+    use super::super::tests::{begun, template, told};
+    use super::*;
+
+    const LAYERS: u32 = 6;
+
+    fn adaptive(target: f64) -> Adaptive {
+        adaptive_of(LAYERS, target)
+    }
+
+    fn adaptive_of(layers: u32, target: f64) -> Adaptive {
+        let settings = Settings {
+            layers,
+            seed: 1,
+            target,
+            budget: Nanos::from_millis(2_000),
+            repetitions: 5,
+            segments_per_block: 8,
+            overhead: Overhead::default(),
+        };
+        Adaptive::new(Box::new(Planner::new(settings)), template())
+    }
+
+    fn segments_of(order: &Order) -> Vec<Segment> {
+        match &order.work {
+            Work::TimeSegments { segments } => segments.clone(),
+            work => panic!("{work:?} times no segments"),
+        }
+    }
+
+    /// Does an order as a device would whose layers take 100 µs each, give or take the sample's number.
+    fn work_off(orders: &mut dyn Orders, order: &Order) -> (Vec<Order>, u64) {
+        let segments = segments_of(order);
+        let (mut planned, mut samples) = (Vec::new(), 0);
+        for repetition in 0..order.samples_per_segment {
+            for &segment in &segments {
+                let spread = (repetition * 7 + samples * 3) % 5;
+                let micros = 50 + 100 * u64::from(segment.layers()) + spread;
+                let sample = Sample {
+                    processor: order.processor.clone(),
+                    segment,
+                    order: order.number,
+                    block: 0,
+                    index: samples,
+                    started: Nanos::from_micros(1_000 * samples),
+                    duration: Nanos::from_micros(micros),
+                };
+                planned.extend(told(orders, News::Sample(sample)));
+                samples += 1;
+            }
+        }
+        planned.extend(told(orders, News::BlockEnded { rejected: false }));
+        planned.extend(told(orders, News::Finished(order.number)));
+        (planned, samples)
+    }
+
+    #[test]
+    fn the_next_block_is_planned_before_the_one_in_progress_ends_and_never_twice() {
+        let mut orders = Sequence::new([Box::new(adaptive(0.001)) as Box<dyn Orders>]);
+        let mut open = VecDeque::from(begun(&mut orders));
+        let mut done = 0;
+        while let Some(order) = open.pop_front() {
+            let (planned, _) = work_off(&mut orders, &order);
+            assert!(planned.len() <= 1, "one block at a time");
+            open.extend(planned);
+            done += 1;
+            assert!(done < 1000, "the budget ends it");
+        }
+        assert!(done > 3, "{done} blocks");
+    }
+
+    /// How often each order repeats its segments, on a device that says that loading any takes `load`.
+    fn repetitions(load: Nanos) -> Vec<u64> {
+        let mut orders = adaptive(0.001);
+        let mut open = VecDeque::from(begun(&mut orders));
+        let mut repetitions = Vec::new();
+        while let Some(order) = open.pop_front() {
+            repetitions.push(order.samples_per_segment);
+            for segment in segments_of(&order) {
+                open.extend(told(&mut orders, News::Loaded { segment, load }));
+            }
+            open.extend(work_off(&mut orders, &order).0);
+        }
+        repetitions
+    }
+
+    #[test]
+    fn blocks_repeat_their_segments_more_where_the_journal_says_that_loading_takes_long() {
+        let (at_once, slowly) = (
+            repetitions(Nanos::ZERO),
+            repetitions(Nanos::from_micros(2_000)),
+        );
+        let first = slowly.iter().position(|&repetitions| repetitions > 5);
+        let first = first.expect("a block that narrows intervals");
+        assert_eq!(at_once[first], 5);
+    }
+
+    #[test]
+    fn an_agent_that_loads_again_changes_no_plan() {
+        let mut orders = adaptive(0.5);
+        let segment = Segment::single(1);
+        for micros in [7, 9_000] {
+            let load = Nanos::from_micros(micros);
+            told(&mut orders, News::Loaded { segment, load });
+        }
+        assert_eq!(orders.loads[&segment], Nanos::from_micros(7));
+    }
+
+    #[test]
+    fn samples_of_a_rejected_block_are_forgotten() {
+        let mut orders = adaptive(0.5);
+        let first = begun(&mut orders).remove(0);
+        let segments = segments_of(&first);
+        let sample = Sample {
+            processor: "npu".to_owned(),
+            segment: segments[0],
+            order: 1,
+            block: 0,
+            index: 0,
+            started: Nanos::ZERO,
+            duration: Nanos::from_micros(5),
+        };
+        told(&mut orders, News::Sample(sample.clone()));
+        assert_eq!(orders.samples[&segments[0]].len(), 1);
+        told(&mut orders, News::BlockEnded { rejected: true });
+        assert_eq!(orders.samples[&segments[0]].len(), 0);
+        told(&mut orders, News::Sample(sample));
+        told(&mut orders, News::BlockEnded { rejected: false });
+        told(&mut orders, News::BlockEnded { rejected: true });
+        assert_eq!(
+            orders.samples[&segments[0]].len(),
+            1,
+            "an accepted block is over"
+        );
+    }
+    #[test]
+    fn a_planner_that_fails_says_why_and_on_which_processor() {
+        let error = adaptive_of(0, 0.5).next(&[]).expect_err("no layers");
+        let expected = PlannerError {
+            processor: "npu".to_owned(),
+            reason: GraphError::NoLayers,
+        };
+        assert_eq!(error, expected);
+    }
+}

@@ -1,0 +1,210 @@
+//! Publication: a profile that passes its checks becomes visible in one rename, whole or not at all.
+
+mod file;
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use layerlab_profiles::check::{Finding, Severity, check};
+use layerlab_profiles::document::{DocumentError, Profile};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tempfile::TempDir;
+
+use super::plot;
+
+pub use file::StagedFile;
+
+/// The picture beside a profile's tables.
+pub const PLOT: &str = "plot.svg";
+
+/// A place for a profile that is not yet visible, beside where it will be.
+///
+/// Made before measuring, so that a folder that cannot be written costs no night. Dropping it removes
+/// whatever is in it.
+#[derive(Debug)]
+pub struct Staging {
+    folder: TempDir,
+    target: PathBuf,
+    replace: bool,
+}
+
+/// Why a profile was not published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// There is something already.
+    #[error("{} exists already; choose another --out, or --replace it", path.display())]
+    Exists {
+        /// The folder that was to be published.
+        path: PathBuf,
+    },
+    /// The folder for the profile cannot be written.
+    #[error("cannot write to {}: {source}; choose another --out", path.display())]
+    Folder {
+        /// The folder that cannot be written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The files cannot be written.
+    #[error("{source}; nothing was published: make room, or choose another --out")]
+    Document {
+        /// Which file, and why.
+        source: DocumentError,
+    },
+    /// A single file cannot be written.
+    #[error("cannot write `{}`: {source}; nothing was published: make room, or choose another --out", path.display())]
+    File {
+        /// The file that cannot be written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The profile contradicts itself.
+    #[error(
+        "the profile contradicts itself and was not published: {}",
+        list(findings)
+    )]
+    Unfit {
+        /// The errors that were found.
+        findings: Vec<Finding>,
+    },
+}
+
+impl Staging {
+    /// Prepares to publish at `target`. Unless `replace` is set, nothing may be there.
+    pub fn prepare(target: &Path, replace: bool) -> Result<Staging, PublishError> {
+        let name = prepare_parent(target, replace)?;
+        let folder = tempfile::Builder::new()
+            .prefix(&format!(".{name}.unpublished-"))
+            .permissions(Permissions::from_mode(0o755))
+            .tempdir_in(parent(target))
+            .map_err(|source| PublishError::Folder {
+                path: parent(target).to_owned(),
+                source,
+            })?;
+        Ok(Staging {
+            folder,
+            target: target.to_owned(),
+            replace,
+        })
+    }
+
+    /// Checks `profile`, writes it and makes it visible. Returns what is doubtful about it.
+    pub fn publish(self, profile: &Profile) -> Result<Vec<Finding>, PublishError> {
+        let findings = check(profile);
+        if findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error)
+        {
+            return Err(PublishError::Unfit { findings });
+        }
+        profile
+            .write(self.folder.path())
+            .map_err(|source| PublishError::Document { source })?;
+        self.write_plot(profile)?;
+        self.rename()?;
+        Ok(findings)
+    }
+
+    fn write_plot(&self, profile: &Profile) -> Result<(), PublishError> {
+        let path = self.folder.path().join(PLOT);
+        plot::svg(profile)
+            .map_err(io::Error::other)
+            .and_then(|svg| fs::write(&path, svg))
+            .map_err(|source| PublishError::Folder { path, source })
+    }
+
+    /// One rename: a reader sees what was there before or the new profile, nothing in between.
+    fn rename(&self) -> Result<(), PublishError> {
+        let (from, to) = (self.folder.path(), self.target.as_path());
+        let exchange = self.replace && to.symlink_metadata().is_ok();
+        let how = if exchange {
+            RenameFlags::EXCHANGE
+        } else {
+            RenameFlags::NOREPLACE
+        };
+        match renameat_with(CWD, from, CWD, to, how) {
+            // What was exchanged lies in the staging folder now and goes with it.
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => {
+                return Err(PublishError::Exists {
+                    path: to.to_owned(),
+                });
+            }
+            Err(error) => {
+                return Err(PublishError::Folder {
+                    path: to.to_owned(),
+                    source: error.into(),
+                });
+            }
+        }
+        sync(parent(to))
+    }
+}
+
+/// `name` as a single folder, wherever it came from.
+pub fn folder_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_alphanumeric() || "-_. ".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.chars().map(safe).collect();
+    let name = name.trim_start_matches('.').trim();
+    if name.is_empty() {
+        "model".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Makes the folder that `target` is to lie in; the last part of its path. Unless `replace` is set, nothing may be
+/// there.
+fn prepare_parent(target: &Path, replace: bool) -> Result<String, PublishError> {
+    if !replace && target.symlink_metadata().is_ok() {
+        return Err(PublishError::Exists {
+            path: target.to_owned(),
+        });
+    }
+    let parent = parent(target);
+    let failed = |source| PublishError::Folder {
+        path: parent.to_owned(),
+        source,
+    };
+    let name = target
+        .file_name()
+        .ok_or_else(|| failed(io::Error::other("this is no name for what is published")))?;
+    fs::create_dir_all(parent).map_err(failed)?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// Sees that a rename in `folder` outlives a power cut.
+fn sync(folder: &Path) -> Result<(), PublishError> {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|source| PublishError::Folder {
+            path: folder.to_owned(),
+            source,
+        })
+}
+
+fn parent(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn list(findings: &[Finding]) -> String {
+    let errors = findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    errors
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}

@@ -1,0 +1,253 @@
+//! All phones of all servers. A server or a phone that fails is listed with its reason, and never keeps
+//! the others from being seen.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::address::Address;
+use super::error::AdbError;
+use super::list::{Row, State};
+use super::own::OwnServer;
+use super::program::{self, Program};
+use super::server::Server;
+
+/// How long a server that was just started may take to see what is plugged in.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// How often to look, while something is expected.
+const POLL: Duration = Duration::from_millis(100);
+
+/// How often to call phones at network addresses that are not there, and servers.
+const CALL: Duration = Duration::from_secs(1);
+
+/// Which servers and phones the user named.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The adb program; an empty path means none.
+    pub program: Option<PathBuf>,
+    /// Servers to use instead of our own.
+    pub servers: Vec<Address>,
+    /// The port of our own server.
+    pub port: u16,
+    /// Phones at network addresses.
+    pub phones: Vec<Address>,
+    /// Layerlab's state folder.
+    pub state: PathBuf,
+}
+
+/// The servers that there are.
+#[derive(Debug)]
+pub struct Fleet {
+    /// The program of our own server, if there is one.
+    pub program: Option<Program>,
+    /// The servers that answered when the fleet was opened, or may yet.
+    pub servers: Vec<Server>,
+    /// What is wrong besides.
+    pub problems: Vec<AdbError>,
+    phones: Vec<Address>,
+}
+
+/// A phone that a server lists.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What to call it.
+    pub name: String,
+    /// The server that lists it.
+    pub server: Server,
+    /// What the server says.
+    pub row: Row,
+}
+
+impl Fleet {
+    /// Finds the servers, and starts our own unless others were named.
+    pub async fn open(settings: &Settings) -> Fleet {
+        let mut fleet = Fleet {
+            program: None,
+            servers: Vec::new(),
+            problems: Vec::new(),
+            phones: settings.phones.clone(),
+        };
+        // An empty name says that none is wanted, which is no problem.
+        let unwanted = settings
+            .program
+            .as_ref()
+            .is_some_and(|path| path.as_os_str().is_empty());
+        if settings.servers.is_empty() && !unwanted {
+            match own(settings).await {
+                Ok((program, server)) => {
+                    fleet.program = Some(program);
+                    fleet.servers.push(server);
+                }
+                Err(error) => fleet.problems.push(error),
+            }
+        }
+        fleet
+            .servers
+            .extend(settings.servers.iter().cloned().map(Server::given));
+        fleet.call(&settings.phones).await;
+        fleet
+    }
+
+    /// Every phone of every server now, and what failed.
+    pub async fn list(&self) -> (Vec<Found>, Vec<AdbError>) {
+        let lists = join_all(self.servers.iter().map(Server::phones)).await;
+        let (mut all, mut problems) = (Vec::new(), Vec::new());
+        for (server, list) in self.servers.iter().zip(lists) {
+            match list {
+                Ok(rows) => all.extend(found(server, rows)),
+                Err(error) => problems.push(error),
+            }
+        }
+        (all, problems)
+    }
+
+    /// The phone called `name`. One that was just plugged in, or whose server was just started, has a
+    /// moment to appear; one at a network address is called.
+    pub async fn find(&self, name: &str) -> Result<Found, AdbError> {
+        if let Ok(address) = name.parse::<Address>() {
+            self.call(&[address]).await;
+        }
+        let end = Instant::now() + SETTLE;
+        loop {
+            let (all, mut problems) = self.list().await;
+            if let Some(phone) = all.into_iter().find(|phone| phone.name == name) {
+                return Ok(phone);
+            }
+            if self.servers.is_empty() || Instant::now() >= end {
+                let absent = AdbError::Absent {
+                    name: name.to_owned(),
+                };
+                return Err(problems.pop().unwrap_or(absent));
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    /// Has the first server connect to phones at network addresses.
+    async fn call(&self, phones: &[Address]) {
+        let Some(server) = self.servers.first() else {
+            return;
+        };
+        // Those that do not come are missing in the list, and named when they are asked for.
+        join_all(phones.iter().map(|phone| server.connect(phone))).await;
+    }
+
+    /// Watches all servers.
+    pub fn watch(&self) -> Watch {
+        let (sender, receiver) = mpsc::channel(16);
+        let mut tasks = JoinSet::new();
+        for (index, server) in self.servers.iter().enumerate() {
+            let phones = if index == 0 {
+                self.phones.clone()
+            } else {
+                Vec::new()
+            };
+            tasks.spawn(watch(index, server.clone(), phones, sender.clone()));
+        }
+        Watch {
+            servers: self.servers.clone(),
+            lists: vec![None; self.servers.len()],
+            receiver,
+            _tasks: tasks,
+        }
+    }
+}
+
+async fn own(settings: &Settings) -> Result<(Program, Server), AdbError> {
+    let program = program::find(settings.program.as_deref()).await?;
+    let own = OwnServer {
+        program: program.clone(),
+        port: settings.port,
+        folder: settings.state.clone(),
+    };
+    Ok((program, Server::own(own).await?))
+}
+
+fn found(server: &Server, rows: Vec<Row>) -> impl Iterator<Item = Found> {
+    rows.into_iter().map(|row| Found {
+        name: server.name_of(&row.serial),
+        server: server.clone(),
+        row,
+    })
+}
+
+/// Sees phones come and go.
+pub struct Watch {
+    servers: Vec<Server>,
+    /// What each server listed last; nothing while it does not answer.
+    lists: Vec<Option<Vec<Row>>>,
+    receiver: mpsc::Receiver<(usize, Option<Vec<Row>>)>,
+    _tasks: JoinSet<()>,
+}
+
+impl Watch {
+    /// All phones, once when they are first known, and then each time that something has changed.
+    /// `None` when there is no server to watch.
+    pub async fn next(&mut self) -> Option<Vec<Found>> {
+        loop {
+            let (index, list) = self.receiver.recv().await?;
+            let changed = self.lists[index] != list;
+            self.lists[index] = list;
+            if changed {
+                break;
+            }
+        }
+        let lists = self.servers.iter().zip(&self.lists);
+        let all = lists.flat_map(|(server, list)| found(server, list.clone().unwrap_or_default()));
+        Some(all.collect())
+    }
+}
+
+type Lists = mpsc::Sender<(usize, Option<Vec<Row>>)>;
+
+async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists) {
+    loop {
+        let tracked = async {
+            let mut tracker = server.track().await?;
+            let mut missing = phones.clone();
+            loop {
+                let rows = tokio::select! {
+                    rows = tracker.next() => rows?,
+                    never = call(&server, &missing) => match never {},
+                };
+                let ready = |phone: &Address| {
+                    let serial = phone.to_string();
+                    rows.iter()
+                        .any(|row| row.serial == serial && row.state == State::Ready)
+                };
+                missing = phones
+                    .iter()
+                    .filter(|phone| !ready(phone))
+                    .cloned()
+                    .collect();
+                if lists.send((index, Some(rows))).await.is_err() {
+                    return Ok::<(), AdbError>(());
+                }
+            }
+        };
+        match tracked.await {
+            Ok(()) => return,
+            Err(error) => tracing::warn!(%error, "cannot see this server's phones"),
+        }
+        if lists.send((index, None)).await.is_err() {
+            return;
+        }
+        // A server of ours that died is started again.
+        let _ = server.ensure().await;
+        sleep(CALL).await;
+    }
+}
+
+/// Calls phones again and again; the server's list says which of them have come.
+async fn call(server: &Server, phones: &[Address]) -> Infallible {
+    loop {
+        join_all(phones.iter().map(|phone| server.connect(phone))).await;
+        sleep(CALL).await;
+    }
+}

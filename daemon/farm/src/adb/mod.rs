@@ -1,0 +1,35 @@
+//! Phones over ADB: our own server, what is asked of it and of phones, and what is done when one of
+//! them fails. The server's protocol is spoken natively, since every operation must have a deadline,
+//! be cancelled by dropping it, and say which of server, phone and agent is at fault.
+
+mod address;
+mod ask;
+pub(crate) mod capabilities;
+mod error;
+mod fault;
+mod fleet;
+mod list;
+mod own;
+mod phone;
+mod program;
+mod quiet;
+mod server;
+mod shell;
+mod text;
+mod transfer;
+mod wire;
+
+pub use address::Address;
+pub use capabilities::Values;
+pub use error::AdbError;
+pub use fault::Fault;
+pub use fleet::{Fleet, Found, Settings};
+pub use list::{Row, State};
+pub use own::DEFAULT_PORT;
+pub use phone::{Identity, Phone};
+pub use program::{Program, find as find_program};
+pub use quiet::{Quieted, Restored};
+pub use server::{Server, Tracker};
+pub use shell::Output;
+pub use text::{Printable, quote};
+pub use transfer::{Content, Prover, Pushed};

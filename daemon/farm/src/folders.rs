@@ -1,0 +1,47 @@
+//! Where layerlab keeps what outlives a command: its state (quarantine, locks, the adb server's files,
+//! the secret of its agents) and its data (agents built for phones).
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The two folders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folders {
+    /// What layerlab knows about phones.
+    pub state: PathBuf,
+    /// What users put there: `agents/ABI/layerlab-agent`.
+    pub data: PathBuf,
+}
+
+impl Folders {
+    /// `LAYERLAB_STATE` and `LAYERLAB_DATA`, else the folders of the XDG specification.
+    pub fn of_this_user() -> Folders {
+        let place = |own: &str, xdg: &str, in_home: &str| {
+            let set = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
+            if let Some(path) = set(own) {
+                return PathBuf::from(path);
+            }
+            let base = set(xdg).map(PathBuf::from).unwrap_or_else(|| {
+                let home = set("HOME").map_or_else(std::env::temp_dir, PathBuf::from);
+                home.join(in_home)
+            });
+            base.join("layerlab")
+        };
+        Folders {
+            state: place("LAYERLAB_STATE", "XDG_STATE_HOME", ".local/state"),
+            data: place("LAYERLAB_DATA", "XDG_DATA_HOME", ".local/share"),
+        }
+    }
+}
+
+/// Writes a file that is whole whenever somebody reads it, and readable by nobody else.
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(folder)?.sync_all()
+}

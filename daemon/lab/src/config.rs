@@ -1,0 +1,181 @@
+//! The daemon's configuration. `default-config.toml` is its documentation and gives every default.
+
+mod load;
+mod value;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use layerlab_profiles::{Bytes, MilliCelsius};
+use serde::Deserialize;
+
+use super::gates::Thresholds;
+use super::window::Window;
+use layerlab_farm::adb::Address;
+use layerlab_farm::folders::Folders;
+
+pub use load::{Change, ConfigError, Loaded, places};
+pub use value::{Charging, Log, ThermalStatus};
+
+/// The file that explains every key and gives its default.
+pub const DEFAULT: &str = include_str!("../../default-config.toml");
+
+/// What the daemon is told.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Config {
+    /// The lab as a whole.
+    pub lab: Lab,
+    /// Which phones there are, and how they are treated.
+    pub phones: Phones,
+    /// What must hold before a run starts.
+    pub gates: Gates,
+    /// What happens when a run fails.
+    pub attempts: Attempts,
+    /// Who is told how it went.
+    pub report: Report,
+}
+
+/// `[lab]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Lab {
+    /// Where profiles are published, unless in the data folder.
+    #[serde(deserialize_with = "value::folder")]
+    pub profiles: Option<PathBuf>,
+    /// How the daemon logs.
+    #[serde(deserialize_with = "value::log")]
+    pub log: Log,
+    /// When jobs run that do not say so themselves.
+    pub window: Window,
+    /// How long journals are kept after their runs are over.
+    #[serde(deserialize_with = "value::period")]
+    pub keep_journals: Duration,
+}
+
+/// `[phones]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Phones {
+    /// How long to wait for a phone that is not there.
+    #[serde(deserialize_with = "value::period")]
+    pub patience: Duration,
+    /// Whether a phone may be booted anew.
+    pub reboot: bool,
+    /// Whether phones are made quiet for a run.
+    pub quiet: bool,
+    /// The simulated devices that phones play, by serial.
+    #[serde(deserialize_with = "value::simulate")]
+    pub simulate: BTreeMap<String, String>,
+    /// Serials, by the name of their pool.
+    #[serde(deserialize_with = "value::pools")]
+    pub pools: BTreeMap<String, Vec<String>>,
+    /// Devices that need no phone.
+    #[serde(deserialize_with = "value::local")]
+    pub local: Vec<String>,
+    /// The port of our own adb server.
+    #[serde(deserialize_with = "value::port")]
+    pub adb_port: u16,
+    /// Servers to use instead of our own.
+    #[serde(deserialize_with = "value::addresses")]
+    pub adb_servers: Vec<Address>,
+    /// Phones to call on the network.
+    #[serde(deserialize_with = "value::addresses")]
+    pub adb_connect: Vec<Address>,
+}
+
+/// `[gates]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Gates {
+    /// The lowest battery level.
+    #[serde(deserialize_with = "value::percent")]
+    pub battery_level_percent: u8,
+    /// The highest battery temperature.
+    #[serde(deserialize_with = "value::celsius")]
+    pub battery_temperature_celsius: f64,
+    /// The highest thermal status.
+    #[serde(deserialize_with = "value::thermal_status")]
+    pub thermal_status: ThermalStatus,
+    /// The least free storage.
+    #[serde(deserialize_with = "value::mebibytes")]
+    pub storage_free_mebibytes: u64,
+    /// Whether the phone must be charging.
+    #[serde(deserialize_with = "value::charging")]
+    pub charging: Charging,
+    /// Whether the screen must be off.
+    pub screen_off: bool,
+    /// The most that other programs may use of all cores.
+    #[serde(deserialize_with = "value::percent")]
+    pub load_percent: u8,
+    /// How often a phone that does not pass is asked again.
+    #[serde(deserialize_with = "value::interval")]
+    pub poll: Duration,
+    /// How long it is asked.
+    #[serde(deserialize_with = "value::period")]
+    pub deadline: Duration,
+}
+
+/// `[attempts]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Attempts {
+    /// How often a run is tried.
+    #[serde(deserialize_with = "value::attempts")]
+    pub per_run: u32,
+    /// How long a phone is left alone that nothing helped.
+    #[serde(deserialize_with = "value::period")]
+    pub quarantine: Duration,
+}
+
+/// `[report]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Report {
+    /// Where summaries are posted.
+    #[serde(deserialize_with = "value::webhook")]
+    pub webhook: Option<String>,
+    /// Where HTML reports are written, unless in the data folder.
+    #[serde(deserialize_with = "value::folder")]
+    pub folder: Option<PathBuf>,
+}
+
+impl Config {
+    /// Where profiles are published.
+    pub fn profiles(&self, folders: &Folders) -> PathBuf {
+        let own = self.lab.profiles.clone();
+        own.unwrap_or_else(|| folders.data.join("profiles"))
+    }
+
+    /// Where HTML reports are written.
+    pub fn reports(&self, folders: &Folders) -> PathBuf {
+        let own = self.report.folder.clone();
+        own.unwrap_or_else(|| folders.data.join("reports"))
+    }
+}
+
+impl Gates {
+    /// What a device must be like.
+    pub fn thresholds(&self) -> Thresholds {
+        let millicelsius = (self.battery_temperature_celsius * 1000.0).round();
+        Thresholds {
+            battery_level_percent: self.battery_level_percent,
+            battery_temperature_millicelsius: MilliCelsius::from_millicelsius(millicelsius as i64),
+            charging_required: self.charging == Charging::Required,
+            thermal_status: self.thermal_status as u8,
+            storage_free_bytes: Bytes::from_bytes(self.storage_free_mebibytes << 20),
+            screen_off_required: self.screen_off,
+            other_load_percent: self.load_percent,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        toml::from_str(DEFAULT).expect("default-config.toml has every key, as a test holds")
+    }
+}
+
+#[cfg(test)]
+mod tests;

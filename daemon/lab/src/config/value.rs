@@ -1,0 +1,250 @@
+//! Values of the configuration, each refused in one sentence that says what to write instead.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::{Deserialize, Deserializer, Error};
+
+use crate::when;
+use layerlab_farm::adb::Address;
+use layerlab_farm::discovery::{BUILT_IN, HOST};
+
+/// How the daemon logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// Lines for people.
+    Human,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Whether a phone must be charging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charging {
+    /// It need not.
+    Any,
+    /// A phone that is not charging is not measured.
+    Required,
+}
+
+/// How hot a phone says it is, in Android's words and order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ThermalStatus {
+    /// It does not throttle.
+    None,
+    /// Throttled a little, unnoticed by its user.
+    Light,
+    /// It throttles noticeably.
+    Moderate,
+    /// Throttled a lot.
+    Severe,
+    /// Everything is done against the heat.
+    Critical,
+    /// Parts are being switched off.
+    Emergency,
+    /// It is about to switch itself off.
+    Shutdown,
+}
+
+pub(super) fn log<'de, D: Deserializer<'de>>(from: D) -> Result<Log, D::Error> {
+    one_of(from, &[("human", Log::Human), ("json", Log::Json)])
+}
+
+pub(super) fn charging<'de, D: Deserializer<'de>>(from: D) -> Result<Charging, D::Error> {
+    let known = [("any", Charging::Any), ("required", Charging::Required)];
+    one_of(from, &known)
+}
+
+pub(super) fn thermal_status<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<ThermalStatus, D::Error> {
+    let known = [
+        ("none", ThermalStatus::None),
+        ("light", ThermalStatus::Light),
+        ("moderate", ThermalStatus::Moderate),
+        ("severe", ThermalStatus::Severe),
+        ("critical", ThermalStatus::Critical),
+        ("emergency", ThermalStatus::Emergency),
+        ("shutdown", ThermalStatus::Shutdown),
+    ];
+    one_of(from, &known)
+}
+
+fn one_of<'de, T: Copy, D: Deserializer<'de>>(from: D, known: &[(&str, T)]) -> Result<T, D::Error> {
+    let text = String::deserialize(from)?;
+    let found = known.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        D::Error::custom(format!("`{text}` is unknown; write {}", or(&names)))
+    })
+}
+
+/// `a, b or c`.
+fn or(names: &[&str]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+pub(super) fn period<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    when::period(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+/// A period that something is done after, again and again.
+pub(super) fn interval<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(from)?;
+    match when::period(&text).map_err(D::Error::custom)? {
+        period if period < Duration::from_secs(1) => Err(D::Error::custom(format!(
+            "`{text}` is too often; write 1s or more"
+        ))),
+        period => Ok(period),
+    }
+}
+
+pub(super) fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    whole(from, "percentage", 0, 100)
+}
+
+pub(super) fn port<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+    whole(from, "port", 1, u16::MAX)
+}
+
+pub(super) fn attempts<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    whole(from, "number of attempts", 1, 100)
+}
+
+pub(super) fn mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    whole(from, "size of a phone's storage", 0, 1 << 24)
+}
+
+fn whole<'de, T, D: Deserializer<'de>>(
+    from: D,
+    what: &str,
+    least: T,
+    most: T,
+) -> Result<T, D::Error>
+where
+    T: TryFrom<i64> + PartialOrd + Display,
+{
+    let number = f64::deserialize(from)?;
+    // Whole numbers that a setting may have are exact in both.
+    let exact = Some(number as i64).filter(|whole| *whole as f64 == number);
+    let value = exact.and_then(|whole| T::try_from(whole).ok());
+    value
+        .filter(|value| *value >= least && *value <= most)
+        .ok_or_else(|| {
+            D::Error::custom(format!(
+                "`{number}` is no {what}; write a whole number from {least} to {most}"
+            ))
+        })
+}
+
+pub(super) fn celsius<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let degrees = f64::deserialize(from)?;
+    if (10.0..=60.0).contains(&degrees) {
+        return Ok(degrees);
+    }
+    Err(D::Error::custom(format!(
+        "`{degrees}` is no temperature at which a phone is used; write 10 to 60"
+    )))
+}
+
+/// A folder; none if it is the one in the data folder.
+pub(super) fn folder<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(from)?;
+    if path.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    if path.is_absolute() {
+        return Ok(Some(path));
+    }
+    Err(D::Error::custom(format!(
+        "`{}` is no absolute path; write one that begins with /",
+        path.display()
+    )))
+}
+
+pub(super) fn webhook<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let url = String::deserialize(from)?;
+    if url.is_empty() {
+        return Ok(None);
+    }
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !url.contains(char::is_whitespace) => Ok(Some(url)),
+        _ => Err(D::Error::custom(format!(
+            "`{url}` is no URL; write one that begins with http:// or https://, or \"\" for none"
+        ))),
+    }
+}
+
+pub(super) fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Address>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?.into_iter();
+    let address = |text: String| {
+        text.parse()
+            .map_err(|_| D::Error::custom(format!("`{text}` is no address; write HOST:PORT")))
+    };
+    texts.map(address).collect()
+}
+
+pub(super) fn local<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let devices = Vec::<String>::deserialize(from)?;
+    for device in &devices {
+        if device != HOST {
+            simulated(device, "host, ").map_err(D::Error::custom)?;
+        }
+    }
+    twice(&devices).map_err(D::Error::custom)?;
+    Ok(devices)
+}
+
+pub(super) fn simulate<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let phones = BTreeMap::<String, String>::deserialize(from)?;
+    for device in phones.values() {
+        simulated(device, "").map_err(D::Error::custom)?;
+    }
+    Ok(phones)
+}
+
+/// Refuses what is no simulated device; `others` are names that are right as well.
+fn simulated(device: &str, others: &str) -> Result<(), String> {
+    let path = Path::new(device);
+    if BUILT_IN.iter().any(|known| known.name == device) || path.is_absolute() && path.is_file() {
+        return Ok(());
+    }
+    let known = BUILT_IN.map(|device| device.name).join(", ");
+    Err(format!(
+        "`{device}` is no simulated device; write {others}{known}, or the absolute path of a device file that exists"
+    ))
+}
+
+pub(super) fn pools<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    let pools = BTreeMap::<String, Vec<String>>::deserialize(from)?;
+    for (name, serials) in &pools {
+        if serials.is_empty() {
+            return Err(D::Error::custom(format!(
+                "the pool `{name}` is empty; write the serials of its phones"
+            )));
+        }
+        twice(serials).map_err(D::Error::custom)?;
+    }
+    Ok(pools)
+}
+
+/// Refuses names that stand in a list twice.
+fn twice(names: &[String]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(format!("`{name}` is there twice; write it once")),
+        None => Ok(()),
+    }
+}

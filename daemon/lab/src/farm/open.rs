@@ -1,0 +1,304 @@
+//! Devices are seen, opened and left as they were found.
+
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+
+use super::{Farm, lock};
+use crate::config::Phones;
+use crate::dispatcher::Message;
+use crate::record::Device;
+use layerlab_farm::adb::{AdbError, Fleet, Found, Phone, Row, State as RowState};
+use layerlab_farm::discovery::{self, Choice};
+use layerlab_farm::local::LocalLink;
+use layerlab_farm::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+use layerlab_farm::{AdbLink, Policy};
+use layerlab_farm::{Connection, Link, LinkError};
+
+/// A device that is open.
+pub enum Session {
+    /// An agent on this host.
+    Local(Box<LocalLink>),
+    /// An agent on a phone, reached over ADB.
+    Phone {
+        /// The way to it.
+        link: Box<AdbLink>,
+        /// Whether it was made quiet, and is to be restored.
+        quieted: bool,
+    },
+}
+
+impl Session {
+    /// The phone, if it is one.
+    pub(super) async fn phone(&self) -> Result<Option<Phone>, LinkError> {
+        match self {
+            Session::Local(_) => Ok(None),
+            Session::Phone { link, .. } => Ok(Some(link.phone().await?)),
+        }
+    }
+
+    /// Undoes what was done to measure in quiet. A phone that is gone is restored when it is next seen.
+    pub(super) async fn restore(&self) {
+        let Session::Phone {
+            link,
+            quieted: true,
+        } = self
+        else {
+            return;
+        };
+        let restored = match link.phone().await {
+            Ok(phone) => phone.restore().await,
+            Err(error) => Err(error),
+        };
+        match restored {
+            Ok(restored) => {
+                if let Some(complaint) = restored.complaint() {
+                    tracing::warn!("{complaint}");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "a phone could not be restored"),
+        }
+    }
+}
+
+impl Link for Session {
+    fn kind(&self) -> &'static str {
+        match self {
+            Session::Local(link) => link.kind(),
+            Session::Phone { link, .. } => link.kind(),
+        }
+    }
+
+    async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
+        match self {
+            Session::Local(link) => link.push_file(sha256, content).await,
+            Session::Phone { link, .. } => link.push_file(sha256, content).await,
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, LinkError> {
+        match self {
+            Session::Local(link) => link.connect().await,
+            Session::Phone { link, .. } => link.connect().await,
+        }
+    }
+}
+
+impl Farm {
+    /// Opens a device: finds it, gives it its agent, makes it quiet.
+    pub(super) async fn open(&self, device: &Device) -> Result<Session, LinkError> {
+        let name = device.name.as_str();
+        let found = lock(&self.0.found).get(name).cloned();
+        let Some(found) = found else {
+            return self.open_local(name);
+        };
+        let phones = &self.0.config.phones;
+        let simulate = match played(phones, name, &device.serial) {
+            Some(device) => Some(simulated(device)?),
+            None => None,
+        };
+        let provision = Provision {
+            agents: Agents {
+                folder: self.0.folders.data.join("agents"),
+                of_host: self.0.agent.clone(),
+            },
+            simulate,
+            cache_bytes: DEFAULT_CACHE_BYTES,
+        };
+        let policy = Policy {
+            patience: phones.patience,
+            may_reboot: phones.reboot,
+            quarantine: self.0.config.attempts.quarantine,
+        };
+        let Found { server, row, .. } = found;
+        let link = AdbLink::open(
+            server,
+            &row.serial,
+            provision,
+            policy,
+            &self.0.folders.state,
+        )
+        .await?;
+        if phones.quiet {
+            let quieted = link.phone().await?.quiet().await?;
+            if let Some(complaint) = quieted.complaint() {
+                tracing::warn!(phone = name, "{complaint}");
+            }
+        }
+        Ok(Session::Phone {
+            link: Box::new(link),
+            quieted: phones.quiet,
+        })
+    }
+
+    fn open_local(&self, name: &str) -> Result<Session, LinkError> {
+        let refused = |message: String| LinkError::Refused { message };
+        let choice = discovery::choose(name).map_err(|error| refused(error.to_string()))?;
+        let folder = self.0.folders.state.join("lab/devices");
+        let folder = folder.join(layerlab_campaign::publish::folder_name(name));
+        let link = LocalLink::kept_in(self.0.agent.clone(), choice, folder.clone());
+        let link = link.map_err(|source| LinkError::Storage {
+            path: folder,
+            source,
+        })?;
+        Ok(Session::Local(Box::new(link)))
+    }
+
+    /// What the lab knows of a phone that can be used.
+    async fn identify(&self, name: &str, found: &Found) -> Result<Device, AdbError> {
+        let phone = Phone::new(&found.server, &found.row)?;
+        let identity = phone.identity().await?;
+        let capabilities = phone.capabilities().await?;
+        if lock(&self.0.restored).insert(identity.serial.clone()) {
+            // A daemon that was killed may have left it quiet. Nothing is lost where that was not so.
+            if let Err(error) = phone.restore().await {
+                tracing::warn!(phone = name, %error, "cannot be restored");
+            }
+        }
+        let android = capabilities.text("android_version");
+        let android = android.and_then(|text| text.split('.').next()?.parse().ok());
+        Ok(Device {
+            name: name.to_owned(),
+            description: capabilities.summary(),
+            simulated: played(&self.0.config.phones, name, &identity.serial).is_some(),
+            soc: capabilities.text("soc_model").map(str::to_owned),
+            abi: Some(identity.abi),
+            android,
+            pools: self.pools(&[name, &identity.serial]),
+            serial: identity.serial,
+        })
+    }
+
+    fn pools(&self, names: &[&str]) -> Vec<String> {
+        let pools = self.0.config.phones.pools.iter();
+        pools
+            .filter(|(_, members)| {
+                members
+                    .iter()
+                    .any(|member| names.contains(&member.as_str()))
+            })
+            .map(|(pool, _)| pool.clone())
+            .collect()
+    }
+
+    /// The devices of the configuration that need no phone.
+    fn local_devices(&self) -> Vec<Device> {
+        let local = self.0.config.phones.local.iter();
+        let device = |name: &String| {
+            let simulated = !matches!(discovery::choose(name), Ok(Choice::Host));
+            let description = if simulated { "simulated" } else { "this host" };
+            Device {
+                name: name.clone(),
+                serial: name.clone(),
+                description: description.to_owned(),
+                simulated,
+                abi: Some(std::env::consts::ARCH.to_owned()),
+                pools: self.pools(&[name]),
+                ..Device::default()
+            }
+        };
+        local.map(device).collect()
+    }
+}
+
+/// Tells the dispatcher which devices there are, whenever that changes.
+pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
+    let local = farm.local_devices();
+    if messages
+        .send(Message::Devices(local.clone()))
+        .await
+        .is_err()
+    {
+        return;
+    }
+    let mut watch = fleet.watch();
+    // A phone is asked who it is once for each time that it is plugged in.
+    let mut known: Vec<(Row, Device)> = Vec::new();
+    while let Some(all) = watch.next().await {
+        let ready = |found: &&Found| found.row.state == RowState::Ready;
+        let ask = async |found: &Found| {
+            if let Some(same) = known.iter().find(|(row, _)| *row == found.row) {
+                return Some(same.clone());
+            }
+            lock(&farm.0.found).insert(found.name.clone(), found.clone());
+            match farm.identify(&found.name, found).await {
+                Ok(device) => Some((found.row.clone(), device)),
+                Err(error) => {
+                    tracing::warn!(phone = found.name, %error, "cannot be used");
+                    None
+                }
+            }
+        };
+        let asked = join_all(all.iter().filter(ready).map(ask)).await;
+        known = asked.into_iter().flatten().collect();
+        let mut devices: Vec<Device> = known.iter().map(|(_, device)| device.clone()).collect();
+        devices.extend(local.iter().cloned());
+        if messages.send(Message::Devices(devices)).await.is_err() {
+            return;
+        }
+    }
+    // No server: there are only local devices.
+    messages.closed().await;
+}
+
+/// The simulated device that a phone's agent plays, if it plays one.
+fn played<'a>(phones: &'a Phones, name: &str, serial: &str) -> Option<&'a String> {
+    let simulate = &phones.simulate;
+    simulate.get(name).or_else(|| simulate.get(serial))
+}
+
+/// The file of a simulated device, unread: only the agent knows what is in it.
+fn simulated(device: &str) -> Result<layerlab_farm::adb::Content<'static>, LinkError> {
+    let refused = |message: String| LinkError::Refused { message };
+    match discovery::choose(device).map_err(|error| refused(error.to_string()))? {
+        Choice::BuiltIn(_, toml) => Ok(layerlab_farm::adb::Content::new(toml.as_bytes())),
+        Choice::File(path) => layerlab_farm::adb::Content::file(&path).map_err(|error| {
+            refused(format!(
+                "cannot read the device file {}: {error}",
+                path.display()
+            ))
+        }),
+        Choice::Host => Err(refused("`host` is no simulated device".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::store::Store;
+    use layerlab_farm::folders::Folders;
+
+    fn phones() -> Phones {
+        Phones {
+            local: vec!["host".to_owned(), "pixel6".to_owned()],
+            simulate: [("R58".to_owned(), "mate10pro".to_owned())].into(),
+            ..Config::default().phones
+        }
+    }
+
+    #[test]
+    fn a_phone_plays_the_device_that_its_name_or_its_serial_stands_for() {
+        let device = |name, serial| played(&phones(), name, serial).cloned();
+        assert_eq!(device("R58", "other").as_deref(), Some("mate10pro"));
+        assert_eq!(device("10.0.0.1:5555", "R58").as_deref(), Some("mate10pro"));
+        assert_eq!(device("R59", "R59"), None);
+    }
+
+    #[tokio::test]
+    async fn a_local_device_says_whether_it_is_simulated() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, _) = Store::open(folder.path()).await.expect("a store");
+        let config = Config {
+            phones: phones(),
+            ..Config::default()
+        };
+        let folders = Folders::of_this_user();
+        let farm = Farm::new(config, folders, "layerlab-agent".into(), store);
+        let devices = farm.local_devices().into_iter();
+        let simulated: Vec<_> = devices
+            .map(|device| (device.name, device.simulated))
+            .collect();
+        let expected = [("host".to_owned(), false), ("pixel6".to_owned(), true)];
+        assert_eq!(simulated, expected);
+    }
+}

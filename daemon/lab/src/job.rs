@@ -1,0 +1,204 @@
+//! What a job asks for: models, devices, and how to measure.
+
+mod selector;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use layerlab_profiles::document::HashedFile;
+use layerlab_profiles::{Nanos, sha256};
+use serde::{Deserialize, Serialize};
+
+use super::recurrence::Recurrence;
+use super::window::Window;
+use layerlab_campaign::{AccuracySettings, Placements, TimesSettings};
+
+pub use selector::{Requirement, Selector};
+
+/// A job, with its models and evaluation set found and hashed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// What users call it.
+    pub name: String,
+    /// What to profile.
+    pub models: Vec<ModelSpec>,
+    /// The devices to profile on; each selector asks for one device, or for each that matches.
+    pub devices: Vec<Selector>,
+    /// How often each.
+    pub repeats: u32,
+    /// Jobs with more go first.
+    pub priority: i32,
+    /// Not worked on before.
+    pub not_before: Option<Timestamp>,
+    /// What is not done then is given up.
+    pub deadline: Option<Timestamp>,
+    /// When it may be worked on; else the lab's window counts.
+    pub window: Option<Window>,
+    /// Of a job that recurs: when.
+    pub every: Option<Recurrence>,
+    /// The folder in which its profiles are published; else the lab's.
+    pub profiles: Option<PathBuf>,
+    /// How to measure times.
+    pub measure: MeasureSpec,
+    /// How to measure accuracy, if at all.
+    pub accuracy: Option<AccuracySpec>,
+}
+
+/// A model of a job. The lab keeps its own copy, by hash.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelSpec {
+    /// What the model is called in lists and reports.
+    pub name: String,
+    /// SHA-256 of the self-contained file that the lab keeps.
+    pub sha256: String,
+    /// SHA-256 of the user's file.
+    pub source_sha256: String,
+    /// The files beside the user's that hold its weights; `None` in jobs from before this was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_weights: Option<Vec<HashedFile>>,
+    /// Where the user's file was.
+    pub path: PathBuf,
+}
+
+/// How to measure times: the choices of `layerlab profile`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MeasureSpec {
+    /// The processors; all that a device has if there are none.
+    pub processors: Vec<String>,
+    /// Which segments to measure on accelerators.
+    pub design: layerlab_profiles::design::Design,
+    /// How wide intervals may be with the design adaptive, in percent of their number on either side.
+    pub target_ci_percent: f64,
+    /// The most device time per accelerator with the design adaptive.
+    #[serde(with = "duration")]
+    pub budget: std::time::Duration,
+    /// Samples of each segment with other designs.
+    pub samples: u64,
+    /// The idle time before each inference, in microseconds.
+    pub gap_us: u64,
+    /// Seeds inputs and order.
+    pub seed: u64,
+}
+
+impl Default for MeasureSpec {
+    fn default() -> MeasureSpec {
+        MeasureSpec {
+            processors: Vec::new(),
+            design: TimesSettings::DESIGN,
+            target_ci_percent: TimesSettings::TARGET_PERCENT,
+            budget: TimesSettings::BUDGET,
+            samples: TimesSettings::SAMPLES,
+            gap_us: TimesSettings::GAP_US,
+            seed: TimesSettings::SEED,
+        }
+    }
+}
+
+impl MeasureSpec {
+    /// The same as a campaign takes it.
+    pub fn settings(&self) -> TimesSettings {
+        TimesSettings {
+            processors: self.processors.clone(),
+            design: self.design,
+            samples_per_segment: self.samples,
+            gap: Nanos::from_micros(self.gap_us),
+            seed: self.seed,
+            target: self.target_ci_percent / 100.0,
+            budget: self.budget.into(),
+            ..TimesSettings::default()
+        }
+    }
+}
+
+/// How to measure accuracy: the choices of `layerlab profile --set`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AccuracySpec {
+    /// SHA-256 of the evaluation set, of which the lab keeps its own copy.
+    pub set_sha256: String,
+    /// Where the user's file was.
+    pub path: PathBuf,
+    /// How many random placements.
+    pub placements: usize,
+    /// How many answers; all if none.
+    pub answers: Option<usize>,
+    /// No more answers of a placement when half the width of its loss's interval is at most this, in percent.
+    pub stop_at_percent: Option<f64>,
+    /// Seeds the placements and the order of the answers.
+    pub seed: u64,
+}
+
+impl AccuracySpec {
+    /// The same as a campaign takes it.
+    pub fn settings(&self) -> AccuracySettings {
+        AccuracySettings {
+            placements: Placements::Random(self.placements),
+            seed: self.seed,
+            answers: self.answers,
+            stop_at_half_width: self.stop_at_percent.map(|percent| percent / 100.0),
+            ..AccuracySettings::default()
+        }
+    }
+}
+
+impl Default for JobSpec {
+    fn default() -> JobSpec {
+        JobSpec {
+            name: String::new(),
+            models: Vec::new(),
+            devices: Vec::new(),
+            repeats: 1,
+            priority: 0,
+            not_before: None,
+            deadline: None,
+            window: None,
+            every: None,
+            profiles: None,
+            measure: MeasureSpec::default(),
+            accuracy: None,
+        }
+    }
+}
+
+impl JobSpec {
+    /// What the job asks for, apart from its name and from when: jobs with the same hash do the same.
+    pub fn content_sha256(&self) -> String {
+        let mut models: Vec<&str> = self.models.iter().map(|m| m.sha256.as_str()).collect();
+        models.sort_unstable();
+        let content: BTreeMap<&str, serde_json::Value> = BTreeMap::from([
+            ("models", serde_json::json!(models)),
+            ("devices", serde_json::json!(self.devices)),
+            ("repeats", serde_json::json!(self.repeats)),
+            ("every", serde_json::json!(self.every)),
+            ("profiles", serde_json::json!(self.profiles)),
+            ("measure", serde_json::json!(self.measure)),
+            (
+                "accuracy",
+                serde_json::json!(self.accuracy.as_ref().map(|accuracy| AccuracySpec {
+                    path: PathBuf::new(),
+                    ..accuracy.clone()
+                })),
+            ),
+        ]);
+        sha256(serde_json::json!(content).to_string().as_bytes())
+    }
+}
+
+/// Durations as users write them.
+mod duration {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::when;
+
+    pub(super) fn serialize<S: Serializer>(period: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&humantime::format_duration(*period))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let text = String::deserialize(from)?;
+        when::period(&text).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,237 @@
+//! The file in which a user says what a job is; `example-job.toml` explains every key.
+
+mod content;
+mod keys;
+mod problems;
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use toml::Table;
+
+use crate::job::{AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector};
+use crate::library::Library;
+use crate::toml_file::{self, TomlFileError};
+use crate::when::{self, Direction};
+use content::{Accuracy, Content};
+use keys::BadKey;
+use layerlab_campaign::evaluation_set::fits_network;
+use layerlab_campaign::{ModelFile, SetFile};
+
+/// The file that explains every key.
+pub const EXAMPLE: &str = include_str!("../../example-job.toml");
+
+/// A job file that was read; what it names was not looked at yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobFile {
+    path: PathBuf,
+    content: Content,
+    devices: Vec<Selector>,
+    measure: MeasureSpec,
+    accuracy: Option<Accuracy>,
+}
+
+/// Why a file is no job.
+#[derive(Debug, thiserror::Error)]
+pub enum JobFileError {
+    /// It cannot be read, or has a value that cannot be.
+    #[error(transparent)]
+    File(#[from] TomlFileError),
+    /// What it names cannot be kept.
+    #[error("cannot keep a copy of {what} in {}: {source}", folder.display())]
+    Library {
+        /// What was to be copied, in words: a model or an evaluation set, with its path.
+        what: String,
+        /// Where copies are.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl JobFile {
+    /// Reads the job file at `path`.
+    pub fn read(path: &Path) -> Result<JobFile, JobFileError> {
+        let table = toml_file::read("job file", path)?;
+        JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()).into())
+    }
+
+    fn parse(path: &Path, table: &Table) -> Result<JobFile, BadKey> {
+        let content: Content = keys::parse(table, "")?;
+        let devices = content.devices.iter();
+        let devices: Result<Vec<Selector>, BadKey> = devices
+            .map(|table| keys::parse(table, "devices."))
+            .collect();
+        let accuracy = content.accuracy.as_ref();
+        let accuracy = accuracy.map(|table| keys::parse(table, "accuracy."));
+        let file = JobFile {
+            path: path.to_owned(),
+            devices: devices?,
+            measure: keys::parse(&content.measure, "measure.")?,
+            accuracy: accuracy.transpose()?,
+            content,
+        };
+        match file.problems().into_iter().find(|(wrong, ..)| *wrong) {
+            Some((_, key, problem)) => Err(bad(key, problem)),
+            None => Ok(file),
+        }
+    }
+
+    /// The job as the lab takes it at `now`, with copies of its models and of its set in `library`.
+    pub fn resolve(self, now: Timestamp, library: &Library) -> Result<JobSpec, JobFileError> {
+        let path = self.path.clone();
+        self.found(now, library).map_err(|refusal| match refusal {
+            Refusal::Key(wrong) => wrong.within(path).into(),
+            Refusal::Library { what, source } => JobFileError::Library {
+                what,
+                folder: library.folder().to_owned(),
+                source,
+            },
+        })
+    }
+
+    fn found(self, now: Timestamp, library: &Library) -> Result<JobSpec, Refusal> {
+        let folder = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        let folder = folder.parent().unwrap_or(Path::new("/"));
+        let (not_before, deadline) = self.times(now)?;
+        let content = self.content;
+        let set = match &self.accuracy {
+            Some(accuracy) => {
+                let set = SetFile::open(&folder.join(&accuracy.set));
+                Some(set.map_err(|error| bad("accuracy.set", error.to_string()))?)
+            }
+            None => None,
+        };
+        let mut models: Vec<ModelSpec> = Vec::new();
+        for entry in content.models {
+            let (file, dims) = entry.parts();
+            let path = folder.join(file);
+            let model =
+                ModelFile::open(&path, &dims).map_err(|error| bad("models", error.to_string()))?;
+            if let Some(set) = &set {
+                fits_network(&set.set, &model.network)
+                    .map_err(|error| bad("accuracy.set", error.to_string()))?;
+            }
+            if let Some(same) = models.iter().find(|known| known.sha256 == model.sha256) {
+                let (one, other) = (same.path.display(), path.display());
+                let problem = format!(
+                    "`{one}` and `{other}` are the same model; leave one out, and write `repeats` for more profiles of it"
+                );
+                return Err(bad("models", problem).into());
+            }
+            keep(library, "the model", &path, &model.onnx, &model.sha256)?;
+            models.push(ModelSpec {
+                name: model.network.name().to_owned(),
+                sha256: model.sha256,
+                source_sha256: model.source_sha256,
+                external_weights: model.external_weights,
+                path,
+            });
+        }
+        let accuracy = match (self.accuracy, set) {
+            (Some(accuracy), Some(set)) => {
+                let path = folder.join(accuracy.set);
+                keep(library, "the set", &path, set.bytes(), &set.sha256)?;
+                Some(AccuracySpec {
+                    set_sha256: set.sha256,
+                    path,
+                    placements: accuracy.placements,
+                    answers: accuracy.answers,
+                    stop_at_percent: accuracy.stop_at_percent,
+                    seed: accuracy.seed,
+                })
+            }
+            _ => None,
+        };
+        let stem = self.path.file_stem().unwrap_or_default();
+        Ok(JobSpec {
+            name: (content.name).unwrap_or_else(|| stem.to_string_lossy().into_owned()),
+            models,
+            devices: self.devices,
+            repeats: content.repeats,
+            priority: content.priority,
+            not_before,
+            deadline,
+            window: content.window,
+            every: content.every,
+            profiles: content.profiles.map(|profiles| folder.join(profiles)),
+            measure: self.measure,
+            accuracy,
+        })
+    }
+
+    /// From when and until when.
+    fn times(&self, now: Timestamp) -> Result<(Option<Timestamp>, Option<Timestamp>), BadKey> {
+        let zone = TimeZone::system();
+        let point = |key: &str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => when::point(text, now, Direction::Next, &zone)
+                .map(Some)
+                .map_err(|error| bad(key, error.to_string())),
+        };
+        if self.content.every.is_some() && self.content.deadline.is_some() {
+            let problem = "it would be the same one whenever the job comes again; leave it or `every` out, and end the \
+                           job by `layerlab job cancel`";
+            return Err(bad("deadline", problem.to_owned()));
+        }
+        let not_before = point("not-before", &self.content.not_before)?;
+        let deadline = point("deadline", &self.content.deadline)?;
+        let Some(end) = deadline else {
+            return Ok((not_before, None));
+        };
+        let told = |at| when::moment(at, now, &zone);
+        if end <= now {
+            let problem = format!("{} is over; write a later point in time", told(end));
+            return Err(bad("deadline", problem));
+        }
+        match not_before {
+            Some(start) if end <= start => {
+                let problem = format!(
+                    "{} is not after `not-before`, {}; write a later point in time",
+                    told(end),
+                    told(start)
+                );
+                Err(bad("deadline", problem))
+            }
+            _ => Ok((not_before, deadline)),
+        }
+    }
+}
+
+enum Refusal {
+    Key(BadKey),
+    Library {
+        what: String,
+        source: std::io::Error,
+    },
+}
+
+impl From<BadKey> for Refusal {
+    fn from(key: BadKey) -> Refusal {
+        Refusal::Key(key)
+    }
+}
+
+fn bad(key: &str, problem: String) -> BadKey {
+    BadKey {
+        key: key.to_owned(),
+        problem,
+    }
+}
+
+fn keep(
+    library: &Library,
+    what: &str,
+    path: &Path,
+    bytes: &[u8],
+    sha256: &str,
+) -> Result<(), Refusal> {
+    library.put(bytes, sha256).map_err(|source| {
+        let what = format!("{what} `{}`", path.display());
+        Refusal::Library { what, source }
+    })
+}
+
+#[cfg(test)]
+mod tests;

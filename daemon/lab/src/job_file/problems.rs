@@ -1,0 +1,141 @@
+//! What can be wrong with the values of a job file, and what to write instead.
+
+use std::path::Path;
+
+use super::JobFile;
+use super::content::{Content, ModelEntry};
+use crate::job::{MeasureSpec, Selector};
+
+const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
+
+/// More are a slip of the finger.
+const MOST_REPEATS: u32 = 1000;
+
+impl JobFile {
+    /// What can be wrong with single values, and whether it is.
+    pub(super) fn problems(&self) -> Vec<(bool, &'static str, String)> {
+        let Content {
+            models,
+            repeats,
+            priority,
+            profiles,
+            name,
+            ..
+        } = &self.content;
+        let MeasureSpec {
+            target_ci_percent,
+            budget,
+            samples,
+            processors,
+            ..
+        } = &self.measure;
+        let no_size = |entry: &ModelEntry| match entry {
+            ModelEntry::Path(_) => false,
+            ModelEntry::Table(table) => table.dims.values().any(|size| *size == 0),
+        };
+        let named_twice =
+            |names: &[String]| (1..names.len()).any(|place| names[..place].contains(&names[place]));
+        let home = |path: &Path| path.starts_with("~");
+        let mut problems = vec![
+            (
+                name.as_ref().is_some_and(|name| name.trim().is_empty()),
+                "name",
+                "a name is missing; write one, or leave the key out and the job is called what its file is"
+                    .to_owned(),
+            ),
+            (
+                models.is_empty(),
+                "models",
+                "there is nothing to profile; write a list of ONNX files, such as [\"net.onnx\"]".to_owned(),
+            ),
+            (
+                models.iter().any(no_size),
+                "models",
+                "0 is no size of a dimension; write a whole number of at least 1".to_owned(),
+            ),
+            (
+                models.iter().any(|entry| home(&entry.clone().parts().0)),
+                "models",
+                "`~` is not replaced in job files; write paths that begin with /, or from the job file's folder"
+                    .to_owned(),
+            ),
+            (
+                self.devices.is_empty(),
+                "devices",
+                "there is nothing to profile on; write [[devices]], and under it a serial, soc, abi, android or pool"
+                    .to_owned(),
+            ),
+            (
+                self.devices.iter().any(Selector::is_empty),
+                "devices",
+                "one of them says nothing; under each [[devices]] write a serial, soc, abi, android or pool, such as \
+                 abi = \"arm64-v8a\""
+                    .to_owned(),
+            ),
+            (
+                !(1..=MOST_REPEATS).contains(repeats),
+                "repeats",
+                format!("`{repeats}` is not how often something is done; write a whole number from 1 to {MOST_REPEATS}"),
+            ),
+            (
+                !PRIORITIES.contains(priority),
+                "priority",
+                format!(
+                    "`{priority}` is out of range; write a whole number from {} to {}, of which the greatest comes \
+                     first",
+                    PRIORITIES.start(),
+                    PRIORITIES.end()
+                ),
+            ),
+            (
+                (profiles.as_ref()).is_some_and(|path| home(path) || path.as_os_str().is_empty()),
+                "profiles",
+                "this is no folder; write one that begins with /, or one from the job file's folder".to_owned(),
+            ),
+            (
+                !(*target_ci_percent > 0.0 && *target_ci_percent <= 100.0),
+                "measure.target-ci-percent",
+                format!("`{target_ci_percent}` is no width of an interval; write a number above 0 and up to 100"),
+            ),
+            (
+                budget.is_zero(),
+                "measure.budget",
+                "nothing can be measured in no time; write a duration such as \"10m\"".to_owned(),
+            ),
+            (
+                *samples == 0,
+                "measure.samples",
+                "`0` samples are none; write a whole number of at least 1, better 6, below which there are no intervals"
+                    .to_owned(),
+            ),
+            (
+                processors.iter().any(|name| name.trim().is_empty()) || named_twice(processors),
+                "measure.processors",
+                "each processor needs a name of its own; write those that a profile of the device lists, or leave the \
+                 key out for all of them"
+                    .to_owned(),
+            ),
+        ];
+        if let Some(accuracy) = &self.accuracy {
+            let stop_at = accuracy.stop_at_percent.unwrap_or(1.0);
+            problems.extend([
+                (
+                    accuracy.set.as_os_str().is_empty(),
+                    "accuracy.set",
+                    "the evaluation set is missing; write the file that `layerlab set` made".to_owned(),
+                ),
+                (
+                    accuracy.answers == Some(0),
+                    "accuracy.answers",
+                    "`0` answers are none; write a whole number of at least 1, or leave the key out for all".to_owned(),
+                ),
+                (
+                    !(stop_at > 0.0 && stop_at < 100.0),
+                    "accuracy.stop-at-percent",
+                    format!("`{stop_at}` is no width of an interval; write a number above 0 and below 100"),
+                ),
+            ]);
+        }
+        problems
+    }
+}

@@ -1,0 +1,23 @@
+//! What the journals of a run are called, in the store and on devices.
+
+use layerlab_protocol::RunId;
+
+use super::record::{Run, RunNumber};
+use layerlab_campaign::CampaignPart;
+
+/// The name of the journal of a part of an attempt, the same for every daemon that goes on with it.
+pub fn name(lab: &str, run: RunNumber, attempt: u32, part: CampaignPart) -> RunId {
+    let part = match part {
+        CampaignPart::Times => "times",
+        CampaignPart::Accuracy => "accuracy",
+    };
+    RunId::new(format!("lab-{lab}-{run}-{attempt}-{part}")).expect("letters, digits and dashes")
+}
+
+/// The names of all journals that a run may have.
+pub fn names(lab: &str, run: &Run) -> Vec<RunId> {
+    let attempts = 1..=run.attempt;
+    attempts
+        .flat_map(|attempt| CampaignPart::ALL.map(|part| name(lab, run.number, attempt, part)))
+        .collect()
+}

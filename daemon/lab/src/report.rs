@@ -1,0 +1,333 @@
+//! How the lab fared in a stretch of time: what was asked for, what came of it, and why the rest is missing.
+
+mod absent;
+mod device;
+mod files;
+mod headline;
+mod history;
+mod html;
+mod job;
+mod sections;
+mod text;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::device::label;
+use super::record::{Event, Job, JobId, JobState, Kept, Run, RunNumber, Spent, What};
+use history::History;
+
+pub use headline::Counts;
+pub use sections::Section;
+
+/// How the lab fared from one moment to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The beginning of the period that the report is about.
+    pub since: Timestamp,
+    /// The end of that period.
+    pub until: Timestamp,
+    /// All in one sentence.
+    pub headline: String,
+    /// What became of all runs.
+    pub counts: Counts,
+    /// What went wrong with the lab itself.
+    pub troubles: Vec<Trouble>,
+    /// Every job that was open, came or ended then.
+    pub jobs: Vec<JobReport>,
+    /// Every device that had work, or that something happened to.
+    pub devices: Vec<DeviceReport>,
+    /// Devices that were left alone.
+    pub quarantined: Vec<Quarantined>,
+    /// Devices that engineers took.
+    pub reservations: Vec<Reserved>,
+}
+
+/// Something that went wrong with the lab itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trouble {
+    /// When it went wrong.
+    pub at: Timestamp,
+    /// What, and what the lab did about it.
+    pub reason: String,
+}
+
+/// A job and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobReport {
+    /// The number by which commands name the job.
+    pub id: JobId,
+    /// What users call it.
+    pub name: String,
+    /// What became of it.
+    pub state: JobState,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// The recurring job of which it is an occurrence.
+    pub occurrence_of: Option<JobId>,
+    /// What became of its runs.
+    pub counts: Counts,
+    /// Its runs, but for those that ended before.
+    pub runs: Vec<RunReport>,
+}
+
+/// A run and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    /// The run's number, unique in the whole lab.
+    pub number: RunNumber,
+    /// The model's name.
+    pub model: String,
+    /// The device that has or had it; until then, the devices that it is for.
+    pub device: String,
+    /// Counts the repeats of the same model and selector, from 1.
+    pub repeat: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Why there is no profile, unless there is.
+    pub absent: Option<Absent>,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// Attempts that failed and were followed by another.
+    pub retried: Vec<FailedAttempt>,
+    /// Why blocks were measured again.
+    pub rejected: Vec<Counted>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// Where its time went.
+    pub spent: Spent,
+    /// The profile, if there is one.
+    pub published: Option<Publication>,
+}
+
+/// What became of a run, as far as a report goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Its profile is published.
+    Published,
+    /// It was given up.
+    Failed,
+    /// Its job's deadline came first.
+    Expired,
+    /// A user ended it.
+    Cancelled,
+    /// It is on a device.
+    Running,
+    /// It was left between two blocks.
+    Parked,
+    /// It waits for a device.
+    Waiting,
+}
+
+/// Why there is no profile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Absent {
+    /// Why, for a person.
+    pub reason: String,
+    /// Until when that will be so, if that is known.
+    pub until: Option<Timestamp>,
+}
+
+/// A published profile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Publication {
+    /// The folder that it was published in.
+    pub profile: PathBuf,
+    /// What is doubtful about it.
+    pub findings: Vec<String>,
+    /// Whether its device was simulated, if its folder was looked into and says so.
+    pub simulated: Option<bool>,
+    /// Whether its folder was looked for and is not there any more.
+    pub gone: bool,
+    /// Its picture, if it was looked for and is there.
+    #[serde(skip)]
+    pub plot: Option<Vec<u8>>,
+}
+
+/// An attempt that failed and was followed by another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FailedAttempt {
+    /// When the attempt failed.
+    pub at: Timestamp,
+    /// The device that it was on, if that is known.
+    pub device: Option<String>,
+    /// What went wrong, for a person.
+    pub reason: String,
+}
+
+/// Something that happened more than once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    /// Why it happened.
+    pub reason: String,
+    /// How many times it happened.
+    pub count: usize,
+}
+
+/// A device and what it did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceReport {
+    /// What the lab calls it.
+    pub name: String,
+    /// What it is, for a person.
+    pub description: String,
+    /// Whether anything says that it is simulated.
+    pub simulated: bool,
+    /// How many runs it had.
+    pub runs: usize,
+    /// How many of them are published.
+    pub published: usize,
+    /// How many attempts failed on it.
+    pub failed_attempts: usize,
+    /// Where the time of its runs went, also that before the report begins.
+    pub spent: Spent,
+    /// How much of the time on its runs it worked on orders.
+    pub busy_percent: Option<f64>,
+    /// The longest it had nothing to do between two runs.
+    pub longest_idle: Option<Stretch>,
+    /// Why it was not ready.
+    pub not_ready: Vec<Counted>,
+    /// Since when it is away, if it is.
+    pub gone_since: Option<Timestamp>,
+}
+
+/// From one moment to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Stretch {
+    /// When it began.
+    pub from: Timestamp,
+    /// When it ended.
+    pub until: Timestamp,
+}
+
+/// A device that was left alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Quarantined {
+    /// What the lab calls the device.
+    pub device: String,
+    /// When the quarantine began.
+    pub at: Timestamp,
+    /// When the quarantine ends, or ended.
+    pub until: Timestamp,
+    /// Why the device was left alone, for a person.
+    pub reason: String,
+}
+
+/// A device that an engineer took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reserved {
+    /// What the lab calls the device.
+    pub device: String,
+    /// When the device was taken from the lab.
+    pub from: Timestamp,
+    /// When the lab has it back, unless it was lifted before.
+    pub until: Timestamp,
+    /// For whom or what.
+    pub note: String,
+    /// When it was given back before its end.
+    pub lifted: Option<Timestamp>,
+}
+
+impl Report {
+    /// What `kept` and `events` say about the time from `since` to `until`.
+    ///
+    /// Older events may be among them: a device that was left alone then may still be. What became of runs is taken
+    /// from `kept`, which knows no past: what ended after `until` is said to have been unfinished then.
+    pub fn of(kept: &Kept, events: &[Event], since: Timestamp, until: Timestamp) -> Report {
+        let history = History::of(events, since, until);
+        let jobs = job::reports(kept, &history);
+        let counts = jobs.iter().map(|job| job.counts).sum();
+        let findings = (jobs.iter().flat_map(|job| &job.runs))
+            .filter_map(|run| run.published.as_ref())
+            .filter(|published| !published.findings.is_empty())
+            .count();
+        Report {
+            since,
+            until,
+            headline: headline::sentence(&counts, findings),
+            counts,
+            troubles: troubles(&history),
+            devices: device::reports(kept, &history),
+            quarantined: history.quarantines().collect(),
+            reservations: device::reservations(kept, &history),
+            jobs,
+        }
+    }
+
+    /// All runs, with their jobs.
+    pub fn runs(&self) -> impl Iterator<Item = (&JobReport, &RunReport)> {
+        let jobs = self.jobs.iter();
+        jobs.flat_map(|job| job.runs.iter().map(move |run| (job, run)))
+    }
+
+    /// What to call a device: one that is simulated says so.
+    pub fn device(&self, name: &str) -> String {
+        label(name, self.is_simulated(name))
+    }
+
+    /// What to call a run's device, of which its profile may know that it is simulated.
+    fn device_of(&self, run: &RunReport) -> String {
+        let simulated = run.published.as_ref().and_then(|profile| profile.simulated);
+        let simulated = simulated == Some(true) || self.is_simulated(&run.device);
+        label(&run.device, simulated)
+    }
+
+    fn is_simulated(&self, name: &str) -> bool {
+        let mut devices = self.devices.iter();
+        devices.any(|device| device.name == name && device.simulated)
+    }
+}
+
+/// What the lab says went wrong, and its own ends that nobody asked for.
+fn troubles(history: &History) -> Vec<Trouble> {
+    let mut running = false;
+    let mut troubles = Vec::new();
+    for event in history.all() {
+        let reason = match &event.what {
+            What::Trouble { reason } => Some(reason.clone()),
+            What::DaemonStarted if std::mem::replace(&mut running, true) => Some(
+                "the daemon began anew without having been told to end; it went on where it was"
+                    .to_owned(),
+            ),
+            What::DaemonStopped => {
+                running = false;
+                None
+            }
+            _ => None,
+        };
+        if let Some(reason) = reason.filter(|_| history.covers(event.at)) {
+            let at = event.at;
+            troubles.push(Trouble { at, reason });
+        }
+    }
+    troubles
+}
+
+/// The reasons by how often each was given, the most frequent first.
+fn counted<'a>(reasons: impl Iterator<Item = &'a str>) -> Vec<Counted> {
+    let mut counts: Vec<Counted> = Vec::new();
+    for reason in reasons {
+        match counts.iter_mut().find(|known| known.reason == reason) {
+            Some(known) => known.count += 1,
+            None => counts.push(Counted {
+                reason: reason.to_owned(),
+                count: 1,
+            }),
+        }
+    }
+    counts.sort_by_key(|counted| std::cmp::Reverse(counted.count));
+    counts
+}
+
+/// The device that has or had the run, else those that it is for.
+fn device_of(job: &Job, run: &Run) -> String {
+    let one = run.phone.clone().or_else(|| run.only.clone());
+    let any = || job.spec.devices.get(run.selector).map(ToString::to_string);
+    one.or_else(any).unwrap_or_else(|| "any device".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

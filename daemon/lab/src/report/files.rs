@@ -1,0 +1,73 @@
+//! What a report needs from disk, and the report on disk.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+
+use super::{Publication, Report};
+use layerlab_campaign::publish::{PLOT, PublishError, StagedFile};
+
+/// More than any of our own pictures takes.
+const MOST_BYTES: u64 = 4 << 20;
+
+impl Report {
+    /// Looks into the folders of the published profiles: whether they are there, what they say about their device,
+    /// and, if `plots`, how they look.
+    pub fn read_profiles(&mut self, plots: bool) {
+        let mut simulated = BTreeSet::new();
+        for run in self.jobs.iter_mut().flat_map(|job| &mut job.runs) {
+            let Some(published) = &mut run.published else {
+                continue;
+            };
+            published.read(plots);
+            if published.simulated == Some(true) {
+                simulated.insert(run.device.clone());
+            }
+        }
+        for device in &mut self.devices {
+            device.simulated |= simulated.contains(&device.name);
+        }
+    }
+
+    /// Writes the report as HTML into `folder`, under its date, and says where it is.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn write_html(&self, folder: &Path, zone: &TimeZone) -> Result<PathBuf, PublishError> {
+        let until = self.until.to_zoned(zone.clone());
+        let path = folder.join(format!("{}.html", until.strftime("%Y-%m-%d-%H%M%S")));
+        let staged = StagedFile::prepare(&path, true)?;
+        staged.publish(self.html(zone).as_bytes())?;
+        Ok(path)
+    }
+}
+
+impl Publication {
+    fn read(&mut self, plots: bool) {
+        let header = self.profile.join(layerlab_profiles::document::PROFILE_JSON);
+        let Some(header) = whole(&header) else {
+            self.gone = !self.profile.is_dir();
+            return;
+        };
+        let header: Option<serde_json::Value> = serde_json::from_slice(&header).ok();
+        self.simulated = header.and_then(|header| header.get("simulated")?.as_bool());
+        if plots {
+            self.plot = whole(&self.profile.join(PLOT));
+        }
+    }
+}
+
+/// The file, if it is there and of a size that it may have.
+fn whole(path: &Path) -> Option<Vec<u8>> {
+    // Whoever replaced it may have put a pipe there, which would never end.
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= MOST_BYTES).then_some(bytes)
+}

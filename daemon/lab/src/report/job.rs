@@ -1,0 +1,123 @@
+//! What came of jobs and their runs.
+
+use super::history::History;
+use super::{
+    Counts, FailedAttempt, JobReport, Outcome, Publication, RunReport, absent, counted, device_of,
+};
+use crate::record::{Job, JobState, Kept, Run, RunState, What};
+
+/// Every job that was open, came or ended then.
+pub(super) fn reports(kept: &Kept, history: &History) -> Vec<JobReport> {
+    let jobs = kept.jobs.values();
+    jobs.filter(|job| job.submitted <= history.until)
+        .filter_map(|job| report(kept, history, job))
+        .collect()
+}
+
+fn report(kept: &Kept, history: &History, job: &Job) -> Option<JobReport> {
+    let runs = kept.runs.values().filter(|run| run.job == job.id);
+    let runs: Vec<RunReport> = runs
+        .filter(|run| concerns(history, job, run))
+        .map(|run| run_report(kept, history, job, run))
+        .collect();
+    let recurs = job.state == JobState::Recurring;
+    if runs.is_empty() && !recurs && !history.touches(job.id) {
+        return None;
+    }
+    Some(JobReport {
+        id: job.id,
+        name: job.spec.name.clone(),
+        state: job.state,
+        submitted: job.submitted,
+        occurrence_of: job.occurrence_of,
+        counts: Counts::of(runs.iter().map(|run| run.outcome)),
+        runs,
+    })
+}
+
+/// Whether the run was not over when the report begins.
+fn concerns(history: &History, job: &Job, run: &Run) -> bool {
+    match run.ended {
+        _ if !run.state.is_over() => true,
+        Some(ended) => ended >= history.since,
+        // It never began, and so ended with its job.
+        None => history.touches(job.id),
+    }
+}
+
+fn run_report(kept: &Kept, history: &History, job: &Job, run: &Run) -> RunReport {
+    let outcome = outcome(history, run);
+    let in_report = |run| {
+        let events = history.of_run(run);
+        events.filter(|event| history.covers(event.at))
+    };
+    let retried = in_report(run.number).filter_map(|event| match &event.what {
+        What::AttemptFailed { reason } => Some(FailedAttempt {
+            at: event.at,
+            device: event.device.clone(),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    });
+    let rejected = in_report(run.number).filter_map(|event| match &event.what {
+        What::BlockRejected { reason } => Some(reason.as_str()),
+        _ => None,
+    });
+    let published = outcome == Outcome::Published;
+    RunReport {
+        number: run.number,
+        model: model(job, run),
+        device: device_of(job, run),
+        repeat: run.repeat,
+        outcome,
+        absent: (!published).then(|| absent::explain(kept, history, job, run)),
+        attempts: run.attempt,
+        retried: retried.collect(),
+        rejected: counted(rejected),
+        ended: run.ended.filter(|ended| *ended <= history.until),
+        spent: run.spent,
+        published: published.then(|| publication(history, run)),
+    }
+}
+
+fn outcome(history: &History, run: &Run) -> Outcome {
+    if run.ended.is_some_and(|ended| ended > history.until) {
+        return match run.started {
+            Some(started) if started <= history.until => Outcome::Running,
+            _ => Outcome::Waiting,
+        };
+    }
+    match run.state {
+        RunState::Queued => Outcome::Waiting,
+        RunState::Running => Outcome::Running,
+        RunState::Parked => Outcome::Parked,
+        RunState::Done => Outcome::Published,
+        RunState::Failed => Outcome::Failed,
+        RunState::Cancelled => Outcome::Cancelled,
+        RunState::Expired => Outcome::Expired,
+    }
+}
+
+fn model(job: &Job, run: &Run) -> String {
+    let model = job.spec.models.get(run.model);
+    model.map_or_else(
+        || format!("model {}", run.model + 1),
+        |model| model.name.clone(),
+    )
+}
+
+fn publication(history: &History, run: &Run) -> Publication {
+    let mut events = history.of_run(run.number).rev();
+    let event = events.find_map(|event| match &event.what {
+        What::Published { profile, findings } => Some((profile, findings)),
+        _ => None,
+    });
+    let profile = run.profile.as_ref().or(event.map(|(profile, _)| profile));
+    Publication {
+        profile: profile.cloned().unwrap_or_default(),
+        findings: event.map_or_else(Vec::new, |(_, findings)| findings.clone()),
+        simulated: None,
+        gone: false,
+        plot: None,
+    }
+}

@@ -1,0 +1,333 @@
+//! A report as tables of text, the same for a terminal and for HTML.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::{Absent, Counted, DeviceReport, JobReport, Outcome, Report, RunReport};
+use crate::device::label;
+use crate::when;
+
+/// A table under a title.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// What it is about.
+    pub title: &'static str,
+    /// Whether somebody should do something about it.
+    pub grave: bool,
+    /// The heads of its columns.
+    pub heads: &'static [&'static str],
+    /// The columns with numbers.
+    pub right: &'static [usize],
+    /// What it says; names and reasons are as they came, and to be escaped.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Report {
+    /// What the report says beyond its headline, in the order in which people want to know it. Times are those of
+    /// `zone`; nothing is empty.
+    pub fn sections(&self, zone: &TimeZone) -> Vec<Section> {
+        let words = Words { report: self, zone };
+        let mut sections = vec![
+            words.troubles(),
+            words.missing(),
+            words.published(),
+            words.jobs(),
+            words.retried(),
+            words.rejected(),
+            words.devices(),
+            words.quarantined(),
+            words.reservations(),
+        ];
+        sections.retain(|section| !section.rows.is_empty());
+        sections
+    }
+
+    /// The time that the report is about, in `zone`.
+    pub fn period(&self, zone: &TimeZone) -> String {
+        let words = Words { report: self, zone };
+        let (since, until) = (words.moment(self.since), words.moment(self.until));
+        format!("{since} to {until}")
+    }
+}
+
+struct Words<'a> {
+    report: &'a Report,
+    zone: &'a TimeZone,
+}
+
+impl Words<'_> {
+    fn moment(&self, at: Timestamp) -> String {
+        when::moment(at, self.report.until, self.zone)
+    }
+
+    fn moment_if_any(&self, at: Option<Timestamp>) -> String {
+        at.map_or_else(String::new, |at| self.moment(at))
+    }
+
+    fn troubles(&self) -> Section {
+        let troubles = self.report.troubles.iter();
+        Section {
+            title: "Trouble of the lab",
+            grave: true,
+            heads: &["when", "what"],
+            right: &[],
+            rows: troubles
+                .map(|trouble| vec![self.moment(trouble.at), trouble.reason.clone()])
+                .collect(),
+        }
+    }
+
+    fn missing(&self) -> Section {
+        let row = |(job, run): (&JobReport, &RunReport)| {
+            let absent = run.absent.as_ref()?;
+            Some(vec![
+                name(job),
+                model(run),
+                self.report.device(&run.device),
+                run.outcome.to_string(),
+                self.absent(absent),
+            ])
+        };
+        Section {
+            title: "Not there",
+            grave: false,
+            heads: &["job", "model", "device", "state", "why"],
+            right: &[],
+            rows: self.report.runs().filter_map(row).collect(),
+        }
+    }
+
+    fn absent(&self, absent: &Absent) -> String {
+        match absent.until {
+            Some(until) => format!("{}, until {}", absent.reason, self.moment(until)),
+            None => absent.reason.clone(),
+        }
+    }
+
+    fn published(&self) -> Section {
+        let row = |(job, run): (&JobReport, &RunReport)| {
+            let published = run.published.as_ref()?;
+            let mut findings = published.findings.clone();
+            if published.gone {
+                findings.insert(0, "its folder is gone".to_owned());
+            }
+            Some(vec![
+                name(job),
+                model(run),
+                self.report.device_of(run),
+                self.moment_if_any(run.ended),
+                published.profile.display().to_string(),
+                findings.join("; "),
+            ])
+        };
+        Section {
+            title: "Published",
+            grave: false,
+            heads: &["job", "model", "device", "when", "profile", "findings"],
+            right: &[],
+            rows: self.report.runs().filter_map(row).collect(),
+        }
+    }
+
+    fn jobs(&self) -> Section {
+        let row = |job: &JobReport| {
+            let counts = &job.counts;
+            let runs = match job.runs.len() {
+                0 => String::new(),
+                runs => format!("{} of {runs}", counts.published),
+            };
+            vec![
+                job.id.to_string(),
+                job.name.clone(),
+                job.state.to_string(),
+                self.moment(job.submitted),
+                runs,
+                counts.missing(),
+            ]
+        };
+        Section {
+            title: "Jobs",
+            grave: false,
+            heads: &[
+                "number",
+                "name",
+                "state",
+                "submitted",
+                "published",
+                "others",
+            ],
+            right: &[0],
+            rows: self.report.jobs.iter().map(row).collect(),
+        }
+    }
+
+    fn retried(&self) -> Section {
+        let rows = self.report.runs().flat_map(|(job, run)| {
+            let of_attempt = move |attempt: &super::FailedAttempt| {
+                let device = attempt.device.as_deref().unwrap_or_default();
+                vec![
+                    self.moment(attempt.at),
+                    name(job),
+                    model(run),
+                    self.report.device(device),
+                    attempt.reason.clone(),
+                    run.outcome.to_string(),
+                ]
+            };
+            run.retried.iter().map(of_attempt)
+        });
+        Section {
+            title: "Tried again",
+            grave: false,
+            heads: &["when", "job", "model", "device", "why", "now"],
+            right: &[],
+            rows: rows.collect(),
+        }
+    }
+
+    fn rejected(&self) -> Section {
+        let rows = self.report.runs().flat_map(|(job, run)| {
+            let of_reason = move |rejected: &Counted| {
+                vec![
+                    name(job),
+                    model(run),
+                    self.report.device_of(run),
+                    rejected.count.to_string(),
+                    rejected.reason.clone(),
+                ]
+            };
+            run.rejected.iter().map(of_reason)
+        });
+        Section {
+            title: "Blocks measured again",
+            grave: false,
+            heads: &["job", "model", "device", "blocks", "why"],
+            right: &[3],
+            rows: rows.collect(),
+        }
+    }
+
+    fn devices(&self) -> Section {
+        let row = |device: &DeviceReport| {
+            let spent = &device.spent;
+            let idle = device.longest_idle.map_or_else(String::new, |idle| {
+                let length = when::length(idle.length());
+                format!("{length} from {}", self.moment(idle.from))
+            });
+            vec![
+                label(&device.name, device.simulated),
+                device.description.clone(),
+                format!("{} of {}", device.published, device.runs),
+                device.failed_attempts.to_string(),
+                millis(spent.wall_ms),
+                (device.busy_percent).map_or_else(String::new, |busy| format!("{busy:.1} %")),
+                millis(spent.cool_down_ms),
+                millis(spent.waiting_ms),
+                idle,
+                self.remarks(device),
+            ]
+        };
+        Section {
+            title: "Devices",
+            grave: false,
+            heads: &[
+                "device",
+                "what it is",
+                "published",
+                "failed attempts",
+                "time on runs",
+                "busy",
+                "cooling down",
+                "not ready",
+                "longest idle between runs",
+                "remarks",
+            ],
+            right: &[3, 4, 5, 6, 7],
+            rows: self.report.devices.iter().map(row).collect(),
+        }
+    }
+
+    fn remarks(&self, device: &DeviceReport) -> String {
+        let away = device
+            .gone_since
+            .map(|since| format!("away since {}", self.moment(since)));
+        let not_ready = device.not_ready.iter().map(|why| match why.count {
+            1 => format!("not ready: {}", why.reason),
+            count => format!("{count} times not ready: {}", why.reason),
+        });
+        let remarks: Vec<String> = away.into_iter().chain(not_ready).collect();
+        remarks.join("; ")
+    }
+
+    fn quarantined(&self) -> Section {
+        let row = |entry: &super::Quarantined| {
+            vec![
+                self.report.device(&entry.device),
+                self.moment(entry.at),
+                self.moment(entry.until),
+                entry.reason.clone(),
+            ]
+        };
+        Section {
+            title: "Left alone",
+            grave: false,
+            heads: &["device", "since", "until", "why"],
+            right: &[],
+            rows: self.report.quarantined.iter().map(row).collect(),
+        }
+    }
+
+    fn reservations(&self) -> Section {
+        let row = |taken: &super::Reserved| {
+            vec![
+                self.report.device(&taken.device),
+                self.moment(taken.from),
+                self.moment(taken.until),
+                taken.note.clone(),
+                self.moment_if_any(taken.lifted),
+            ]
+        };
+        Section {
+            title: "Reserved",
+            grave: false,
+            heads: &["device", "from", "until", "for", "given back"],
+            right: &[],
+            rows: self.report.reservations.iter().map(row).collect(),
+        }
+    }
+}
+
+/// A job's name with its number, as names may come twice.
+fn name(job: &JobReport) -> String {
+    format!("{} ({})", job.name, job.id)
+}
+
+fn model(run: &RunReport) -> String {
+    match run.repeat {
+        0 | 1 => run.model.clone(),
+        repeat => format!("{}, repeat {repeat}", run.model),
+    }
+}
+
+fn millis(millis: u64) -> String {
+    match millis {
+        0 => String::new(),
+        millis => when::length(Duration::from_millis(millis)),
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Outcome::Published => "published",
+            Outcome::Failed => "failed",
+            Outcome::Expired => "expired",
+            Outcome::Cancelled => "cancelled",
+            Outcome::Running => "running",
+            Outcome::Parked => "parked",
+            Outcome::Waiting => "waiting",
+        })
+    }
+}

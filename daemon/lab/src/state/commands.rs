@@ -1,0 +1,407 @@
+//! What users ask of jobs and devices.
+
+use jiff::Timestamp;
+
+use super::State;
+use crate::job::JobSpec;
+use crate::record::{Job, JobId, JobState, Reservation, Run, RunNumber, RunState, What};
+use crate::store::Change;
+use crate::talk::Answer;
+
+impl State {
+    /// Takes a job in, unless the same is known.
+    pub fn submit(&mut self, spec: JobSpec, again: bool, now: Timestamp) -> Answer {
+        let content_sha256 = spec.content_sha256();
+        let known = self.kept.jobs.values().rev().find(|job| {
+            job.content_sha256 == content_sha256
+                && job.occurrence_of.is_none()
+                && !matches!(
+                    job.state,
+                    JobState::Failed | JobState::Cancelled | JobState::Expired
+                )
+        });
+        if let Some(known) = known.filter(|_| !again) {
+            return Answer::Known {
+                job: known.id,
+                state: known.state,
+            };
+        }
+        if spec.deadline.is_some_and(|deadline| deadline <= now) {
+            return refused("the job's deadline is over; give it a later one");
+        }
+        let state = match spec.every {
+            Some(_) => JobState::Recurring,
+            None => JobState::Open,
+        };
+        let id = self.add_job(spec, content_sha256, state, None, now);
+        match state {
+            JobState::Recurring => Answer::Submitted { job: id, runs: 0 },
+            _ => match self.add_runs(id) {
+                0 => {
+                    self.end_job(id, JobState::Failed, now);
+                    refused(
+                        "no device that the job is for has ever been seen; `layerlab devices` lists them",
+                    )
+                }
+                runs => Answer::Submitted { job: id, runs },
+            },
+        }
+    }
+
+    fn add_job(
+        &mut self,
+        spec: JobSpec,
+        content_sha256: String,
+        state: JobState,
+        occurrence_of: Option<JobId>,
+        now: Timestamp,
+    ) -> JobId {
+        let id = self.kept.jobs.keys().next_back().copied().unwrap_or(0) + 1;
+        let job = Job {
+            id,
+            spec,
+            content_sha256,
+            submitted: now,
+            occurrence_of,
+            state,
+        };
+        self.changes.push(Change::Job(job.clone()));
+        self.kept.jobs.insert(id, job);
+        self.tell(now, Some(id), None, None, What::Submitted);
+        id
+    }
+
+    /// The runs of a job: its models on its devices, the first repeat of all before the second of any.
+    fn add_runs(&mut self, id: JobId) -> usize {
+        let Some(job) = self.kept.jobs.get(&id) else {
+            return 0;
+        };
+        let mut wanted = Vec::new();
+        for repeat in 1..=job.spec.repeats {
+            for model in 0..job.spec.models.len() {
+                for (selector, devices) in job.spec.devices.iter().enumerate() {
+                    if !devices.each {
+                        wanted.push((model, selector, None, repeat));
+                        continue;
+                    }
+                    let each = self
+                        .kept
+                        .devices
+                        .values()
+                        .filter(|one| devices.matches(one));
+                    wanted
+                        .extend(each.map(|one| (model, selector, Some(one.name.clone()), repeat)));
+                }
+            }
+        }
+        let first = self.kept.runs.keys().next_back().copied().unwrap_or(0) + 1;
+        let count = wanted.len();
+        for (number, (model, selector, only, repeat)) in (first..).zip(wanted) {
+            let run = Run {
+                number,
+                job: id,
+                model,
+                selector,
+                only,
+                repeat,
+                ..Run::default()
+            };
+            self.changes.push(Change::Run(run.clone()));
+            self.kept.runs.insert(number, run);
+            self.file(number);
+        }
+        count
+    }
+
+    /// Submits what is due of recurring jobs. Of several times that the daemon missed, the last one counts.
+    pub fn recur(&mut self, now: Timestamp) {
+        let due: Vec<(JobId, Timestamp)> = self
+            .kept
+            .jobs
+            .values()
+            .filter(|job| job.state == JobState::Recurring)
+            .filter_map(|job| {
+                let latest = job.spec.every.as_ref()?.latest_before(now)?;
+                let is_new = latest > job.submitted && !self.has_occurrence(job.id, latest);
+                is_new.then_some((job.id, latest))
+            })
+            .collect();
+        for (origin, at) in due {
+            let Some(job) = self.kept.jobs.get(&origin) else {
+                continue;
+            };
+            let spec = JobSpec {
+                every: None,
+                ..job.spec.clone()
+            };
+            let content = job.content_sha256.clone();
+            let id = self.add_job(spec, content, JobState::Open, Some(origin), at);
+            if self.add_runs(id) == 0 {
+                self.end_job(id, JobState::Failed, now);
+            }
+        }
+    }
+
+    fn has_occurrence(&self, origin: JobId, at: Timestamp) -> bool {
+        let mut jobs = self.kept.jobs.values().rev();
+        jobs.any(|job| job.occurrence_of == Some(origin) && job.submitted >= at)
+    }
+
+    /// Gives up the jobs whose deadline is over.
+    pub fn lapse(&mut self, now: Timestamp) {
+        let late: Vec<JobId> = self
+            .kept
+            .jobs
+            .values()
+            .filter(|job| matches!(job.state, JobState::Open | JobState::Paused))
+            .filter(|job| job.spec.deadline.is_some_and(|deadline| deadline <= now))
+            .map(|job| job.id)
+            .collect();
+        for job in late {
+            self.stop_job(
+                job,
+                JobState::Expired,
+                RunState::Expired,
+                "the deadline came",
+                now,
+            );
+        }
+    }
+
+    /// Ends a job.
+    pub fn cancel(&mut self, id: JobId, now: Timestamp) -> Answer {
+        match self.job_state(id) {
+            Err(unknown) => unknown,
+            Ok(JobState::Open | JobState::Paused | JobState::Recurring) => {
+                self.stop_job(
+                    id,
+                    JobState::Cancelled,
+                    RunState::Cancelled,
+                    "cancelled",
+                    now,
+                );
+                Answer::Done
+            }
+            Ok(state) => is_over(id, state),
+        }
+    }
+
+    /// Leaves a job alone.
+    pub fn pause(&mut self, id: JobId, now: Timestamp) -> Answer {
+        match self.job_state(id) {
+            Err(unknown) => unknown,
+            Ok(JobState::Open) => {
+                self.set_job(id, |job| job.state = JobState::Paused);
+                self.tell(now, Some(id), None, None, What::Paused);
+                Answer::Done
+            }
+            Ok(JobState::Paused) => Answer::Done,
+            Ok(JobState::Recurring) => refused(&format!(
+                "job {id} recurs; cancel it, and submit it again later"
+            )),
+            Ok(state) => is_over(id, state),
+        }
+    }
+
+    /// Goes on with a paused job.
+    pub fn resume(&mut self, id: JobId, now: Timestamp) -> Answer {
+        match self.job_state(id) {
+            Err(unknown) => unknown,
+            Ok(JobState::Paused) => {
+                self.set_job(id, |job| job.state = JobState::Open);
+                self.tell(now, Some(id), None, None, What::Resumed);
+                Answer::Done
+            }
+            Ok(JobState::Open) => Answer::Done,
+            Ok(state) => refused(&format!("job {id} is {state}, not paused")),
+        }
+    }
+
+    /// Tries again what was given up of a job.
+    pub fn retry(&mut self, id: JobId, now: Timestamp) -> Answer {
+        let state = match self.job_state(id) {
+            Err(unknown) => return unknown,
+            Ok(state) => state,
+        };
+        let given_up: Vec<RunNumber> = self
+            .kept
+            .runs
+            .values()
+            .filter(|run| run.job == id)
+            .filter(|run| {
+                matches!(
+                    run.state,
+                    RunState::Failed | RunState::Cancelled | RunState::Expired
+                )
+            })
+            .map(|run| run.number)
+            .collect();
+        if given_up.is_empty() {
+            return refused(&format!("nothing of job {id} was given up"));
+        }
+        if (given_up.iter()).any(|run| self.places.values().any(|p| p.work.run() == Some(*run))) {
+            return refused(&format!(
+                "job {id} is still leaving a device; try again in a moment"
+            ));
+        }
+        for number in given_up {
+            self.set_run(number, |run| {
+                run.state = RunState::Queued;
+                run.failed_on.clear();
+                run.reason = None;
+                run.ended = None;
+                run.journals_removed = None;
+            });
+        }
+        let is_over = !matches!(state, JobState::Open | JobState::Paused);
+        self.set_job(id, |job| {
+            if is_over {
+                job.state = JobState::Open;
+            }
+            // It is over already; what is wanted now has none.
+            job.spec.deadline = job.spec.deadline.filter(|&deadline| deadline > now);
+        });
+        self.tell(now, Some(id), None, None, What::RetryAsked);
+        Answer::Done
+    }
+
+    /// Takes a device for somebody.
+    pub fn reserve(
+        &mut self,
+        device: &str,
+        from: Timestamp,
+        until: Timestamp,
+        note: String,
+        now: Timestamp,
+    ) -> Answer {
+        if until <= now || until <= from {
+            return refused("the reservation would end before it begins; give a later --until");
+        }
+        let device = match self.device(device) {
+            Ok(device) => device,
+            Err(unknown) => return unknown,
+        };
+        let id = self
+            .kept
+            .reservations
+            .keys()
+            .next_back()
+            .copied()
+            .unwrap_or(0)
+            + 1;
+        let reservation = Reservation {
+            id,
+            device: device.clone(),
+            from,
+            until,
+            note: note.clone(),
+        };
+        self.changes.push(Change::Reservation(reservation.clone()));
+        self.kept.reservations.insert(id, reservation);
+        self.tell(
+            now,
+            None,
+            None,
+            Some(&device),
+            What::Reserved { from, until, note },
+        );
+        Answer::Done
+    }
+
+    /// Gives a device back.
+    pub fn release(&mut self, device: &str, now: Timestamp) -> Answer {
+        let device = match self.device(device) {
+            Ok(device) => device,
+            Err(unknown) => return unknown,
+        };
+        let of_device = self
+            .kept
+            .reservations
+            .values()
+            .filter(|one| one.device == device);
+        let ids: Vec<i64> = of_device.map(|one| one.id).collect();
+        if ids.is_empty() {
+            return refused(&format!("{device} is not reserved"));
+        }
+        for id in ids {
+            self.kept.reservations.remove(&id);
+            self.changes.push(Change::ReservationGone(id));
+        }
+        self.tell(now, None, None, Some(&device), What::ReservationLifted);
+        Answer::Done
+    }
+
+    /// Forgets reservations that are over.
+    pub fn end_reservations(&mut self, now: Timestamp) {
+        let over = self
+            .kept
+            .reservations
+            .values()
+            .filter(|one| one.until <= now);
+        let over: Vec<i64> = over.map(|one| one.id).collect();
+        for id in over {
+            self.kept.reservations.remove(&id);
+            self.changes.push(Change::ReservationGone(id));
+        }
+    }
+
+    fn device(&self, name: &str) -> Result<String, Answer> {
+        let mut devices = self.kept.devices.values();
+        devices
+            .find(|device| device.name == name || device.serial == name)
+            .map(|device| device.name.clone())
+            .ok_or_else(|| {
+                refused(&format!(
+                    "the lab has never seen `{name}`; `layerlab devices` lists what is plugged in"
+                ))
+            })
+    }
+
+    fn job_state(&self, id: JobId) -> Result<JobState, Answer> {
+        let job = self.kept.jobs.get(&id);
+        job.map(|job| job.state).ok_or_else(|| {
+            refused(&format!(
+                "there is no job {id}; `layerlab jobs --all` lists them"
+            ))
+        })
+    }
+
+    /// Ends a job with whatever is left of it. What is on a device leaves it.
+    fn stop_job(
+        &mut self,
+        id: JobId,
+        state: JobState,
+        of_runs: RunState,
+        reason: &str,
+        now: Timestamp,
+    ) {
+        let runs = self.kept.runs.values().filter(|run| run.job == id);
+        let open: Vec<RunNumber> = runs
+            .filter(|run| !run.state.is_over())
+            .map(|run| run.number)
+            .collect();
+        for number in open {
+            self.set_run(number, |run| {
+                run.state = of_runs;
+                run.ended = Some(now);
+                run.reason = Some(reason.to_owned());
+            });
+        }
+        self.end_job(id, state, now);
+    }
+
+    pub(super) fn end_job(&mut self, id: JobId, state: JobState, now: Timestamp) {
+        self.set_job(id, |job| job.state = state);
+        self.tell(now, Some(id), None, None, What::JobEnded { state });
+    }
+}
+
+fn refused(message: &str) -> Answer {
+    Answer::Refused {
+        message: message.to_owned(),
+    }
+}
+
+fn is_over(id: JobId, state: JobState) -> Answer {
+    refused(&format!("job {id} is {state} already"))
+}

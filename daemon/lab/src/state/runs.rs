@@ -1,0 +1,280 @@
+//! Runs begin, wait, are left and end.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::{State, Work};
+use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, What};
+
+/// How a run left a device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Its profile is published.
+    Published {
+        /// The folder of the published profile.
+        profile: PathBuf,
+        /// What is doubtful about it.
+        findings: Vec<String>,
+    },
+    /// It was told to leave, and did so between two blocks.
+    Parked,
+    /// The device was not ready in time, or throttles: it shall rest.
+    NotReady {
+        /// What kept the device from being ready, for a person.
+        reason: String,
+    },
+    /// The device failed; another one may do.
+    DeviceFailed {
+        /// What failed, for a person.
+        reason: String,
+    },
+    /// The device has lost the journal: what is known of the run is of no use.
+    JournalLost {
+        /// How that was noticed.
+        reason: String,
+    },
+    /// It makes no sense to try again.
+    Failed {
+        /// Why another attempt would fail as well, for a person.
+        reason: String,
+    },
+}
+
+impl State {
+    /// Puts a run on a device. What the device needs to know of it.
+    pub fn begin(
+        &mut self,
+        number: RunNumber,
+        device: &str,
+        now: Timestamp,
+    ) -> Option<(Job, Run, Device)> {
+        let goes_on = {
+            let run = self.kept.runs.get(&number)?;
+            run.state == RunState::Parked && run.phone.as_deref() == Some(device)
+        };
+        self.set_run(number, |run| {
+            if !goes_on {
+                run.attempt += 1;
+                run.started = Some(now);
+                run.spent = Spent::default();
+            }
+            run.state = RunState::Running;
+            run.phone = Some(device.to_owned());
+            run.reason = None;
+            run.ended = None;
+            run.visits_without_block += 1;
+        });
+        let place = self.places.get_mut(device)?;
+        place.work = Work::Busy(number);
+        place.not_ready = None;
+        place.progress = (0, None);
+        place.has_ended_block = false;
+        let run = self.kept.runs.get(&number)?.clone();
+        *self.running.entry(run.job).or_default() += 1;
+        let what = match goes_on {
+            true => What::Continued,
+            false => What::Started {
+                attempt: run.attempt,
+            },
+        };
+        self.tell_of_run(now, number, what);
+        let job = self.kept.jobs.get(&run.job)?.clone();
+        Some((job, run, self.kept.devices.get(device)?.clone()))
+    }
+
+    /// A run was told to leave its device, and why.
+    pub fn leaving(&mut self, number: RunNumber, device: &str, reason: &str) {
+        if let Some(place) = self.places.get_mut(device) {
+            place.work = Work::Leaving(number);
+        }
+        if self
+            .kept
+            .runs
+            .get(&number)
+            .is_some_and(|run| !run.state.is_over())
+        {
+            self.set_run(number, |run| run.reason = Some(reason.to_owned()));
+        }
+    }
+
+    /// The device of a run is not ready, or is.
+    pub fn not_ready(&mut self, device: &str, reason: Option<String>, now: Timestamp) {
+        let Some(place) = self.places.get_mut(device) else {
+            return;
+        };
+        let is_new = place.not_ready.is_none();
+        place.not_ready.clone_from(&reason);
+        if let (Some(reason), Some(run), true) = (reason, place.work.run(), is_new) {
+            self.tell_of_run(now, run, What::NotReady { reason });
+        }
+    }
+
+    /// How far a run is.
+    pub fn progress(&mut self, device: &str, progress: (u64, Option<u64>)) {
+        if let Some(place) = self.places.get_mut(device) {
+            place.progress = progress;
+        }
+    }
+
+    /// A block of the run on `device`, or an answer, has ended; `rejection` says why the block does not count. Whether it
+    /// is the first one since the run began there.
+    pub fn block_ended(&mut self, device: &str, rejection: Option<String>, now: Timestamp) -> bool {
+        let Some(place) = self.places.get_mut(device) else {
+            return false;
+        };
+        let is_first = !std::mem::replace(&mut place.has_ended_block, true);
+        let Some(run) = place.work.run() else {
+            return false;
+        };
+        if let Some(reason) = rejection {
+            self.tell_of_run(now, run, What::BlockRejected { reason });
+        }
+        if is_first {
+            self.set_run(run, |run| run.visits_without_block = 0);
+        }
+        is_first
+    }
+
+    /// The run on `device` has left it.
+    pub fn left(&mut self, device: &str, outcome: Outcome, spent: Spent, now: Timestamp) {
+        let Some(number) = self.places.get(device).and_then(|place| place.work.run()) else {
+            return;
+        };
+        if let Some(place) = self.places.get_mut(device) {
+            place.work = Work::Free;
+            place.not_ready = None;
+        }
+        let Some(run) = self.kept.runs.get(&number) else {
+            return;
+        };
+        let (job, was_over) = (run.job, run.state.is_over());
+        if let Some(running) = self.running.get_mut(&job) {
+            *running = running.saturating_sub(1);
+        }
+        match outcome {
+            Outcome::Published { profile, findings } => {
+                self.publish(number, profile, findings, spent, now);
+            }
+            // Whatever came of it, nobody wants it any more.
+            _ if was_over => self.set_run(number, |run| run.spent += spent),
+            Outcome::Parked => self.park(number, spent, now),
+            Outcome::NotReady { reason } => {
+                self.rest(device, &reason, self.rules.rest, now);
+                self.set_run(number, |run| {
+                    run.spent += spent;
+                    // With entries of its own it goes on from them.
+                    run.state = RunState::Parked;
+                    run.reason = Some(reason.clone());
+                });
+                self.tell_of_run(now, number, What::Parked { reason });
+            }
+            Outcome::DeviceFailed { reason } => {
+                self.rest(device, &reason, self.rules.quarantine, now);
+                self.fail_attempt(number, Some(device), reason, spent, now);
+            }
+            Outcome::JournalLost { reason } => {
+                self.fail_attempt(number, None, reason, spent, now);
+            }
+            Outcome::Failed { reason } => {
+                self.set_run(number, |run| run.spent += spent);
+                self.give_up(number, reason, now);
+            }
+        }
+        self.settle_job(job, number, now);
+    }
+
+    fn publish(
+        &mut self,
+        number: RunNumber,
+        profile: PathBuf,
+        findings: Vec<String>,
+        spent: Spent,
+        now: Timestamp,
+    ) {
+        self.set_run(number, |run| {
+            run.spent += spent;
+            run.state = RunState::Done;
+            run.ended = Some(now);
+            run.reason = None;
+            run.profile = Some(profile.clone());
+        });
+        self.tell_of_run(now, number, What::Published { profile, findings });
+    }
+
+    fn park(&mut self, number: RunNumber, spent: Spent, now: Timestamp) {
+        let mut reason = String::new();
+        self.set_run(number, |run| {
+            run.spent += spent;
+            run.state = RunState::Parked;
+            reason = run.reason.clone().unwrap_or_default();
+        });
+        self.tell_of_run(now, number, What::Parked { reason });
+    }
+
+    fn fail_attempt(
+        &mut self,
+        number: RunNumber,
+        device: Option<&str>,
+        reason: String,
+        spent: Spent,
+        now: Timestamp,
+    ) {
+        let attempts = self.rules.attempts;
+        let mut tried = 0;
+        self.set_run(number, |run| {
+            run.spent += spent;
+            tried = run.attempt;
+            if let Some(device) = device
+                && !run.failed_on.iter().any(|failed| failed == device)
+            {
+                run.failed_on.push(device.to_owned());
+            }
+            run.state = RunState::Queued;
+            run.reason = Some(reason.clone());
+            run.visits_without_block = 0;
+        });
+        if tried >= attempts {
+            let reason = format!("given up after {tried} attempts; the last one: {reason}");
+            self.give_up(number, reason, now);
+        } else {
+            self.tell_of_run(now, number, What::AttemptFailed { reason });
+        }
+    }
+
+    fn give_up(&mut self, number: RunNumber, reason: String, now: Timestamp) {
+        self.set_run(number, |run| {
+            run.state = RunState::Failed;
+            run.ended = Some(now);
+            run.reason = Some(reason.clone());
+        });
+        self.tell_of_run(now, number, What::Failed { reason });
+    }
+
+    /// Ends a job whose runs are all over; `number` is one of them.
+    fn settle_job(&mut self, id: JobId, number: RunNumber, now: Timestamp) {
+        let is_live = (self.kept.jobs.get(&id))
+            .is_some_and(|job| matches!(job.state, JobState::Open | JobState::Paused));
+        if !is_live || self.waiting.contains_key(&id) {
+            return;
+        }
+        let (mut is_over, mut is_done) = (true, true);
+        // The runs of a job were added together and have neighbouring numbers.
+        let before = self.kept.runs.range(..number).rev();
+        let after = self.kept.runs.range(number..);
+        let is_of_job = |run: &&Run| run.job == id;
+        let before = before.map(|(_, run)| run).take_while(is_of_job);
+        let after = after.map(|(_, run)| run).take_while(is_of_job);
+        for run in before.chain(after) {
+            is_over &= run.state.is_over();
+            is_done &= run.state == RunState::Done;
+        }
+        if is_over {
+            let state = match is_done {
+                true => JobState::Done,
+                false => JobState::Failed,
+            };
+            self.end_job(id, state, now);
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! What is kept is there again, in order, whatever happens to the disk.
+
+mod full_disk;
+mod samples;
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use jiff::Timestamp;
+use layerlab_protocol::{Entry, Event as JournalEvent};
+
+use super::*;
+use crate::config::Config;
+use crate::journal;
+use crate::record::{JobState, Run, RunState};
+use crate::state::{Rules, State};
+use layerlab_campaign::CampaignPart;
+use samples::{device, entries, event, job, reservation, run, run_id, time};
+
+async fn open(folder: &Path) -> (Store, Kept) {
+    Store::open(folder).await.expect("a store")
+}
+
+async fn reopened(store: Store, folder: &Path) -> (Store, Kept) {
+    store.close().await;
+    open(folder).await
+}
+
+async fn refusal(folder: &Path) -> String {
+    Store::open(folder).await.expect_err("no store").to_string()
+}
+
+fn journal(name: &str, entries: Vec<Entry>) -> Vec<Change> {
+    vec![Change::Entries {
+        run: run_id(name),
+        entries,
+    }]
+}
+
+#[tokio::test]
+async fn everything_comes_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, empty) = open(&folder.path().join("new/state")).await;
+    assert_eq!(empty.lab.len(), 32);
+    assert_eq!(
+        empty,
+        Kept {
+            lab: empty.lab.clone(),
+            ..Kept::default()
+        }
+    );
+    let changes = vec![
+        Change::Job(job(1)),
+        Change::Run(run(1)),
+        Change::Run(run(2)),
+        Change::Device(device("PHONE1")),
+        Change::Reservation(reservation(1)),
+        Change::Reservation(reservation(2)),
+        Change::Event(event(1)),
+        Change::Event(event(2)),
+        Change::Entries {
+            run: run_id("run-1"),
+            entries: entries(1..=20),
+        },
+    ];
+    store.keep(changes).await.expect("kept");
+    let mut done = run(2);
+    done.state = RunState::Done;
+    done.phone = Some("PHONE1".to_owned());
+    let changes = vec![Change::ReservationGone(1), Change::Run(done.clone())];
+    store.keep(changes).await.expect("kept");
+
+    let expected = Kept {
+        lab: empty.lab,
+        jobs: [(1, job(1))].into(),
+        runs: [(1, run(1)), (2, done)].into(),
+        devices: [("PHONE1".to_owned(), device("PHONE1"))].into(),
+        reservations: [(2, reservation(2))].into(),
+        last_event: 2,
+    };
+    let state = folder.path().join("new/state");
+    let reader = Reader::open(&state).await.expect("a reader");
+    assert_eq!(reader.all().await.expect("all"), expected);
+    let (store, kept) = reopened(store, &state).await;
+    assert_eq!(kept, expected);
+    assert_eq!(
+        store.entries(&run_id("run-1")).await.expect("entries"),
+        entries(1..=20)
+    );
+    assert_eq!(
+        reader.entries(&run_id("run-1")).await.expect("entries"),
+        entries(1..=20)
+    );
+    assert_eq!(*store.trouble().borrow(), None);
+}
+
+#[tokio::test]
+async fn events_are_found_by_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    // Fractions of different lengths: texts that are not padded would be in another order.
+    let times = ["00:00:00Z", "00:00:00.5Z", "00:00:00.25Z", "00:00:01Z"];
+    for (number, time) in (1..).zip(times) {
+        let mut event = event(number);
+        event.at = format!("2026-03-01T{time}").parse().expect("a time");
+        store.keep(vec![Change::Event(event)]).await.expect("kept");
+    }
+    let reader = Reader::open(folder.path()).await.expect("a reader");
+    let between = async |since: &str, until: &str| -> Vec<i64> {
+        let time = |text: &str| -> Timestamp { text.parse().expect("a time") };
+        let events = reader.events(time(since), time(until)).await;
+        let events = events.expect("events").into_iter();
+        events.map(|event| event.number).collect()
+    };
+    let all = between("2026-03-01T00:00:00Z", "2026-03-01T00:00:02Z").await;
+    assert_eq!(all, [1, 2, 3, 4]);
+    let some = between("2026-03-01T00:00:00.2Z", "2026-03-01T00:00:01Z").await;
+    assert_eq!(some, [2, 3]);
+}
+
+#[tokio::test]
+async fn calls_that_wait_together_are_worked_off_in_order_and_answered_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    // More than the queue holds, each from a task of its own.
+    let calls = (1..=1000).map(|number| {
+        let store = store.clone();
+        let mut job = job(1);
+        job.spec.priority = number;
+        let mut changes = vec![Change::Job(job)];
+        if number == 500 {
+            changes.push(Change::Event(event(1)));
+            changes.extend(journal("gap", entries(2..=2)));
+        }
+        tokio::spawn(async move { store.keep(changes).await })
+    });
+    let answers = join_all(calls).await;
+    for (number, answer) in (1..).zip(answers) {
+        let answer = answer.expect("a task");
+        assert_eq!(answer.is_err(), number == 500, "{number}: {answer:?}");
+    }
+    let (_store, kept) = reopened(store, folder.path()).await;
+    assert_eq!(kept.jobs[&1].spec.priority, 1000);
+    assert_eq!(kept.last_event, 0, "a call that is refused leaves nothing");
+}
+
+#[tokio::test]
+async fn what_was_sent_is_kept_even_if_nobody_waits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    for number in 1..=3 {
+        let unanswered = store.keep(vec![Change::Run(run(number))]).now_or_never();
+        assert!(unanswered.is_none());
+    }
+    let (_store, kept) = reopened(store, folder.path()).await;
+    assert_eq!(kept.runs.len(), 3);
+}
+
+#[tokio::test]
+async fn a_lab_has_one_daemon() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let clone = store.clone();
+    assert_eq!(
+        refusal(folder.path()).await,
+        format!(
+            "another layerlab daemon (process {}) has the lab in {}; stop it first, or use another LAYERLAB_STATE",
+            std::process::id(),
+            folder.path().display()
+        )
+    );
+    drop(store);
+    refusal(folder.path()).await;
+    clone.close().await;
+    open(folder.path()).await;
+}
+
+#[test]
+fn a_daemon_whose_runtime_ends_leaves_what_it_acknowledged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for round in 1..=3 {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let (store, kept) = open(folder.path()).await;
+            assert_eq!(kept.last_event, round - 1);
+            let changes = vec![Change::Event(event(round))];
+            store.keep(changes).await.expect("kept");
+        });
+    }
+}
+
+#[tokio::test]
+async fn entries_follow_each_other_and_may_come_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let kept = async |store: &Store| store.entries(&run_id("r")).await.expect("entries");
+    let keep = async |store: &Store, entries| store.keep(journal("r", entries)).await;
+    assert_eq!(kept(&store).await, []);
+    keep(&store, entries(1..=10)).await.expect("kept");
+    keep(&store, entries(5..=12)).await.expect("overlapping");
+    assert_eq!(kept(&store).await, entries(1..=12));
+    let (store, _) = reopened(store, folder.path()).await;
+    keep(&store, entries(1..=12)).await.expect("all again");
+    keep(&store, entries(13..=13)).await.expect("kept");
+    assert_eq!(kept(&store).await, entries(1..=13));
+
+    let refused = keep(&store, entries(15..=16)).await.expect_err("a gap");
+    let sentence = "the lab's store refuses what contradicts it: entry 15 of run r was to follow entry 13; \
+                    this is a bug of layerlab";
+    assert_eq!(refused.to_string(), sentence);
+    assert_eq!(store.trouble().borrow().as_deref(), Some(sentence));
+    store.keep(vec![Change::Run(run(1))]).await.expect("others");
+    assert_eq!(store.trouble().borrow().as_deref(), Some(sentence));
+    assert_eq!(kept(&store).await, entries(1..=13));
+    keep(&store, entries(14..=16)).await.expect("no gap");
+    assert_eq!(*store.trouble().borrow(), None);
+
+    let mut other = entries(16..=16);
+    other[0].event = JournalEvent::Finished;
+    keep(&store, other).await.expect_err("another entry");
+    keep(&store, entries(0..=0)).await.expect_err("no number");
+    assert_eq!(kept(&store).await, entries(1..=16));
+
+    // The writer knows where the journal is to go on.
+    keep(&store, entries(16..=16)).await.expect("again");
+    let gone = vec![Change::JournalGone(run_id("r"))];
+    store.keep(gone).await.expect("gone");
+    assert_eq!(*store.trouble().borrow(), None);
+    assert_eq!(kept(&store).await, []);
+    keep(&store, entries(17..=17)).await.expect_err("a gap");
+    keep(&store, entries(1..=2)).await.expect("from the start");
+}
+
+#[tokio::test]
+async fn old_journals_go_with_what_their_runs_say_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let journal = |number: i64, attempt: u32| Change::Entries {
+        run: journal::name("", number, attempt, CampaignPart::Times),
+        entries: entries(1..=20),
+    };
+    let over = |number: i64, at: i64| Run {
+        state: RunState::Done,
+        ended: Some(time(at)),
+        ..run(number)
+    };
+    let runs = [over(1, 0), over(11, 3600)];
+    let mut changes: Vec<Change> = runs.iter().cloned().map(Change::Run).collect();
+    changes.extend([journal(1, 1), journal(1, 2), journal(11, 1), journal(11, 2)]);
+    store.keep(changes).await.expect("kept");
+    let (store, kept) = reopened(store, folder.path()).await;
+    let kept = Kept {
+        lab: String::new(),
+        ..kept
+    };
+    let rules = Rules {
+        keep_journals: Duration::from_secs(60),
+        ..Rules::of(&Config::default())
+    };
+    let mut state = State::new(kept, rules);
+    state.remove_journals(time(60));
+    store.keep(state.take_changes()).await.expect("kept");
+
+    let (store, kept) = reopened(store, folder.path()).await;
+    for (number, attempt, left) in [(1, 1, 0), (1, 2, 0), (11, 1, 20), (11, 2, 20)] {
+        let name = journal::name("", number, attempt, CampaignPart::Times);
+        let found = store.entries(&name).await.expect("entries");
+        assert_eq!(found.len(), left, "{name}");
+    }
+    assert_eq!(kept.runs[&1].journals_removed, Some(time(60)));
+    assert_eq!(kept.runs[&11], over(11, 3600));
+}
+
+#[tokio::test]
+async fn an_event_does_not_change() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let keep = async |event| store.keep(vec![Change::Event(event)]).await;
+    keep(event(1)).await.expect("kept");
+    keep(event(1)).await.expect("the same");
+    let mut other = event(1);
+    other.device = None;
+    let refused = keep(other).await.expect_err("another").to_string();
+    assert!(refused.contains("another event 1"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_reader_says_what_it_misses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refusal = async || {
+        let reader = Reader::open(folder.path()).await;
+        reader.expect_err("no store").to_string()
+    };
+    let missing = "no lab has been here yet; start `layerlab daemon`";
+    assert_eq!(refusal().await, missing);
+    std::fs::write(schema::file(folder.path()), "").expect("a file");
+    assert_eq!(refusal().await, missing);
+    let (store, _) = open(folder.path()).await;
+    store.close().await;
+    let reader = Reader::open(folder.path()).await.expect("a reader");
+    assert_eq!(reader.all().await.expect("all").runs.len(), 0);
+}
+
+#[tokio::test]
+async fn a_store_of_a_newer_version_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    open(folder.path()).await.0.close().await;
+    let file = schema::file(folder.path());
+    let mut connection = schema::connect(&file, false).await.expect("a connection");
+    sqlx::query(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+         VALUES (99, 'later', TRUE, 'x', 0)",
+    )
+    .execute(&mut connection)
+    .await
+    .expect("a later version");
+    let sentence = refusal(folder.path()).await;
+    assert!(sentence.contains("newer layerlab"), "{sentence}");
+    assert!(sentence.contains("version 99"), "{sentence}");
+    let reader = Reader::open(folder.path()).await.expect_err("too new");
+    assert_eq!(reader.to_string(), sentence);
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = schema::file(folder.path());
+    let text = "This is no database, but long enough to be taken for one. ".repeat(100);
+    std::fs::write(&file, &text).expect("a file");
+    let sentence = refusal(folder.path()).await;
+    assert!(sentence.contains("is damaged"), "{sentence}");
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), text);
+
+    std::fs::remove_file(&file).expect("no file");
+    let (store, _) = open(folder.path()).await;
+    store.keep(vec![Change::Job(job(1))]).await.expect("kept");
+    store.close().await;
+    let mut connection = schema::connect(&file, false).await.expect("a connection");
+    sqlx::query("UPDATE jobs SET body = '{}'")
+        .execute(&mut connection)
+        .await
+        .expect("a broken job");
+    let sentence = refusal(folder.path()).await;
+    assert!(
+        sentence.contains("a job is not as layerlab writes it"),
+        "{sentence}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_clock_waits_for_the_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let begun = tokio::time::Instant::now();
+    let ticking = tokio::spawn(tokio::time::sleep(Duration::from_secs(1)));
+    let (store, _) = open(folder.path()).await;
+    for number in 1..=50 {
+        let changes = vec![Change::Event(event(number))];
+        store.keep(changes).await.expect("kept");
+    }
+    store.entries(&run_id("r")).await.expect("entries");
+    let (_store, kept) = reopened(store, folder.path()).await;
+    assert_eq!(kept.last_event, 50);
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    ticking.await.expect("the clock goes on");
+}
+
+#[tokio::test]
+async fn a_large_lab_is_there_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let changes = (1..=10_000).flat_map(|n| [Change::Job(job(n)), Change::Run(run(n))]);
+    store.keep(changes.collect()).await.expect("kept");
+    store.close().await;
+    let (_store, kept) = open(folder.path()).await;
+    assert_eq!((kept.jobs.len(), kept.runs.len()), (10_000, 10_000));
+    assert_eq!(kept.jobs[&10_000].state, JobState::Open);
+    assert_eq!(kept.jobs[&10_000].submitted, time(0));
+}

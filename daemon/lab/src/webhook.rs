@@ -1,0 +1,134 @@
+//! Tells somebody's URL how the lab fared, if the configuration names one. Nothing of the lab depends on it.
+//!
+//! `curl` does the sending: a TLS library of our own is much to build and to keep safe for one request a night.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::report::Report;
+
+/// Before each further try.
+const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
+
+/// How long a try may take.
+const DEADLINE_SECONDS: &str = "10";
+
+/// Posts `report` as JSON to `url`; what goes wrong is logged, and tried twice again.
+pub async fn post(url: &str, report: &Report) {
+    let mut pauses = PAUSES.into_iter();
+    while let Err(reason) = send(url, report).await {
+        let Some(pause) = pauses.next() else {
+            tracing::warn!("the summary was not posted: {reason}");
+            return;
+        };
+        tracing::info!("the summary was not posted, to be tried again: {reason}");
+        tokio::time::sleep(pause).await;
+    }
+}
+
+async fn send(url: &str, report: &Report) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("curl cannot be run: {error}");
+    let mut body = tempfile::NamedTempFile::new().map_err(said)?;
+    let json = serde_json::to_vec(report).map_err(|error| error.to_string())?;
+    body.write_all(&json).map_err(said)?;
+    let mut curl = Command::new("curl")
+        // First, so that no file of the user's changes what the others mean.
+        .arg("--disable")
+        .args(["--silent", "--show-error", "--fail", "--globoff"])
+        .args(["--proto", "=http,https", "--max-time", DEADLINE_SECONDS])
+        .args([
+            "--header",
+            "Content-Type: application/json",
+            "--output",
+            "/dev/null",
+        ])
+        .arg("--data-binary")
+        .arg(format!("@{}", body.path().display()))
+        .args(["--config", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(said)?;
+    if let Some(mut stdin) = curl.stdin.take() {
+        // Not as an argument: whoever lists processes would read the secret that such URLs contain.
+        let line = format!("url = \"{}\"\n", quoted(url));
+        stdin.write_all(line.as_bytes()).await.map_err(said)?;
+    }
+    let ended = curl.wait_with_output().await.map_err(said)?;
+    match ended.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned()),
+    }
+}
+
+/// `url` for the quotes of curl's configuration.
+fn quoted(url: &str) -> String {
+    let url = url.replace(['\r', '\n'], "");
+    url.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::record::Kept;
+
+    fn report() -> Report {
+        let now = Timestamp::UNIX_EPOCH;
+        Report::of(&Kept::default(), &[], now, now)
+    }
+
+    /// Takes one request, answers it with `status` and gives it back.
+    fn serve(status: &'static str) -> (String, std::thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/hook", listener.local_addr().expect("bound"));
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a caller");
+            let mut request = Vec::new();
+            let mut part = [0; 4096];
+            while !request.ends_with(b"}") {
+                let count = stream.read(&mut part).expect("a request");
+                request.extend_from_slice(&part[..count]);
+            }
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).expect("a caller");
+            String::from_utf8(request).expect("text")
+        });
+        (url, server)
+    }
+
+    #[tokio::test]
+    async fn the_summary_is_posted_as_json() {
+        let (url, server) = serve("200 OK");
+        send(&url, &report()).await.expect("posted");
+        let request = server.join().expect("a request");
+        assert!(request.starts_with("POST /hook "), "{request}");
+        assert!(request.contains("Nothing was asked for."), "{request}");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_said() {
+        let (url, server) = serve("500 No");
+        let refused = send(&url, &report()).await.expect_err("refused");
+        assert!(refused.contains("500"), "{refused}");
+        server.join().expect("a request");
+    }
+
+    #[test]
+    fn a_url_ends_no_quote() {
+        assert_eq!(
+            quoted("http://a/\"\noutput = \"x"),
+            "http://a/\\\"output = \\\"x"
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! A lab whose devices are played.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use layerlab_lab::bench::{Assignment, Bench, Desk, Passed, wait_until_ready};
+use layerlab_lab::clock::Clock;
+use layerlab_lab::config::Config;
+use layerlab_lab::dispatcher::{Dispatcher, Message};
+use layerlab_lab::gates::{Patience, Readings, Thresholds};
+use layerlab_lab::record::Kept;
+use layerlab_lab::state::{Outcome, Rules, State};
+use layerlab_lab::store::{Reader, Store, StoreError};
+use layerlab_lab::talk::{Answer, Request};
+use tempfile::TempDir;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// A lab on a paused clock, whose daemon can be stopped and started.
+pub(crate) struct PlayedLab<B> {
+    folder: TempDir,
+    pub(crate) clock: Clock,
+    pub(crate) devices: B,
+    messages: mpsc::Sender<Message>,
+    daemon: JoinHandle<Result<(), StoreError>>,
+}
+
+impl<B: Bench + Clone> PlayedLab<B> {
+    pub(crate) async fn new(clock: Clock, devices: B) -> PlayedLab<B> {
+        let folder = match std::path::Path::new("/dev/shm").is_dir() {
+            // Thousands of transactions, each on storage before the next: memory is storage enough here.
+            true => tempfile::tempdir_in("/dev/shm"),
+            false => tempfile::tempdir(),
+        };
+        let folder = folder.expect("a folder");
+        let (messages, daemon) = begin(&folder, clock, devices.clone()).await;
+        PlayedLab {
+            folder,
+            clock,
+            devices,
+            messages,
+            daemon,
+        }
+    }
+
+    /// Stops the daemon.
+    pub(crate) async fn stop(&mut self) {
+        self.send(Message::Stop).await;
+        let ended = (&mut self.daemon).await;
+        ended.expect("no panic").expect("a store");
+    }
+
+    /// Stops the daemon, and starts another one on the same store.
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await;
+        let devices = self.devices.clone();
+        (self.messages, self.daemon) = begin(&self.folder, self.clock, devices).await;
+    }
+
+    pub(crate) async fn send(&self, message: Message) {
+        self.messages.send(message).await.expect("a dispatcher");
+    }
+
+    pub(crate) async fn ask(&self, request: Request) -> Answer {
+        let (to, answer) = oneshot::channel();
+        self.send(Message::Ask(request, to)).await;
+        answer.await.expect("an answer")
+    }
+
+    /// What its store tells people.
+    pub(crate) async fn reader(&self) -> Reader {
+        Reader::open(self.folder.path()).await.expect("a store")
+    }
+
+    /// What its store holds, journals apart.
+    pub(crate) async fn kept(&self) -> Kept {
+        self.reader().await.all().await.expect("all")
+    }
+
+    pub(crate) async fn sleep_until(&self, at: Timestamp) {
+        self.clock.sleep_until(Some(at)).await;
+    }
+}
+
+async fn begin(
+    folder: &TempDir,
+    clock: Clock,
+    devices: impl Bench,
+) -> (mpsc::Sender<Message>, JoinHandle<Result<(), StoreError>>) {
+    let (store, kept) = Store::open(folder.path()).await.expect("a store");
+    let state = State::new(kept, Rules::of(&Config::default()));
+    let dispatcher = Dispatcher::new(state, store.clone(), devices, clock);
+    let (messages, inbox) = mpsc::channel(64);
+    let daemon = tokio::spawn(async move {
+        let ended = dispatcher.run(inbox).await;
+        store.close().await;
+        ended
+    });
+    (messages, daemon)
+}
+
+/// Has a run wait until its device is ready, for so long; the error is what becomes of one that does not begin.
+pub(crate) async fn pass_gates<R: Future<Output = Result<Readings, String>> + Send>(
+    assignment: &Assignment,
+    desk: &Desk,
+    deadline: Duration,
+    read: impl Fn() -> R + Send + Sync,
+) -> Result<(), Outcome> {
+    let patience = Patience {
+        poll: Duration::from_secs(30),
+        deadline,
+    };
+    let thresholds = Thresholds::default();
+    match (wait_until_ready(thresholds, patience, assignment, desk, read).await).0 {
+        Passed::Ready => Ok(()),
+        Passed::Left => Err(Outcome::Parked),
+        Passed::GaveUp(reason) => Err(Outcome::NotReady { reason }),
+    }
+}
+
+/// The outcome of a run that is done.
+pub(crate) fn published(run: i64) -> Outcome {
+    Outcome::Published {
+        profile: PathBuf::from(format!("profiles/{run}")),
+        findings: Vec::new(),
+    }
+}

@@ -1,0 +1,253 @@
+//! The options that say how phones are reached, and the device that `--device` means.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::exit::{Code, ExitWith, Failure};
+use layerlab_farm::adb::{AdbError, Address, Content, DEFAULT_PORT, Fleet, Settings};
+use layerlab_farm::discovery::{self, BUILT_IN, Choice, UnknownDevice};
+use layerlab_farm::folders::Folders;
+use layerlab_farm::local::LocalLink;
+use layerlab_farm::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+use layerlab_farm::{AdbLink, Policy};
+use layerlab_farm::{Connection, Link, LinkError};
+use layerlab_lab::config::Phones;
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Phones")]
+pub(super) struct AdbArgs {
+    /// The adb program [default: the one in PATH, or in ANDROID_HOME]; an empty name: use none
+    #[arg(
+        long,
+        global = true,
+        env = "LAYERLAB_ADB",
+        value_name = "FILE",
+        hide_env = true
+    )]
+    adb: Option<OsString>,
+    /// Use this adb server instead of one of our own; for several hosts, name several
+    #[arg(
+        long = "adb-server",
+        global = true,
+        env = "LAYERLAB_ADB_SERVER",
+        value_delimiter = ',',
+        value_name = "HOST:PORT",
+        hide_env = true
+    )]
+    servers: Vec<Address>,
+    /// The port of our own adb server [default: 5938]
+    #[arg(
+        long,
+        global = true,
+        env = "LAYERLAB_ADB_PORT",
+        value_name = "PORT",
+        hide_env = true
+    )]
+    adb_port: Option<u16>,
+    /// Connect to the phone at this network address; may be given several times
+    #[arg(
+        long = "adb-connect",
+        global = true,
+        env = "LAYERLAB_ADB_CONNECT",
+        value_delimiter = ',',
+        value_name = "HOST:PORT",
+        hide_env = true
+    )]
+    phones: Vec<Address>,
+}
+
+impl AdbArgs {
+    fn settings(&self, folders: &Folders) -> Settings {
+        Settings {
+            program: self.adb.clone().map(PathBuf::from),
+            servers: self.servers.clone(),
+            port: self.adb_port.unwrap_or(DEFAULT_PORT),
+            phones: self.phones.clone(),
+            state: folders.state.clone(),
+        }
+    }
+
+    /// The same, with what the configuration says where the command line says nothing. Phones are added up.
+    pub(super) fn settings_over(&self, phones: &Phones, folders: &Folders) -> Settings {
+        let mut settings = self.settings(folders);
+        if settings.servers.is_empty() {
+            settings.servers.clone_from(&phones.adb_servers);
+        }
+        settings.port = self.adb_port.unwrap_or(phones.adb_port);
+        settings.phones.extend(phones.adb_connect.iter().cloned());
+        settings
+    }
+
+    /// All servers, ours started if it must be.
+    pub(super) async fn fleet(&self, folders: &Folders) -> Fleet {
+        Fleet::open(&self.settings(folders)).await
+    }
+}
+
+/// What `profile` may say about a phone.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Phones")]
+pub(super) struct PhoneArgs {
+    /// Have the phone's agent play this simulated device: a name that comes with layerlab, or a file
+    #[arg(long, value_name = "DEVICE")]
+    simulate: Option<String>,
+    /// How long to wait for a phone that is unplugged, or for its owner to accept its prompt
+    #[arg(long, default_value = "10m", value_name = "DURATION")]
+    patience: humantime::Duration,
+    /// Do not boot a phone anew that nothing else helps
+    #[arg(long)]
+    no_reboot: bool,
+}
+
+/// The link to a device of either kind.
+pub(super) enum Opened {
+    Local(LocalLink),
+    Adb(AdbLink),
+}
+
+impl Link for Opened {
+    fn kind(&self) -> &'static str {
+        match self {
+            Opened::Local(link) => link.kind(),
+            Opened::Adb(link) => link.kind(),
+        }
+    }
+
+    async fn push_file(&self, sha256: &str, onnx: &[u8]) -> Result<(), LinkError> {
+        match self {
+            Opened::Local(link) => link.push_file(sha256, onnx).await,
+            Opened::Adb(link) => link.push_file(sha256, onnx).await,
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, LinkError> {
+        match self {
+            Opened::Local(link) => link.connect().await,
+            Opened::Adb(link) => link.connect().await,
+        }
+    }
+}
+
+/// Opens the device called `name`: this host, a simulated one, or a phone.
+pub(super) async fn open(
+    name: &str,
+    agent: PathBuf,
+    adb: &AdbArgs,
+    phone: &PhoneArgs,
+) -> Result<Opened, Failure> {
+    let unknown = match discovery::choose(name) {
+        Ok(choice) if phone.simulate.is_some() => {
+            let error = anyhow::anyhow!(
+                "--simulate is for phones, and {} is none; give the simulated device to --device",
+                choice.name()
+            );
+            return Err(Failure::new(Code::Usage, error));
+        }
+        Ok(choice) => {
+            let link = LocalLink::new(agent, choice).exit_with(Code::Output)?;
+            return Ok(Opened::Local(link));
+        }
+        Err(unknown) => unknown,
+    };
+    open_phone(name, agent, adb, phone, unknown)
+        .await
+        .map(Opened::Adb)
+}
+
+async fn open_phone(
+    name: &str,
+    agent: PathBuf,
+    adb: &AdbArgs,
+    phone: &PhoneArgs,
+    unknown: UnknownDevice,
+) -> Result<AdbLink, Failure> {
+    let folders = Folders::of_this_user();
+    let simulate = match &phone.simulate {
+        Some(device) => Some(simulated(device)?),
+        None => None,
+    };
+    let mut fleet = adb.fleet(&folders).await;
+    let found = match fleet.find(name).await {
+        Ok(found) => found,
+        Err(AdbError::Absent { .. }) => match fleet.problems.pop() {
+            None | Some(AdbError::NoProgram) => return Err(Failure::new(Code::Input, unknown)),
+            Some(problem) => return Err(Failure::new(Code::Device, problem)),
+        },
+        Err(error) => return Err(Failure::new(Code::Device, error)),
+    };
+    let provision = Provision {
+        agents: Agents {
+            folder: folders.data.join("agents"),
+            of_host: agent,
+        },
+        simulate,
+        cache_bytes: DEFAULT_CACHE_BYTES,
+    };
+    let policy = Policy {
+        patience: phone.patience.into(),
+        may_reboot: !phone.no_reboot,
+        ..Policy::default()
+    };
+    AdbLink::open(
+        found.server,
+        &found.row.serial,
+        provision,
+        policy,
+        &folders.state,
+    )
+    .await
+    .exit_with(Code::Device)
+}
+
+/// The file of a simulated device, unread: only the agent knows what is in it.
+fn simulated(device: &str) -> Result<Content<'static>, Failure> {
+    match discovery::choose(device).exit_with(Code::Input)? {
+        Choice::BuiltIn(_, toml) => Ok(Content::new(toml.as_bytes())),
+        Choice::File(path) => read(&path),
+        Choice::Host => {
+            let names = BUILT_IN.map(|device| device.name).join(", ");
+            let error =
+                anyhow::anyhow!("`host` is no simulated device; name a file, or one of {names}");
+            Err(Failure::new(Code::Input, error))
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Content<'static>, Failure> {
+    Content::file(path).map_err(|error| {
+        let error = anyhow::anyhow!("cannot read the device file {}: {error}", path.display());
+        Failure::new(Code::Input, error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use layerlab_lab::config::Config;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        adb: AdbArgs,
+    }
+
+    fn port(line: &str, of_configuration: u16) -> u16 {
+        let line = Line::try_parse_from(line.split(' ')).expect("a command line");
+        let phones = Phones {
+            adb_port: of_configuration,
+            ..Config::default().phones
+        };
+        let folders = Folders::of_this_user();
+        line.adb.settings_over(&phones, &folders).port
+    }
+
+    #[test]
+    fn a_port_on_the_command_line_goes_before_the_configuration_s_even_if_it_is_the_default() {
+        assert_eq!(port("layerlab --adb-port 5938", 6000), 5938);
+        assert_eq!(port("layerlab --adb-port 7000", 6000), 7000);
+        assert_eq!(port("layerlab", 6000), 6000);
+        assert_eq!(port("layerlab", DEFAULT_PORT), DEFAULT_PORT);
+    }
+}

@@ -1,0 +1,117 @@
+//! `layerlab compare`: which layers differ between two profiles of one model.
+
+use std::path::PathBuf;
+
+use layerlab_profiles::compare::{Difference, Quantity, SIGNIFICANCE, compare};
+use layerlab_profiles::document::Profile;
+use layerlab_profiles::{Layer, SignedNanos};
+use serde::Serialize;
+
+use super::exit::{Code, ExitWith, Failure};
+use super::output;
+use super::show::{self, estimate};
+use layerlab_lab::text_table::{Cells, table};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The first profile's folder
+    #[arg(value_name = "FOLDER")]
+    one: PathBuf,
+    /// The second profile's folder
+    #[arg(value_name = "FOLDER")]
+    other: PathBuf,
+    /// Print every number, not only those that differ significantly
+    #[arg(long)]
+    all: bool,
+    /// Print JSON (every number)
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let one = Profile::read(&args.one).exit_with(Code::Input)?;
+    let other = Profile::read(&args.other).exit_with(Code::Input)?;
+    let differences = compare(&one, &other).exit_with(Code::Input)?;
+    if args.json {
+        let views: Vec<View<'_>> = differences.iter().map(View::from).collect();
+        return output::print_json(&views);
+    }
+    output::print(format_args!(
+        "one: {}\nother: {}\n",
+        show::title(&one.header),
+        show::title(&other.header)
+    ))?;
+    let significant = differences.iter().filter(|d| d.is_significant()).count();
+    let shown = differences
+        .iter()
+        .filter(|d| args.all || d.is_significant());
+    let rows: Vec<_> = shown
+        .map(|difference| row(&one.layers, difference))
+        .collect();
+    if !rows.is_empty() {
+        let heads = [
+            "processor",
+            "layer",
+            "name",
+            "what",
+            "one",
+            "other",
+            "difference",
+            "p",
+        ];
+        output::print(format_args!("{}\n", table(&heads, &[1, 4, 5, 6, 7], rows)))?;
+    }
+    output::print(format_args!(
+        "{significant} of {} numbers differ significantly (p < {SIGNIFICANCE}, adjusted by Holm's method)",
+        differences.len()
+    ))
+}
+
+fn row(layers: &[Layer], difference: &Difference) -> Cells {
+    let name = layers.iter().find(|layer| layer.number == difference.layer);
+    vec![
+        difference.processor.clone(),
+        difference.layer.to_string(),
+        name.map_or_else(String::new, |layer| layer.name.clone()),
+        difference.quantity.name().replace('_', " "),
+        estimate(&difference.one),
+        estimate(&difference.other),
+        estimate(&difference.difference),
+        difference
+            .p_value
+            .map_or_else(String::new, |p| format!("{p:.2e}")),
+    ]
+}
+
+/// One comparison, for scripts.
+#[derive(Serialize)]
+struct View<'a> {
+    processor: &'a str,
+    layer: u32,
+    quantity: Quantity,
+    one_ns: SignedNanos,
+    other_ns: SignedNanos,
+    difference_ns: SignedNanos,
+    difference_ci95_low_ns: Option<SignedNanos>,
+    difference_ci95_high_ns: Option<SignedNanos>,
+    p_value: Option<f64>,
+    significant: bool,
+}
+
+impl<'a> From<&'a Difference> for View<'a> {
+    fn from(difference: &'a Difference) -> View<'a> {
+        let (low, high) = difference.difference.ci95.unzip();
+        View {
+            processor: &difference.processor,
+            layer: difference.layer,
+            quantity: difference.quantity,
+            one_ns: difference.one.value,
+            other_ns: difference.other.value,
+            difference_ns: difference.difference.value,
+            difference_ci95_low_ns: low,
+            difference_ci95_high_ns: high,
+            p_value: difference.p_value,
+            significant: difference.is_significant(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `layerlab daemon`: owns the lab until it is told to stop.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+use super::adb::AdbArgs;
+use super::campaign::agent_program;
+use super::exit::{Code, ExitWith, Failure};
+use layerlab_farm::adb::Fleet;
+use layerlab_farm::folders::Folders;
+use layerlab_lab::clock::Clock;
+use layerlab_lab::config::{Config, Log};
+use layerlab_lab::dispatcher::{Dispatcher, Message};
+use layerlab_lab::farm::Farm;
+use layerlab_lab::night::Reports;
+use layerlab_lab::record::Kept;
+use layerlab_lab::socket::Listener;
+use layerlab_lab::state::{Rules, State};
+use layerlab_lab::store::{Store, StoreError};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The configuration [default: config.toml in ~/.config/layerlab, else in /etc/layerlab]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Reads the configuration and begins to log as it says.
+pub(super) fn configure(args: &Args) -> Result<Config, Failure> {
+    let variable = |name: &str| std::env::var_os(name);
+    let loaded = Config::load(args.config.as_deref(), variable).exit_with(Code::Input)?;
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,layerlab=info"));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr);
+    match loaded.config.lab.log {
+        Log::Human => log.init(),
+        Log::Json => log.json().init(),
+    }
+    Ok(loaded.config)
+}
+
+pub(super) async fn run(
+    config: Config,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
+    let folders = Folders::of_this_user();
+    let program = agent_program(agent)?;
+    let opened = Store::open(&folders.state.join("lab")).await;
+    let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
+    let ended = work(config, program, adb, folders, store.clone(), kept).await;
+    // What it still does when the runtime ends is broken off.
+    store.close().await;
+    ended?;
+    tracing::info!("the lab is closed");
+    Ok(())
+}
+
+/// Works until it is told to stop, and keeps no store.
+async fn work(
+    config: Config,
+    program: PathBuf,
+    adb: &AdbArgs,
+    folders: Folders,
+    store: Store,
+    kept: Kept,
+) -> Result<(), Failure> {
+    let listener = Listener::bind(&folders.state).exit_with(Code::Output)?;
+    let rules = Rules::of(&config);
+    let fleet = fleet(&config, adb, &folders).await;
+    let reports = Reports {
+        store: folders.state.join("lab"),
+        folder: config.reports(&folders),
+        webhook: config.report.webhook.clone(),
+    };
+    let farm = Farm::new(config, folders.clone(), program, store.clone());
+    let state = State::new(kept, rules);
+    let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
+    let (messages, inbox) = mpsc::channel(256);
+    // To the very end: whoever does not want to wait for it says so once more.
+    tokio::spawn(stop_when_told(messages.clone()));
+    tracing::info!(state = %folders.state.display(), "the lab is open");
+    let watching = tokio::spawn({
+        let messages = messages.clone();
+        async move { farm.watch(fleet, messages).await }
+    });
+    let listening = tokio::spawn(listen(listener, messages));
+    let reporting = tokio::spawn(reports.write(dispatcher.is_working()));
+    let ended = dispatcher.run(inbox).await;
+    for task in [watching, listening, reporting] {
+        task.abort();
+        // It has ended once it says so, one way or the other.
+        let _ = task.await;
+    }
+    ended.map_err(|error| Failure::new(store_code(&error), error))
+}
+
+/// The adb servers and phones of the configuration; what the command line says goes before.
+async fn fleet(config: &Config, adb: &AdbArgs, folders: &Folders) -> Fleet {
+    let fleet = Fleet::open(&adb.settings_over(&config.phones, folders)).await;
+    for problem in &fleet.problems {
+        tracing::warn!("{problem}");
+    }
+    fleet
+}
+
+/// Passes commands on to the dispatcher.
+async fn listen(listener: Listener, messages: mpsc::Sender<Message>) {
+    loop {
+        let (request, reply) = listener.accept().await;
+        let messages = messages.clone();
+        tokio::spawn(async move {
+            let (to, answer) = oneshot::channel();
+            if messages.send(Message::Ask(request, to)).await.is_ok()
+                && let Ok(answer) = answer.await
+            {
+                reply.send(answer).await;
+            }
+        });
+    }
+}
+
+/// The first signal ends the lab once every run on a device has ended a block, the second at once.
+fn stop_when_told(messages: mpsc::Sender<Message>) -> impl Future<Output = ()> {
+    let signals = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
+    async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+            tracing::error!(
+                "signals cannot be waited for; end the daemon with SIGKILL, which loses nothing"
+            );
+            return;
+        };
+        let mut told = false;
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if told {
+                std::process::exit(i32::from(Code::Interrupted as u8));
+            }
+            told = true;
+            tracing::info!(
+                "stopping when each run on a device has ended a block; once more to stop at once"
+            );
+            if messages.send(Message::Stop).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn store_code(error: &StoreError) -> Code {
+    match error {
+        StoreError::Taken { .. } => Code::Device,
+        _ => Code::Output,
+    }
+}

@@ -1,0 +1,187 @@
+//! `layerlab devices`: what `--device` can name, and the phones that cannot be used, with the reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::adb::AdbArgs;
+use super::exit::Failure;
+use super::{lab, output};
+use layerlab_farm::adb::{AdbError, Fleet, Found, Printable};
+use layerlab_farm::discovery::{self, LOCAL, Listed};
+use layerlab_farm::folders::Folders;
+use layerlab_farm::quarantine::Quarantine;
+use layerlab_lab::text_table::table;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Go on, and print each phone that comes, goes or changes its state
+    #[arg(long)]
+    watch: bool,
+    /// Print JSON; with --watch, one object a line for each change
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args, adb: &AdbArgs) -> Result<(), Failure> {
+    let folders = Folders::of_this_user();
+    let fleet = adb.fleet(&folders).await;
+    let played = Played::in_lab().await;
+    if args.watch {
+        return watch(args, &fleet, &played).await;
+    }
+    let quarantine = Quarantine::in_folder(&folders.state);
+    let (found, problems) = fleet.list().await;
+    let phones = join_all(found.iter().map(|found| Listed::phone(found, &quarantine))).await;
+    let phones = phones.into_iter().map(|phone| played.mark(phone));
+    let devices: Vec<Listed> = discovery::list().into_iter().chain(phones).collect();
+    if args.json {
+        output::print_json(&devices)?;
+    } else {
+        output::print(devices_table(&devices))?;
+        for device in &devices {
+            if let (Some(reason), Some(remedy)) = (&device.reason, &device.remedy) {
+                let name = Printable(&device.name);
+                output::print(format_args!(
+                    "{name}: {}; {}",
+                    Printable(reason),
+                    Printable(remedy)
+                ))?;
+            }
+        }
+    }
+    fleet.problems.iter().chain(&problems).for_each(tell);
+    Ok(())
+}
+
+/// The phones whose agents play simulated devices in this user's lab, by name.
+struct Played(BTreeSet<String>);
+
+impl Played {
+    async fn in_lab() -> Played {
+        // A store that cannot be read is named by whoever asks about the lab.
+        let kept = lab::kept().await.unwrap_or_default();
+        let played = kept.devices.into_values().filter(|device| device.simulated);
+        Played(played.map(|device| device.name).collect())
+    }
+
+    fn mark(&self, phone: Listed) -> Listed {
+        Listed {
+            simulated: self.0.contains(&phone.name),
+            ..phone
+        }
+    }
+}
+
+/// What keeps phones from being seen, on standard error: the list is still worth having.
+fn tell(problem: &AdbError) {
+    output::note(format_args!("layerlab: phones cannot be seen: {problem}"));
+}
+
+fn devices_table(devices: &[Listed]) -> String {
+    let rows = devices.iter().map(|device| {
+        let kind = match (device.simulated, device.link) {
+            (false, _) => "real",
+            (true, LOCAL) => "simulated",
+            // Whoever profiles it without the lab measures the phone itself.
+            (true, _) => "simulated in the lab",
+        };
+        vec![
+            Printable(&device.name).to_string(),
+            device.link.to_owned(),
+            kind.to_owned(),
+            Printable(&device.state).to_string(),
+            Printable(&device.description).to_string(),
+        ]
+    });
+    table(
+        &["device", "link", "kind", "state", "description"],
+        &[],
+        rows,
+    )
+}
+
+/// A change, for scripts.
+#[derive(Serialize)]
+struct Change<'a> {
+    at: String,
+    device: &'a Listed,
+}
+
+async fn watch(args: &Args, fleet: &Fleet, played: &Played) -> Result<(), Failure> {
+    fleet.problems.iter().for_each(tell);
+    let mut known: BTreeMap<String, Found> = BTreeMap::new();
+    let mut watch = fleet.watch();
+    while let Some(found) = watch.next().await {
+        let now: BTreeMap<String, Found> = found
+            .into_iter()
+            .map(|found| (found.name.clone(), found))
+            .collect();
+        for (name, found) in &known {
+            if !now.contains_key(name) {
+                let mut gone = played.mark(Listed::unasked(found));
+                gone.state = "gone".to_owned();
+                print_change(args, &gone)?;
+            }
+        }
+        for (name, found) in &now {
+            let before = known.get(name).map(|before| &before.row);
+            if before != Some(&found.row) {
+                print_change(args, &played.mark(Listed::unasked(found)))?;
+            }
+        }
+        known = now;
+    }
+    Ok(())
+}
+
+fn print_change(args: &Args, device: &Listed) -> Result<(), Failure> {
+    let at = OffsetDateTime::now_utc()
+        .format(&Rfc3339)
+        .unwrap_or_default();
+    if args.json {
+        let change = Change { at, device };
+        return output::print(serde_json::to_string(&change).unwrap_or_default());
+    }
+    let (name, state) = (Printable(&device.name), Printable(&device.state));
+    match (&device.reason, &device.remedy) {
+        (Some(reason), Some(remedy)) => output::print(format_args!(
+            "{at}  {name}  {state}: {}; {remedy}",
+            Printable(reason)
+        )),
+        _ => output::print(format_args!(
+            "{at}  {name}  {state}  {}",
+            Printable(&device.description)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layerlab_farm::adb::{Row, Server, State};
+
+    #[test]
+    fn a_phone_that_the_lab_has_play_a_device_is_listed_as_simulated() {
+        let found = Found {
+            name: "R58".to_owned(),
+            server: Server::given("127.0.0.1:1".parse().expect("an address")),
+            row: Row {
+                serial: "R58".to_owned(),
+                state: State::Ready,
+                transport: None,
+                model: None,
+                usb_path: None,
+            },
+        };
+        let kind = |played: Played| {
+            let table = devices_table(&[played.mark(Listed::unasked(&found))]);
+            table.contains("simulated in the lab")
+        };
+        assert!(kind(Played(["R58".to_owned()].into())));
+        assert!(!kind(Played(["R59".to_owned()].into())));
+    }
+}

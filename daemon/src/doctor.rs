@@ -1,0 +1,397 @@
+//! `layerlab doctor`: what is missing for phones to be profiled, and the command that mends it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use futures_util::future::join_all;
+use serde::Serialize;
+
+use super::adb::AdbArgs;
+use super::exit::{Code, Failure};
+use super::output;
+use layerlab_farm::adb::{
+    AdbError, Address, Fleet, Found, Phone, Printable, Server, State, Values, quote,
+};
+use layerlab_farm::folders::Folders;
+use layerlab_farm::quarantine::Quarantine;
+use layerlab_lab::text_table::table;
+
+/// The port of everybody's adb server.
+const COMMON_PORT: u16 = 5037;
+
+/// Below this, a phone may go off in the middle of a run.
+const LEAST_BATTERY_PERCENT: i64 = 25;
+
+/// Above this, a phone soon throttles.
+const MOST_BATTERY_MILLICELSIUS: i64 = 37_000;
+
+/// Room for the agent, a large model and journals.
+const LEAST_STORAGE_BYTES: i64 = 1 << 30;
+
+/// How long a phone may take for all its answers.
+const PHONE: Duration = Duration::from_secs(30);
+
+/// Where udev rules are.
+const RULES: [&str; 4] = [
+    "/etc/udev/rules.d",
+    "/run/udev/rules.d",
+    "/usr/lib/udev/rules.d",
+    "/lib/udev/rules.d",
+];
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was looked at, and what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    subject: String,
+    verdict: Verdict,
+    message: String,
+    /// What mends it, if it is not fine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Fine,
+    /// It may be as it should be.
+    Note,
+    /// Something cannot be done until it is mended.
+    Problem,
+}
+
+impl Finding {
+    fn fine(subject: &str, message: impl Into<String>) -> Finding {
+        Finding {
+            subject: subject.to_owned(),
+            verdict: Verdict::Fine,
+            message: message.into(),
+            remedy: None,
+        }
+    }
+
+    fn note(subject: &str, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding {
+            verdict: Verdict::Note,
+            remedy: Some(remedy.into()),
+            ..Finding::fine(subject, message)
+        }
+    }
+
+    fn problem(subject: &str, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding {
+            verdict: Verdict::Problem,
+            ..Finding::note(subject, message, remedy)
+        }
+    }
+}
+
+pub(super) async fn run(args: &Args, adb: &AdbArgs, agent: PathBuf) -> Result<(), Failure> {
+    let folders = Folders::of_this_user();
+    let fleet = adb.fleet(&folders).await;
+    let mut findings = servers(&fleet).await;
+    findings.push(udev(&RULES.map(Path::new)));
+    findings.extend(agents(&folders, &agent));
+    let (phones, _) = fleet.list().await;
+    if phones.is_empty() {
+        findings.push(Finding::note(
+            "phones",
+            "none is plugged in",
+            "plug one in with USB debugging switched on (Settings, Developer options)",
+        ));
+    }
+    let quarantine = Quarantine::in_folder(&folders.state);
+    let examined = phones
+        .iter()
+        .map(|found| examine(found, &quarantine, &folders, &agent));
+    findings.extend(join_all(examined).await.into_iter().flatten());
+    print(args, &findings)
+}
+
+fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
+    if args.json {
+        output::print_json(&findings)?;
+    } else {
+        let rows = findings.iter().map(|finding| {
+            let verdict = match finding.verdict {
+                Verdict::Fine => "fine",
+                Verdict::Note => "note",
+                Verdict::Problem => "PROBLEM",
+            };
+            let remedy = finding.remedy.as_deref().unwrap_or_default();
+            [&finding.subject, verdict, &finding.message, remedy]
+                .map(|text| Printable(text).to_string())
+                .into()
+        });
+        output::print(table(
+            &["what", "verdict", "found", "what to do"],
+            &[],
+            rows,
+        ))?;
+    }
+    let problems = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Problem)
+        .count();
+    if problems == 0 {
+        return Ok(());
+    }
+    let noun = if problems == 1 { "problem" } else { "problems" };
+    let error = anyhow!("{problems} {noun}; the last column of the table says what to do");
+    Err(Failure::new(Code::Device, error))
+}
+
+async fn servers(fleet: &Fleet) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(program) = &fleet.program {
+        let found = format!("{} {}", program.path.display(), program.release);
+        findings.push(Finding::fine("adb", found));
+    }
+    for problem in &fleet.problems {
+        let remedy = match problem {
+            AdbError::NoProgram => "sudo apt install adb",
+            AdbError::BadProgram { .. } => "sudo apt install adb, and unset LAYERLAB_ADB",
+            _ => "kill what holds the port, or choose another with --adb-port",
+        };
+        findings.push(Finding::problem("adb", problem.to_string(), remedy));
+    }
+    for server in &fleet.servers {
+        findings.push(examine_server(server).await);
+    }
+    let common = Server::given(Address {
+        host: "127.0.0.1".to_owned(),
+        port: COMMON_PORT,
+    });
+    let ours = fleet
+        .servers
+        .iter()
+        .any(|server| server.address() == common.address());
+    if !ours && common.version().await.is_ok() {
+        findings.push(Finding::note(
+            "another adb server",
+            format!(
+                "one runs on port {COMMON_PORT}; phones on USB belong to whichever server was first"
+            ),
+            format!("adb kill-server, or use it: --adb-server 127.0.0.1:{COMMON_PORT}"),
+        ));
+    }
+    findings
+}
+
+async fn examine_server(server: &Server) -> Finding {
+    let subject = server.to_string();
+    match (server.version().await, server.features().await) {
+        (Ok(version), Ok(features)) => Finding::fine(
+            &subject,
+            format!("protocol version {version}, {} features", features.len()),
+        ),
+        (Err(error), _) | (_, Err(error)) => {
+            let remedy = match server.log() {
+                Some(log) => format!(
+                    "see {}; kill it, and layerlab starts it anew",
+                    log.display()
+                ),
+                None => "start it on its host: adb -a nodaemon server".to_owned(),
+            };
+            Finding::problem(&subject, error.to_string(), remedy)
+        }
+    }
+}
+
+/// Without a rule for phones, only root may open their USB devices.
+fn udev(folders: &[&Path]) -> Finding {
+    let files = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+    let rule = files.map(|file| file.path()).find(|path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().contains("android"))
+    });
+    match rule {
+        Some(rule) => Finding::fine("udev rule", rule.display().to_string()),
+        None => Finding::note(
+            "udev rule",
+            "no rule for phones: on USB only root may use them",
+            "sudo apt install android-sdk-platform-tools-common && sudo usermod -aG plugdev $USER, then log in again",
+        ),
+    }
+}
+
+fn agents(folders: &Folders, of_host: &Path) -> Vec<Finding> {
+    let folder = folders.data.join("agents");
+    let built: Vec<String> = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().join("layerlab-agent").is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let for_phones = if built.is_empty() {
+        Finding::note(
+            "agents for phones",
+            format!("none in {}", folder.display()),
+            "make agent ABI=arm64-v8a",
+        )
+    } else {
+        Finding::fine("agents for phones", built.join(", "))
+    };
+    let for_host = if of_host.is_file() {
+        Finding::fine("agent for this host", of_host.display().to_string())
+    } else {
+        Finding::problem(
+            "agent for this host",
+            format!("{} is not there", of_host.display()),
+            "put it beside layerlab, or name it with --agent",
+        )
+    };
+    vec![for_host, for_phones]
+}
+
+/// What there is to say about one phone. One that does not answer keeps nobody else waiting.
+async fn examine(
+    found: &Found,
+    quarantine: &Quarantine,
+    folders: &Folders,
+    of_host: &Path,
+) -> Vec<Finding> {
+    let name = found.name.as_str();
+    if found.row.state != State::Ready {
+        let state = &found.row.state;
+        return vec![Finding::problem(name, state.reason(), state.remedy())];
+    }
+    let asked = async {
+        let phone = Phone::new(&found.server, &found.row)?;
+        Ok::<_, AdbError>((
+            phone.capabilities().await?,
+            phone.battery().await?,
+            phone.thermal().await?,
+        ))
+    };
+    let (what, battery, thermal) = match tokio::time::timeout(PHONE, asked).await {
+        Ok(Ok(answers)) => answers,
+        Ok(Err(error)) => {
+            return vec![Finding::problem(
+                name,
+                error.to_string(),
+                "unplug it and plug it in again",
+            )];
+        }
+        Err(_) => {
+            return vec![Finding::problem(
+                name,
+                "it answers too slowly",
+                "unplug it and plug it in again",
+            )];
+        }
+    };
+    let mut findings = vec![Finding::fine(name, what.summary())];
+    let names = [
+        name,
+        &found.row.serial,
+        what.text("serial").unwrap_or_default(),
+    ];
+    match quarantine.of(&names) {
+        Ok(None) => {}
+        Ok(Some(entry)) => findings.push(Finding::problem(
+            name,
+            format!("in quarantine until {}: {}", entry.until, entry.reason),
+            format!("layerlab quarantine lift {}", quote(&entry.phone)),
+        )),
+        Err(error) => findings.push(Finding::problem(name, error.to_string(), "remove the file")),
+    }
+    findings.extend(judge(name, &what, &battery, &thermal));
+    findings.push(agent_for(name, &what, folders, of_host));
+    findings
+}
+
+fn agent_for(name: &str, what: &Values, folders: &Folders, of_host: &Path) -> Finding {
+    let abi = what.text("abi").unwrap_or_default();
+    let built = folders.data.join("agents").join(abi).join("layerlab-agent");
+    if built.is_file() {
+        Finding::fine(name, format!("agent {}", built.display()))
+    } else if abi == std::env::consts::ARCH && of_host.is_file() {
+        Finding::fine(name, "agent of this host")
+    } else {
+        Finding::problem(
+            name,
+            format!("no agent for {abi}"),
+            format!("make agent ABI={abi}"),
+        )
+    }
+}
+
+/// Storage, battery and heat.
+fn judge(name: &str, what: &Values, battery: &Values, thermal: &Values) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut check = |value: Option<i64>, good: bool, said: String, remedy: &str| {
+        if value.is_none() {
+            return;
+        }
+        findings.push(if good {
+            Finding::fine(name, said)
+        } else {
+            Finding::problem(name, said, remedy)
+        });
+    };
+    let free = what.number("storage_free_bytes");
+    check(
+        free,
+        free >= Some(LEAST_STORAGE_BYTES),
+        format!(
+            "{} MB of storage free",
+            free.unwrap_or_default() / 1_000_000
+        ),
+        "delete something on the phone",
+    );
+    let level = battery.number("level_percent");
+    check(
+        level,
+        level >= Some(LEAST_BATTERY_PERCENT),
+        format!("battery at {} %", level.unwrap_or_default()),
+        "let it charge",
+    );
+    let heat = battery.number("temperature_millicelsius");
+    check(
+        heat,
+        heat <= Some(MOST_BATTERY_MILLICELSIUS),
+        format!(
+            "battery at {:.1} °C",
+            heat.unwrap_or_default() as f64 / 1000.0
+        ),
+        "let it cool, out of the sun and of its case",
+    );
+    let status = thermal.number("status");
+    check(
+        status,
+        status <= Some(0),
+        format!(
+            "thermal status {} ({})",
+            status.unwrap_or_default(),
+            thermal.text("status_name").unwrap_or("unknown")
+        ),
+        "let it cool: it throttles",
+    );
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_for_phones_is_found_and_its_absence_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(udev(&[folder.path()]).verdict, Verdict::Note);
+        std::fs::write(folder.path().join("51-android.rules"), "").expect("room");
+        assert_eq!(udev(&[folder.path()]).verdict, Verdict::Fine);
+        assert_eq!(udev(&[Path::new("/nowhere")]).verdict, Verdict::Note);
+    }
+}

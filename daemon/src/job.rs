@@ -1,0 +1,308 @@
+//! `layerlab job`: looks at one job of the lab, waits for it, and changes what becomes of it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use super::exit::{Code, ExitWith, Failure};
+use super::jobs::is_over;
+use super::{lab, output};
+use layerlab_farm::adb::Printable;
+use layerlab_lab::job_file::EXAMPLE;
+use layerlab_lab::record::{Event, Job, JobId, JobState, Kept, Run};
+use layerlab_lab::talk::Request;
+use layerlab_lab::text_table::table;
+use layerlab_lab::when::moment;
+
+/// How often the store is looked at while a command waits.
+const GLANCE: Duration = Duration::from_secs(1);
+
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// Print what a job asks for, what became of each of its runs, and what happened
+    Show {
+        /// The job's number, as `layerlab jobs` lists it
+        id: JobId,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a job; profiles that are published stay
+    Cancel {
+        /// The job's number
+        id: JobId,
+    },
+    /// Leave a job alone until it is resumed; a run that is on a phone is parked
+    Pause {
+        /// The job's number
+        id: JobId,
+    },
+    /// Go on with a paused job
+    Resume {
+        /// The job's number
+        id: JobId,
+    },
+    /// Try again what failed, expired or was cancelled of a job
+    Retry {
+        /// The job's number
+        id: JobId,
+    },
+    /// Wait until a job is over: exit code 0 if all its profiles are published, else 4
+    Wait {
+        /// The job's number
+        id: JobId,
+        /// How long at most, such as 8h [default: as long as it takes]
+        #[arg(long, value_name = "DURATION")]
+        timeout: Option<humantime::Duration>,
+    },
+    /// Print a job file that explains every key
+    Example,
+}
+
+pub(super) async fn run(command: &Command) -> Result<(), Failure> {
+    let (request, done) = match *command {
+        Command::Show { id, json } => return show(id, json).await,
+        Command::Wait { id, timeout } => return wait(id, timeout.map(Duration::from)).await,
+        Command::Example => return output::print(EXAMPLE.trim_end()),
+        Command::Cancel { id } => (
+            Request::Cancel { job: id },
+            format!("job {id} is cancelled"),
+        ),
+        Command::Pause { id } => (Request::Pause { job: id }, format!("job {id} is paused")),
+        Command::Resume { id } => (Request::Resume { job: id }, format!("job {id} goes on")),
+        Command::Retry { id } => (
+            Request::Retry { job: id },
+            format!("what failed of job {id} is tried again"),
+        ),
+    };
+    lab::tell(&request).await?;
+    output::print(done)
+}
+
+/// Waits until the job is over. The store says so, even if the daemon is started anew meanwhile.
+pub(super) async fn wait(id: JobId, timeout: Option<Duration>) -> Result<(), Failure> {
+    let ended = ended(id);
+    let Some(timeout) = timeout else {
+        return ended.await;
+    };
+    tokio::time::timeout(timeout, ended)
+        .await
+        .unwrap_or_else(|_| {
+            let timeout = humantime::format_duration(timeout);
+            let error = anyhow::anyhow!(
+                "job {id} is not over after {timeout}; `layerlab job show {id}` says how it goes"
+            );
+            Err(Failure::new(Code::Device, error))
+        })
+}
+
+async fn ended(id: JobId) -> Result<(), Failure> {
+    loop {
+        let kept = lab::kept().await?;
+        let job = lab::job(&kept, id)?;
+        match job.state {
+            JobState::Recurring => {
+                let error = anyhow::anyhow!(
+                    "job {id} comes again and is never over; wait for one of the jobs that it submits"
+                );
+                return Err(Failure::new(Code::Input, error));
+            }
+            JobState::Done => {
+                return output::print(format_args!("job {id}: all profiles are published"));
+            }
+            state if is_over(state) => {
+                let error = anyhow::anyhow!("job {id} is {state}: {}", reasons(&kept, id));
+                return Err(Failure::new(Code::Device, error));
+            }
+            _ => tokio::time::sleep(GLANCE).await,
+        }
+    }
+}
+
+/// Why runs of the job gave no profile, each reason once.
+fn reasons(kept: &Kept, id: JobId) -> String {
+    let runs = kept.runs.values().filter(|run| run.job == id);
+    let lost = runs.filter(|run| run.state.is_over() && run.profile.is_none());
+    let mut reasons: Vec<&str> = lost.filter_map(|run| run.reason.as_deref()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    match reasons.is_empty() {
+        true => format!("`layerlab job show {id}` says more"),
+        false => Printable(&reasons.join("; ")).to_string(),
+    }
+}
+
+/// What `show --json` prints.
+#[derive(Serialize)]
+struct Shown<'a> {
+    job: &'a Job,
+    runs: Vec<&'a Run>,
+    events: Vec<&'a Event>,
+}
+
+async fn show(id: JobId, json: bool) -> Result<(), Failure> {
+    let Some(reader) = lab::reader().await? else {
+        return lab::job(&Kept::default(), id).map(|_| ());
+    };
+    let kept = reader.all().await.exit_with(Code::Input)?;
+    let job = lab::job(&kept, id)?;
+    // An occurrence is submitted when it was due, and so before its first event.
+    let events = reader.events(job.submitted, Timestamp::MAX).await;
+    let events = events.exit_with(Code::Input)?;
+    let runs: Vec<&Run> = kept.runs.values().filter(|run| run.job == id).collect();
+    let is_own = |event: &&Event| {
+        let of_run = |number| runs.iter().any(|run| run.number == number);
+        event.job == Some(id) || event.run.is_some_and(of_run)
+    };
+    let shown = Shown {
+        job,
+        events: events.iter().filter(is_own).collect(),
+        runs,
+    };
+    match json {
+        true => output::print_json(&shown),
+        false => output::print(shown.text(Timestamp::now(), &TimeZone::system())),
+    }
+}
+
+impl Shown<'_> {
+    fn text(&self, now: Timestamp, zone: &TimeZone) -> String {
+        let Job {
+            id, spec, state, ..
+        } = self.job;
+        let name = Printable(&spec.name);
+        let mut parts = vec![
+            format!("Job {id}, {name}: {state}"),
+            table(&["what", ""], &[], self.spec(now, zone)),
+        ];
+        if !self.runs.is_empty() {
+            let heads = [
+                "run", "model", "state", "phone", "attempt", "why", "profile",
+            ];
+            parts.push(table(
+                &heads,
+                &[0, 4],
+                self.runs.iter().map(|run| self.run(run, now, zone)),
+            ));
+        }
+        let events = self.events.iter().map(|event| {
+            let run = event.run.map(|run| format!("run {run}"));
+            let device = event.device.as_deref().unwrap_or_default();
+            vec![
+                moment(event.at, now, zone),
+                run.unwrap_or_default(),
+                Printable(device).to_string(),
+                Printable(&event.what.words(now, zone)).to_string(),
+            ]
+        });
+        if !self.events.is_empty() {
+            parts.push(table(
+                &["when", "run", "device", "what happened"],
+                &[],
+                events,
+            ));
+        }
+        parts.join("\n\n")
+    }
+
+    /// What the job asks for, without what it leaves to the lab.
+    fn spec(&self, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
+        let spec = &self.job.spec;
+        let told = |at: Timestamp| moment(at, now, zone);
+        let devices = spec.devices.iter().map(|devices| match devices.each {
+            true => format!("each with {devices}"),
+            false => devices.to_string(),
+        });
+        let devices: Vec<String> = devices.collect();
+        let models: Vec<String> = (spec.models.iter())
+            .map(|model| model.path.display().to_string())
+            .collect();
+        let accuracy = spec.accuracy.as_ref();
+        let origin = self.job.occurrence_of;
+        let rows = [
+            ("submitted", Some(told(self.job.submitted))),
+            ("comes of", origin.map(|origin| format!("job {origin}"))),
+            ("models", Some(models.join("; "))),
+            ("devices", Some(devices.join("; "))),
+            ("repeats", Some(spec.repeats.to_string())),
+            ("priority", Some(spec.priority.to_string())),
+            ("not before", spec.not_before.map(told)),
+            ("deadline", spec.deadline.map(told)),
+            ("window", spec.window.as_ref().map(ToString::to_string)),
+            ("comes again", spec.every.as_ref().map(ToString::to_string)),
+            ("design", Some(spec.measure.design.to_string())),
+            ("accuracy", accuracy.map(|it| it.path.display().to_string())),
+            (
+                "profiles",
+                spec.profiles.as_ref().map(|it| it.display().to_string()),
+            ),
+        ];
+        let rows = rows
+            .into_iter()
+            .filter_map(|(what, text)| Some((what, text?)));
+        rows.map(|(what, text)| vec![what.to_owned(), Printable(&text).to_string()])
+            .collect()
+    }
+
+    fn run(&self, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String> {
+        let removed = run
+            .journals_removed
+            .map(|at| format!("journals removed {}", moment(at, now, zone)));
+        let why = run.starved().or_else(|| run.reason.clone());
+        let why: Vec<String> = why.into_iter().chain(removed).collect();
+        let model = self.job.spec.models.get(run.model);
+        let phone = run.phone.as_ref().or(run.only.as_ref());
+        let texts = [
+            model.map(|model| model.name.clone()),
+            phone.cloned(),
+            Some(why.join("; ")),
+            run.profile.as_ref().map(|it| it.display().to_string()),
+        ];
+        let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
+        let [model, phone, reason, profile] = texts;
+        vec![
+            run.number.to_string(),
+            model,
+            run.state.to_string(),
+            phone,
+            run.attempt.to_string(),
+            reason,
+            profile,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use layerlab_lab::job::JobSpec;
+
+    #[test]
+    fn a_run_whose_journals_were_removed_says_so() {
+        let now: Timestamp = "2026-12-24T20:00:00Z".parse().expect("an instant");
+        let job = Job {
+            id: 4,
+            spec: JobSpec::default(),
+            content_sha256: String::new(),
+            submitted: now,
+            occurrence_of: None,
+            state: JobState::Failed,
+        };
+        let run = Run {
+            reason: Some("it fell".to_owned()),
+            journals_removed: Some(now),
+            ..Run::default()
+        };
+        let shown = Shown {
+            job: &job,
+            runs: vec![&run],
+            events: Vec::new(),
+        };
+        let text = shown.text(now, &TimeZone::UTC);
+        let moment = moment(now, now, &TimeZone::UTC);
+        let expected = format!("it fell; journals removed {moment}");
+        assert!(text.contains(&expected), "{text}");
+    }
+}

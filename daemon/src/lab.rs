@@ -1,0 +1,100 @@
+//! How commands reach the lab: its daemon if one runs, and its store with or without one.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::exit::{Code, ExitWith, Failure};
+use super::output;
+use layerlab_farm::folders::Folders;
+use layerlab_lab::record::{Event, Job, JobId, Kept};
+use layerlab_lab::socket::{self, AskError};
+use layerlab_lab::store::{Reader, StoreError};
+use layerlab_lab::talk::{Answer, Request, Status};
+
+/// The folder with what the lab knows.
+pub(super) fn folder() -> PathBuf {
+    Folders::of_this_user().state.join("lab")
+}
+
+/// What the daemon says, unless it refuses.
+pub(super) async fn ask(request: &Request) -> Result<Answer, Failure> {
+    let answer = socket::ask(&Folders::of_this_user().state, request).await;
+    match answer.map_err(ask_failure)? {
+        Answer::Refused { message } => Err(Failure::new(Code::Input, anyhow::anyhow!("{message}"))),
+        answer => Ok(answer),
+    }
+}
+
+/// Has the daemon do what has no other answer than that it is done.
+pub(super) async fn tell(request: &Request) -> Result<(), Failure> {
+    match ask(request).await? {
+        Answer::Done => Ok(()),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) fn unexpected(answer: &Answer) -> Failure {
+    let error = anyhow::anyhow!(
+        "the layerlab daemon answers {answer:?}, which is none; are both of one version?"
+    );
+    Failure::new(Code::Device, error)
+}
+
+/// How the lab is; none if no daemon runs.
+pub(super) async fn status() -> Result<Option<Status>, Failure> {
+    match socket::ask(&Folders::of_this_user().state, &Request::Status).await {
+        Ok(Answer::Status(status)) => Ok(Some(status)),
+        Ok(other) => Err(unexpected(&other)),
+        Err(AskError::NoDaemon) => Ok(None),
+        Err(error) => Err(ask_failure(error)),
+    }
+}
+
+fn ask_failure(error: AskError) -> Failure {
+    let code = match error {
+        AskError::TooLong(_) => Code::Input,
+        _ => Code::Device,
+    };
+    Failure::new(code, error)
+}
+
+/// The store; none if there has been no lab yet.
+pub(super) async fn reader() -> Result<Option<Reader>, Failure> {
+    match Reader::open(&folder()).await {
+        Err(StoreError::Missing) => Ok(None),
+        reader => reader.map(Some).exit_with(Code::Input),
+    }
+}
+
+/// What the lab knows; nothing if there has been none yet.
+pub(super) async fn kept() -> Result<Kept, Failure> {
+    match reader().await? {
+        Some(reader) => reader.all().await.exit_with(Code::Input),
+        None => Ok(Kept::default()),
+    }
+}
+
+/// What the lab knows, and what happened from `since` on and until `until`. Nothing, if there has been no lab.
+pub(super) async fn read(
+    since: Timestamp,
+    until: Timestamp,
+) -> Result<(Kept, Vec<Event>), Failure> {
+    let Some(reader) = reader().await? else {
+        output::note(StoreError::Missing);
+        return Ok((Kept::default(), Vec::new()));
+    };
+    let kept = reader.all().await.exit_with(Code::Input)?;
+    let events = reader.events(since, until).await.exit_with(Code::Input)?;
+    Ok((kept, events))
+}
+
+/// The job with this number.
+pub(super) fn job(kept: &Kept, id: JobId) -> Result<&Job, Failure> {
+    kept.jobs.get(&id).ok_or_else(|| {
+        let error = anyhow::anyhow!(
+            "there is no job {id}; `layerlab jobs --all` lists those that there are"
+        );
+        Failure::new(Code::Input, error)
+    })
+}

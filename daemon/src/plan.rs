@@ -1,0 +1,363 @@
+//! `layerlab plan`: which layers to run on the accelerator, from a published profile (mlmp §3, §4).
+
+use std::path::PathBuf;
+
+use layerlab_planners::export::{Source, outcomes_csv, outcomes_json, tried_csv};
+use layerlab_planners::profile::{Pair, accuracy_table, time_table};
+use layerlab_planners::regress::Grid;
+use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
+use layerlab_planners::{AccuracyModel, Algorithm, Goal, Outcome, Plan, Problem, plan};
+use layerlab_profiles::document::{Evaluation, Profile};
+use layerlab_profiles::summary::Summary;
+use layerlab_protocol::Entry;
+
+use super::adb::{self, AdbArgs, PhoneArgs};
+use super::campaign::{agent_program, campaign_failure};
+use super::exit::{Code, ExitWith, Failure};
+use super::model::parse_dim;
+use super::{evaluate, output};
+use crate::sweep_plot;
+use layerlab_campaign::{ModelFile, Passes, Verification, VerificationSet, Verified};
+use layerlab_lab::text_table::table;
+
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// The most accurate placement that takes no longer than a time
+    MaxAccuracy(MaxAccuracy),
+    /// The fastest placement that is at least so accurate
+    MinTime(MinTime),
+    /// All algorithms over many limits, as CSV: accuracy over time limits, then time over accuracy limits
+    Sweep(Sweep),
+}
+
+#[derive(clap::Args)]
+pub(super) struct MaxAccuracy {
+    /// The time that one inference may take, such as 550ms or 1.2s
+    #[arg(long, value_name = "DURATION")]
+    time: humantime::Duration,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(clap::Args)]
+pub(super) struct MinTime {
+    /// The accuracy that is required, a fraction such as 0.6
+    #[arg(long, value_name = "FRACTION")]
+    accuracy: f64,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(clap::Args)]
+struct Common {
+    #[command(flatten)]
+    input: Input,
+    /// all-cpu, all-npu, heuristic, mlmp, fastest, or exhaustive (few layers only)
+    #[arg(long, default_value = "mlmp", value_name = "NAME")]
+    algorithm: Algorithm,
+    /// How many placements mlmp keeps in each step [default: 50 for max-accuracy, 100 for min-time]
+    #[arg(long, value_name = "COUNT")]
+    k: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Run the plan on this device and put what was measured beside what was predicted
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        requires = "model",
+        conflicts_with = "json"
+    )]
+    verify: Option<String>,
+    /// With --verify: the ONNX model
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    model: Option<PathBuf>,
+    /// With --verify: the evaluation set; without it the time alone is measured
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    set: Option<PathBuf>,
+    #[command(flatten)]
+    phone: PhoneArgs,
+    /// With --verify: the size of a symbolic dimension of the model; may be repeated
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim, requires = "verify")]
+    dims: Vec<(String, u64)>,
+}
+
+#[derive(clap::Args)]
+struct Input {
+    /// The profile's folder; it must hold the accuracy of placements (`layerlab profile --set`)
+    #[arg(value_name = "FOLDER")]
+    profile: PathBuf,
+    /// The processor for layers marked 0 [default: the profile's first CPU]
+    #[arg(long, value_name = "NAME")]
+    cpu: Option<String>,
+    /// The processor for layers marked 1 [default: the profile's first accelerator]
+    #[arg(long, value_name = "NAME")]
+    accelerator: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct Sweep {
+    #[command(flatten)]
+    input: Input,
+    /// How many limits of each kind
+    #[arg(long, default_value_t = 20, value_name = "COUNT")]
+    steps: usize,
+    /// Draw the sweep into this SVG file, too
+    #[arg(long, value_name = "FILE", conflicts_with = "regressors")]
+    plot: Option<PathBuf>,
+    /// Print how the regressors did instead (the paper's Table 2)
+    #[arg(long)]
+    regressors: bool,
+}
+
+/// A profile with what was learnt from it.
+struct Learnt {
+    profile: Profile,
+    problem: Problem,
+    evaluation: Evaluation,
+    source: Source,
+    model: AccuracyModel,
+}
+
+impl Input {
+    fn learn(&self) -> Result<Learnt, Failure> {
+        let profile = Profile::read(&self.profile).exit_with(Code::Input)?;
+        let pair = Pair {
+            cpu: self.cpu.as_deref(),
+            npu: self.accelerator.as_deref(),
+        };
+        let times = time_table(&profile, pair).exit_with(Code::Input)?;
+        let (table, evaluation) = accuracy_table(&profile, pair).exit_with(Code::Input)?;
+        let evaluation = evaluation.clone();
+        let model = AccuracyModel::train(&profile.layers, &table, &Grid::default())
+            .exit_with(Code::Input)?;
+        let problem = Problem::new(&profile.layers, times, &table, Box::new(model.clone()))
+            .exit_with(Code::Input)?;
+        let source = Source::of(&profile, &evaluation.cpu, &evaluation.accelerator);
+        Ok(Learnt {
+            profile,
+            problem,
+            evaluation,
+            source,
+            model,
+        })
+    }
+}
+
+pub(super) async fn run(
+    command: &Command,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
+    match command {
+        Command::MaxAccuracy(args) => {
+            let within = std::time::Duration::from(args.time).into();
+            one(&args.common, Goal::MaxAccuracy { within }, agent, adb).await
+        }
+        Command::MinTime(args) => {
+            let at_least = args.accuracy;
+            one(&args.common, Goal::MinTime { at_least }, agent, adb).await
+        }
+        Command::Sweep(args) => all(args),
+    }
+}
+
+async fn one(
+    args: &Common,
+    goal: Goal,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
+    let learnt = args.input.learn()?;
+    let algorithm = match args.algorithm {
+        Algorithm::Mlmp { keep } => Algorithm::Mlmp {
+            keep: args.k.or(keep),
+        },
+        other => other,
+    };
+    let outcome = plan(&learnt.problem, goal, algorithm).exit_with(Code::Input)?;
+    if args.json {
+        let json = outcomes_json(&learnt.source, &[outcome]).exit_with(Code::Internal)?;
+        return output::print(json);
+    }
+    let planned = match &outcome {
+        Outcome::Planned(planned) => planned,
+        Outcome::Infeasible(infeasible) => return output::print(infeasible),
+    };
+    output::print(describe(planned, &learnt))?;
+    match &args.verify {
+        Some(device) => verify(args, device, planned, &learnt, agent, adb).await,
+        None => Ok(()),
+    }
+}
+
+/// The placement drawn as a strip of layers, its time and accuracy, and why.
+fn describe(planned: &Plan, learnt: &Learnt) -> String {
+    let combination = planned.combination();
+    let strip: String = combination
+        .processors()
+        .iter()
+        .map(|&processor| if processor == 0 { '·' } else { '█' })
+        .collect();
+    let time = planned.time();
+    let interval = planned
+        .time_ci95()
+        .map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
+    let accuracy = planned.accuracy();
+    let error = learnt.model.test().map_or_else(String::new, |score| {
+        format!(
+            ", give or take {:.3} (mean error on placements it never saw)",
+            score.mae
+        )
+    });
+    let mut text = format!(
+        "{strip}   █ {}, · {}\n{combination}\n\ntime      {}{interval}\n          {} on {}, {} on {}, {} moving\naccuracy  {:.4}{error}\n          {:.4} with all layers on {}\n",
+        learnt.evaluation.accelerator,
+        learnt.evaluation.cpu,
+        time.total(),
+        time.on(0),
+        learnt.evaluation.cpu,
+        time.off_cpu(),
+        learnt.evaluation.accelerator,
+        time.transfer,
+        accuracy.value,
+        learnt.problem.baseline(),
+        learnt.evaluation.cpu,
+    );
+    for reason in planned.reasons() {
+        text.push_str(&format!("\n- {reason}"));
+    }
+    if learnt.profile.header.simulated {
+        text.push_str("\n\nPlanned from a simulated device.");
+    }
+    text
+}
+
+/// Runs the plan on a device.
+async fn verify(
+    args: &Common,
+    device: &str,
+    planned: &Plan,
+    learnt: &Learnt,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
+    let Some(model) = &args.model else {
+        return Ok(());
+    };
+    let dims = args.dims.iter().cloned().collect();
+    let model = ModelFile::open(model, &dims).exit_with(Code::Input)?;
+    if model.source_sha256 != learnt.profile.header.model.sha256 {
+        let message = "--model is another model than the profile's";
+        return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
+    }
+    let set = match &args.set {
+        Some(file) => Some(evaluate::fitting_set(file, &model)?),
+        None => None,
+    };
+    let link = adb::open(device, agent_program(agent)?, adb, &args.phone).await?;
+    let Evaluation {
+        cpu,
+        accelerator,
+        seed,
+        answers,
+        ..
+    } = &learnt.evaluation;
+    let verification = Verification {
+        model: &model,
+        placement: planned.combination().clone(),
+        passes: Passes::between(cpu.clone(), accelerator.clone()),
+        set: set.as_ref().map(|set| VerificationSet {
+            set,
+            seed: *seed,
+            answers: *answers as usize,
+        }),
+    };
+    let verified = verification.run(&link, &mut |_: &Entry| {}).await;
+    let Verified { time, accuracy } = verified.map_err(campaign_failure)?;
+    let passes = time.first();
+    let measured = passes.and_then(|placement| Summary::of(&placement.passes));
+    let mut rows = Vec::new();
+    if let Some(measured) = measured {
+        let interval = |ci95: Option<(String, String)>| {
+            ci95.map_or_else(String::new, |(low, high)| format!("{low} to {high}"))
+        };
+        let predicted = planned.time_ci95();
+        rows.push(vec![
+            "time".to_owned(),
+            planned.time().total().to_string(),
+            interval(predicted.map(|(low, high)| (low.to_string(), high.to_string()))),
+            measured.median.to_string(),
+            interval(
+                measured
+                    .median_ci95
+                    .map(|(low, high)| (low.to_string(), high.to_string())),
+            ),
+        ]);
+    }
+    if let Some(evaluated) = accuracy {
+        let found = evaluate::rows(&evaluated)?;
+        if let Some(row) = found.last() {
+            let (low, high) = (
+                row.score - half(row.loss_ci95),
+                row.score + half(row.loss_ci95),
+            );
+            let around = learnt.model.test().map_or_else(String::new, |score| {
+                let value = planned.accuracy().value;
+                format!(
+                    "{:.4} to {:.4}",
+                    value - 2.0 * score.mse.sqrt(),
+                    value + 2.0 * score.mse.sqrt()
+                )
+            });
+            rows.push(vec![
+                "accuracy".to_owned(),
+                format!("{:.4}", planned.accuracy().value),
+                around,
+                format!("{:.4}", row.score),
+                format!("{low:.4} to {high:.4}"),
+            ]);
+        }
+    }
+    let heads = [
+        "",
+        "predicted",
+        "95 % interval",
+        "measured",
+        "95 % interval",
+    ];
+    output::print(format_args!("\n{}", table(&heads, &[1, 2, 3, 4], rows)))
+}
+
+fn half((low, high): (f64, f64)) -> f64 {
+    (high - low) / 2.0
+}
+
+fn all(args: &Sweep) -> Result<(), Failure> {
+    let learnt = args.input.learn()?;
+    if args.regressors {
+        let csv = tried_csv(&learnt.source, learnt.model.tried()).exit_with(Code::Internal)?;
+        return output::print(csv.trim_end());
+    }
+    let mut goals = time_limits(&learnt.problem, args.steps);
+    goals.extend(accuracy_limits(&learnt.problem, args.steps));
+    let outcomes = sweep(&learnt.problem, &goals, &Algorithm::ALL).exit_with(Code::Input)?;
+    if let Some(file) = &args.plot {
+        let simulated = match learnt.source.simulated {
+            true => " — SIMULATED, no real phone",
+            false => "",
+        };
+        let title = format!(
+            "{} on {}{simulated}",
+            learnt.source.model, learnt.source.device
+        );
+        let svg = sweep_plot::svg(&title, &Algorithm::ALL, &outcomes)
+            .map_err(anyhow::Error::msg)
+            .exit_with(Code::Internal)?;
+        std::fs::write(file, svg)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", file.display()))
+            .exit_with(Code::Output)?;
+    }
+    let csv = outcomes_csv(&learnt.source, &outcomes).exit_with(Code::Internal)?;
+    output::print(csv.trim_end())
+}

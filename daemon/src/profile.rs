@@ -1,0 +1,154 @@
+//! `layerlab profile`: measures a model on a device and publishes its profile.
+
+use std::path::{Path, PathBuf};
+
+use layerlab_profiles::design::Design;
+use layerlab_profiles::units::Nanos;
+
+use super::adb::{self, AdbArgs, PhoneArgs};
+use super::campaign::{agent_program, campaign_failure};
+use super::exit::{Code, ExitWith, Failure};
+use super::model::DimArgs;
+use super::percent::Percent;
+use super::progress::{Bars, CampaignBars};
+use super::{evaluate, output, show};
+use layerlab_campaign::publish::folder_name;
+use layerlab_campaign::{Campaign, CampaignAccuracy, ModelFile, Published, TimesSettings};
+use layerlab_farm::discovery;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The ONNX model
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// The device: a name that `layerlab devices` lists, or a simulated device's file
+    #[arg(long, value_name = "DEVICE")]
+    device: String,
+    /// Where to publish the profile [default: layerlab-profiles/DEVICE/MODEL]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Replace a profile that is already there
+    #[arg(long)]
+    replace: bool,
+    #[command(flatten)]
+    phone: PhoneArgs,
+    #[command(flatten)]
+    dims: DimArgs,
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// An evaluation set, as `layerlab set` makes it: measure accuracy, too
+    #[arg(long, value_name = "FILE")]
+    set: Option<PathBuf>,
+    #[command(flatten)]
+    accuracy: evaluate::ChoiceArgs,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The choices that every measurement has.
+#[derive(clap::Args)]
+pub(super) struct SettingsArgs {
+    /// The processors to measure, such as npu or cpu,npu [default: all that the device has]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    processors: Vec<String>,
+    /// Which segments to measure on an accelerator: adaptive (until the intervals are narrow enough), local
+    /// (layers and neighbours), prefix-suffix (the papers' 2n-1) or grouped (all)
+    #[arg(long, default_value_t = TimesSettings::DESIGN)]
+    design: Design,
+    /// With the design adaptive: how wide a 95 % interval may be on either side, as a share of its number
+    #[arg(long, default_value_t = Percent(TimesSettings::TARGET_PERCENT), value_name = "PERCENT")]
+    target_ci: Percent,
+    /// With the design adaptive: the most device time to spend on each accelerator, such as 90s or 10m
+    #[arg(long, default_value_t = TimesSettings::BUDGET.into(), value_name = "DURATION")]
+    budget: humantime::Duration,
+    /// How many samples each segment gets, with designs other than adaptive; below 6 there are no
+    /// confidence intervals
+    #[arg(long, default_value_t = TimesSettings::SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
+    samples: u64,
+    /// The idle time before each inference, in microseconds
+    #[arg(long, default_value_t = TimesSettings::GAP_US, value_name = "MICROSECONDS")]
+    gap_us: u64,
+    /// Seeds the models' inputs and the order in which segments are run
+    #[arg(long, default_value_t = TimesSettings::SEED)]
+    seed: u64,
+}
+
+impl SettingsArgs {
+    pub(super) fn settings(&self) -> TimesSettings {
+        TimesSettings {
+            processors: self.processors.clone(),
+            design: self.design,
+            samples_per_segment: self.samples,
+            gap: Nanos::from_micros(self.gap_us),
+            seed: self.seed,
+            target: self.target_ci.share(),
+            budget: std::time::Duration::from(self.budget).into(),
+            ..TimesSettings::default()
+        }
+    }
+}
+
+pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
+    let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
+    let set = match &args.set {
+        Some(file) => Some(evaluate::fitting_set(file, &model)?),
+        None => None,
+    };
+    let program = agent_program(agent)?;
+    let link = adb::open(&args.device, program, adb, &args.phone).await?;
+    let device = match discovery::choose(&args.device) {
+        Ok(choice) => choice.name(),
+        Err(_) => args.device.clone(),
+    };
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => Path::new("layerlab-profiles")
+            .join(folder_name(&device))
+            .join(folder_name(model.network.name())),
+    };
+    let campaign = Campaign {
+        model: &model,
+        times: args.settings.settings(),
+        accuracy: set.as_ref().map(|set| CampaignAccuracy {
+            set,
+            settings: args.accuracy.settings(),
+        }),
+        target: out.clone(),
+        replace: args.replace,
+    };
+    let bars = Bars::new();
+    let mut follower = CampaignBars::new(&bars, model.network.name(), &device);
+    let published = campaign.run(&link, &mut follower).await;
+    let Published { profile, findings } = published.map_err(campaign_failure)?;
+    if args.json {
+        return output::print_json(&show::summary(&profile, &out));
+    }
+    output::print(show::tables(&profile))?;
+    for finding in findings {
+        output::note(format_args!("\n{finding}"));
+    }
+    output::print(format_args!("\nPublished in {}", out.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use layerlab_campaign::AccuracySettings;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_command_line_that_chooses_nothing_means_the_defaults_of_campaigns() {
+        let line = "layerlab --model m --device d --set s";
+        let Line { args } = Line::try_parse_from(line.split(' ')).expect("a command line");
+        assert_eq!(args.settings.settings(), TimesSettings::default());
+        assert_eq!(args.accuracy.settings(), AccuracySettings::default());
+    }
+}

@@ -1,0 +1,64 @@
+//! `layerlab report`: what the lab was asked for in a stretch of time, and what came of it.
+
+use std::path::PathBuf;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::exit::{Code, ExitWith, Failure};
+use super::{lab, output};
+use layerlab_campaign::publish::StagedFile;
+use layerlab_lab::report::Report;
+use layerlab_lab::when::{Direction, WhenError, point};
+
+/// A device that was left alone before the report begins may still be.
+const EARLIER: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// From when, such as 22:00, `yesterday 18:00` or 8h, which is eight hours ago
+    #[arg(long, value_name = "WHEN", default_value = "16h")]
+    since: String,
+    /// Until when [default: now]
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Write the report as HTML into this file, with the profiles' plots
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    html: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args) -> Result<(), Failure> {
+    let (now, zone) = (Timestamp::now(), TimeZone::system());
+    let (since, until) = period(args, now, &zone).exit_with(Code::Usage)?;
+    if since > until {
+        let error = anyhow::anyhow!("--since is after --until; choose an earlier --since");
+        return Err(Failure::new(Code::Usage, error));
+    }
+    let earlier = since.checked_sub(EARLIER).unwrap_or(since);
+    let (kept, events) = lab::read(earlier, until).await?;
+    let mut report = Report::of(&kept, &events, since, until);
+    report.read_profiles(args.html.is_some());
+    if args.json {
+        return output::print_json(&report);
+    }
+    let Some(file) = &args.html else {
+        return output::print(report.text(&zone));
+    };
+    let staged = StagedFile::prepare(file, true).exit_with(Code::Output)?;
+    let html = report.html(&zone);
+    staged.publish(html.as_bytes()).exit_with(Code::Output)?;
+    output::print(format_args!("{} In {}", report.headline, file.display()))
+}
+
+fn period(
+    args: &Args,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Result<(Timestamp, Timestamp), WhenError> {
+    let moment = |text: &str| point(text, now, Direction::Last, zone);
+    let until = args.until.as_deref().map_or(Ok(now), moment)?;
+    Ok((moment(&args.since)?, until))
+}

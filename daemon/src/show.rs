@@ -1,0 +1,322 @@
+//! `layerlab show`: a published profile as tables or JSON.
+
+use std::path::{Path, PathBuf};
+
+use layerlab_profiles::document::{
+    Header, LayerTimeRow, Method, Processor, ProcessorKind, Profile,
+};
+use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::time_model::TimeModel;
+use layerlab_profiles::{Combination, Layer, SignedNanos};
+use serde::Serialize;
+
+use super::exit::{Code, ExitWith, Failure};
+use super::output;
+use layerlab_campaign::plot;
+use layerlab_lab::text_table::{Cells, table};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The profile's folder
+    #[arg(value_name = "FOLDER")]
+    profile: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Draw the profile into this SVG file instead
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    plot: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
+    if let Some(file) = &args.plot {
+        let svg = plot::svg(&profile)
+            .map_err(anyhow::Error::msg)
+            .exit_with(Code::Internal)?;
+        return std::fs::write(file, svg)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", file.display()))
+            .exit_with(Code::Output);
+    }
+    if args.json {
+        return print_json(&profile);
+    }
+    output::print(tables(&profile))
+}
+
+/// The profile's numbers as one JSON document.
+pub(super) fn print_json(profile: &Profile) -> Result<(), Failure> {
+    output::print_json(&View::new(profile))
+}
+
+/// The whole profile for a person: what was measured and how, and what each layer costs where.
+pub(super) fn tables(profile: &Profile) -> String {
+    let mut parts = vec![title(&profile.header)];
+    parts.push(methods(profile));
+    parts.push(layer_table(profile));
+    parts.extend(totals(profile));
+    parts.join("\n\n")
+}
+
+/// Model and device; a simulation says so.
+pub(super) fn title(header: &Header) -> String {
+    format!(
+        "{} on {}: {} layers",
+        header.model.name,
+        device(header),
+        header.model.layers
+    )
+}
+
+/// The device's name, which says so if the device is simulated.
+pub(super) fn device(header: &Header) -> String {
+    let name = &header.device.name;
+    if header.simulated && !name.contains("(simulated)") {
+        format!("{name} (simulated)")
+    } else {
+        name.clone()
+    }
+}
+
+fn methods(profile: &Profile) -> String {
+    let lines = profile
+        .header
+        .processors
+        .iter()
+        .zip(&profile.header.measurements)
+        .map(|(processor, measurement)| {
+            let method = match measurement.method {
+                Method::Median => "medians",
+                Method::Differencing => "derived by differencing (mlmp §4.2.2)",
+                Method::Graph => "derived by least squares over all segments",
+            };
+            format!(
+                "{}: {}, {} {}; design {}, {} samples per segment, {method}",
+                processor.name,
+                numerics(processor),
+                processor.runtime,
+                processor.runtime_version,
+                measurement.design,
+                measurement.samples_per_segment,
+            )
+        });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn numerics(processor: &Processor) -> String {
+    format!("{:?}", processor.numerics).to_lowercase()
+}
+
+fn layer_table(profile: &Profile) -> String {
+    let mut heads = vec!["layer".to_owned(), "name".to_owned(), "output".to_owned()];
+    for processor in &profile.header.processors {
+        let name = &processor.name;
+        match processor.kind {
+            ProcessorKind::Cpu => heads.push(format!("{name} compute")),
+            ProcessorKind::Accelerator => heads.extend([
+                format!("to {name}"),
+                format!("{name} compute"),
+                format!("from {name}"),
+            ]),
+        }
+    }
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let right: Vec<usize> = std::iter::once(0).chain(2..heads.len()).collect();
+    table(
+        &heads,
+        &right,
+        profile.layers.iter().map(|layer| layer_row(profile, layer)),
+    )
+}
+
+fn layer_row(profile: &Profile, layer: &Layer) -> Cells {
+    let mut cells = vec![
+        layer.number.to_string(),
+        layer.name.clone(),
+        layer.output_bytes.to_string(),
+    ];
+    for processor in &profile.header.processors {
+        let time = times(profile, processor).find(|row| row.layer == layer.number);
+        match (processor.kind, time) {
+            (ProcessorKind::Cpu, time) => {
+                cells.push(time.map_or_else(String::new, |row| estimate(&row.time.compute)));
+            }
+            (ProcessorKind::Accelerator, None) => cells.extend([const { String::new() }; 3]),
+            (ProcessorKind::Accelerator, Some(row)) => {
+                let time = &row.time;
+                cells.push(transfer(
+                    time.to_processor,
+                    time.compute_includes.to_processor,
+                ));
+                cells.push(estimate(&time.compute));
+                cells.push(transfer(
+                    time.from_processor,
+                    time.compute_includes.from_processor,
+                ));
+            }
+        }
+    }
+    cells
+}
+
+fn times<'a>(
+    profile: &'a Profile,
+    processor: &'a Processor,
+) -> impl Iterator<Item = &'a LayerTimeRow> {
+    profile
+        .times
+        .iter()
+        .filter(|row| row.processor == processor.name)
+}
+
+fn transfer(time: Option<Estimate>, merged: bool) -> String {
+    match time {
+        Some(time) => estimate(&time),
+        None if merged => "in compute".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// A value with half the width of its 95 % interval; a question mark when the interval contains zero.
+pub(super) fn estimate(estimate: &Estimate) -> String {
+    let mark = if estimate.is_unresolved() { "? " } else { "" };
+    match estimate.ci95 {
+        None => estimate.value.to_string(),
+        Some((low, high)) => {
+            format!("{mark}{} ± {}", estimate.value, (high - low).half())
+        }
+    }
+}
+
+/// What the whole model takes on one processor and on the other.
+fn totals(profile: &Profile) -> Option<String> {
+    let whole = Whole::of(profile)?;
+    let mut lines = vec![format!("all layers on {}: {}", whole.cpu_name, whole.cpu)];
+    if let Some((name, time)) = &whole.npu {
+        lines.push(format!("all layers on {name}: {time}"));
+    }
+    Some(lines.join("\n"))
+}
+
+/// The time of the whole model on one processor, by the time model of the profile.
+pub(super) struct Whole {
+    cpu_name: String,
+    /// All layers on the CPU.
+    pub(super) cpu: SignedNanos,
+    /// The accelerator's name and all layers on it.
+    pub(super) npu: Option<(String, SignedNanos)>,
+}
+
+impl Whole {
+    /// `None` when the profile has no CPU.
+    pub(super) fn of(profile: &Profile) -> Option<Whole> {
+        let kind = |kind| profile.header.processors.iter().find(|p| p.kind == kind);
+        let column =
+            |processor| -> Vec<_> { times(profile, processor).map(|row| row.time).collect() };
+        let cpu = kind(ProcessorKind::Cpu)?;
+        let cpu_times = column(cpu);
+        let npu = kind(ProcessorKind::Accelerator).and_then(|processor| {
+            let npu_times = column(processor);
+            let all = Combination::new(vec![true; npu_times.len()]);
+            let time = TimeModel::new(&cpu_times, &npu_times)
+                .ok()?
+                .predict(&all)
+                .ok()?;
+            Some((processor.name.clone(), time.total()))
+        });
+        let all_cpu = cpu_times.iter().map(|time| time.compute.value).sum();
+        Some(Whole {
+            cpu_name: cpu.name.clone(),
+            cpu: all_cpu,
+            npu,
+        })
+    }
+}
+
+/// A published profile in one line of JSON, for scripts that measure.
+#[derive(Serialize)]
+pub(super) struct Published {
+    model: String,
+    device: String,
+    simulated: bool,
+    layers: u32,
+    samples: usize,
+    path: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_cpu_ns: Option<SignedNanos>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_npu_ns: Option<SignedNanos>,
+}
+
+/// What was published at `path`.
+pub(super) fn summary(profile: &Profile, path: &Path) -> Published {
+    let whole = Whole::of(profile);
+    Published {
+        model: profile.header.model.name.clone(),
+        device: profile.header.device.name.clone(),
+        simulated: profile.header.simulated,
+        layers: profile.header.model.layers,
+        samples: profile.samples.len(),
+        path: path.to_owned(),
+        all_cpu_ns: whole.as_ref().map(|whole| whole.cpu),
+        all_npu_ns: whole.and_then(|whole| whole.npu).map(|(_, time)| time),
+    }
+}
+
+/// A profile without its samples, for scripts.
+#[derive(Serialize)]
+struct View<'a> {
+    header: &'a Header,
+    layers: &'a [Layer],
+    times: Vec<TimeView<'a>>,
+}
+
+#[derive(Serialize)]
+struct TimeView<'a> {
+    layer: u32,
+    processor: &'a str,
+    compute: EstimateView,
+    compute_includes_to_processor: bool,
+    compute_includes_from_processor: bool,
+    to_processor: Option<EstimateView>,
+    from_processor: Option<EstimateView>,
+    method: Method,
+}
+
+#[derive(Serialize)]
+struct EstimateView {
+    value_ns: SignedNanos,
+    ci95_low_ns: Option<SignedNanos>,
+    ci95_high_ns: Option<SignedNanos>,
+}
+
+impl From<Estimate> for EstimateView {
+    fn from(estimate: Estimate) -> Self {
+        let (low, high) = estimate.ci95.unzip();
+        EstimateView {
+            value_ns: estimate.value,
+            ci95_low_ns: low,
+            ci95_high_ns: high,
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    fn new(profile: &'a Profile) -> View<'a> {
+        let view = |row: &'a LayerTimeRow| TimeView {
+            layer: row.layer,
+            processor: &row.processor,
+            compute: row.time.compute.into(),
+            compute_includes_to_processor: row.time.compute_includes.to_processor,
+            compute_includes_from_processor: row.time.compute_includes.from_processor,
+            to_processor: row.time.to_processor.map(Into::into),
+            from_processor: row.time.from_processor.map(Into::into),
+            method: row.method,
+        };
+        View {
+            header: &profile.header,
+            layers: &profile.layers,
+            times: profile.times.iter().map(view).collect(),
+        }
+    }
+}

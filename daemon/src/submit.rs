@@ -1,0 +1,88 @@
+//! `layerlab submit`: gives the lab a job.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::exit::{Code, Failure};
+use super::{job, lab, output};
+use layerlab_farm::adb::Printable;
+use layerlab_farm::folders::Folders;
+use layerlab_lab::job::JobSpec;
+use layerlab_lab::job_file::{JobFile, JobFileError};
+use layerlab_lab::library::Library;
+use layerlab_lab::talk::{Answer, Request};
+
+#[derive(clap::Args)]
+#[command(after_help = "`layerlab job example` prints a job file that explains every key.")]
+pub(super) struct Args {
+    /// The job file: which models, on which devices, when and how
+    #[arg(value_name = "JOB.toml")]
+    job: PathBuf,
+    /// Even if a job that asks for the same is open or done
+    #[arg(long)]
+    again: bool,
+    /// Wait until the job is over, and end as `layerlab job wait` does
+    #[arg(long)]
+    wait: bool,
+    /// Print the answer as JSON
+    #[arg(long, conflicts_with = "wait")]
+    json: bool,
+}
+
+pub(super) async fn run(args: &Args) -> Result<(), Failure> {
+    let spec = read(args).map_err(file_failure)?;
+    if args.wait && spec.every.is_some() {
+        let error = anyhow::anyhow!("a job that comes again is never over; leave --wait out");
+        return Err(Failure::new(Code::Usage, error));
+    }
+    let (name, recurs) = (spec.name.clone(), spec.every.is_some());
+    let request = Request::Submit {
+        spec: Box::new(spec),
+        again: args.again,
+    };
+    let answer = lab::ask(&request).await?;
+    if args.json {
+        return output::print_json(&answer);
+    }
+    let name = Printable(&name);
+    let id = match answer {
+        Answer::Submitted { job, .. } if recurs => {
+            output::print(format_args!(
+                "Job {job}, {name}, is submitted and comes again; `layerlab job cancel {job}` ends it."
+            ))?;
+            job
+        }
+        Answer::Submitted { job, runs } => {
+            let profiles = if runs == 1 { "profile" } else { "profiles" };
+            output::print(format_args!(
+                "Job {job}, {name}, is submitted: {runs} {profiles}. `layerlab job show {job}` says how it goes."
+            ))?;
+            job
+        }
+        Answer::Known { job, state } => {
+            output::print(format_args!(
+                "Job {job} asks for the same and is {state}, so this one was not taken; --again submits it anyway."
+            ))?;
+            job
+        }
+        other => return Err(lab::unexpected(&other)),
+    };
+    match args.wait {
+        true => job::wait(id, None).await,
+        false => Ok(()),
+    }
+}
+
+fn read(args: &Args) -> Result<JobSpec, JobFileError> {
+    let library = Library::in_state(&Folders::of_this_user().state);
+    JobFile::read(&args.job)?.resolve(Timestamp::now(), &library)
+}
+
+fn file_failure(error: JobFileError) -> Failure {
+    let code = match &error {
+        JobFileError::Library { .. } => Code::Output,
+        _ => Code::Input,
+    };
+    Failure::new(code, error)
+}

@@ -1,0 +1,91 @@
+//! `layerlab watch`: the phones and jobs of the lab, as they are now.
+
+mod screen;
+mod view;
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::exit::{Code, ExitWith, Failure};
+use super::{lab, output};
+use layerlab_farm::folders::Folders;
+use layerlab_lab::record::Kept;
+use layerlab_lab::socket;
+use layerlab_lab::store::{Reader, StoreError};
+use layerlab_lab::talk::{Answer, Request, Status};
+use screen::Screen;
+use view::view;
+
+/// How often the view is drawn.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// A daemon that takes longer to say how it is has a trouble that people should see.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Print once and end, as it does when standard output is no terminal
+    #[arg(long)]
+    once: bool,
+}
+
+pub(super) async fn run(args: &Args) -> Result<(), Failure> {
+    let state = Folders::of_this_user().state;
+    let mut reader = None;
+    let zone = TimeZone::system();
+    if args.once || !std::io::stdout().is_terminal() {
+        let (kept, lab) = look(&state, &mut reader).await?;
+        let lines = view(&lab, &kept, Timestamp::now(), &zone);
+        let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+        return output::print(lines.join("\n"));
+    }
+    let mut told_to_end = signal(SignalKind::terminate()).exit_with(Code::Internal)?;
+    let mut screen = Screen::enter().exit_with(Code::Output)?;
+    let mut ticks = interval(PERIOD);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let drawn = async {
+            ticks.tick().await;
+            let (kept, lab) = look(&state, &mut reader).await?;
+            let lines = view(&lab, &kept, Timestamp::now(), &zone);
+            screen.draw(&lines).exit_with(Code::Output)
+        };
+        tokio::select! {
+            drawn = drawn => drawn?,
+            // Whoever has seen enough ends it so; that is no failure.
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+            _ = told_to_end.recv() => return Ok(()),
+        }
+    }
+}
+
+/// What the store knows, and how the lab is or why it does not say.
+async fn look(
+    state: &Path,
+    reader: &mut Option<Reader>,
+) -> Result<(Kept, Result<Status, String>), Failure> {
+    if reader.is_none() {
+        *reader = match Reader::open(&lab::folder()).await {
+            Err(StoreError::Missing) => None,
+            opened => Some(opened.exit_with(Code::Input)?),
+        };
+    }
+    let kept = match reader {
+        Some(reader) => reader.all().await.exit_with(Code::Input)?,
+        None => Kept::default(),
+    };
+    let lab = match timeout(PATIENCE, socket::ask(state, &Request::Status)).await {
+        Ok(Ok(Answer::Status(status))) => Ok(status),
+        Ok(Ok(Answer::Refused { message })) => Err(message),
+        Ok(Ok(_)) => Err("the daemon does not say how it is; it is of another version".to_owned()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("the daemon does not answer".to_owned()),
+    };
+    Ok((kept, lab))
+}

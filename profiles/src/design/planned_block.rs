@@ -1,0 +1,57 @@
+//! What a planner answers: a block to measure next, or why nothing more is measured.
+
+use crate::segment::Segment;
+use crate::units::Nanos;
+
+/// What to measure next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The segments, ascending, each once.
+    pub segments: Vec<Segment>,
+    /// How often each is to be timed.
+    pub repetitions: u64,
+    /// The device time that the planner expects it to take; zero for the very first, of which nothing
+    /// can be known.
+    pub expected: Nanos,
+    /// What the block is measured for.
+    pub purpose: Purpose,
+}
+
+/// Why a block is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Purpose {
+    /// The whole model alone, which says how long anything can take.
+    Gauge,
+    /// Segments without which layer times do not follow, or by which the model is tested.
+    Start,
+    /// Segments that narrow the widest interval most per second; its relative half width before.
+    Narrow {
+        /// The widest relative half width before the block.
+        widest: f64,
+    },
+}
+
+/// The planner's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Measure this, then ask again.
+    Measure(Block),
+    /// Measure no more.
+    Done(Reason),
+}
+
+/// Why nothing more is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reason {
+    /// Every interval is as narrow as wanted.
+    TargetReached {
+        /// The widest relative half width.
+        widest: f64,
+    },
+    /// What is left of the budget is enough for no block.
+    BudgetSpent {
+        /// The widest relative half width; `None` if not even the start set was complete, so that layer
+        /// times cannot be derived.
+        widest: Option<f64>,
+    },
+}
