@@ -35,7 +35,10 @@ fn fields(value: &serde_json::Value, found: &mut Vec<String>) {
         serde_json::Value::Object(object) => {
             for (name, value) in object {
                 found.push(name.clone());
-                fields(value, found);
+                // What runtimes call their options is their own affair.
+                if name != "runtime_options" {
+                    fields(value, found);
+                }
             }
         }
         serde_json::Value::Array(values) => values.iter().for_each(|value| fields(value, found)),

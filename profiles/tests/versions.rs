@@ -24,7 +24,10 @@ const EXAMPLES: [(&str, &str); 2] = [
         "3",
         "7e7f5aead6e2dae4681db0ae622232fd1fb4cc3260221bf4ee5a124fbed44399",
     ),
-    ("4", "to be frozen"),
+    (
+        "4",
+        "c5928940cc7ff6c876f253561ee72298a1c5c385437087401ae3b1fccac80eff",
+    ),
 ];
 
 /// Likewise of the profiles that ship with the repository, which are of version 3.

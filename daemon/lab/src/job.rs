@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use layerlab_profiles::document::HashedFile;
 use layerlab_profiles::{Nanos, sha256};
 use serde::{Deserialize, Serialize};
 
