@@ -1,6 +1,5 @@
 //! Which orders measuring the times of a model consists of.
 
-use layerlab_profiles::Segment;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
 use layerlab_profiles::document::{Measured, Measurement, Processor, ProcessorKind, Unsupported};

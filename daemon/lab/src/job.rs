@@ -56,7 +56,7 @@ pub struct ModelSpec {
     pub source_sha256: String,
     /// The files beside the user's that hold its weights; `None` in jobs from before this was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external_weights: Option<Vec<layerlab_profiles::document::HashedFile>>,
+    pub external_weights: Option<Vec<HashedFile>>,
     /// Where the user's file was.
     pub path: PathBuf,
 }
