@@ -260,7 +260,7 @@ fn a_phone_whose_npu_lacks_an_operator_goes_the_whole_way() {
     assert!(verified.contains("predicted"), "{verified}");
     let exported = succeed(
         layerlab()
-            .args(["export", "--format", "dnn-partitioning"])
+            .args(["export", "--format", "msr-fiddle"])
             .arg(&out),
     );
     let exported: serde_json::Value = serde_json::from_str(&exported).expect("JSON");
