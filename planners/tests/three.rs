@@ -133,7 +133,10 @@ fn what_was_not_measured_on_three_processors_is_named() {
     let profile = profile();
     let error = accuracy_table_of(&profile, &ALL).expect_err("measured in pairs");
     assert!(matches!(error, ProfileError::NoneTogether { .. }));
-    assert!(error.to_string().contains("of cpu, gpu, npu;"), "{error}");
+    assert!(
+        error.to_string().contains("of cpu, gpu, npu together;"),
+        "{error}"
+    );
     let error = time_table_of(&profile, &["cpu", "tpu"]).expect_err("no such processor");
     assert_eq!(
         error.to_string(),
