@@ -137,11 +137,17 @@ fn layer_row(profile: &Profile, layer: &Layer) -> Cells {
     ];
     for processor in &profile.header.processors {
         let time = times(profile, processor).find(|row| row.layer == layer.number);
+        let absent = || match profile.why_unsupported(&processor.name, layer.number) {
+            Some(_) => "unsupported".to_owned(),
+            None => String::new(),
+        };
         match (processor.kind, time) {
             (ProcessorKind::Cpu, time) => {
-                cells.push(time.map_or_else(String::new, |row| estimate(&row.time.compute)));
+                cells.push(time.map_or_else(absent, |row| estimate(&row.time.compute)));
             }
-            (ProcessorKind::Accelerator, None) => cells.extend([const { String::new() }; 3]),
+            (ProcessorKind::Accelerator, None) => {
+                cells.extend([String::new(), absent(), String::new()]);
+            }
             (ProcessorKind::Accelerator, Some(row)) => {
                 let time = &row.time;
                 cells.push(transfer(
@@ -208,9 +214,14 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// `None` when the profile has no CPU.
+    /// `None` when the profile has no CPU that can run every layer.
     pub(super) fn of(profile: &Profile) -> Option<Whole> {
-        let kind = |kind| profile.header.processors.iter().find(|p| p.kind == kind);
+        // One that cannot run every layer has no time of the whole model.
+        let runs_all = |processor: &&Processor| profile.supported(&processor.name).is_all();
+        let kind = |kind| {
+            let mut processors = profile.header.processors.iter();
+            processors.find(|p| p.kind == kind).filter(runs_all)
+        };
         let column =
             |processor| -> Vec<_> { times(profile, processor).map(|row| row.time).collect() };
         let cpu = kind(ProcessorKind::Cpu)?;
