@@ -138,11 +138,17 @@ fn layer_row(profile: &Profile, layer: &Layer) -> Cells {
     ];
     for processor in &profile.header.processors {
         let time = times(profile, processor).find(|row| row.layer == layer.number);
+        let absent = || match profile.why_unsupported(&processor.name, layer.number) {
+            Some(_) => "unsupported".to_owned(),
+            None => String::new(),
+        };
         match (processor.kind, time) {
             (ProcessorKind::Cpu, time) => {
-                cells.push(time.map_or_else(String::new, |row| estimate(&row.time.compute)));
+                cells.push(time.map_or_else(absent, |row| estimate(&row.time.compute)));
             }
-            (ProcessorKind::Accelerator, None) => cells.extend([const { String::new() }; 3]),
+            (ProcessorKind::Accelerator, None) => {
+                cells.extend([String::new(), absent(), String::new()]);
+            }
             (ProcessorKind::Accelerator, Some(row)) => {
                 let time = &row.time;
                 cells.push(transfer(
@@ -230,11 +236,14 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// `None` when the profile has no CPU.
+    /// `None` when the profile has no CPU that can run every layer.
     pub(super) fn of(profile: &Profile) -> Option<Whole> {
+        // One that cannot run every layer has no time of the whole model.
+        let runs_all = |processor: &&Processor| profile.supported(&processor.name).is_all();
         let mut processors = profile.header.processors.iter();
         let column = |processor: &Processor| profile.layer_times(&processor.name);
-        let cpu = processors.find(|processor| processor.kind == ProcessorKind::Cpu)?;
+        let cpu = processors.find(|processor| processor.kind == ProcessorKind::Cpu);
+        let cpu = cpu.filter(runs_all)?;
         let cpu_times = column(cpu);
         let processors = profile.header.processors.iter();
         let accelerators = processors.filter(|one| one.kind == ProcessorKind::Accelerator);
