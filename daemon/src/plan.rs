@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use describe::describe;
 use layerlab_planners::export::{outcomes_csv, outcomes_json, tried_csv};
 use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
-use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan};
+use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan_keeping};
 use layerlab_profiles::document::Evaluation;
 use layerlab_profiles::summary::Summary;
 use layerlab_protocol::Entry;
@@ -125,15 +125,10 @@ async fn one(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let algorithm = match args.algorithm {
-        Algorithm::Mlmp { keep } => Algorithm::Mlmp {
-            keep: args.k.or(keep),
-        },
-        other => other,
-    };
+    let algorithm = args.algorithm;
     let refuse = |processors| algorithm.refuse_processors(processors);
     let learnt = args.input.learn(refuse)?;
-    let outcome = plan(&learnt.problem, goal, algorithm).exit_with(Code::Input)?;
+    let outcome = plan_keeping(&learnt.problem, goal, algorithm, args.k).exit_with(Code::Input)?;
     if args.json {
         let json = outcomes_json(&learnt.source, &[outcome]).exit_with(Code::Internal)?;
         return output::print(json);

@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::placement::Placement;
 use layerlab_planners::regress::{GbrtSettings, Grid, Kind, Settings};
-use layerlab_planners::{Algorithm, Goal, Problem, plan};
+use layerlab_planners::{Algorithm, Goal, Problem, plan_keeping};
 use layerlab_profiles::Nanos;
 use recorded::network;
 
@@ -17,7 +17,7 @@ use recorded::network;
 mod recorded;
 
 /// What the papers kept for Min-Time, and more than they kept for Max-Accuracy.
-const MLMP: Algorithm = Algorithm::Mlmp { keep: Some(100) };
+const KEEP: Option<usize> = Some(100);
 
 fn training(criterion: &mut Criterion) {
     let network = network();
@@ -72,7 +72,7 @@ fn planning(criterion: &mut Criterion) {
             criterion.bench_function(
                 &format!("{name}, 26 layers, K = 100, {trees} trees"),
                 |bencher| {
-                    bencher.iter(|| plan(black_box(&problem), goal, MLMP));
+                    bencher.iter(|| plan_keeping(black_box(&problem), goal, Algorithm::Mlmp, KEEP));
                 },
             );
         }

@@ -9,7 +9,7 @@ use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::{Combination, SignedNanos};
 
-use crate::times::ProcessorTable;
+use crate::processor_table::ProcessorTable;
 
 /// `total`, which is T(L), with a 95 % interval that is never too narrow for normal errors; exact where layers
 /// run on one accelerator at most and its times come from least squares.

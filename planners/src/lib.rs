@@ -6,7 +6,7 @@
 //! time, and the fastest placement of at least an accuracy.
 //!
 //! In steps: [`profile::time_table`] and [`AccuracyTable`] take what was measured, [`AccuracyModel::train`]
-//! learns the losses that were not, [`Problem::new`] puts the two together, and [`solve::plan`] answers a
+//! learns the losses that were not, [`Problem::new`] puts the two together, and [`planning::plan`] answers a
 //! [`Goal`] by an [`Algorithm`] with an [`Outcome`]: an immutable [`Plan`] with its reasons, or why there is
 //! none. [`check::check`] recalculates any outcome from the raw tables, [`sweep`] plans over many limits,
 //! [`export`] writes the answers down.
@@ -21,7 +21,9 @@ pub mod goal;
 mod interval;
 pub mod outcome;
 pub mod placement;
+pub mod planning;
 pub mod problem;
+mod processor_table;
 pub mod profile;
 pub mod reason;
 pub mod regress;
@@ -34,8 +36,9 @@ pub mod unsupported;
 pub use accuracy::AccuracyModel;
 pub use goal::Goal;
 pub use outcome::{Infeasible, Outcome, Plan};
+pub use planning::{plan, plan_keeping};
 pub use problem::Problem;
 pub use rows::{AccuracyRow, AccuracyTable, Set};
-pub use solve::{Algorithm, plan};
+pub use solve::Algorithm;
 pub use times::TimeTable;
 pub use unsupported::UnsupportedSegment;

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use layerlab_profiles::time_model::PredictedTime;
-use layerlab_profiles::{Combination, Segment, SignedNanos};
+use layerlab_profiles::{Combination, SignedNanos};
 
 use crate::goal::Goal;
 use crate::problem::{PredictedAccuracy, Problem, Triple};
 use crate::reason::{Reason, reasons};
-use crate::solve::Algorithm;
+use crate::solve::{Algorithm, Why};
 
 /// The answer of one algorithm to one goal.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     algorithm: Algorithm,
+    keep: Option<usize>,
     goal: Goal,
     processors: Vec<String>,
     combination: Combination,
@@ -38,40 +39,9 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Infeasible {
     pub(crate) algorithm: Algorithm,
+    pub(crate) keep: Option<usize>,
     pub(crate) goal: Goal,
     pub(crate) why: Why,
-}
-
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Why {
-    /// Proven: not even the fastest of all placements is fast enough.
-    FastestTooSlow {
-        /// The fastest placement.
-        fastest: Combination,
-        /// Its T(L).
-        time: SignedNanos,
-    },
-    /// The one placement that the algorithm considers does not meet the limit; others may.
-    OnlyOne {
-        /// The one placement that was considered.
-        combination: Combination,
-        /// Its T(L).
-        time: SignedNanos,
-        /// Its A(L).
-        accuracy: f64,
-    },
-    /// A processor cannot run the one placement that the algorithm considers; others may be possible.
-    Unsupported {
-        /// The one placement that was considered.
-        combination: Combination,
-        /// What plans call the processor.
-        processor: String,
-        /// The layers that it cannot run.
-        segment: Segment,
-        /// Why it cannot run them.
-        reason: String,
-    },
 }
 
 impl Outcome {
@@ -88,7 +58,7 @@ impl Plan {
     /// The plan that places layers as `triple` does.
     pub(crate) fn new(
         problem: &Problem,
-        algorithm: Algorithm,
+        (algorithm, keep): (Algorithm, Option<usize>),
         goal: Goal,
         triple: &Triple,
         evaluated: u64,
@@ -96,6 +66,7 @@ impl Plan {
         let placement = &triple.candidate.placement;
         Plan {
             algorithm,
+            keep,
             goal,
             processors: problem.times().names().map(str::to_owned).collect(),
             combination: placement.combination(),
@@ -111,6 +82,11 @@ impl Plan {
     /// What found it.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    /// How many triples each of its steps kept, if a user said how many: the papers' K.
+    pub fn keep(&self) -> Option<usize> {
+        self.keep
     }
 
     /// What it is to achieve.
@@ -163,6 +139,11 @@ impl Infeasible {
     /// What found nothing.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    /// How many triples each of its steps kept, if a user said how many: the papers' K.
+    pub fn keep(&self) -> Option<usize> {
+        self.keep
     }
 
     /// What was to be achieved.

@@ -6,13 +6,14 @@ use rayon::prelude::*;
 use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::outcome::Outcome;
+use crate::planning::plan;
 use crate::problem::Problem;
-use crate::solve::{Algorithm, PlanError, fastest_time, plan};
+use crate::solve::{Algorithm, PlanError, fastest_time};
 
 /// Answers every goal by every algorithm: all algorithms for the first goal, then for the second, and so on.
 ///
-/// Figure 7 is [`time_limits`] by [`Algorithm::ALL`], figure 11 [`accuracy_limits`] by the same, figure 6
-/// either by mlmp with several `keep`.
+/// Figure 7 is [`time_limits`] by [`Algorithm::in_figures`], figure 11 [`accuracy_limits`] by the same, figure 6
+/// either by mlmp with several K ([`plan_keeping`](crate::plan_keeping)).
 pub fn sweep(
     problem: &Problem,
     goals: &[Goal],

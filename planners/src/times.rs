@@ -11,6 +11,8 @@ use crate::interval;
 use crate::placement::{Placement, PlacementLimitError};
 use crate::unsupported::UnsupportedSegment;
 
+pub use crate::processor_table::ProcessorTable;
+
 /// Layer times that make no table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimesError {
@@ -64,22 +66,6 @@ pub enum TimesError {
         /// Why it cannot.
         reason: String,
     },
-}
-
-/// The layer times of one processor, as published.
-#[derive(Clone, Debug)]
-pub struct ProcessorTable {
-    /// What plans call it.
-    pub name: String,
-    /// A CPU computes in main memory: nothing is moved into it or out of it.
-    pub kind: ProcessorKind,
-    /// The times of the layers, layer 1 first; none of those that it cannot run.
-    pub times: Vec<Option<LayerTime>>,
-    /// What it cannot run. A layer without a time is one of them by itself.
-    pub unsupported: Vec<UnsupportedSegment>,
-    /// Where the times come from least squares, what gives T(L) its exact interval; without it the interval
-    /// is a bound.
-    pub fit: Option<Fit>,
 }
 
 /// What each layer costs on each processor, and its transfers, in whole nanoseconds as published.

@@ -9,7 +9,7 @@ use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::{Combination, SignedNanos};
 use planted::{Planted, pair};
 
-const MLMP: Algorithm = Algorithm::Mlmp { keep: None };
+const MLMP: Algorithm = Algorithm::Mlmp;
 
 /// The faults of an outcome where everything is as it was, but for what `change` changes.
 fn faults(planted: &Planted, outcome: &Outcome, change: impl FnOnce(&mut Tables)) -> Vec<Fault> {

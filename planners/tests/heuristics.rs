@@ -14,7 +14,7 @@ fn better(seed: u64) -> [bool; 2] {
     let planted = Planted::new(1 + seed as usize % 60, seed);
     let problem = planted.known();
     goals(&problem, seed).map(|goal| {
-        let mlmp = planted.plan(&problem, None, goal, Algorithm::Mlmp { keep: None });
+        let mlmp = planted.plan(&problem, None, goal, Algorithm::Mlmp);
         let moved = mlmp.plan().into_iter().flat_map(|plan| plan.reasons());
         for reason in moved {
             if let Reason::Layer(layer) = reason {

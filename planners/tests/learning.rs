@@ -36,7 +36,10 @@ fn every_kind_of_regressor_is_tried_judged_and_plans_what_the_checker_finds_agai
         assert!(test.r2.expect("losses differ") > 0.8, "{kind}: {test:?}");
         let problem = planted.learnt(&model);
         for goal in [time_limits(&problem, 3)[1], accuracy_limits(&problem, 3)[1]] {
-            for algorithm in Algorithm::ALL.into_iter().chain([Algorithm::Exhaustive]) {
+            for algorithm in Algorithm::in_figures()
+                .into_iter()
+                .chain([Algorithm::Exhaustive])
+            {
                 planted.plan(&problem, Some(&model), goal, algorithm);
             }
         }
@@ -92,7 +95,7 @@ fn sweeps_give_a_row_for_each_goal_and_algorithm_and_looser_limits_are_never_wor
     };
     let model = AccuracyModel::train(&planted.layers, &planted.table, &grid).expect("trains");
     let problem = planted.learnt(&model);
-    let algorithms = [Algorithm::ALL.as_slice(), &[Algorithm::Exhaustive]].concat();
+    let algorithms = [Algorithm::in_figures().as_slice(), &[Algorithm::Exhaustive]].concat();
     for goals in [time_limits(&problem, 9), accuracy_limits(&problem, 9)] {
         assert_eq!(goals.len(), 9);
         let outcomes = sweep(&problem, &goals, &algorithms).expect("sensible goals");
@@ -136,7 +139,7 @@ fn what_is_to_be_said_about_a_plan_reads_as_sentences() {
     let model = AccuracyModel::train(&planted.layers, &planted.table, &grid).expect("trains");
     let problem = planted.learnt(&model);
     let goal = time_limits(&problem, 5)[2];
-    let outcome = planted.plan(&problem, Some(&model), goal, Algorithm::Mlmp { keep: None });
+    let outcome = planted.plan(&problem, Some(&model), goal, Algorithm::Mlmp);
     let plan = outcome.plan().expect("feasible");
     assert_eq!(plan.combination().to_string(), "000110");
     let reasons: Vec<String> = plan.reasons().iter().map(ToString::to_string).collect();

@@ -6,7 +6,9 @@ use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::placement::Placement;
 use layerlab_planners::regress::{GbrtSettings, Grid, MlpSettings, RidgeSettings, Settings};
 use layerlab_planners::times::TimeTable;
-use layerlab_planners::{AccuracyRow, AccuracyTable, Algorithm, Goal, Problem, Set, plan};
+use layerlab_planners::{
+    AccuracyRow, AccuracyTable, Algorithm, Goal, Problem, Set, plan, plan_keeping,
+};
 use layerlab_profiles::Nanos;
 use planted::Planted;
 
@@ -36,7 +38,7 @@ fn goals_that_make_no_sense_are_refused() {
     let ask = |goal, algorithm| sentence(plan(&problem, goal, algorithm));
     let within = |within| Goal::MaxAccuracy { within };
     let at_least = |at_least| Goal::MinTime { at_least };
-    let mlmp = Algorithm::Mlmp { keep: None };
+    let mlmp = Algorithm::Mlmp;
     assert_eq!(
         ask(within(Nanos::ZERO), mlmp),
         "the time limit is 0; give the time that one inference may take"
@@ -49,7 +51,7 @@ fn goals_that_make_no_sense_are_refused() {
         assert!(ask(at_least(odd), mlmp).contains("must be a fraction between 0 and 1"));
     }
     assert_eq!(
-        ask(at_least(0.5), Algorithm::Mlmp { keep: Some(0) }),
+        sentence(plan_keeping(&problem, at_least(0.5), mlmp, Some(0))),
         "mlmp is to keep 0 triples per step; keep at least 1"
     );
     let large = Planted::new(21, 1).known();

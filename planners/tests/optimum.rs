@@ -18,7 +18,7 @@ fn is_optimal(
     seed: u64,
 ) -> [bool; 2] {
     goals(problem, seed).map(|goal| {
-        let found = planted.plan(problem, model, goal, Algorithm::Mlmp { keep: None });
+        let found = planted.plan(problem, model, goal, Algorithm::Mlmp);
         let optimum = planted.plan(problem, model, goal, Algorithm::Exhaustive);
         let better = advantage(goal, &found, &optimum);
         assert!(
@@ -82,7 +82,10 @@ fn a_time_that_no_placement_keeps_is_infeasible_and_proven_so() {
             panic!("time limits");
         };
         let less = layerlab_profiles::Nanos::from_nanos(within.as_nanos() - 1);
-        for algorithm in Algorithm::ALL.into_iter().chain([Algorithm::Exhaustive]) {
+        for algorithm in Algorithm::in_figures()
+            .into_iter()
+            .chain([Algorithm::Exhaustive])
+        {
             let outcome = planted.plan(
                 &problem,
                 None,
@@ -91,7 +94,7 @@ fn a_time_that_no_placement_keeps_is_infeasible_and_proven_so() {
             );
             assert!(outcome.plan().is_none(), "{algorithm}");
         }
-        for algorithm in [Algorithm::Mlmp { keep: None }, Algorithm::Exhaustive] {
+        for algorithm in [Algorithm::Mlmp, Algorithm::Exhaustive] {
             let outcome = planted.plan(&problem, None, limits[0], algorithm);
             assert!(
                 outcome.plan().is_some(),

@@ -7,9 +7,9 @@ use layerlab_planners::check::Loss;
 use layerlab_planners::export::{
     ExportError, Source, dnn_partitioning, outcomes_csv, outcomes_json,
 };
-use layerlab_planners::outcome::Why;
 use layerlab_planners::reason::Reason;
 use layerlab_planners::regress::{GbrtSettings, MlpSettings, RidgeSettings, Settings};
+use layerlab_planners::solve::Why;
 use layerlab_planners::solve::most_exhaustive_layers;
 use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
 use layerlab_planners::{AccuracyTable, Algorithm, Goal, Outcome, Problem, Set, plan};
@@ -114,11 +114,7 @@ fn learnt_losses_are_recalculated_from_the_same_features() {
 fn the_papers_algorithms_refuse_three_processors() {
     let problem = Several::new(5, 3, 1).known();
     let goal = time_limits(&problem, 3)[1];
-    for algorithm in [
-        Algorithm::AllNpu,
-        Algorithm::Heuristic,
-        Algorithm::Mlmp { keep: None },
-    ] {
+    for algorithm in [Algorithm::AllNpu, Algorithm::Heuristic, Algorithm::Mlmp] {
         let error = plan(&problem, goal, algorithm).expect_err("three processors");
         let expected = "plans for a CPU and one accelerator, and there are 3 processors; name two, or use exhaustive \
              or fastest";

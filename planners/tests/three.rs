@@ -193,7 +193,7 @@ fn planning_takes_the_processors_that_are_named_or_those_that_were_evaluated() {
 
 #[test]
 fn what_is_put_side_by_side_takes_the_processors() {
-    assert_eq!(Algorithm::to_compare(30, 2), Algorithm::ALL);
+    assert_eq!(Algorithm::to_compare(30, 2), Algorithm::in_figures());
     let named = |layers| -> Vec<&str> {
         let algorithms = Algorithm::to_compare(layers, 3).into_iter();
         algorithms.map(Algorithm::name).collect()

@@ -10,8 +10,9 @@ use layerlab_profiles::{Combination, Layer, SignedNanos};
 
 use crate::accuracy::AccuracyModel;
 use crate::goal::Goal;
-use crate::outcome::{Infeasible, Outcome, Plan, Why};
+use crate::outcome::{Infeasible, Outcome, Plan};
 use crate::rows::AccuracyTable;
+use crate::solve::Why;
 use crate::unsupported::UnsupportedSegment;
 
 pub use fault::Fault;

@@ -6,7 +6,6 @@ use super::{ExportError, Source};
 use crate::accuracy::Tried;
 use crate::goal::Goal;
 use crate::outcome::Outcome;
-use crate::solve::Algorithm;
 
 /// One row of the table: an outcome, and the profile that it was planned from.
 #[derive(Serialize)]
@@ -43,9 +42,11 @@ pub fn outcomes_csv(source: &Source, outcomes: &[Outcome]) -> Result<String, Exp
 }
 
 fn row<'a>(source: &'a Source, outcome: &Outcome) -> OutcomeRow<'a> {
-    let (algorithm, goal) = match outcome {
-        Outcome::Planned(plan) => (plan.algorithm(), plan.goal()),
-        Outcome::Infeasible(infeasible) => (infeasible.algorithm(), infeasible.goal()),
+    let (algorithm, keep, goal) = match outcome {
+        Outcome::Planned(plan) => (plan.algorithm(), plan.keep(), plan.goal()),
+        Outcome::Infeasible(infeasible) => {
+            (infeasible.algorithm(), infeasible.keep(), infeasible.goal())
+        }
     };
     let (name, limit_time_ns, limit_accuracy) = match goal {
         Goal::MaxAccuracy { within } => ("max-accuracy", Some(within.as_nanos()), None),
@@ -59,10 +60,7 @@ fn row<'a>(source: &'a Source, outcome: &Outcome) -> OutcomeRow<'a> {
         device: &source.device,
         simulated: source.simulated,
         algorithm: algorithm.name(),
-        keep: match algorithm {
-            Algorithm::Mlmp { keep } => keep,
-            _ => None,
-        },
+        keep,
         goal: name,
         limit_time_ns,
         limit_accuracy,

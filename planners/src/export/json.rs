@@ -6,7 +6,6 @@ use super::{ExportError, Source};
 use crate::goal::Goal;
 use crate::outcome::{Outcome, Plan};
 use crate::reason::{Reason, Verdict};
-use crate::solve::Algorithm;
 
 /// The value of the field `format`.
 pub const FORMAT: &str = "layerlab-plans";
@@ -101,10 +100,11 @@ pub fn outcomes_json(source: &Source, outcomes: &[Outcome]) -> Result<String, Ex
 }
 
 fn outcome(outcome: &Outcome) -> OutcomeJson {
-    let (algorithm, goal, why_infeasible) = match outcome {
-        Outcome::Planned(plan) => (plan.algorithm(), plan.goal(), None),
+    let (algorithm, keep, goal, why_infeasible) = match outcome {
+        Outcome::Planned(plan) => (plan.algorithm(), plan.keep(), plan.goal(), None),
         Outcome::Infeasible(infeasible) => (
             infeasible.algorithm(),
+            infeasible.keep(),
             infeasible.goal(),
             Some(infeasible.to_string()),
         ),
@@ -115,10 +115,7 @@ fn outcome(outcome: &Outcome) -> OutcomeJson {
     };
     OutcomeJson {
         algorithm: algorithm.name(),
-        keep: match algorithm {
-            Algorithm::Mlmp { keep } => keep,
-            _ => None,
-        },
+        keep,
         goal: name,
         limit_time_ns,
         limit_accuracy,

@@ -10,48 +10,83 @@ use std::collections::HashSet;
 
 use super::frontier::keep_best;
 use super::polish::polish;
+use super::solver::{SearchOptions, Solver};
 use super::{Found, PlanError, fastest, heuristic, is_answer, meets, too_slow};
 use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::placement::Placement;
 use crate::problem::{Problem, Triple};
 
-pub(super) fn search(problem: &Problem, goal: Goal, keep: usize) -> Result<Found, PlanError> {
-    if keep == 0 {
-        return Err(PlanError::KeepsNothing);
+pub(super) struct Search;
+
+impl Solver for Search {
+    fn name(&self) -> &'static str {
+        "mlmp"
     }
-    let fastest = fastest::fastest(problem.times(), problem.all_cpu().placement);
-    let mut seeds = heuristic::chain(problem, goal);
-    let most_on_npu = seeds
-        .iter()
-        .map(|seed| seed.placement.layers_off_cpu())
-        .max();
-    seeds.push(problem.columns().candidate(fastest));
-    let mut beam = Beam {
-        problem,
-        goal,
-        keep,
-        most_on_npu: most_on_npu.unwrap_or(0),
-        best: None,
-        evaluated: 0,
-    };
-    let mut kept = Vec::new();
-    for step in 0..=problem.layers() {
-        let mut candidates = beam.moved(&kept);
-        candidates.extend(
-            seeds
-                .iter()
-                .filter(|seed| beam.step_of(seed) == step)
-                .copied(),
-        );
-        kept = beam.evaluate(candidates, step == 0);
+
+    fn is_in_figures(&self) -> bool {
+        true
     }
-    let Some(best) = beam.best else {
-        // All-CPU meets every accuracy that is not refused before, the fastest every time that can be met.
-        return Ok(Found::Nothing(too_slow(problem, &fastest)));
-    };
-    let (best, evaluated) = polish(problem, goal, best);
-    Ok(Found::Best(Box::new(best), beam.evaluated + evaluated))
+
+    fn is_for_a_pair(&self) -> bool {
+        true
+    }
+
+    fn keeps_triples(&self) -> bool {
+        true
+    }
+
+    fn search(
+        &self,
+        problem: &Problem,
+        goal: Goal,
+        options: SearchOptions,
+    ) -> Result<Found, PlanError> {
+        let keep = options.keep.unwrap_or(usual_keep(goal));
+        if keep == 0 {
+            return Err(PlanError::KeepsNothing);
+        }
+        let fastest = fastest::fastest(problem.times(), problem.all_cpu().placement);
+        let mut seeds = heuristic::chain(problem, goal);
+        let most_on_npu = seeds
+            .iter()
+            .map(|seed| seed.placement.layers_off_cpu())
+            .max();
+        seeds.push(problem.columns().candidate(fastest));
+        let mut beam = Beam {
+            problem,
+            goal,
+            keep,
+            most_on_npu: most_on_npu.unwrap_or(0),
+            best: None,
+            evaluated: 0,
+        };
+        let mut kept = Vec::new();
+        for step in 0..=problem.layers() {
+            let mut candidates = beam.moved(&kept);
+            candidates.extend(
+                seeds
+                    .iter()
+                    .filter(|seed| beam.step_of(seed) == step)
+                    .copied(),
+            );
+            kept = beam.evaluate(candidates, step == 0);
+        }
+        let Some(best) = beam.best else {
+            // All-CPU meets every accuracy that is not refused before, the fastest every time that can be met.
+            return Ok(Found::Nothing(too_slow(problem, &fastest)));
+        };
+        let (best, evaluated) = polish(problem, goal, best);
+        Ok(Found::Best(Box::new(best), beam.evaluated + evaluated))
+    }
+}
+
+/// Where more did not help the papers' largest model (mlmp §6.3, Figure 6).
+fn usual_keep(goal: Goal) -> usize {
+    match goal {
+        Goal::MaxAccuracy { .. } => 50,
+        Goal::MinTime { .. } => 100,
+    }
 }
 
 struct Beam<'a> {

@@ -1,5 +1,6 @@
 //! The optimum, by trying every placement: what other algorithms are judged by.
 
+use super::solver::{SearchOptions, Solver};
 use super::{Found, PlanError, fastest, is_answer, too_slow};
 use crate::features::Candidate;
 use crate::goal::Goal;
@@ -17,35 +18,52 @@ pub fn most_exhaustive_layers(processors: usize) -> usize {
     MOST_PLACEMENTS.ilog(processors.max(2) as u64) as usize
 }
 
-pub(super) fn search(problem: &Problem, goal: Goal) -> Result<Found, PlanError> {
-    let (layers, processors) = (problem.layers(), problem.processors());
-    let most = most_exhaustive_layers(processors);
-    if layers > most {
-        return Err(PlanError::TooManyLayers { layers, most });
+pub(super) struct Search;
+
+impl Solver for Search {
+    fn name(&self) -> &'static str {
+        "exhaustive"
     }
-    let mut best: Option<Triple> = None;
-    let mut batch = Vec::with_capacity(BATCH);
-    let mut candidate = problem.all_cpu();
-    batch.push(candidate);
-    let mut count = 1;
-    for (index, to) in GrayCode::new(layers, processors) {
-        if batch.len() == BATCH {
-            consider(problem, goal, &batch, &mut best);
-            batch.clear();
-        }
-        candidate = problem.columns().moved(&candidate, index, to);
-        if problem.times().allows(&candidate.placement) {
-            batch.push(candidate);
-            count += 1;
-        }
+
+    fn takes_layers(&self, layers: usize, processors: usize) -> bool {
+        layers <= most_exhaustive_layers(processors)
     }
-    consider(problem, goal, &batch, &mut best);
-    Ok(Found::best_or(best, count, || {
-        too_slow(
-            problem,
-            &fastest::fastest(problem.times(), problem.all_cpu().placement),
-        )
-    }))
+
+    fn search(
+        &self,
+        problem: &Problem,
+        goal: Goal,
+        _options: SearchOptions,
+    ) -> Result<Found, PlanError> {
+        let (layers, processors) = (problem.layers(), problem.processors());
+        let most = most_exhaustive_layers(processors);
+        if layers > most {
+            return Err(PlanError::TooManyLayers { layers, most });
+        }
+        let mut best: Option<Triple> = None;
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut candidate = problem.all_cpu();
+        batch.push(candidate);
+        let mut count = 1;
+        for (index, to) in GrayCode::new(layers, processors) {
+            if batch.len() == BATCH {
+                consider(problem, goal, &batch, &mut best);
+                batch.clear();
+            }
+            candidate = problem.columns().moved(&candidate, index, to);
+            if problem.times().allows(&candidate.placement) {
+                batch.push(candidate);
+                count += 1;
+            }
+        }
+        consider(problem, goal, &batch, &mut best);
+        Ok(Found::best_or(best, count, || {
+            too_slow(
+                problem,
+                &fastest::fastest(problem.times(), problem.all_cpu().placement),
+            )
+        }))
+    }
 }
 
 fn consider(problem: &Problem, goal: Goal, batch: &[Candidate], best: &mut Option<Triple>) {

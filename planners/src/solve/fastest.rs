@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, meets, only, too_slow};
+use super::solver::{SearchOptions, Solver};
+use super::{Found, PlanError, meets, only, too_slow};
 use crate::goal::Goal;
 use crate::placement::Placement;
 use crate::problem::Problem;
@@ -17,15 +18,27 @@ struct Path {
     placement: Placement,
 }
 
-/// The fastest placement, if it keeps the limit.
-pub(super) fn search(problem: &Problem, goal: Goal) -> Found {
-    let fastest = fastest(problem.times(), problem.all_cpu().placement);
-    let triple = problem.triples(&[problem.columns().candidate(fastest)])[0];
-    let kept = meets(goal, &triple).then_some(triple);
-    Found::best_or(kept, 1, || match goal {
-        Goal::MaxAccuracy { .. } => too_slow(problem, &fastest),
-        Goal::MinTime { .. } => only(&triple),
-    })
+pub(super) struct Search;
+
+impl Solver for Search {
+    fn name(&self) -> &'static str {
+        "fastest"
+    }
+
+    fn search(
+        &self,
+        problem: &Problem,
+        goal: Goal,
+        _options: SearchOptions,
+    ) -> Result<Found, PlanError> {
+        let fastest = fastest(problem.times(), problem.all_cpu().placement);
+        let triple = problem.triples(&[problem.columns().candidate(fastest)])[0];
+        let kept = meets(goal, &triple).then_some(triple);
+        Ok(Found::best_or(kept, 1, || match goal {
+            Goal::MaxAccuracy { .. } => too_slow(problem, &fastest),
+            Goal::MinTime { .. } => only(&triple),
+        }))
+    }
 }
 
 /// The placement of the least T(L), by dynamic programming over layers, the processor of the last one, and which segments

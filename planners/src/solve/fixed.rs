@@ -1,10 +1,11 @@
-//! All-CPU and All-NPU: what runs today without any planning (mlmp §6.1).
+//! The one placement that an algorithm considers.
 
 use super::{Found, meets, only, unsupported};
 use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::problem::Problem;
 
+/// The plan of `candidate`, if it meets the goal and its processors can run it.
 pub(super) fn search(problem: &Problem, goal: Goal, candidate: Candidate) -> Found {
     if let Some(why) = unsupported(problem, &candidate.placement) {
         return Found::Nothing(why);

@@ -4,20 +4,44 @@
 //! Layers that the NPU cannot run stay on the CPU. The order ignores transfers, the limit does not: T is not monotone, and a layer that breaks the limit ends
 //! the search although a later one might not.
 
-use super::{Found, meets, only};
+use super::solver::{SearchOptions, Solver};
+use super::{Found, PlanError, meets, only};
 use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::problem::Problem;
 
-pub(super) fn search(problem: &Problem, goal: Goal) -> Found {
-    let chain = chain(problem, goal);
-    // The whole chain in one call is cheaper than a call for each step.
-    let triples = problem.triples(&chain);
-    let kept = triples
-        .iter()
-        .take_while(|triple| meets(goal, triple))
-        .last();
-    Found::best_or(kept.copied(), chain.len() as u64, || only(&triples[0]))
+pub(super) struct Search;
+
+impl Solver for Search {
+    fn name(&self) -> &'static str {
+        "heuristic"
+    }
+
+    fn is_in_figures(&self) -> bool {
+        true
+    }
+
+    fn is_for_a_pair(&self) -> bool {
+        true
+    }
+
+    fn search(
+        &self,
+        problem: &Problem,
+        goal: Goal,
+        _options: SearchOptions,
+    ) -> Result<Found, PlanError> {
+        let chain = chain(problem, goal);
+        // The whole chain in one call is cheaper than a call for each step.
+        let triples = problem.triples(&chain);
+        let kept = triples
+            .iter()
+            .take_while(|triple| meets(goal, triple))
+            .last();
+        Ok(Found::best_or(kept.copied(), chain.len() as u64, || {
+            only(&triples[0])
+        }))
+    }
 }
 
 /// The start, and the placement after each move, until every layer is moved that can be. Placements of which the NPU

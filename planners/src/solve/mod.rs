@@ -1,131 +1,131 @@
-//! The algorithms: which placement meets a goal best.
+//! The algorithms: which placement meets a goal best. An algorithm is a file, which says all there is to know of it, and
+//! a line in the table below.
 
-mod beam;
-mod exhaustive;
-mod fastest;
+mod error;
 mod fixed;
 mod frontier;
-mod heuristic;
 mod polish;
+mod solver;
+mod why;
 
 use std::fmt;
 use std::str::FromStr;
 
 use layerlab_profiles::SignedNanos;
 
-use crate::goal::{Goal, GoalError};
-use crate::outcome::{Infeasible, Outcome, Plan, Why};
+use crate::goal::Goal;
 use crate::placement::Placement;
 use crate::problem::{Problem, Triple};
+use solver::{SearchOptions, Solver};
 
+pub use error::PlanError;
 pub use exhaustive::most_exhaustive_layers;
+pub use why::Why;
 
-/// How to look for a placement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Algorithm {
-    /// All layers on the CPU.
-    AllCpu,
-    /// All layers on the NPU: plans for a CPU and one accelerator.
-    AllNpu,
-    /// The papers' simple heuristic for the goal: Max-Accuracy (mlmp §3.1) or Min-Time (§3.2). Plans for a CPU
-    /// and one accelerator.
-    Heuristic,
-    /// The papers' beam search (mlmp §4.3), with its gaps closed. Plans for a CPU and one accelerator.
-    Mlmp {
-        /// How many triples each step keeps: the papers' K. Nothing means 50 for Max-Accuracy and 100
-        /// for Min-Time, which the papers chose (§6.3).
-        keep: Option<usize>,
-    },
-    /// Every placement, which finds the optimum of models of few layers.
-    Exhaustive,
-    /// The placement of the least T(L), whatever its accuracy.
-    Fastest,
+/// Declares the algorithms: of each the name of its variant, its file, and what it is.
+macro_rules! algorithms {
+    ($($algorithm:ident = $file:ident, $what:literal;)+) => {
+        // Formatted by name in `.ci/run`: rustfmt does not find the files of modules that a macro declares.
+        $(mod $file;)+
+
+        /// How to look for a placement.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Algorithm {
+            $(#[doc = $what] $algorithm,)+
+        }
+
+        impl Algorithm {
+            /// All algorithms, in the order in which they are offered.
+            pub const ALL: [Algorithm; [$(Algorithm::$algorithm),+].len()] = [$(Algorithm::$algorithm),+];
+
+            fn solver(self) -> &'static dyn Solver {
+                match self {
+                    $(Algorithm::$algorithm => &$file::Search,)+
+                }
+            }
+        }
+    };
 }
 
-/// Why nothing could be planned.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum PlanError {
-    /// The goal makes no sense for the model.
-    #[error(transparent)]
-    Goal(#[from] GoalError),
-    /// A beam of nothing finds nothing.
-    #[error("mlmp is to keep 0 triples per step; keep at least 1")]
-    KeepsNothing,
-    /// There are too many placements to try them all.
-    #[error("the model has {layers} layers; all placements are tried up to {most}")]
-    TooManyLayers {
-        /// The model's layers.
-        layers: usize,
-        /// The most layers with so many processors.
-        most: usize,
-    },
-    /// The algorithm is the papers', whose placements are on two processors.
-    #[error(
-        "{algorithm} plans for a CPU and one accelerator, and there are {processors} processors; name two, or use \
-         exhaustive or fastest"
-    )]
-    TwoProcessors {
-        /// The algorithm.
-        algorithm: Algorithm,
-        /// How many processors there are.
-        processors: usize,
-    },
+algorithms! {
+    AllCpu = all_cpu, "All layers on the CPU.";
+    AllNpu = all_npu, "All layers on the NPU: plans for a CPU and one accelerator.";
+    Heuristic = heuristic, "The papers' simple heuristic for the goal: Max-Accuracy (mlmp §3.1) or Min-Time (§3.2). Plans for a\nCPU and one accelerator.";
+    Mlmp = beam, "The papers' beam search (mlmp §4.3), with its gaps closed. Plans for a CPU and one accelerator.";
+    Fastest = fastest, "The placement of the least T(L), whatever its accuracy.";
+    Exhaustive = exhaustive, "Every placement, which finds the optimum of models of few layers.";
 }
 
 /// A text that names no algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no algorithm; there are mlmp, heuristic, all-cpu, all-npu, exhaustive and fastest"
-)]
+#[error("`{0}` is no algorithm; use {known}", known = names(Algorithm::ALL))]
 pub struct AlgorithmError(String);
 
 impl Algorithm {
     /// The papers', in the order of their figures.
-    pub const ALL: [Algorithm; 4] = [
-        Algorithm::AllCpu,
-        Algorithm::AllNpu,
-        Algorithm::Heuristic,
-        Algorithm::Mlmp { keep: None },
-    ];
+    pub fn in_figures() -> Vec<Algorithm> {
+        let all = Algorithm::ALL.into_iter();
+        all.filter(|algorithm| algorithm.solver().is_in_figures())
+            .collect()
+    }
 
     /// The name in tables and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Algorithm::AllCpu => "all-cpu",
-            Algorithm::AllNpu => "all-npu",
-            Algorithm::Heuristic => "heuristic",
-            Algorithm::Mlmp { .. } => "mlmp",
-            Algorithm::Exhaustive => "exhaustive",
-            Algorithm::Fastest => "fastest",
-        }
+        self.solver().name()
+    }
+
+    /// How many triples it keeps in each step where a user asks for `asked`: the papers' K. Nothing means its own choice,
+    /// or that it keeps none.
+    pub fn keep(self, asked: Option<usize>) -> Option<usize> {
+        asked.filter(|_| self.solver().keeps_triples())
     }
 
     /// Those whose answers a sweep puts side by side: the papers', and where there are more than the papers' two
     /// processors, those that take them.
     pub fn to_compare(layers: usize, processors: usize) -> Vec<Algorithm> {
         if processors == 2 {
-            return Algorithm::ALL.to_vec();
+            return Algorithm::in_figures();
         }
-        let mut taken = vec![Algorithm::AllCpu, Algorithm::Fastest];
-        if layers <= most_exhaustive_layers(processors) {
-            taken.push(Algorithm::Exhaustive);
-        }
-        taken
+        let all = Algorithm::ALL.into_iter();
+        all.filter(|algorithm| {
+            algorithm.refuse_processors(processors).is_ok()
+                && algorithm.solver().takes_layers(layers, processors)
+        })
+        .collect()
     }
 
     /// Refuses so many processors where the algorithm is the papers'.
     pub fn refuse_processors(self, processors: usize) -> Result<(), PlanError> {
-        match self {
-            Algorithm::AllNpu | Algorithm::Heuristic | Algorithm::Mlmp { .. }
-                if processors != 2 =>
-            {
-                Err(PlanError::TwoProcessors {
-                    algorithm: self,
-                    processors,
-                })
-            }
-            _ => Ok(()),
+        if processors == 2 || !self.solver().is_for_a_pair() {
+            return Ok(());
         }
+        let others = Algorithm::ALL.into_iter();
+        Err(PlanError::TwoProcessors {
+            algorithm: self.name(),
+            others: names(others.filter(|other| !other.solver().is_for_a_pair())),
+            processors,
+        })
+    }
+
+    /// Looks for the placement that meets `goal` best.
+    pub(crate) fn search(
+        self,
+        problem: &Problem,
+        goal: Goal,
+        keep: Option<usize>,
+    ) -> Result<Found, PlanError> {
+        self.refuse_processors(problem.processors())?;
+        let options = SearchOptions { keep };
+        self.solver().search(problem, goal, options)
+    }
+}
+
+/// Names in a sentence: `a`, `a or b`, `a, b or c`.
+fn names(algorithms: impl IntoIterator<Item = Algorithm>) -> String {
+    let names: Vec<&str> = algorithms.into_iter().map(Algorithm::name).collect();
+    match names.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => names.concat(),
     }
 }
 
@@ -138,52 +138,15 @@ impl fmt::Display for Algorithm {
 impl FromStr for Algorithm {
     type Err = AlgorithmError;
     fn from_str(text: &str) -> Result<Self, AlgorithmError> {
-        let known = [
-            Algorithm::ALL.as_slice(),
-            &[Algorithm::Exhaustive, Algorithm::Fastest],
-        ]
-        .concat();
-        let mut named = known
+        let mut named = Algorithm::ALL
             .into_iter()
             .filter(|algorithm| algorithm.name() == text);
         named.next().ok_or_else(|| AlgorithmError(text.to_owned()))
     }
 }
 
-/// Answers `goal` by `algorithm`.
-pub fn plan(problem: &Problem, goal: Goal, algorithm: Algorithm) -> Result<Outcome, PlanError> {
-    goal.refuse_unless_sensible(problem.baseline())?;
-    algorithm.refuse_processors(problem.processors())?;
-    let found = match algorithm {
-        Algorithm::AllCpu => fixed::search(problem, goal, problem.all_cpu()),
-        Algorithm::AllNpu => fixed::search(problem, goal, problem.all_on(1)),
-        Algorithm::Heuristic => heuristic::search(problem, goal),
-        Algorithm::Mlmp { keep } => beam::search(problem, goal, keep.unwrap_or(usual_keep(goal)))?,
-        Algorithm::Exhaustive => exhaustive::search(problem, goal)?,
-        Algorithm::Fastest => fastest::search(problem, goal),
-    };
-    Ok(match found {
-        Found::Best(triple, evaluated) => {
-            Outcome::Planned(Plan::new(problem, algorithm, goal, &triple, evaluated))
-        }
-        Found::Nothing(why) => Outcome::Infeasible(Infeasible {
-            algorithm,
-            goal,
-            why,
-        }),
-    })
-}
-
-/// Where more did not help the papers' largest model (mlmp §6.3, Figure 6).
-fn usual_keep(goal: Goal) -> usize {
-    match goal {
-        Goal::MaxAccuracy { .. } => 50,
-        Goal::MinTime { .. } => 100,
-    }
-}
-
 /// What a search came back with.
-enum Found {
+pub(crate) enum Found {
     /// The best triple, and how many accuracies were predicted.
     Best(Box<Triple>, u64),
     Nothing(Why),

@@ -1,0 +1,23 @@
+//! What a profile says of one processor.
+
+use layerlab_profiles::derive::LayerTime;
+use layerlab_profiles::derive::graph::Fit;
+use layerlab_profiles::document::ProcessorKind;
+
+use crate::unsupported::UnsupportedSegment;
+
+/// The layer times of one processor, as published.
+#[derive(Clone, Debug)]
+pub struct ProcessorTable {
+    /// What plans call it.
+    pub name: String,
+    /// A CPU computes in main memory: nothing is moved into it or out of it.
+    pub kind: ProcessorKind,
+    /// The times of the layers, layer 1 first; none of those that it cannot run.
+    pub times: Vec<Option<LayerTime>>,
+    /// What it cannot run. A layer without a time is one of them by itself.
+    pub unsupported: Vec<UnsupportedSegment>,
+    /// Where the times come from least squares, what gives T(L) its exact interval; without it the interval
+    /// is a bound.
+    pub fit: Option<Fit>,
+}
