@@ -10,7 +10,7 @@ use super::{output, show};
 use layerlab_campaign::publish::Staging;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct DeriveArgs {
     /// The profile's folder
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
@@ -43,7 +43,7 @@ impl From<MethodName> for Method {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &DeriveArgs) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
     let derived = profile
         .rederive(args.method.into())

@@ -11,7 +11,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::output;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct ExportArgs {
     /// The profile's folder
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
@@ -36,7 +36,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
     let pair = Pair {
         cpu: args.cpu.as_deref(),
