@@ -5,6 +5,7 @@ mod archive;
 mod commands;
 mod devices;
 mod journals;
+mod reservations;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
