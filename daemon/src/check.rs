@@ -9,7 +9,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::output;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct CheckArgs {
     /// The profile's folder
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
@@ -18,7 +18,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let (profile, findings) = check_directory(&args.profile).exit_with(Code::Input)?;
     if args.json {
         output::print_json(&findings)?;

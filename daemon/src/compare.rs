@@ -15,7 +15,7 @@ use super::show::{self, estimate};
 use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct CompareArgs {
     /// The first profile's folder
     #[arg(value_name = "FOLDER")]
     one: PathBuf,
@@ -30,12 +30,12 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let one = Profile::read(&args.one).exit_with(Code::Input)?;
     let other = Profile::read(&args.other).exit_with(Code::Input)?;
     let differences = compare(&one, &other).exit_with(Code::Input)?;
     if args.json {
-        let views: Vec<View<'_>> = differences.iter().map(View::from).collect();
+        let views: Vec<DifferenceView<'_>> = differences.iter().map(DifferenceView::from).collect();
         return output::print_json(&views);
     }
     output::print(format_args!(
@@ -107,7 +107,7 @@ fn row(layers: &[Layer], difference: &Difference) -> Cells {
 
 /// One comparison, for scripts.
 #[derive(Serialize)]
-struct View<'a> {
+struct DifferenceView<'a> {
     processor: &'a str,
     layer: u32,
     quantity: Quantity,
@@ -120,10 +120,10 @@ struct View<'a> {
     significant: bool,
 }
 
-impl<'a> From<&'a Difference> for View<'a> {
-    fn from(difference: &'a Difference) -> View<'a> {
+impl<'a> From<&'a Difference> for DifferenceView<'a> {
+    fn from(difference: &'a Difference) -> DifferenceView<'a> {
         let (low, high) = difference.difference.ci95.unzip();
-        View {
+        DifferenceView {
             processor: &difference.processor,
             layer: difference.layer,
             quantity: difference.quantity,

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
-use layerlab_lab::config::{Change, Config, DEFAULT, Loaded, places};
+use layerlab_lab::config::{Config, ConfigChange, DEFAULT, Loaded, places};
 use layerlab_lab::text_table::table;
 
 #[derive(clap::Subcommand)]
-pub(super) enum Command {
+pub(super) enum ConfigCommand {
     /// Say whether the configuration can be used, which file it is and what it changes
     Check {
         /// The file [default: layerlab/config.toml in ~/.config, else in /etc]
@@ -28,13 +28,13 @@ pub(super) enum Command {
 #[derive(Serialize)]
 struct Report<'a> {
     read: &'a [PathBuf],
-    changes: &'a [Change],
+    changes: &'a [ConfigChange],
 }
 
-pub(super) fn run(command: &Command) -> Result<(), Failure> {
+pub(super) fn run(command: &ConfigCommand) -> Result<(), Failure> {
     let (file, json) = match command {
-        Command::Check { config, json } => (config, *json),
-        Command::Default => return output::print(DEFAULT.trim_end()),
+        ConfigCommand::Check { config, json } => (config, *json),
+        ConfigCommand::Default => return output::print(DEFAULT.trim_end()),
     };
     let variable = |name: &str| std::env::var_os(name);
     let loaded = Config::load(file.as_deref(), variable).exit_with(Code::Input)?;

@@ -15,21 +15,22 @@ use layerlab_lab::clock::Clock;
 use layerlab_lab::config::{Config, Log};
 use layerlab_lab::dispatcher::{Dispatcher, Message};
 use layerlab_lab::farm::Farm;
+use layerlab_lab::intake::Intake;
 use layerlab_lab::night::Reports;
 use layerlab_lab::record::Kept;
 use layerlab_lab::socket::Listener;
-use layerlab_lab::state::{Rules, State};
+use layerlab_lab::state::{LabState, Rules};
 use layerlab_lab::store::{Store, StoreError};
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct DaemonArgs {
     /// The configuration [default: config.toml in ~/.config/layerlab, else in /etc/layerlab]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 /// Reads the configuration and begins to log as it says.
-pub(super) fn configure(args: &Args) -> Result<Config, Failure> {
+pub(super) fn configure(args: &DaemonArgs) -> Result<Config, Failure> {
     let variable = |name: &str| std::env::var_os(name);
     let loaded = Config::load(args.config.as_deref(), variable).exit_with(Code::Input)?;
     let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
@@ -80,7 +81,7 @@ async fn work(
         webhook: config.report.webhook.clone(),
     };
     let farm = Farm::new(config, folders.clone(), program, store.clone());
-    let state = State::new(kept, rules);
+    let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
     let (messages, inbox) = mpsc::channel(256);
     // To the very end: whoever does not want to wait for it says so once more.
@@ -90,7 +91,8 @@ async fn work(
         let messages = messages.clone();
         async move { farm.watch(fleet, messages).await }
     });
-    let listening = tokio::spawn(listen(listener, messages));
+    let intake = Intake::in_state(&folders.state);
+    let listening = tokio::spawn(listen(listener, intake, messages));
     let reporting = tokio::spawn(reports.write(dispatcher.is_working()));
     let ended = dispatcher.run(inbox).await;
     for task in [watching, listening, reporting] {
@@ -110,12 +112,15 @@ async fn fleet(config: &Config, adb: &AdbArgs, folders: &Folders) -> Fleet {
     fleet
 }
 
-/// Passes commands on to the dispatcher.
-async fn listen(listener: Listener, messages: mpsc::Sender<Message>) {
+/// Passes commands on to the dispatcher, with what they bring in the library.
+async fn listen(listener: Listener, intake: Intake, messages: mpsc::Sender<Message>) {
     loop {
         let (request, reply) = listener.accept().await;
-        let messages = messages.clone();
+        let (messages, intake) = (messages.clone(), intake.clone());
         tokio::spawn(async move {
+            if let Err(refused) = intake.take_in(&request).await {
+                return reply.send(refused).await;
+            }
             let (to, answer) = oneshot::channel();
             if messages.send(Message::Ask(request, to)).await.is_ok()
                 && let Ok(answer) = answer.await

@@ -26,7 +26,7 @@ const MODELS: [(&str, &[u8]); 2] = [
 ];
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct DemoArgs {
     /// Where to publish the profiles, one folder per phone and model
     #[arg(long, value_name = "FOLDER", default_value = "layerlab-demo")]
     out: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct Args {
 /// Where a profile was published, and the profile.
 type InFolder = (PathBuf, Profile);
 
-pub(super) async fn run(args: &Args, agent: Option<PathBuf>) -> Result<(), Failure> {
+pub(super) async fn run(args: &DemoArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     let agent = campaign::agent_program(agent)?;
     let models = MODELS
         .iter()
@@ -94,7 +94,7 @@ pub(super) async fn run(args: &Args, agent: Option<PathBuf>) -> Result<(), Failu
 
 /// One phone measures one model after the other; the phones work side by side.
 async fn one_phone(
-    args: &Args,
+    args: &DemoArgs,
     phone: &BuiltIn,
     models: &[ModelFile],
     agent: &std::path::Path,

@@ -11,7 +11,7 @@ use layerlab_campaign::publish::Staging;
 use layerlab_campaign::this_program;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct DeriveArgs {
     /// The profile's folder
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
@@ -44,7 +44,7 @@ impl From<MethodName> for Method {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &DeriveArgs) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
     let mut derived = profile
         .rederive(args.method.into())

@@ -11,13 +11,14 @@ use super::adb::AdbArgs;
 use super::exit::Failure;
 use super::{lab, output};
 use layerlab_farm::adb::{AdbError, Fleet, Found, Printable};
-use layerlab_farm::discovery::{self, LOCAL, Listed};
+use layerlab_farm::discovery::{self, LOCAL, Listed, ListedState};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::quarantine::Quarantine;
+use layerlab_lab::query::simulated_devices;
 use layerlab_lab::text_table::table;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct DevicesArgs {
     /// Go on, and print each phone that comes, goes or changes its state
     #[arg(long)]
     watch: bool,
@@ -26,7 +27,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) async fn run(args: &Args, adb: &AdbArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs) -> Result<(), Failure> {
     let folders = Folders::of_this_user();
     let fleet = adb.fleet(&folders).await;
     let played = Played::in_lab().await;
@@ -64,8 +65,7 @@ impl Played {
     async fn in_lab() -> Played {
         // A store that cannot be read is named by whoever asks about the lab.
         let kept = lab::kept().await.unwrap_or_default();
-        let played = kept.devices.into_values().filter(|device| device.simulated);
-        Played(played.map(|device| device.name).collect())
+        Played(simulated_devices(&kept))
     }
 
     fn mark(&self, phone: Listed) -> Listed {
@@ -93,7 +93,7 @@ fn devices_table(devices: &[Listed]) -> String {
             Printable(&device.name).to_string(),
             device.link.to_owned(),
             kind.to_owned(),
-            Printable(&device.state).to_string(),
+            Printable(&device.state.to_string()).to_string(),
             Printable(&device.description).to_string(),
         ]
     });
@@ -111,7 +111,7 @@ struct Change<'a> {
     device: &'a Listed,
 }
 
-async fn watch(args: &Args, fleet: &Fleet, played: &Played) -> Result<(), Failure> {
+async fn watch(args: &DevicesArgs, fleet: &Fleet, played: &Played) -> Result<(), Failure> {
     fleet.problems.iter().for_each(tell);
     let mut known: BTreeMap<String, Found> = BTreeMap::new();
     let mut watch = fleet.watch();
@@ -123,7 +123,7 @@ async fn watch(args: &Args, fleet: &Fleet, played: &Played) -> Result<(), Failur
         for (name, found) in &known {
             if !now.contains_key(name) {
                 let mut gone = played.mark(Listed::unasked(found));
-                gone.state = "gone".to_owned();
+                gone.state = ListedState::Gone;
                 print_change(args, &gone)?;
             }
         }
@@ -138,7 +138,7 @@ async fn watch(args: &Args, fleet: &Fleet, played: &Played) -> Result<(), Failur
     Ok(())
 }
 
-fn print_change(args: &Args, device: &Listed) -> Result<(), Failure> {
+fn print_change(args: &DevicesArgs, device: &Listed) -> Result<(), Failure> {
     let at = OffsetDateTime::now_utc()
         .format(&Rfc3339)
         .unwrap_or_default();
@@ -146,7 +146,8 @@ fn print_change(args: &Args, device: &Listed) -> Result<(), Failure> {
         let change = Change { at, device };
         return output::print(serde_json::to_string(&change).unwrap_or_default());
     }
-    let (name, state) = (Printable(&device.name), Printable(&device.state));
+    let state = device.state.to_string();
+    let (name, state) = (Printable(&device.name), Printable(&state));
     match (&device.reason, &device.remedy) {
         (Some(reason), Some(remedy)) => output::print(format_args!(
             "{at}  {name}  {state}: {}; {remedy}",

@@ -41,7 +41,7 @@ const RULES: [&str; 4] = [
 ];
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -94,7 +94,7 @@ impl Finding {
     }
 }
 
-pub(super) async fn run(args: &Args, adb: &AdbArgs, agent: PathBuf) -> Result<(), Failure> {
+pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Result<(), Failure> {
     let folders = Folders::of_this_user();
     let fleet = adb.fleet(&folders).await;
     let mut findings = servers(&fleet).await;
@@ -116,7 +116,7 @@ pub(super) async fn run(args: &Args, adb: &AdbArgs, agent: PathBuf) -> Result<()
     print(args, &findings)
 }
 
-fn print(args: &Args, findings: &[Finding]) -> Result<(), Failure> {
+fn print(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
     if args.json {
         output::print_json(&findings)?;
     } else {

@@ -26,7 +26,7 @@ use layerlab_farm::{Hello, Link};
 use layerlab_lab::text_table::table;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct EvaluateArgs {
     /// The ONNX model
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
@@ -121,7 +121,11 @@ impl ChoiceArgs {
     }
 }
 
-pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
+pub(super) async fn run(
+    args: &EvaluateArgs,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
     let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
     let set = fitting_set(&args.set, &model)?;
     let layers = model.network.layer_count() as usize;
@@ -238,7 +242,7 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct EvaluationView<'a> {
     evaluations: &'a [Evaluation],
     combinations: Vec<Row>,
 }
@@ -260,7 +264,7 @@ fn print(evaluations: &[Evaluation], rows: &[CombinationRow], json: bool) -> Res
             loss_ci95: row.loss_ci95,
         };
         let combinations = rows.iter().map(row).collect();
-        return output::print_json(&View {
+        return output::print_json(&EvaluationView {
             evaluations,
             combinations,
         });

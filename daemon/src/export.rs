@@ -12,7 +12,7 @@ use super::output;
 use super::processors::PlacedOnArgs;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct ExportArgs {
     /// The profile's folder
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
@@ -33,7 +33,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
     match args.format {
         Format::MsrFiddle => {

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
-use super::jobs::is_over;
 use super::{lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::job_file::EXAMPLE;
-use layerlab_lab::record::{Event, Job, JobId, JobState, Kept, Run};
+use layerlab_lab::query::{ShownJob, why_no_profile};
+use layerlab_lab::record::{Job, JobId, JobState, Kept, Run};
 use layerlab_lab::talk::Request;
 use layerlab_lab::text_table::table;
 use layerlab_lab::when::moment;
@@ -20,7 +19,7 @@ use layerlab_lab::when::moment;
 const GLANCE: Duration = Duration::from_secs(1);
 
 #[derive(clap::Subcommand)]
-pub(super) enum Command {
+pub(super) enum JobCommand {
     /// Print what a job asks for, what became of each of its runs, and what happened
     Show {
         /// The job's number, as `layerlab jobs` lists it
@@ -61,18 +60,18 @@ pub(super) enum Command {
     Example,
 }
 
-pub(super) async fn run(command: &Command) -> Result<(), Failure> {
+pub(super) async fn run(command: &JobCommand) -> Result<(), Failure> {
     let (request, done) = match *command {
-        Command::Show { id, json } => return show(id, json).await,
-        Command::Wait { id, timeout } => return wait(id, timeout.map(Duration::from)).await,
-        Command::Example => return output::print(EXAMPLE.trim_end()),
-        Command::Cancel { id } => (
+        JobCommand::Show { id, json } => return show(id, json).await,
+        JobCommand::Wait { id, timeout } => return wait(id, timeout.map(Duration::from)).await,
+        JobCommand::Example => return output::print(EXAMPLE.trim_end()),
+        JobCommand::Cancel { id } => (
             Request::Cancel { job: id },
             format!("job {id} is cancelled"),
         ),
-        Command::Pause { id } => (Request::Pause { job: id }, format!("job {id} is paused")),
-        Command::Resume { id } => (Request::Resume { job: id }, format!("job {id} goes on")),
-        Command::Retry { id } => (
+        JobCommand::Pause { id } => (Request::Pause { job: id }, format!("job {id} is paused")),
+        JobCommand::Resume { id } => (Request::Resume { job: id }, format!("job {id} goes on")),
+        JobCommand::Retry { id } => (
             Request::Retry { job: id },
             format!("what failed of job {id} is tried again"),
         ),
@@ -112,7 +111,7 @@ async fn ended(id: JobId) -> Result<(), Failure> {
             JobState::Done => {
                 return output::print(format_args!("job {id}: all profiles are published"));
             }
-            state if is_over(state) => {
+            state if state.is_over() => {
                 let error = anyhow::anyhow!("job {id} is {state}: {}", reasons(&kept, id));
                 return Err(Failure::new(Code::Device, error));
             }
@@ -123,23 +122,11 @@ async fn ended(id: JobId) -> Result<(), Failure> {
 
 /// Why runs of the job gave no profile, each reason once.
 fn reasons(kept: &Kept, id: JobId) -> String {
-    let runs = kept.runs.values().filter(|run| run.job == id);
-    let lost = runs.filter(|run| run.state.is_over() && run.profile.is_none());
-    let mut reasons: Vec<&str> = lost.filter_map(|run| run.reason.as_deref()).collect();
-    reasons.sort_unstable();
-    reasons.dedup();
+    let reasons = why_no_profile(kept, id);
     match reasons.is_empty() {
         true => format!("`layerlab job show {id}` says more"),
         false => Printable(&reasons.join("; ")).to_string(),
     }
-}
-
-/// What `show --json` prints.
-#[derive(Serialize)]
-struct Shown<'a> {
-    job: &'a Job,
-    runs: Vec<&'a Run>,
-    events: Vec<&'a Event>,
 }
 
 async fn show(id: JobId, json: bool) -> Result<(), Failure> {
@@ -151,127 +138,119 @@ async fn show(id: JobId, json: bool) -> Result<(), Failure> {
     // An occurrence is submitted when it was due, and so before its first event.
     let events = reader.events(job.submitted, Timestamp::MAX).await;
     let events = events.exit_with(Code::Input)?;
-    let runs: Vec<&Run> = kept.runs.values().filter(|run| run.job == id).collect();
-    let is_own = |event: &&Event| {
-        let of_run = |number| runs.iter().any(|run| run.number == number);
-        event.job == Some(id) || event.run.is_some_and(of_run)
-    };
-    let shown = Shown {
-        job,
-        events: events.iter().filter(is_own).collect(),
-        runs,
-    };
+    let shown = ShownJob::of(job, &kept, &events);
     match json {
         true => output::print_json(&shown),
-        false => output::print(shown.text(Timestamp::now(), &TimeZone::system())),
+        false => output::print(text(&shown, Timestamp::now(), &TimeZone::system())),
     }
 }
 
-impl Shown<'_> {
-    fn text(&self, now: Timestamp, zone: &TimeZone) -> String {
-        let Job {
-            id, spec, state, ..
-        } = self.job;
-        let name = Printable(&spec.name);
-        let mut parts = vec![
-            format!("Job {id}, {name}: {state}"),
-            table(&["what", ""], &[], self.spec(now, zone)),
+fn text(shown: &ShownJob, now: Timestamp, zone: &TimeZone) -> String {
+    let Job {
+        id, spec, state, ..
+    } = shown.job;
+    let name = Printable(&spec.name);
+    let mut parts = vec![
+        format!("Job {id}, {name}: {state}"),
+        table(&["what", ""], &[], spec_rows(shown.job, now, zone)),
+    ];
+    if !shown.runs.is_empty() {
+        let heads = [
+            "run", "model", "state", "phone", "attempt", "why", "profile",
         ];
-        if !self.runs.is_empty() {
-            let heads = [
-                "run", "model", "state", "phone", "attempt", "why", "profile",
-            ];
-            parts.push(table(
-                &heads,
-                &[0, 4],
-                self.runs.iter().map(|run| self.run(run, now, zone)),
-            ));
-        }
-        let events = self.events.iter().map(|event| {
-            let run = event.run.map(|run| format!("run {run}"));
-            let device = event.device.as_deref().unwrap_or_default();
-            vec![
-                moment(event.at, now, zone),
-                run.unwrap_or_default(),
-                Printable(device).to_string(),
-                Printable(&event.what.words(now, zone)).to_string(),
-            ]
-        });
-        if !self.events.is_empty() {
-            parts.push(table(
-                &["when", "run", "device", "what happened"],
-                &[],
-                events,
-            ));
-        }
-        parts.join("\n\n")
+        parts.push(table(
+            &heads,
+            &[0, 4],
+            shown
+                .runs
+                .iter()
+                .map(|run| run_row(shown.job, run, now, zone)),
+        ));
     }
-
-    /// What the job asks for, without what it leaves to the lab.
-    fn spec(&self, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
-        let spec = &self.job.spec;
-        let told = |at: Timestamp| moment(at, now, zone);
-        let devices = spec.devices.iter().map(|devices| match devices.each {
-            true => format!("each with {devices}"),
-            false => devices.to_string(),
-        });
-        let devices: Vec<String> = devices.collect();
-        let models: Vec<String> = (spec.models.iter())
-            .map(|model| model.path.display().to_string())
-            .collect();
-        let accuracy = spec.accuracy.as_ref();
-        let origin = self.job.occurrence_of;
-        let rows = [
-            ("submitted", Some(told(self.job.submitted))),
-            ("comes of", origin.map(|origin| format!("job {origin}"))),
-            ("models", Some(models.join("; "))),
-            ("devices", Some(devices.join("; "))),
-            ("repeats", Some(spec.repeats.to_string())),
-            ("priority", Some(spec.priority.to_string())),
-            ("not before", spec.not_before.map(told)),
-            ("deadline", spec.deadline.map(told)),
-            ("window", spec.window.as_ref().map(ToString::to_string)),
-            ("comes again", spec.every.as_ref().map(ToString::to_string)),
-            ("design", Some(spec.measure.design.to_string())),
-            ("accuracy", accuracy.map(|it| it.path.display().to_string())),
-            (
-                "profiles",
-                spec.profiles.as_ref().map(|it| it.display().to_string()),
-            ),
-        ];
-        let rows = rows
-            .into_iter()
-            .filter_map(|(what, text)| Some((what, text?)));
-        rows.map(|(what, text)| vec![what.to_owned(), Printable(&text).to_string()])
-            .collect()
-    }
-
-    fn run(&self, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String> {
-        let removed = run
-            .journals_removed
-            .map(|at| format!("journals removed {}", moment(at, now, zone)));
-        let why = run.starved().or_else(|| run.reason.clone());
-        let why: Vec<String> = why.into_iter().chain(removed).collect();
-        let model = self.job.spec.models.get(run.model);
-        let phone = run.phone.as_ref().or(run.only.as_ref());
-        let texts = [
-            model.map(|model| model.name.clone()),
-            phone.cloned(),
-            Some(why.join("; ")),
-            run.profile.as_ref().map(|it| it.display().to_string()),
-        ];
-        let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
-        let [model, phone, reason, profile] = texts;
+    let events = shown.events.iter().map(|event| {
+        let run = event.run.map(|run| format!("run {run}"));
+        let device = event.device.as_deref().unwrap_or_default();
         vec![
-            run.number.to_string(),
-            model,
-            run.state.to_string(),
-            phone,
-            run.attempt.to_string(),
-            reason,
-            profile,
+            moment(event.at, now, zone),
+            run.unwrap_or_default(),
+            Printable(device).to_string(),
+            Printable(&event.what.words(now, zone)).to_string(),
         ]
+    });
+    if !shown.events.is_empty() {
+        parts.push(table(
+            &["when", "run", "device", "what happened"],
+            &[],
+            events,
+        ));
     }
+    parts.join("\n\n")
+}
+
+/// What the job asks for, without what it leaves to the lab.
+fn spec_rows(job: &Job, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
+    let spec = &job.spec;
+    let told = |at: Timestamp| moment(at, now, zone);
+    let devices = spec.devices.iter().map(|devices| match devices.each {
+        true => format!("each with {devices}"),
+        false => devices.to_string(),
+    });
+    let devices: Vec<String> = devices.collect();
+    let models: Vec<String> = (spec.models.iter())
+        .map(|model| model.path.display().to_string())
+        .collect();
+    let accuracy = spec.accuracy.as_ref();
+    let origin = job.occurrence_of;
+    let rows = [
+        ("submitted", Some(told(job.submitted))),
+        ("comes of", origin.map(|origin| format!("job {origin}"))),
+        ("models", Some(models.join("; "))),
+        ("devices", Some(devices.join("; "))),
+        ("repeats", Some(spec.repeats.to_string())),
+        ("priority", Some(spec.priority.to_string())),
+        ("not before", spec.not_before.map(told)),
+        ("deadline", spec.deadline.map(told)),
+        ("window", spec.window.as_ref().map(ToString::to_string)),
+        ("comes again", spec.every.as_ref().map(ToString::to_string)),
+        ("design", Some(spec.measure.design.to_string())),
+        ("accuracy", accuracy.map(|it| it.path.display().to_string())),
+        (
+            "profiles",
+            spec.profiles.as_ref().map(|it| it.display().to_string()),
+        ),
+    ];
+    let rows = rows
+        .into_iter()
+        .filter_map(|(what, text)| Some((what, text?)));
+    rows.map(|(what, text)| vec![what.to_owned(), Printable(&text).to_string()])
+        .collect()
+}
+
+fn run_row(job: &Job, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String> {
+    let removed = run
+        .journals_removed
+        .map(|at| format!("journals removed {}", moment(at, now, zone)));
+    let why = run.starved().or_else(|| run.reason.clone());
+    let why: Vec<String> = why.into_iter().chain(removed).collect();
+    let model = job.spec.models.get(run.model);
+    let phone = run.phone.as_ref().or(run.only.as_ref());
+    let texts = [
+        model.map(|model| model.name.clone()),
+        phone.cloned(),
+        Some(why.join("; ")),
+        run.profile.as_ref().map(|it| it.display().to_string()),
+    ];
+    let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
+    let [model, phone, reason, profile] = texts;
+    vec![
+        run.number.to_string(),
+        model,
+        run.state.to_string(),
+        phone,
+        run.attempt.to_string(),
+        reason,
+        profile,
+    ]
 }
 
 #[cfg(test)]
@@ -295,12 +274,12 @@ mod tests {
             journals_removed: Some(now),
             ..Run::default()
         };
-        let shown = Shown {
+        let shown = ShownJob {
             job: &job,
             runs: vec![&run],
             events: Vec::new(),
         };
-        let text = shown.text(now, &TimeZone::UTC);
+        let text = text(&shown, now, &TimeZone::UTC);
         let moment = moment(now, now, &TimeZone::UTC);
         let expected = format!("it fell; journals removed {moment}");
         assert!(text.contains(&expected), "{text}");

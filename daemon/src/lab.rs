@@ -7,10 +7,12 @@ use jiff::Timestamp;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use layerlab_farm::folders::Folders;
-use layerlab_lab::record::{Event, Job, JobId, Kept};
+use layerlab_lab::query;
+use layerlab_lab::record::{Job, JobId, Kept};
+use layerlab_lab::report::Report;
 use layerlab_lab::socket::{self, AskError};
 use layerlab_lab::store::{Reader, StoreError};
-use layerlab_lab::talk::{Answer, Request, Status};
+use layerlab_lab::talk::{Answer, RefusalCode, Request, Status};
 
 /// The folder with what the lab knows.
 pub(super) fn folder() -> PathBuf {
@@ -21,8 +23,28 @@ pub(super) fn folder() -> PathBuf {
 pub(super) async fn ask(request: &Request) -> Result<Answer, Failure> {
     let answer = socket::ask(&Folders::of_this_user().state, request).await;
     match answer.map_err(ask_failure)? {
-        Answer::Refused { message } => Err(Failure::new(Code::Input, anyhow::anyhow!("{message}"))),
+        Answer::Refused { code, message } => Err(Failure::new(
+            refusal_code(code),
+            anyhow::anyhow!("{message}"),
+        )),
         answer => Ok(answer),
+    }
+}
+
+/// The exit code of what the daemon refuses: what was asked for is wrong, or the daemon cannot answer.
+fn refusal_code(code: RefusalCode) -> Code {
+    match code {
+        RefusalCode::UnknownJob
+        | RefusalCode::UnknownDevice
+        | RefusalCode::WrongState
+        | RefusalCode::WrongPeriod
+        | RefusalCode::TooLong
+        | RefusalCode::FileChanged => Code::Input,
+        RefusalCode::NoCopy => Code::Output,
+        RefusalCode::TooLate
+        | RefusalCode::NoRequest
+        | RefusalCode::Ending
+        | RefusalCode::StoreFailed => Code::Device,
     }
 }
 
@@ -75,18 +97,14 @@ pub(super) async fn kept() -> Result<Kept, Failure> {
     }
 }
 
-/// What the lab knows, and what happened from `since` on and until `until`. Nothing, if there has been no lab.
-pub(super) async fn read(
-    since: Timestamp,
-    until: Timestamp,
-) -> Result<(Kept, Vec<Event>), Failure> {
+/// What the lab was asked for, and what came of it; nothing, if there has been no lab.
+pub(super) async fn report(since: Timestamp, until: Timestamp) -> Result<Report, Failure> {
     let Some(reader) = reader().await? else {
         output::note(StoreError::Missing);
-        return Ok((Kept::default(), Vec::new()));
+        return Ok(Report::of(&Kept::default(), &[], since, until));
     };
-    let kept = reader.all().await.exit_with(Code::Input)?;
-    let events = reader.events(since, until).await.exit_with(Code::Input)?;
-    Ok((kept, events))
+    let report = query::report(&reader, since, until).await;
+    report.exit_with(Code::Input)
 }
 
 /// The job with this number.

@@ -44,7 +44,7 @@ use exit::{Code, ExitWith, Failure};
 #[command(name = "layerlab", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: LayerlabCommand,
     /// The agent's program [default: layerlab-agent beside this program]
     #[arg(
         long,
@@ -62,57 +62,57 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command 
 profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself; 130 interrupted.";
 
 #[derive(Subcommand)]
-enum Command {
+enum LayerlabCommand {
     /// Profile two small networks on four simulated phones: no phone needed
-    Demo(demo::Args),
+    Demo(demo::DemoArgs),
     /// Measure a model on a device and publish its profile
-    Profile(profile::Args),
+    Profile(profile::ProfileArgs),
     /// Measure what placements of a model's layers lose of its accuracy
-    Evaluate(evaluate::Args),
+    Evaluate(evaluate::EvaluateArgs),
     /// Own a lab: run the jobs that are submitted on the phones that are plugged in, until told to stop
-    Daemon(daemon::Args),
+    Daemon(daemon::DaemonArgs),
     /// Give the lab a job, to be run when its devices are free and its window is open
-    Submit(submit::Args),
+    Submit(submit::SubmitArgs),
     /// List the lab's jobs
-    Jobs(jobs::Args),
+    Jobs(jobs::JobsArgs),
     /// Look at a job of the lab, wait for it, pause it or end it
     #[command(subcommand)]
-    Job(job::Command),
+    Job(job::JobCommand),
     /// Take a device from the lab for a while
-    Reserve(reserve::Args),
+    Reserve(reserve::ReserveArgs),
     /// Give a reserved device back to the lab
     Release(reserve::ReleaseArgs),
     /// List the devices that can be measured, and those that cannot, with the reason
-    Devices(devices::Args),
+    Devices(devices::DevicesArgs),
     /// Say what is missing for phones to be profiled, and what mends it
-    Doctor(doctor::Args),
+    Doctor(doctor::DoctorArgs),
     /// Say what the lab was asked for in a stretch of time, and what came of it
-    Report(report::Args),
+    Report(report::ReportArgs),
     /// Watch the phones and jobs of the lab
-    Watch(watch::Args),
+    Watch(watch::WatchArgs),
     /// Look at what the daemon is told
     #[command(subcommand)]
-    Config(config::Command),
+    Config(config::ConfigCommand),
     /// Leave phones alone for a while
     #[command(subcommand)]
-    Quarantine(quarantine::Command),
+    Quarantine(quarantine::QuarantineCommand),
     /// Look at a model
-    Model(model::Args),
+    Model(model::ModelArgs),
     /// Say whether a published profile is sound
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Print a published profile as tables
-    Show(show::Args),
+    Show(show::ShowArgs),
     /// Say which layers should run on which processor
     #[command(subcommand)]
-    Plan(plan::Command),
+    Plan(plan::PlanCommand),
     /// Print a profile in other people's formats
-    Export(export::Args),
+    Export(export::ExportArgs),
     /// Say which layers differ between two profiles of one model
-    Compare(compare::Args),
+    Compare(compare::CompareArgs),
     /// Derive layer times anew from a profile's samples
-    Derive(derive::Args),
+    Derive(derive::DeriveArgs),
     /// Make an evaluation set from labelled images, to measure what placements cost in accuracy
-    Set(set::Args),
+    Set(set::SetArgs),
 }
 
 /// Runs layerlab with the process's arguments.
@@ -129,7 +129,7 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
     // The daemon logs as its configuration says, and ends in its own time.
-    if let Command::Daemon(args) = &cli.command {
+    if let LayerlabCommand::Daemon(args) = &cli.command {
         let config = daemon::configure(args)?;
         return runtime.block_on(daemon::run(config, cli.agent, &cli.adb));
     }
@@ -142,31 +142,31 @@ fn run(cli: Cli) -> Result<(), Failure> {
     runtime.block_on(async {
         let work = async {
             match cli.command {
-                Command::Daemon(_) => Ok(()),
-                Command::Demo(args) => demo::run(&args, cli.agent).await,
-                Command::Profile(args) => profile::run(&args, cli.agent, &cli.adb).await,
-                Command::Evaluate(args) => evaluate::run(&args, cli.agent, &cli.adb).await,
-                Command::Submit(args) => submit::run(&args).await,
-                Command::Jobs(args) => jobs::run(&args).await,
-                Command::Job(command) => job::run(&command).await,
-                Command::Reserve(args) => reserve::run(&args).await,
-                Command::Release(args) => reserve::release(&args).await,
-                Command::Devices(args) => devices::run(&args, &cli.adb).await,
-                Command::Doctor(args) => {
+                LayerlabCommand::Daemon(_) => Ok(()),
+                LayerlabCommand::Demo(args) => demo::run(&args, cli.agent).await,
+                LayerlabCommand::Profile(args) => profile::run(&args, cli.agent, &cli.adb).await,
+                LayerlabCommand::Evaluate(args) => evaluate::run(&args, cli.agent, &cli.adb).await,
+                LayerlabCommand::Submit(args) => submit::run(&args).await,
+                LayerlabCommand::Jobs(args) => jobs::run(&args).await,
+                LayerlabCommand::Job(command) => job::run(&command).await,
+                LayerlabCommand::Reserve(args) => reserve::run(&args).await,
+                LayerlabCommand::Release(args) => reserve::release(&args).await,
+                LayerlabCommand::Devices(args) => devices::run(&args, &cli.adb).await,
+                LayerlabCommand::Doctor(args) => {
                     doctor::run(&args, &cli.adb, campaign::agent_program(cli.agent)?).await
                 }
-                Command::Report(args) => report::run(&args).await,
-                Command::Watch(args) => watch::run(&args).await,
-                Command::Config(command) => config::run(&command),
-                Command::Quarantine(command) => quarantine::run(&command),
-                Command::Model(args) => model::run(&args),
-                Command::Check(args) => check::run(&args),
-                Command::Show(args) => show::run(&args),
-                Command::Plan(command) => plan::run(&command, cli.agent, &cli.adb).await,
-                Command::Export(args) => export::run(&args),
-                Command::Compare(args) => compare::run(&args),
-                Command::Derive(args) => derive::run(&args),
-                Command::Set(args) => set::run(&args),
+                LayerlabCommand::Report(args) => report::run(&args).await,
+                LayerlabCommand::Watch(args) => watch::run(&args).await,
+                LayerlabCommand::Config(command) => config::run(&command),
+                LayerlabCommand::Quarantine(command) => quarantine::run(&command),
+                LayerlabCommand::Model(args) => model::run(&args),
+                LayerlabCommand::Check(args) => check::run(&args),
+                LayerlabCommand::Show(args) => show::run(&args),
+                LayerlabCommand::Plan(command) => plan::run(&command, cli.agent, &cli.adb).await,
+                LayerlabCommand::Export(args) => export::run(&args),
+                LayerlabCommand::Compare(args) => compare::run(&args),
+                LayerlabCommand::Derive(args) => derive::run(&args),
+                LayerlabCommand::Set(args) => set::run(&args),
             }
         };
         tokio::select! {

@@ -11,13 +11,13 @@ use layerlab_campaign::ModelFile;
 use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct ModelArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ModelCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Command {
+enum ModelCommand {
     /// Print a model's layers: what they are, their sizes and their operation counts
     Inspect {
         /// The ONNX model
@@ -58,8 +58,8 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, u64), String> {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let Command::Inspect { model, dims, json } = &args.command;
+pub(super) fn run(args: &ModelArgs) -> Result<(), Failure> {
+    let ModelCommand::Inspect { model, dims, json } = &args.command;
     let model = ModelFile::open(model, &dims.map()).exit_with(Code::Input)?;
     let layers = model.network.layers();
     if *json {

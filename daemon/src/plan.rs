@@ -24,7 +24,7 @@ use layerlab_campaign::{ModelFile, Passes, Verification, VerificationSet, Verifi
 use layerlab_lab::text_table::table;
 
 #[derive(clap::Subcommand)]
-pub(super) enum Command {
+pub(super) enum PlanCommand {
     /// The most accurate placement that takes no longer than a time
     MaxAccuracy(MaxAccuracy),
     /// The fastest placement that is at least so accurate
@@ -102,20 +102,20 @@ pub(super) struct Sweep {
 }
 
 pub(super) async fn run(
-    command: &Command,
+    command: &PlanCommand,
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
     match command {
-        Command::MaxAccuracy(args) => {
+        PlanCommand::MaxAccuracy(args) => {
             let within = std::time::Duration::from(args.time).into();
             one(&args.common, Goal::MaxAccuracy { within }, agent, adb).await
         }
-        Command::MinTime(args) => {
+        PlanCommand::MinTime(args) => {
             let at_least = args.accuracy;
             one(&args.common, Goal::MinTime { at_least }, agent, adb).await
         }
-        Command::Sweep(args) => all(args),
+        PlanCommand::Sweep(args) => all(args),
     }
 }
 

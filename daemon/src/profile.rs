@@ -17,7 +17,7 @@ use layerlab_campaign::{Campaign, CampaignAccuracy, ModelFile, Published, TimesS
 use layerlab_farm::discovery;
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct ProfileArgs {
     /// The ONNX model
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
@@ -89,7 +89,11 @@ impl SettingsArgs {
     }
 }
 
-pub(super) async fn run(args: &Args, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
+pub(super) async fn run(
+    args: &ProfileArgs,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
     let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
     let set = match &args.set {
         Some(file) => Some(evaluate::fitting_set(file, &model)?),
@@ -141,7 +145,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: ProfileArgs,
     }
 
     #[test]

@@ -10,7 +10,7 @@ use layerlab_farm::quarantine::Quarantine;
 use layerlab_lab::text_table::table;
 
 #[derive(clap::Subcommand)]
-pub(super) enum Command {
+pub(super) enum QuarantineCommand {
     /// Leave a phone alone for a while
     Add {
         /// The phone's serial, or the name by which `layerlab devices` lists it
@@ -35,10 +35,10 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(command: &Command) -> Result<(), Failure> {
+pub(super) fn run(command: &QuarantineCommand) -> Result<(), Failure> {
     let quarantine = Quarantine::in_folder(&Folders::of_this_user().state);
     match command {
-        Command::Add {
+        QuarantineCommand::Add {
             phone,
             reason,
             period,
@@ -52,7 +52,7 @@ pub(super) fn run(command: &Command) -> Result<(), Failure> {
                 entry.until
             ))
         }
-        Command::List { json } => {
+        QuarantineCommand::List { json } => {
             let entries = quarantine.list().exit_with(Code::Output)?;
             if *json {
                 return output::print_json(&entries);
@@ -69,7 +69,7 @@ pub(super) fn run(command: &Command) -> Result<(), Failure> {
             });
             output::print(table(&["phone", "until", "reason"], &[], rows))
         }
-        Command::Lift { phone } => {
+        QuarantineCommand::Lift { phone } => {
             if quarantine.lift(phone).exit_with(Code::Output)? {
                 return output::print(format_args!("{} is used again", Printable(phone)));
             }

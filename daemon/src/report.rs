@@ -2,20 +2,16 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 
 use super::exit::{Code, ExitWith, Failure};
 use super::{lab, output};
 use layerlab_campaign::publish::StagedFile;
-use layerlab_lab::report::Report;
 use layerlab_lab::when::{Direction, WhenError, point};
 
-/// A device that was left alone before the report begins may still be.
-const EARLIER: SignedDuration = SignedDuration::from_hours(7 * 24);
-
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct ReportArgs {
     /// From when, such as 22:00, `yesterday 18:00` or 8h, which is eight hours ago
     #[arg(long, value_name = "WHEN", default_value = "16h")]
     since: String,
@@ -30,16 +26,14 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) async fn run(args: &Args) -> Result<(), Failure> {
+pub(super) async fn run(args: &ReportArgs) -> Result<(), Failure> {
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let (since, until) = period(args, now, &zone).exit_with(Code::Usage)?;
     if since > until {
         let error = anyhow::anyhow!("--since is after --until; choose an earlier --since");
         return Err(Failure::new(Code::Usage, error));
     }
-    let earlier = since.checked_sub(EARLIER).unwrap_or(since);
-    let (kept, events) = lab::read(earlier, until).await?;
-    let mut report = Report::of(&kept, &events, since, until);
+    let mut report = lab::report(since, until).await?;
     report.read_profiles(args.html.is_some());
     if args.json {
         return output::print_json(&report);
@@ -54,7 +48,7 @@ pub(super) async fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn period(
-    args: &Args,
+    args: &ReportArgs,
     now: Timestamp,
     zone: &TimeZone,
 ) -> Result<(Timestamp, Timestamp), WhenError> {

@@ -6,13 +6,13 @@ use jiff::tz::TimeZone;
 use super::exit::{Code, ExitWith, Failure};
 use super::{lab, output};
 use layerlab_farm::adb::Printable;
-use layerlab_lab::record::Reservation;
+use layerlab_lab::query::open_reservations;
 use layerlab_lab::talk::Request;
 use layerlab_lab::text_table::table;
 use layerlab_lab::when::{Direction, moment, point};
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct ReserveArgs {
     /// The phone's serial, or the name by which `layerlab devices` lists it
     #[arg(required_unless_present = "list", conflicts_with = "list")]
     device: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct ReleaseArgs {
     device: String,
 }
 
-pub(super) async fn run(args: &Args) -> Result<(), Failure> {
+pub(super) async fn run(args: &ReserveArgs) -> Result<(), Failure> {
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let (Some(device), Some(until)) = (&args.device, &args.until) else {
         return list(args.json, now, &zone).await;
@@ -83,9 +83,7 @@ pub(super) async fn run(args: &Args) -> Result<(), Failure> {
 
 async fn list(json: bool, now: Timestamp, zone: &TimeZone) -> Result<(), Failure> {
     let kept = lab::kept().await?;
-    let mut reserved: Vec<&Reservation> = kept.reservations.values().collect();
-    reserved.retain(|one| one.until > now);
-    reserved.sort_by_key(|one| (one.from, one.id));
+    let reserved = open_reservations(&kept, now);
     if json {
         return output::print_json(&reserved);
     }

@@ -16,7 +16,7 @@ use layerlab_campaign::publish::StagedFile;
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("annotations").required(true))]
-pub(super) struct Args {
+pub(super) struct SetArgs {
     /// What the images show: a file in COCO's format for detection
     #[arg(long, value_name = "FILE", group = "annotations")]
     coco: Option<PathBuf>,
@@ -206,7 +206,7 @@ fn share(text: &str) -> Result<f32, String> {
     }
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &SetArgs) -> Result<(), Failure> {
     let source = args.source()?;
     let staged = StagedFile::prepare(&args.out, args.replace).map_err(publish_failure)?;
     let loaded = source.load().map_err(set_failure)?;
@@ -220,7 +220,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     output::print(format_args!("Written to {}", args.out.display()))
 }
 
-impl Args {
+impl SetArgs {
     fn source(&self) -> Result<Source, Failure> {
         let annotations = [
             self.coco.clone().map(Annotations::Coco),

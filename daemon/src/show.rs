@@ -16,7 +16,7 @@ use layerlab_campaign::plot;
 use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct ShowArgs {
     /// The profile's folder
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Args {
     plot: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(args: &ShowArgs) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
     if let Some(file) = &args.plot {
         let svg = plot::svg(&profile)
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
 
 /// The profile's numbers as one JSON document.
 pub(super) fn print_json(profile: &Profile) -> Result<(), Failure> {
-    output::print_json(&View::new(profile))
+    output::print_json(&ProfileView::new(profile))
 }
 
 /// The whole profile for a person: what was measured and how, and what each layer costs where.
@@ -303,7 +303,7 @@ pub(super) fn summary(profile: &Profile, path: &Path) -> Published {
 
 /// A profile without its samples, for scripts.
 #[derive(Serialize)]
-struct View<'a> {
+struct ProfileView<'a> {
     header: &'a Header,
     layers: &'a [Layer],
     times: Vec<TimeView<'a>>,
@@ -349,8 +349,8 @@ impl From<Estimate> for EstimateView {
     }
 }
 
-impl<'a> View<'a> {
-    fn new(profile: &'a Profile) -> View<'a> {
+impl<'a> ProfileView<'a> {
+    fn new(profile: &'a Profile) -> ProfileView<'a> {
         let view = |row: &'a LayerTimeRow| TimeView {
             layer: row.layer,
             processor: &row.processor,
@@ -367,7 +367,7 @@ impl<'a> View<'a> {
             last_layer: row.segment.last(),
             reason: &row.reason,
         };
-        View {
+        ProfileView {
             header: &profile.header,
             layers: &profile.layers,
             times: profile.times.iter().map(view).collect(),

@@ -4,18 +4,15 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::exit::{Code, Failure};
+use super::exit::{Code, ExitWith, Failure};
 use super::{job, lab, output};
 use layerlab_farm::adb::Printable;
-use layerlab_farm::folders::Folders;
-use layerlab_lab::job::JobSpec;
-use layerlab_lab::job_file::{JobFile, JobFileError};
-use layerlab_lab::library::Library;
+use layerlab_lab::job_file::{JobFile, ResolvedJob};
 use layerlab_lab::talk::{Answer, Request};
 
 #[derive(clap::Args)]
 #[command(after_help = "`layerlab job example` prints a job file that explains every key.")]
-pub(super) struct Args {
+pub(super) struct SubmitArgs {
     /// The job file: which models, on which devices, when and how
     #[arg(value_name = "JOB.toml")]
     job: PathBuf,
@@ -30,8 +27,9 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) async fn run(args: &Args) -> Result<(), Failure> {
-    let spec = read(args).map_err(file_failure)?;
+pub(super) async fn run(args: &SubmitArgs) -> Result<(), Failure> {
+    let job = JobFile::read(&args.job).and_then(|job| job.resolve(Timestamp::now()));
+    let ResolvedJob { spec, sizes } = job.exit_with(Code::Input)?;
     if args.wait && spec.every.is_some() {
         let error = anyhow::anyhow!("a job that comes again is never over; leave --wait out");
         return Err(Failure::new(Code::Usage, error));
@@ -40,6 +38,7 @@ pub(super) async fn run(args: &Args) -> Result<(), Failure> {
     let request = Request::Submit {
         spec: Box::new(spec),
         again: args.again,
+        sizes,
     };
     let answer = lab::ask(&request).await?;
     if args.json {
@@ -72,17 +71,4 @@ pub(super) async fn run(args: &Args) -> Result<(), Failure> {
         true => job::wait(id, None).await,
         false => Ok(()),
     }
-}
-
-fn read(args: &Args) -> Result<JobSpec, JobFileError> {
-    let library = Library::in_state(&Folders::of_this_user().state);
-    JobFile::read(&args.job)?.resolve(Timestamp::now(), &library)
-}
-
-fn file_failure(error: JobFileError) -> Failure {
-    let code = match &error {
-        JobFileError::Library { .. } => Code::Output,
-        _ => Code::Input,
-    };
-    Failure::new(code, error)
 }

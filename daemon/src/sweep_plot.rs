@@ -23,11 +23,11 @@ struct Panel {
     title: &'static str,
     across: &'static str,
     up: &'static str,
-    lines: Vec<Line>,
+    lines: Vec<PlannerLine>,
 }
 
 /// What one algorithm reached.
-struct Line {
+struct PlannerLine {
     name: &'static str,
     colour: RGBColor,
     /// The limit, and what was reached within it.
@@ -99,7 +99,7 @@ fn panel(
         let plans = outcomes.iter().filter_map(Outcome::plan);
         let own = plans.filter(|plan| plan.algorithm().name() == algorithm.name());
         let points: Vec<(f64, f64)> = own.filter_map(|plan| point(plan.goal(), plan)).collect();
-        Line {
+        PlannerLine {
             name: algorithm.name(),
             colour: colour(place),
             points,
@@ -160,7 +160,7 @@ fn draw<B: DrawingBackend>(
     let room = SIZE.0 as i32 - LEGEND_LEFT;
     let entry = LEGEND_ENTRY.min(room / panel.lines.len().max(1) as i32);
     for (place, line) in panel.lines.iter().enumerate() {
-        let Line {
+        let PlannerLine {
             name,
             colour,
             points,

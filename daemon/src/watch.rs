@@ -15,10 +15,11 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::exit::{Code, ExitWith, Failure};
 use super::{lab, output};
 use layerlab_farm::folders::Folders;
+use layerlab_lab::query::WatchedLab;
 use layerlab_lab::record::Kept;
 use layerlab_lab::socket;
 use layerlab_lab::store::{Reader, StoreError};
-use layerlab_lab::talk::{Answer, Request, Status};
+use layerlab_lab::talk::{Answer, Request};
 use screen::Screen;
 use view::view;
 
@@ -29,19 +30,19 @@ const PERIOD: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
-pub(super) struct Args {
+pub(super) struct WatchArgs {
     /// Print once and end, as it does when standard output is no terminal
     #[arg(long)]
     once: bool,
 }
 
-pub(super) async fn run(args: &Args) -> Result<(), Failure> {
+pub(super) async fn run(args: &WatchArgs) -> Result<(), Failure> {
     let state = Folders::of_this_user().state;
     let mut reader = None;
     let zone = TimeZone::system();
     if args.once || !std::io::stdout().is_terminal() {
-        let (kept, lab) = look(&state, &mut reader).await?;
-        let lines = view(&lab, &kept, Timestamp::now(), &zone);
+        let lab = look(&state, &mut reader).await?;
+        let lines = view(&lab, Timestamp::now(), &zone);
         let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
         return output::print(lines.join("\n"));
     }
@@ -52,8 +53,8 @@ pub(super) async fn run(args: &Args) -> Result<(), Failure> {
     loop {
         let drawn = async {
             ticks.tick().await;
-            let (kept, lab) = look(&state, &mut reader).await?;
-            let lines = view(&lab, &kept, Timestamp::now(), &zone);
+            let lab = look(&state, &mut reader).await?;
+            let lines = view(&lab, Timestamp::now(), &zone);
             screen.draw(&lines).exit_with(Code::Output)
         };
         tokio::select! {
@@ -66,10 +67,7 @@ pub(super) async fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// What the store knows, and how the lab is or why it does not say.
-async fn look(
-    state: &Path,
-    reader: &mut Option<Reader>,
-) -> Result<(Kept, Result<Status, String>), Failure> {
+async fn look(state: &Path, reader: &mut Option<Reader>) -> Result<WatchedLab, Failure> {
     if reader.is_none() {
         *reader = match Reader::open(&lab::folder()).await {
             Err(StoreError::Missing) => None,
@@ -82,10 +80,10 @@ async fn look(
     };
     let lab = match timeout(PATIENCE, socket::ask(state, &Request::Status)).await {
         Ok(Ok(Answer::Status(status))) => Ok(status),
-        Ok(Ok(Answer::Refused { message })) => Err(message),
+        Ok(Ok(Answer::Refused { message, .. })) => Err(message),
         Ok(Ok(_)) => Err("the daemon does not say how it is; it is of another version".to_owned()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("the daemon does not answer".to_owned()),
     };
-    Ok((kept, lab))
+    Ok(WatchedLab::of(&lab, &kept))
 }

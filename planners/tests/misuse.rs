@@ -61,7 +61,7 @@ fn goals_that_make_no_sense_are_refused() {
     );
     assert_eq!(
         sentence("simplex".parse::<Algorithm>()),
-        "`simplex` is no algorithm; there are mlmp, heuristic, all-cpu, all-npu, exhaustive and fastest"
+        "`simplex` is no algorithm; use all-cpu, all-npu, heuristic, mlmp, fastest or exhaustive"
     );
 }
 

@@ -1,8 +1,9 @@
 //! Which devices there are.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::adb::{Found, Phone, State, Values, quote};
 use super::quarantine::Quarantine;
@@ -48,8 +49,8 @@ pub struct Listed {
     pub link: &'static str,
     /// Whether it is only a simulation, or the lab has a phone's agent play one.
     pub simulated: bool,
-    /// Whether it can be used: `ready`, or why not in a word.
-    pub state: String,
+    /// Whether it can be used.
+    pub state: ListedState,
     /// What it is, for a person.
     pub description: String,
     /// Why it cannot be used.
@@ -66,8 +67,39 @@ pub struct Listed {
 /// How devices that need no cable are reached.
 pub const LOCAL: &str = "local";
 
-/// The state of a device that can be used.
-const READY: &str = "ready";
+/// Whether a device can be used, or why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListedState {
+    /// It can be used.
+    Ready,
+    /// Its server says that it cannot.
+    Unusable(State),
+    /// It does not answer.
+    Silent,
+    /// It is left alone for a while.
+    Quarantined,
+    /// It went away.
+    Gone,
+}
+
+impl fmt::Display for ListedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            ListedState::Ready => State::Ready.name(),
+            ListedState::Unusable(state) => state.name(),
+            ListedState::Silent => "silent",
+            ListedState::Quarantined => "quarantine",
+            ListedState::Gone => "gone",
+        })
+    }
+}
+
+/// The same words as for people.
+impl Serialize for ListedState {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
 
 impl Listed {
     fn local(name: &str, simulated: bool, description: String) -> Listed {
@@ -75,7 +107,7 @@ impl Listed {
             name: name.to_owned(),
             link: LOCAL,
             simulated,
-            state: READY.to_owned(),
+            state: ListedState::Ready,
             description,
             reason: None,
             remedy: None,
@@ -87,9 +119,13 @@ impl Listed {
     pub fn unasked(found: &Found) -> Listed {
         let state = &found.row.state;
         let unusable = *state != State::Ready;
+        let listed = match unusable {
+            true => ListedState::Unusable(state.clone()),
+            false => ListedState::Ready,
+        };
         Listed {
             link: "adb",
-            state: state.name().to_owned(),
+            state: listed,
             reason: unusable.then(|| state.reason()),
             remedy: unusable.then(|| state.remedy().to_owned()),
             ..Listed::local(
@@ -116,7 +152,7 @@ impl Listed {
                 listed.capabilities = Some(values);
             }
             Err(error) => {
-                listed.state = "silent".to_owned();
+                listed.state = ListedState::Silent;
                 listed.reason = Some(error.to_string());
                 listed.remedy = Some("unplug it and plug it in again".to_owned());
             }
@@ -132,7 +168,7 @@ impl Listed {
         ];
         // A file that cannot be read is named when the phone is used.
         if let Ok(Some(entry)) = quarantine.of(&names) {
-            listed.state = "quarantine".to_owned();
+            listed.state = ListedState::Quarantined;
             listed.reason = Some(format!("{} (until {})", entry.reason, entry.until));
             listed.remedy = Some(format!(
                 "mend it and run `layerlab quarantine lift {}`",

@@ -12,7 +12,7 @@ use layerlab_lab::config::Config;
 use layerlab_lab::decide::decide;
 use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::record::{Device, Kept, Spent};
-use layerlab_lab::state::{Outcome, Rules, State};
+use layerlab_lab::state::{LabState, Rules, VisitOutcome};
 use layerlab_lab::store::Store;
 
 const JOBS: usize = 10_000;
@@ -75,15 +75,15 @@ fn spec(number: usize) -> JobSpec {
     }
 }
 
-fn lab(now: Timestamp) -> State {
+fn lab(now: Timestamp) -> LabState {
     let mut state = submitted(now);
     state.take_changes();
     state
 }
 
 /// With all changes still to be kept.
-fn submitted(now: Timestamp) -> State {
-    let mut state = State::new(Kept::default(), Rules::of(&Config::default()));
+fn submitted(now: Timestamp) -> LabState {
+    let mut state = LabState::new(Kept::default(), Rules::of(&Config::default()));
     state.devices((0..DEVICES).map(device).collect(), now);
     for number in 0..JOBS {
         state.submit(spec(number), true, now);
@@ -91,7 +91,7 @@ fn submitted(now: Timestamp) -> State {
     state
 }
 
-fn begin_all(state: &mut State, now: Timestamp) {
+fn begin_all(state: &mut LabState, now: Timestamp) {
     for (run, device) in decide(state, now).start {
         state.begin(run, &device, now);
     }
@@ -131,7 +131,7 @@ fn decisions(criterion: &mut Criterion) {
     for step in 0..5_000 {
         at += SignedDuration::from_secs(1);
         let name = device(step % DEVICES).name;
-        let outcome = Outcome::Published {
+        let outcome = VisitOutcome::Published {
             profile: PathBuf::from("/profiles/run"),
             findings: Vec::new(),
         };

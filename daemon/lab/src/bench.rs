@@ -8,30 +8,30 @@ use tokio::time::{Instant, sleep_until};
 
 use super::gates::{Gate, Patience, Readings, Thresholds, Verdict};
 use super::record::{Device, Job, Run, Spent};
-use super::state::Outcome;
+use super::state::VisitOutcome;
 
 /// Where runs are worked on: real devices, or in tests of the lab's decisions devices on a paused clock.
 pub trait Bench: Clone + Send + Sync + 'static {
     /// A device that is kept open from one run to the next.
-    type Session: Send;
+    type Opened: Send;
 
     /// Works on a run until it ends or is left. Opens the device if it is not open.
     fn work(
         &self,
-        session: &mut Option<Self::Session>,
+        open_device: &mut Option<Self::Opened>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> impl Future<Output = (Outcome, Spent)> + Send;
+    ) -> impl Future<Output = (VisitOutcome, Spent)> + Send;
 
     /// Removes from the device what it keeps of a run that is over.
     fn forget(
         &self,
-        session: &mut Option<Self::Session>,
+        open_device: &mut Option<Self::Opened>,
         assignment: &Assignment,
     ) -> impl Future<Output = ()> + Send;
 
     /// Leaves a device as it was found.
-    fn close(&self, session: Self::Session) -> impl Future<Output = ()> + Send;
+    fn close(&self, open_device: Self::Opened) -> impl Future<Output = ()> + Send;
 }
 
 /// A run that a device is to work on.
@@ -86,7 +86,7 @@ pub enum News {
     /// The run has left the device.
     Left {
         /// How the run ended, or why it left before its end.
-        outcome: Outcome,
+        outcome: VisitOutcome,
         /// Where its time went.
         spent: Spent,
         /// Told when that is in the store: whether what the device keeps of the run can go.

@@ -15,7 +15,7 @@ use super::window::Window;
 use layerlab_farm::adb::Address;
 use layerlab_farm::folders::Folders;
 
-pub use load::{Change, ConfigError, Loaded, places};
+pub use load::{ConfigChange, ConfigError, Loaded, places};
 pub use value::{Charging, Log, ThermalStatus};
 
 /// The file that explains every key and gives its default.
@@ -34,7 +34,7 @@ pub struct Config {
     /// What happens when a run fails.
     pub attempts: Attempts,
     /// Who is told how it went.
-    pub report: Report,
+    pub report: ReportConfig,
 }
 
 /// `[lab]`.
@@ -132,7 +132,7 @@ pub struct Attempts {
 /// `[report]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Report {
+pub struct ReportConfig {
     /// Where summaries are posted.
     #[serde(deserialize_with = "value::webhook")]
     pub webhook: Option<String>,

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::job::Selector;
 use super::record::{Job, JobId, JobState, Run, RunNumber, RunState};
-use super::state::{State, Work};
+use super::state::{LabState, Work};
 use super::window::{Window, WindowState};
 
 /// What is to be done.
@@ -77,7 +77,7 @@ type Meant<'a> = (Option<&'a str>, &'a Selector);
 type Open<'a> = (&'a Job, u32, btree_set::Iter<'a, RunNumber>);
 
 /// The runs that leave their devices now because the daemon is to stop.
-pub(super) fn runs_to_stop(state: &State) -> Vec<(RunNumber, String)> {
+pub(super) fn runs_to_stop(state: &LabState) -> Vec<(RunNumber, String)> {
     let busy = state.places.iter().filter_map(|(name, place)| {
         let Work::Busy(run) = place.work else {
             return None;
@@ -94,12 +94,12 @@ fn is_wanted(job: &Job) -> bool {
 }
 
 /// Decides what is to be done at `now`.
-pub fn decide(state: &State, now: Timestamp) -> Decisions {
+pub fn decide(state: &LabState, now: Timestamp) -> Decisions {
     Choice::new(state, now).decide()
 }
 
 struct Choice<'a> {
-    state: &'a State,
+    state: &'a LabState,
     now: Timestamp,
     names: Vec<&'a str>,
     free: Set,
@@ -120,7 +120,7 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn new(state: &'a State, now: Timestamp) -> Choice<'a> {
+    fn new(state: &'a LabState, now: Timestamp) -> Choice<'a> {
         let names: Vec<&str> = state.places.keys().map(String::as_str).collect();
         let none = Set::none(names.len());
         Choice {

@@ -1,6 +1,8 @@
 //! The one owner of what the lab knows. Everything else sends it messages: commands, devices that come and go, and what
 //! happens on them. Nothing is answered, begun or forgotten before what it rests on is in the store.
 
+mod lookup;
+
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -14,11 +16,12 @@ use tokio::time::timeout;
 use super::bench::{Assignment, Bench, Desk, News};
 use super::clock::Clock;
 use super::decide::{decide, runs_to_stop};
-use super::record::{Device, RunNumber, Spent, What};
-use super::state::{Outcome, State, Work};
+use super::record::{Device, JobId, RunNumber, Spent, What};
+use super::state::{LabState, VisitOutcome, Work};
 use super::status::status;
-use super::talk::{Answer, Request};
+use super::talk::{Answer, RefusalCode, Request};
 use crate::store::{Store, StoreError};
+use lookup::{Found, Lookups};
 
 /// A device stays open so long for the next run.
 const LINGER: Duration = Duration::from_secs(10);
@@ -40,10 +43,11 @@ enum Then {
     Begin(String, Box<Assignment>),
     Leave(String),
     Kept(oneshot::Sender<bool>, bool),
+    Archive(Vec<JobId>),
 }
 
 /// A device's task.
-struct Hand {
+struct DeviceTask {
     assignments: mpsc::UnboundedSender<Assignment>,
     /// Tells the run on the device to leave it.
     leave: watch::Sender<bool>,
@@ -51,31 +55,34 @@ struct Hand {
 
 /// The one owner of what the lab knows: takes commands and news, stores changes and has things done.
 pub struct Dispatcher<B: Bench> {
-    state: State,
+    state: LabState,
     store: Store,
     bench: B,
     clock: Clock,
-    hands: HashMap<String, Hand>,
+    device_tasks: HashMap<String, DeviceTask>,
     tasks: JoinSet<()>,
     desk: mpsc::Sender<(String, News)>,
     news: mpsc::Receiver<(String, News)>,
+    /// What is being looked for in the store.
+    lookups: Lookups,
     is_working: watch::Sender<bool>,
     is_stopping: bool,
 }
 
 impl<B: Bench> Dispatcher<B> {
     /// A dispatcher that goes on from `state`.
-    pub fn new(state: State, store: Store, bench: B, clock: Clock) -> Dispatcher<B> {
+    pub fn new(state: LabState, store: Store, bench: B, clock: Clock) -> Dispatcher<B> {
         let (desk, news) = mpsc::channel(1024);
         Dispatcher {
             state,
             store,
             bench,
             clock,
-            hands: HashMap::new(),
+            device_tasks: HashMap::new(),
             tasks: JoinSet::new(),
             desk,
             news,
+            lookups: Lookups::default(),
             is_working: watch::channel(false).0,
             is_stopping: false,
         }
@@ -103,6 +110,10 @@ impl<B: Bench> Dispatcher<B> {
                 self.is_working
                     .send_if_modified(|was| std::mem::replace(was, is_working) != is_working);
             }
+            let over = self.state.take_over();
+            if !over.is_empty() {
+                then.push(Then::Archive(over));
+            }
             let changes = self.state.take_changes();
             if !changes.is_empty() || !then.is_empty() {
                 let store = self.store.clone();
@@ -129,11 +140,15 @@ impl<B: Bench> Dispatcher<B> {
                     self.take(message.unwrap_or(Message::Stop), &mut then);
                     is_to_decide = true;
                 }
+                found = self.lookups.next() => {
+                    self.found(found, &mut then);
+                    is_to_decide = true;
+                }
                 () = self.clock.sleep_until(wake) => is_to_decide = true,
             }
         }
         // Their devices are closed when nothing more can come.
-        self.hands.clear();
+        self.device_tasks.clear();
         while self.tasks.join_next().await.is_some() {}
         let now = self.clock.now();
         self.state.tell(now, None, None, None, What::DaemonStopped);
@@ -156,7 +171,10 @@ impl<B: Bench> Dispatcher<B> {
             return None;
         }
         self.state.recur(now);
-        let removal = self.state.remove_journals(now);
+        if let Some(old) = self.state.old_journals(now) {
+            self.lookups.old_journals(&self.store, old);
+        }
+        let removal = self.state.next_removal();
         let decisions = decide(&self.state, now);
         for (run, device, reason) in decisions.leave {
             self.leave(run, device, &reason, then);
@@ -165,6 +183,7 @@ impl<B: Bench> Dispatcher<B> {
             let Some((job, run, of)) = self.state.begin(run, &device, now) else {
                 continue;
             };
+            self.lookups.took(&self.store, &job, &run, &device);
             let (leave, asked) = watch::channel(false);
             let assignment = Assignment {
                 job,
@@ -173,7 +192,7 @@ impl<B: Bench> Dispatcher<B> {
                 lab: self.state.kept.lab.clone(),
                 leave: asked,
             };
-            self.hand(&device).leave = leave;
+            self.device_task(&device).leave = leave;
             then.push(Then::Begin(device, Box::new(assignment)));
         }
         Some(decisions.wake.map_or(removal, |wake| wake.min(removal)))
@@ -185,19 +204,21 @@ impl<B: Bench> Dispatcher<B> {
     }
 
     /// The task of a device, begun if there is none yet.
-    fn hand(&mut self, device: &str) -> &mut Hand {
-        self.hands.entry(device.to_owned()).or_insert_with(|| {
-            let (assignments, from) = mpsc::unbounded_channel();
-            let desk = Desk {
-                device: device.to_owned(),
-                messages: self.desk.clone(),
-            };
-            self.tasks.spawn(attend(self.bench.clone(), desk, from));
-            Hand {
-                assignments,
-                leave: watch::channel(false).0,
-            }
-        })
+    fn device_task(&mut self, device: &str) -> &mut DeviceTask {
+        self.device_tasks
+            .entry(device.to_owned())
+            .or_insert_with(|| {
+                let (assignments, from) = mpsc::unbounded_channel();
+                let desk = Desk {
+                    device: device.to_owned(),
+                    messages: self.desk.clone(),
+                };
+                self.tasks.spawn(attend(self.bench.clone(), desk, from));
+                DeviceTask {
+                    assignments,
+                    leave: watch::channel(false).0,
+                }
+            })
     }
 
     fn act(&mut self, then: Then) {
@@ -205,12 +226,13 @@ impl<B: Bench> Dispatcher<B> {
         match then {
             Then::Answer(to, answer) => drop(to.send(answer)),
             Then::Begin(device, assignment) => {
-                let _ = self.hand(&device).assignments.send(*assignment);
+                let _ = self.device_task(&device).assignments.send(*assignment);
             }
             Then::Leave(device) => {
-                self.hand(&device).leave.send_replace(true);
+                self.device_task(&device).leave.send_replace(true);
             }
             Then::Kept(to, forget) => drop(to.send(forget)),
+            Then::Archive(jobs) => self.state.archive(&jobs),
         }
     }
 
@@ -258,9 +280,46 @@ impl<B: Bench> Dispatcher<B> {
             }
             Message::Ask(request, to) => (request, to),
         };
+        match self.state.lookup_for(&request) {
+            Some(lookup) => self.lookups.request(&self.store, lookup, request, to),
+            None => self.answer(request, to, then),
+        }
+    }
+
+    /// Goes on with what was looked up.
+    fn found(&mut self, found: Found, then: &mut Vec<Then>) {
+        match found {
+            Found::ForRequest(request, to, Ok(job)) => {
+                if let Some(job) = job {
+                    self.state.bring_back(job);
+                }
+                self.answer(request, to, then);
+            }
+            Found::ForRequest(_, to, Err(error)) => {
+                // Nothing has changed: nothing has to be kept for the answer.
+                let code = RefusalCode::StoreFailed;
+                let message = error.to_string();
+                let _ = to.send(Answer::Refused { code, message });
+            }
+            Found::OldJournals(searched, Ok(runs)) => {
+                self.state
+                    .remove_journals(runs, &searched, self.clock.now());
+            }
+            Found::OldJournals(_, Err(error)) => {
+                tracing::warn!(%error, "old journals were not removed; they are looked for again tomorrow");
+            }
+            Found::Took(device, run, Ok(wall_ms)) => self.state.took(&device, run, wall_ms),
+            Found::Took(device, _, Err(error)) => {
+                tracing::warn!(device, %error, "nothing is known of how long such runs take");
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request, to: oneshot::Sender<Answer>, then: &mut Vec<Then>) {
+        let now = self.clock.now();
         let state = &mut self.state;
         let answer = match request {
-            Request::Submit { spec, again } => state.submit(*spec, again, now),
+            Request::Submit { spec, again, .. } => state.submit(*spec, again, now),
             Request::Cancel { job } => state.cancel(job, now),
             Request::Pause { job } => state.pause(job, now),
             Request::Resume { job } => state.resume(job, now),
@@ -289,22 +348,22 @@ async fn attend<B: Bench>(
     desk: Desk,
     mut assignments: mpsc::UnboundedReceiver<Assignment>,
 ) {
-    let mut session = None;
+    let mut open_device = None;
     loop {
         let next = match timeout(LINGER, assignments.recv()).await {
             Ok(next) => next,
             Err(_) => {
-                if let Some(session) = session.take() {
-                    bench.close(session).await;
+                if let Some(open) = open_device.take() {
+                    bench.close(open).await;
                 }
                 assignments.recv().await
             }
         };
         let Some(assignment) = next else { break };
-        let working = AssertUnwindSafe(bench.work(&mut session, &assignment, &desk));
+        let working = AssertUnwindSafe(bench.work(&mut open_device, &assignment, &desk));
         let (outcome, spent) = working.catch_unwind().await.unwrap_or_else(|_| {
             let reason = "layerlab itself failed; its log says where".to_owned();
-            (Outcome::DeviceFailed { reason }, Spent::default())
+            (VisitOutcome::DeviceFailed { reason }, Spent::default())
         });
         let (kept, is_over) = oneshot::channel();
         desk.tell(News::Left {
@@ -314,10 +373,10 @@ async fn attend<B: Bench>(
         })
         .await;
         if is_over.await.unwrap_or(false) {
-            bench.forget(&mut session, &assignment).await;
+            bench.forget(&mut open_device, &assignment).await;
         }
     }
-    if let Some(session) = session {
-        bench.close(session).await;
+    if let Some(open) = open_device {
+        bench.close(open).await;
     }
 }

@@ -21,7 +21,7 @@ use super::journal;
 use super::library::Library;
 use super::readings;
 use super::record::Spent;
-use super::state::Outcome;
+use super::state::VisitOutcome;
 use crate::store::Store;
 use follow::Keeper;
 use layerlab_campaign::publish::PublishError;
@@ -31,7 +31,7 @@ use layerlab_campaign::{
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found};
 use layerlab_farm::folders::Folders;
-pub use open::{Session, see};
+pub use open::{OpenDevice, see};
 
 /// How often to try again what this host has no room for.
 const ROOM: Duration = Duration::from_secs(5);
@@ -104,17 +104,17 @@ impl Farm {
 
     async fn attempt(
         &self,
-        session: &mut Option<Session>,
+        open_device: &mut Option<OpenDevice>,
         assignment: &Assignment,
         desk: &Desk,
         spent: &mut Spent,
-    ) -> Result<Outcome, Outcome> {
-        let opened = match session.take() {
+    ) -> Result<VisitOutcome, VisitOutcome> {
+        let opened = match open_device.take() {
             Some(opened) => opened,
             None => self.opened(assignment, desk).await?,
         };
-        let session = session.insert(opened);
-        if let Some(phone) = session.phone().await.map_err(lost)? {
+        let open_device = open_device.insert(opened);
+        if let Some(phone) = open_device.phone().await.map_err(lost)? {
             let (passed, waited) = wait_until_ready(
                 self.thresholds(),
                 self.patience(),
@@ -129,8 +129,8 @@ impl Farm {
             spent.waiting_ms += waited.as_millis() as u64;
             match passed {
                 Passed::Ready => {}
-                Passed::Left => return Err(Outcome::Parked),
-                Passed::GaveUp(reason) => return Err(Outcome::NotReady { reason }),
+                Passed::Left => return Err(VisitOutcome::Parked),
+                Passed::GaveUp(reason) => return Err(VisitOutcome::NotReady { reason }),
             }
         }
         let spec = &assignment.job.spec;
@@ -152,20 +152,24 @@ impl Farm {
             model: &model,
         };
         let mut keeper = Keeper::new(&self.0.store, assignment, desk);
-        let measured = campaign.measure(session, &mut keeper).await;
+        let measured = campaign.measure(open_device, &mut keeper).await;
         *spent += keeper.spent();
         let profile = measured.map_err(|error| outcome(error, assignment))?;
         publish(&campaign, assignment, desk, &profile).await
     }
 
     /// Opens the device; waits as long as layerlab's own files cannot be written, which no device is to blame for.
-    async fn opened(&self, assignment: &Assignment, desk: &Desk) -> Result<Session, Outcome> {
+    async fn opened(
+        &self,
+        assignment: &Assignment,
+        desk: &Desk,
+    ) -> Result<OpenDevice, VisitOutcome> {
         let mut told = false;
         loop {
             let error = match self.open(&assignment.device).await {
-                Ok(session) => {
+                Ok(open_device) => {
                     there_is_room(told, desk).await;
-                    return Ok(session);
+                    return Ok(open_device);
                 }
                 Err(error @ (LinkError::Adb(AdbError::Own { .. }) | LinkError::Storage { .. })) => {
                     error
@@ -183,14 +187,14 @@ async fn publish(
     assignment: &Assignment,
     desk: &Desk,
     profile: &Profile,
-) -> Result<Outcome, Outcome> {
+) -> Result<VisitOutcome, VisitOutcome> {
     let mut told = false;
     loop {
         let error = match campaign.publish(profile) {
             Ok(findings) => {
                 there_is_room(told, desk).await;
                 let findings = findings.iter().map(|finding| finding.rule.to_string());
-                return Ok(Outcome::Published {
+                return Ok(VisitOutcome::Published {
                     profile: campaign.target.clone(),
                     findings: findings.collect(),
                 });
@@ -208,7 +212,7 @@ async fn wait_for_room(
     told: &mut bool,
     assignment: &Assignment,
     desk: &Desk,
-) -> Result<(), Outcome> {
+) -> Result<(), VisitOutcome> {
     if !*told {
         let device = &assignment.device.name;
         tracing::warn!(device, error, "waiting for room");
@@ -217,7 +221,7 @@ async fn wait_for_room(
     }
     tokio::select! {
         () = sleep(ROOM) => Ok(()),
-        () = assignment.asked_to_leave() => Err(Outcome::Parked),
+        () = assignment.asked_to_leave() => Err(VisitOutcome::Parked),
     }
 }
 
@@ -229,66 +233,70 @@ async fn there_is_room(told: bool, desk: &Desk) {
 }
 
 impl Bench for Farm {
-    type Session = Session;
+    type Opened = OpenDevice;
 
     async fn work(
         &self,
-        session: &mut Option<Session>,
+        open_device: &mut Option<OpenDevice>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> (Outcome, Spent) {
+    ) -> (VisitOutcome, Spent) {
         let began = Instant::now();
         let mut spent = Spent::default();
-        let ended = self.attempt(session, assignment, desk, &mut spent).await;
+        let ended = self
+            .attempt(open_device, assignment, desk, &mut spent)
+            .await;
         let outcome = ended.unwrap_or_else(|outcome| outcome);
-        if matches!(outcome, Outcome::DeviceFailed { .. })
-            && let Some(session) = session.take()
+        if matches!(outcome, VisitOutcome::DeviceFailed { .. })
+            && let Some(open_device) = open_device.take()
         {
-            self.close(session).await;
+            self.close(open_device).await;
         }
         let wall = began.elapsed().as_millis() as u64;
         spent.wall_ms = wall.saturating_sub(spent.waiting_ms);
         (outcome, spent)
     }
 
-    async fn forget(&self, session: &mut Option<Session>, assignment: &Assignment) {
-        let Some(session) = session else { return };
+    async fn forget(&self, open_device: &mut Option<OpenDevice>, assignment: &Assignment) {
+        let Some(open_device) = open_device else {
+            return;
+        };
         for part in CampaignPart::ALL {
             if part == CampaignPart::Times || assignment.job.spec.accuracy.is_some() {
-                forget(session, name(assignment, part)).await;
+                forget(open_device, name(assignment, part)).await;
             }
         }
     }
 
-    async fn close(&self, session: Session) {
-        session.restore().await;
+    async fn close(&self, open_device: OpenDevice) {
+        open_device.restore().await;
     }
 }
 
 /// What an error means for the run and for the device.
-fn outcome(error: CampaignError, assignment: &Assignment) -> Outcome {
+fn outcome(error: CampaignError, assignment: &Assignment) -> VisitOutcome {
     let reason = error.to_string();
     match error {
-        CampaignError::Run(RunError::Parked) => Outcome::Parked,
+        CampaignError::Run(RunError::Parked) => VisitOutcome::Parked,
         CampaignError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
-            Outcome::JournalLost { reason }
+            VisitOutcome::JournalLost { reason }
         }
         CampaignError::Run(RunError::Order { kind, .. }) => match kind {
-            FailureKind::Throttled | FailureKind::Device => Outcome::DeviceFailed { reason },
-            _ => Outcome::Failed { reason },
+            FailureKind::Throttled | FailureKind::Device => VisitOutcome::DeviceFailed { reason },
+            _ => VisitOutcome::Failed { reason },
         },
-        CampaignError::Run(RunError::Planner(_)) => Outcome::Failed { reason },
+        CampaignError::Run(RunError::Planner(_)) => VisitOutcome::Failed { reason },
         // It was to leave anyway; its journal will be found again.
-        CampaignError::Run(_) if assignment.is_asked_to_leave() => Outcome::Parked,
+        CampaignError::Run(_) if assignment.is_asked_to_leave() => VisitOutcome::Parked,
         CampaignError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
-            Outcome::DeviceFailed { reason }
+            VisitOutcome::DeviceFailed { reason }
         }
         CampaignError::Plan(_)
         | CampaignError::Processor(_)
         | CampaignError::Journal(_)
         | CampaignError::Build(_)
         | CampaignError::Evaluation(_)
-        | CampaignError::Publish(_) => Outcome::Failed { reason },
+        | CampaignError::Publish(_) => VisitOutcome::Failed { reason },
     }
 }
 
@@ -305,14 +313,14 @@ fn started(assignment: &Assignment) -> OffsetDateTime {
         .unwrap_or_else(|_| OffsetDateTime::now_utc())
 }
 
-fn failed(error: &dyn std::error::Error) -> Outcome {
-    Outcome::Failed {
+fn failed(error: &dyn std::error::Error) -> VisitOutcome {
+    VisitOutcome::Failed {
         reason: error.to_string(),
     }
 }
 
-fn lost(error: LinkError) -> Outcome {
-    Outcome::DeviceFailed {
+fn lost(error: LinkError) -> VisitOutcome {
+    VisitOutcome::DeviceFailed {
         reason: error.to_string(),
     }
 }

@@ -61,6 +61,9 @@ pub struct ModelSpec {
     pub path: PathBuf,
 }
 
+/// The sizes that a user gives to a model's symbolic dimensions, by their names.
+pub type SymbolicSizes = BTreeMap<String, u64>;
+
 /// How to measure times: the choices of `layerlab profile`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -72,7 +75,7 @@ pub struct MeasureSpec {
     /// How wide intervals may be with the design adaptive, in percent of their number on either side.
     pub target_ci_percent: f64,
     /// The most device time per accelerator with the design adaptive.
-    #[serde(with = "duration")]
+    #[serde(with = "written_duration")]
     pub budget: std::time::Duration,
     /// Samples of each segment with other designs.
     pub samples: u64,
@@ -191,19 +194,19 @@ impl JobSpec {
     }
 }
 
-/// Durations as users write them.
-mod duration {
+/// Durations as users write them, for serde.
+pub(crate) mod written_duration {
     use std::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serializer};
 
     use crate::when;
 
-    pub(super) fn serialize<S: Serializer>(period: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(period: &Duration, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&humantime::format_duration(*period))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(from)?;
         when::period(&text).map_err(serde::de::Error::custom)
     }

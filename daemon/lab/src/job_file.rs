@@ -10,8 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use toml::Table;
 
-use crate::job::{AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector};
-use crate::library::Library;
+use crate::job::{AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector, SymbolicSizes};
 use crate::toml_file::{self, TomlFileError};
 use crate::when::{self, Direction};
 use content::{Accuracy, Content};
@@ -32,29 +31,20 @@ pub struct JobFile {
     accuracy: Option<Accuracy>,
 }
 
-/// Why a file is no job.
-#[derive(Debug, thiserror::Error)]
-pub enum JobFileError {
-    /// It cannot be read, or has a value that cannot be.
-    #[error(transparent)]
-    File(#[from] TomlFileError),
-    /// What it names cannot be kept.
-    #[error("cannot keep a copy of {what} in {}: {source}", folder.display())]
-    Library {
-        /// What was to be copied, in words: a model or an evaluation set, with its path.
-        what: String,
-        /// Where copies are.
-        folder: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+/// A job as the lab takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResolvedJob {
+    /// What it asks for, with the hashes of its files as they are now.
+    pub spec: JobSpec,
+    /// The sizes of symbolic dimensions, for each model.
+    pub sizes: Vec<SymbolicSizes>,
 }
 
 impl JobFile {
     /// Reads the job file at `path`.
-    pub fn read(path: &Path) -> Result<JobFile, JobFileError> {
+    pub fn read(path: &Path) -> Result<JobFile, TomlFileError> {
         let table = toml_file::read("job file", path)?;
-        JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()).into())
+        JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()))
     }
 
     fn parse(path: &Path, table: &Table) -> Result<JobFile, BadKey> {
@@ -78,20 +68,14 @@ impl JobFile {
         }
     }
 
-    /// The job as the lab takes it at `now`, with copies of its models and of its set in `library`.
-    pub fn resolve(self, now: Timestamp, library: &Library) -> Result<JobSpec, JobFileError> {
+    /// The job as the lab takes it at `now`. Its models and its set are looked at, and stay where they are.
+    pub fn resolve(self, now: Timestamp) -> Result<ResolvedJob, TomlFileError> {
         let path = self.path.clone();
-        self.found(now, library).map_err(|refusal| match refusal {
-            Refusal::Key(wrong) => wrong.within(path).into(),
-            Refusal::Library { what, source } => JobFileError::Library {
-                what,
-                folder: library.folder().to_owned(),
-                source,
-            },
-        })
+        let found = self.found(now);
+        found.map_err(|wrong| wrong.within(path))
     }
 
-    fn found(self, now: Timestamp, library: &Library) -> Result<JobSpec, Refusal> {
+    fn found(self, now: Timestamp) -> Result<ResolvedJob, BadKey> {
         let folder = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         let folder = folder.parent().unwrap_or(Path::new("/"));
         let (not_before, deadline) = self.times(now)?;
@@ -104,6 +88,7 @@ impl JobFile {
             None => None,
         };
         let mut models: Vec<ModelSpec> = Vec::new();
+        let mut sizes = Vec::new();
         for entry in content.models {
             let (file, dims) = entry.parts();
             let path = folder.join(file);
@@ -118,9 +103,9 @@ impl JobFile {
                 let problem = format!(
                     "`{one}` and `{other}` are the same model; leave one out, and write `repeats` for more profiles of it"
                 );
-                return Err(bad("models", problem).into());
+                return Err(bad("models", problem));
             }
-            keep(library, "the model", &path, &model.onnx, &model.sha256)?;
+            sizes.push(dims);
             models.push(ModelSpec {
                 name: model.network.name().to_owned(),
                 sha256: model.sha256,
@@ -132,7 +117,6 @@ impl JobFile {
         let accuracy = match (self.accuracy, set) {
             (Some(accuracy), Some(set)) => {
                 let path = folder.join(accuracy.set);
-                keep(library, "the set", &path, set.bytes(), &set.sha256)?;
                 Some(AccuracySpec {
                     set_sha256: set.sha256,
                     path,
@@ -146,7 +130,7 @@ impl JobFile {
             _ => None,
         };
         let stem = self.path.file_stem().unwrap_or_default();
-        Ok(JobSpec {
+        let spec = JobSpec {
             name: (content.name).unwrap_or_else(|| stem.to_string_lossy().into_owned()),
             models,
             devices: self.devices,
@@ -159,7 +143,8 @@ impl JobFile {
             profiles: content.profiles.map(|profiles| folder.join(profiles)),
             measure: self.measure,
             accuracy,
-        })
+        };
+        Ok(ResolvedJob { spec, sizes })
     }
 
     /// From when and until when.
@@ -200,38 +185,11 @@ impl JobFile {
     }
 }
 
-enum Refusal {
-    Key(BadKey),
-    Library {
-        what: String,
-        source: std::io::Error,
-    },
-}
-
-impl From<BadKey> for Refusal {
-    fn from(key: BadKey) -> Refusal {
-        Refusal::Key(key)
-    }
-}
-
 fn bad(key: &str, problem: String) -> BadKey {
     BadKey {
         key: key.to_owned(),
         problem,
     }
-}
-
-fn keep(
-    library: &Library,
-    what: &str,
-    path: &Path,
-    bytes: &[u8],
-    sha256: &str,
-) -> Result<(), Refusal> {
-    library.put(bytes, sha256).map_err(|source| {
-        let what = format!("{what} `{}`", path.display());
-        Refusal::Library { what, source }
-    })
 }
 
 #[cfg(test)]

@@ -3,20 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::query;
 use super::report::Report;
 use super::webhook;
 use crate::store::{Reader, StoreError};
 
 /// The lab is at rest when no device has had a run for so long.
 const REST: Duration = Duration::from_secs(60);
-
-/// What lies before a report's period and explains it: when devices were quarantined, say.
-const EARLIER: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Where reports go.
 #[derive(Clone, Debug)]
@@ -58,10 +56,7 @@ impl Reports {
     async fn report(&self, since: Timestamp) -> Result<Report, StoreError> {
         let until = Timestamp::now();
         let reader = Reader::open(&self.store).await?;
-        let kept = reader.all().await?;
-        let earlier = since.checked_sub(EARLIER).unwrap_or(since);
-        let events = reader.events(earlier, until).await?;
-        Ok(Report::of(&kept, &events, since, until))
+        query::report(&reader, since, until).await
     }
 
     async fn publish(&self, mut report: Report) {

@@ -1,5 +1,6 @@
 //! What the lab knows: jobs, their runs, phones, reservations and events, as they are kept in the store.
 
+mod change;
 mod words;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::job::JobSpec;
 
 pub use super::device::Device;
+pub use change::RecordChange;
 
 /// The number of a job.
 pub type JobId = i64;
@@ -19,7 +21,7 @@ pub type JobId = i64;
 pub type RunNumber = i64;
 
 /// A job that was submitted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Job {
     /// The number by which commands name the job.
     pub id: JobId,
@@ -55,8 +57,18 @@ pub enum JobState {
     Expired,
 }
 
+impl JobState {
+    /// Whether nothing of the job will be worked on any more, unless it is tried again.
+    pub fn is_over(self) -> bool {
+        !matches!(
+            self,
+            JobState::Open | JobState::Recurring | JobState::Paused
+        )
+    }
+}
+
 /// One profile that a job asks for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Run {
     /// The run's number, unique in the whole lab.
     pub number: RunNumber,
@@ -87,19 +99,24 @@ pub struct Run {
     /// Where its profile was published.
     pub profile: Option<PathBuf>,
     /// Where its time went.
-    #[serde(default)]
     pub spent: Spent,
     /// When its journals were removed from the store.
-    #[serde(default)]
     pub journals_removed: Option<Timestamp>,
     /// How often it has been on a device since a block of it last ended, counting a visit in progress.
-    #[serde(default)]
     pub visits_without_block: u32,
 }
 
 impl Run {
     /// A run that left its device this often in a row before a block of it had ended is starved.
     pub const STARVED_AFTER: u32 = 3;
+
+    /// Whether the run was over before `before`, and its journals are still in the store.
+    pub fn has_journals_from_before(&self, before: Timestamp) -> bool {
+        self.state.is_over()
+            && self.ended.is_some_and(|ended| ended <= before)
+            && self.attempt > 0
+            && self.journals_removed.is_none()
+    }
 
     /// How the run is kept from getting on, if it left its device several times in a row before a block of it had ended.
     pub fn starved(&self) -> Option<String> {
@@ -119,7 +136,7 @@ impl Run {
 }
 
 /// What became of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// It waits for a phone.
@@ -150,7 +167,7 @@ impl RunState {
 }
 
 /// Where the time of a run on its phone went, in milliseconds of the host's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
     /// On the phone, waiting until it was ready apart.
     pub wall_ms: u64,
@@ -172,7 +189,7 @@ impl std::ops::AddAssign for Spent {
 }
 
 /// A phone that an engineer has taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reservation {
     /// The reservation's number, unique in the whole lab.
     pub id: i64,
@@ -187,7 +204,7 @@ pub struct Reservation {
 }
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
     /// Counts all events, from 1.
     pub number: i64,
@@ -204,7 +221,7 @@ pub struct Event {
 }
 
 /// The kinds of events, each with what one needs to know to tell it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
     /// The daemon began.
@@ -292,14 +309,24 @@ pub enum What {
     },
 }
 
-/// Everything but journals and events, as the store has it.
+/// A job and all its runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobWithRuns {
+    /// The job.
+    pub job: Job,
+    /// Its runs, in the order of their numbers.
+    pub runs: Vec<Run>,
+}
+
+/// What the store has, journals and events apart: all of it for whoever looks something up, and without the jobs that are
+/// over for the daemon.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kept {
     /// Names this store: journals that another one left on phones are not this one's.
     pub lab: String,
-    /// Every job that is in the store, also those that are over.
+    /// Jobs by their numbers.
     pub jobs: BTreeMap<JobId, Job>,
-    /// Every run that is in the store, also those that are over.
+    /// The runs of those jobs.
     pub runs: BTreeMap<RunNumber, Run>,
     /// Every device ever seen.
     pub devices: BTreeMap<String, Device>,
@@ -307,4 +334,10 @@ pub struct Kept {
     pub reservations: BTreeMap<i64, Reservation>,
     /// The number of the last event.
     pub last_event: i64,
+    /// The number of the last job, be it here or not.
+    pub last_job: JobId,
+    /// The number of the last run, be it here or not.
+    pub last_run: RunNumber,
+    /// When the last occurrence of a recurring job was due that is not here any more.
+    pub last_occurrences: BTreeMap<JobId, Timestamp>,
 }

@@ -85,7 +85,7 @@ pub struct RunReport {
     /// Counts the repeats of the same model and selector, from 1.
     pub repeat: u32,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Why there is no profile, unless there is.
     pub absent: Option<Absent>,
     /// How often it was begun.
@@ -105,7 +105,7 @@ pub struct RunReport {
 /// What became of a run, as far as a report goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Its profile is published.
     Published,
     /// It was given up.

@@ -22,6 +22,9 @@ const LONGEST_LINE: u64 = 16 << 20;
 /// After this nobody waits for the other side any more.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// The same for a job, of which the daemon reads and copies the models and the evaluation set first.
+const DEADLINE_OF_JOBS: Duration = Duration::from_secs(600);
+
 /// The path is too long for a socket.
 #[derive(Debug, thiserror::Error)]
 #[error(

@@ -1,9 +1,11 @@
 //! What the lab knows and how it changes. Only the dispatcher changes it; what must outlive the daemon is noted as it
 //! changes, to be kept in the store.
 
+mod archive;
 mod commands;
 mod devices;
 mod journals;
+mod reservations;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,12 +15,14 @@ use jiff::Timestamp;
 
 use super::config::Config;
 use super::record::{
-    Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, What,
+    Device, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run, RunNumber, RunState,
+    What,
 };
 use super::window::{Window, WindowState};
-use crate::store::Change;
 
-pub use runs::Outcome;
+pub use archive::ArchiveLookup;
+pub use journals::OldJournals;
+pub use runs::VisitOutcome;
 
 /// How long a device rests that was not ready in time.
 const REST: Duration = Duration::from_secs(600);
@@ -56,7 +60,7 @@ impl Rules {
 
 /// What the lab knows now.
 #[derive(Debug)]
-pub struct State {
+pub struct LabState {
     /// What is kept in the store.
     pub kept: Kept,
     /// The devices that are there, or were since the daemon began.
@@ -69,7 +73,9 @@ pub struct State {
     pub(super) running: BTreeMap<JobId, u32>,
     /// When it is looked again for journals that are kept no longer.
     next_removal: Timestamp,
-    changes: Vec<Change>,
+    /// Jobs that may have to be forgotten once the store has all of them.
+    over: BTreeSet<JobId>,
+    changes: Vec<RecordChange>,
 }
 
 /// A device, and what it is doing.
@@ -89,6 +95,8 @@ pub struct Place {
     pub has_ended_block: bool,
     /// Left alone until then, and why.
     pub rests: Option<(Timestamp, String)>,
+    /// How long such runs as the one on it took on it, in milliseconds; nothing if there were none.
+    pub usual_wall_ms: Option<u64>,
 }
 
 /// What a device is doing.
@@ -120,19 +128,21 @@ impl Work {
     }
 }
 
-impl State {
+impl LabState {
     /// What was kept, before any device is known to be there. Runs that were on a device when the daemon ended go on
     /// from what is known of them.
-    pub fn new(kept: Kept, rules: Rules) -> State {
-        let mut state = State {
+    pub fn new(kept: Kept, rules: Rules) -> LabState {
+        let mut state = LabState {
             kept,
             places: BTreeMap::new(),
             rules,
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             next_removal: Timestamp::MIN,
+            over: BTreeSet::new(),
             changes: Vec::new(),
         };
+        state.count_on();
         let numbers: Vec<RunNumber> = state.kept.runs.keys().copied().collect();
         for number in numbers {
             if state.kept.runs[&number].state == RunState::Running {
@@ -147,8 +157,27 @@ impl State {
         state
     }
 
+    /// New jobs, runs and occurrences come after those that are here and those that are not.
+    fn count_on(&mut self) {
+        let Kept {
+            jobs,
+            runs,
+            last_job,
+            last_run,
+            last_occurrences,
+            ..
+        } = &mut self.kept;
+        *last_job = jobs.keys().copied().fold(*last_job, JobId::max);
+        *last_run = runs.keys().copied().fold(*last_run, RunNumber::max);
+        for job in jobs.values() {
+            if let Some(origin) = job.occurrence_of {
+                note_occurrence(last_occurrences, origin, job.submitted);
+            }
+        }
+    }
+
     /// What changed since this was asked last, to be kept.
-    pub fn take_changes(&mut self) -> Vec<Change> {
+    pub fn take_changes(&mut self) -> Vec<RecordChange> {
         std::mem::take(&mut self.changes)
     }
 
@@ -197,7 +226,7 @@ impl State {
             return;
         };
         change(run);
-        self.changes.push(Change::Run(run.clone()));
+        self.changes.push(RecordChange::Run(run.clone()));
         self.file(number);
     }
 
@@ -206,7 +235,7 @@ impl State {
             return;
         };
         change(job);
-        self.changes.push(Change::Job(job.clone()));
+        self.changes.push(RecordChange::Job(job.clone()));
     }
 
     /// Notes an event.
@@ -219,7 +248,7 @@ impl State {
         what: What,
     ) {
         self.kept.last_event += 1;
-        self.changes.push(Change::Event(Event {
+        self.changes.push(RecordChange::Event(Event {
             number: self.kept.last_event,
             at: now,
             job,
@@ -251,4 +280,14 @@ impl State {
             None => job.spec.devices[run.selector].matches(device),
         }
     }
+}
+
+/// Notes when an occurrence was due, unless there was a later one.
+fn note_occurrence(
+    last_occurrences: &mut BTreeMap<JobId, Timestamp>,
+    origin: JobId,
+    due: Timestamp,
+) {
+    let last = last_occurrences.entry(origin).or_insert(due);
+    *last = due.max(*last);
 }

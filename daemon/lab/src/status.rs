@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::record::{Device, Job, Run, RunState};
-use super::state::{Place, State, Work};
-use super::talk::{DeviceStatus, Status};
+use super::state::{LabState, Place, Work};
+use super::talk::{DeviceState, DeviceStatus, Status};
 
 /// How the lab is at `now`.
-pub(super) fn status(state: &State, trouble: Option<String>, now: Timestamp) -> Status {
+pub(super) fn status(state: &LabState, trouble: Option<String>, now: Timestamp) -> Status {
     let devices = state.kept.devices.values();
     let devices = devices.filter_map(|device| {
         let place = state.places.get(&device.name);
@@ -15,23 +15,23 @@ pub(super) fn status(state: &State, trouble: Option<String>, now: Timestamp) -> 
         if place.is_none() && reserved.is_none() {
             return None;
         }
-        let (word, reason) = match (place, reserved) {
+        let (doing, reason) = match (place, reserved) {
             (Some(place), _) if place.work != Work::Free => busy(place),
-            (_, Some(reserved)) => ("reserved", Some(reserved.note.clone())),
+            (_, Some(reserved)) => (DeviceState::Reserved, Some(reserved.note.clone())),
             (Some(place), None) => idle(place, now),
-            (None, None) => ("gone", None),
+            (None, None) => (DeviceState::Gone, None),
         };
         let run = place.and_then(|place| place.work.run());
         Some(DeviceStatus {
             device: device.clone(),
-            state: word.to_owned(),
+            state: doing,
             since: place.map_or(now, |place| place.since),
             reason: reason.filter(|reason| !reason.is_empty()),
             run,
             progress: place.filter(|_| run.is_some()).map(|place| place.progress),
             free_at: match reserved {
                 Some(reserved) => Some(reserved.until),
-                None => run.and_then(|run| free_at(state, state.kept.runs.get(&run)?, now)),
+                None => run.and_then(|run| free_at(place?, state.kept.runs.get(&run)?, now)),
             },
         })
     });
@@ -47,7 +47,7 @@ pub(super) fn status(state: &State, trouble: Option<String>, now: Timestamp) -> 
 }
 
 /// Why a run is on no device.
-fn why_waiting(state: &State, job: &Job, run: &Run, now: Timestamp) -> String {
+fn why_waiting(state: &LabState, job: &Job, run: &Run, now: Timestamp) -> String {
     if let Some(why) = state.held_back(job, now) {
         return why;
     }
@@ -69,9 +69,9 @@ fn why_waiting(state: &State, job: &Job, run: &Run, now: Timestamp) -> String {
     let how = |device: &&Device| {
         let place = state.places.get(&device.name);
         let word = match place {
-            None => "gone",
-            Some(place) if place.work != Work::Free => "busy",
-            Some(_) if state.reservation(&device.name, now).is_some() => "reserved",
+            None => DeviceState::Gone,
+            Some(place) if place.work != Work::Free => DeviceState::Busy,
+            Some(_) if state.reservation(&device.name, now).is_some() => DeviceState::Reserved,
             Some(place) => idle(place, now).0,
         };
         format!("{} is {word}", device.name)
@@ -79,41 +79,29 @@ fn why_waiting(state: &State, job: &Job, run: &Run, now: Timestamp) -> String {
     meant.iter().map(how).collect::<Vec<_>>().join(", ")
 }
 
-fn busy(place: &Place) -> (&'static str, Option<String>) {
+fn busy(place: &Place) -> (DeviceState, Option<String>) {
     match (place.work, &place.not_ready) {
-        (Work::Leaving(_), _) => ("parking", None),
-        (_, Some(reason)) => ("waiting", Some(reason.clone())),
-        _ if !place.is_there => ("gone", Some("its run goes on when it is back".to_owned())),
-        _ => ("busy", None),
+        (Work::Leaving(_), _) => (DeviceState::Parking, None),
+        (_, Some(reason)) => (DeviceState::Waiting, Some(reason.clone())),
+        _ if !place.is_there => (
+            DeviceState::Gone,
+            Some("its run goes on when it is back".to_owned()),
+        ),
+        _ => (DeviceState::Busy, None),
     }
 }
 
-fn idle(place: &Place, now: Timestamp) -> (&'static str, Option<String>) {
+fn idle(place: &Place, now: Timestamp) -> (DeviceState, Option<String>) {
     match &place.rests {
-        _ if !place.is_there => ("gone", None),
-        Some((until, reason)) if *until > now => ("quarantined", Some(reason.clone())),
-        _ => ("free", None),
+        _ if !place.is_there => (DeviceState::Gone, None),
+        Some((until, reason)) if *until > now => (DeviceState::Quarantined, Some(reason.clone())),
+        _ => (DeviceState::Free, None),
     }
 }
 
-/// When a run will be over if it takes as long as the median of those of the same model, as long as such there are.
-fn free_at(state: &State, run: &Run, now: Timestamp) -> Option<Timestamp> {
-    let model = |run: &Run| {
-        let job = state.kept.jobs.get(&run.job)?;
-        Some((&job.spec.models.get(run.model)?.sha256, &job.spec.measure))
-    };
-    let wanted = model(run)?;
-    let mut took: Vec<u64> = state
-        .kept
-        .runs
-        .values()
-        .filter(|past| past.state == RunState::Done && past.phone == run.phone)
-        .filter(|past| model(past) == Some(wanted))
-        .map(|past| past.spent.wall_ms)
-        .collect();
-    took.sort_unstable();
-    let median = *took.get(took.len() / 2)?;
-    let left = median.saturating_sub(run.spent.wall_ms);
+/// When the run on a device will be over if it takes as long as such runs usually do there.
+fn free_at(place: &Place, run: &Run, now: Timestamp) -> Option<Timestamp> {
+    let left = place.usual_wall_ms?.saturating_sub(run.spent.wall_ms);
     let end = run
         .started?
         .checked_add(SignedDuration::from_millis(left as i64))

@@ -1,10 +1,12 @@
 //! What the commands ask the daemon, over a socket in the state folder: one JSON value per line, one request and one
 //! answer per connection. What only needs to be looked up is read from the store.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::job::JobSpec;
+use super::job::{JobSpec, SymbolicSizes};
 use super::record::{Device, JobId, JobState, RunNumber};
 
 /// What a command asks the daemon to do or to tell.
@@ -17,6 +19,9 @@ pub enum Request {
         spec: Box<JobSpec>,
         /// Even if the same was submitted before.
         again: bool,
+        /// The sizes of symbolic dimensions, for each model.
+        #[serde(default)]
+        sizes: Vec<SymbolicSizes>,
     },
     /// Ends a job; what is published stays.
     Cancel {
@@ -82,9 +87,39 @@ pub enum Answer {
     Status(Status),
     /// It cannot be done.
     Refused {
+        /// What kind of refusal it is, for programs.
+        code: RefusalCode,
         /// Why, and what to do.
         message: String,
     },
+}
+
+/// The kinds of refusals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalCode {
+    /// There is no such job.
+    UnknownJob,
+    /// The lab has never seen the device, or none that the job is for.
+    UnknownDevice,
+    /// What is asked for does not go with the state of the job or of the device.
+    WrongState,
+    /// The period is over, or ends before it begins.
+    WrongPeriod,
+    /// The request is longer than any.
+    TooLong,
+    /// No request came in time.
+    TooLate,
+    /// It is no request that this daemon knows.
+    NoRequest,
+    /// The daemon is ending.
+    Ending,
+    /// The store cannot be read.
+    StoreFailed,
+    /// A file of the job is not what it was when the job was checked.
+    FileChanged,
+    /// A file of the job cannot be copied.
+    NoCopy,
 }
 
 /// How the lab is.
@@ -98,13 +133,47 @@ pub struct Status {
     pub waiting: Vec<(RunNumber, String)>,
 }
 
+/// What a device is doing, or what keeps it from that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceState {
+    /// It may be given a run.
+    Free,
+    /// It works on a run.
+    Busy,
+    /// It has a run, and is not ready for it yet.
+    Waiting,
+    /// Its run is leaving it.
+    Parking,
+    /// Somebody has taken it.
+    Reserved,
+    /// It is left alone for a while.
+    Quarantined,
+    /// It cannot be reached.
+    Gone,
+}
+
+impl fmt::Display for DeviceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DeviceState::Free => "free",
+            DeviceState::Busy => "busy",
+            DeviceState::Waiting => "waiting",
+            DeviceState::Parking => "parking",
+            DeviceState::Reserved => "reserved",
+            DeviceState::Quarantined => "quarantined",
+            DeviceState::Gone => "gone",
+        })
+    }
+}
+
 /// How a device is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStatus {
     /// The device, as the lab knows it.
     pub device: Device,
-    /// In a word: `free`, `busy`, `waiting`, `parking`, `reserved`, `quarantined`, `unfit`, `gone`.
-    pub state: String,
+    /// What it is doing, or what keeps it from that.
+    pub state: DeviceState,
     /// When it came into that state.
     pub since: Timestamp,
     /// Why, for a person.
@@ -115,4 +184,26 @@ pub struct DeviceStatus {
     pub progress: Option<(u64, Option<u64>)>,
     /// When it will be free, as far as past runs tell.
     pub free_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_devices_are_the_same_words_for_people_and_in_json() {
+        let states = [
+            DeviceState::Free,
+            DeviceState::Busy,
+            DeviceState::Waiting,
+            DeviceState::Parking,
+            DeviceState::Reserved,
+            DeviceState::Quarantined,
+            DeviceState::Gone,
+        ];
+        for state in states {
+            let json = serde_json::to_string(&state).expect("JSON");
+            assert_eq!(json, format!("\"{state}\""));
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use console::{Term, truncate_str};
 
-use super::view::Line;
+use super::view::ScreenLine;
 
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
@@ -25,7 +25,7 @@ impl Screen {
     }
 
     /// Draws as many of `lines` as there is room for.
-    pub(super) fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
+    pub(super) fn draw(&mut self, lines: &[ScreenLine]) -> io::Result<()> {
         let (rows, columns) = self.0.size();
         write(&frame(lines, rows.into(), columns.into()))
     }
@@ -45,11 +45,11 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn frame(lines: &[Line], rows: usize, columns: usize) -> String {
-    let mut shown: Vec<Line> = lines.to_vec();
+fn frame(lines: &[ScreenLine], rows: usize, columns: usize) -> String {
+    let mut shown: Vec<ScreenLine> = lines.to_vec();
     if lines.len() > rows {
         shown.truncate(rows.saturating_sub(1));
-        shown.push(Line::plain(format!(
+        shown.push(ScreenLine::plain(format!(
             "… {} more lines",
             lines.len() - shown.len()
         )));
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn a_frame_is_no_larger_than_the_terminal() {
-        let lines: Vec<Line> = (0..5)
-            .map(|_| Line::plain("0123456789".to_owned()))
+        let lines: Vec<ScreenLine> = (0..5)
+            .map(|_| ScreenLine::plain("0123456789".to_owned()))
             .collect();
         let drawn = frame(&lines, 3, 6);
         let expected = format!(

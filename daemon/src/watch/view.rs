@@ -4,58 +4,42 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use layerlab_farm::adb::Printable;
-use layerlab_lab::record::{Job, JobState, Kept, RunNumber, RunState};
-use layerlab_lab::talk::{DeviceStatus, Status};
+use layerlab_lab::query::{SeenDevice, WatchedDevice, WatchedDevices, WatchedJob, WatchedLab};
 use layerlab_lab::text_table::table;
 use layerlab_lab::when::moment;
 
 /// A line and how it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct ScreenLine {
     pub(super) text: String,
     pub(super) bold: bool,
 }
 
-impl Line {
-    pub(super) fn plain(text: String) -> Line {
-        Line { text, bold: false }
+impl ScreenLine {
+    pub(super) fn plain(text: String) -> ScreenLine {
+        ScreenLine { text, bold: false }
     }
 
-    fn bold(text: String) -> Line {
-        Line { text, bold: true }
+    fn bold(text: String) -> ScreenLine {
+        ScreenLine { text, bold: true }
     }
 }
 
 /// Trouble, devices, jobs and why work waits; of a lab that does not say how it is, what the store knows.
-pub(super) fn view(
-    lab: &Result<Status, String>,
-    kept: &Kept,
-    now: Timestamp,
-    zone: &TimeZone,
-) -> Vec<Line> {
+pub(super) fn view(lab: &WatchedLab, now: Timestamp, zone: &TimeZone) -> Vec<ScreenLine> {
     let moment = |at| moment(at, now, zone);
-    let mut lines = vec![Line::plain(format!("layerlab, {}", moment(now)))];
-    let (trouble, devices, waiting) = match lab {
-        Ok(status) => {
-            let rows = status
-                .devices
-                .iter()
-                .map(|status| device(kept, status, &moment));
-            let rows: Vec<_> = rows.collect();
-            let heads: &[&str] = &[
-                "device", "state", "run", "progress", "since", "free at", "why",
-            ];
-            let table = (!rows.is_empty()).then(|| table(heads, &[3], rows));
-            (status.trouble.as_ref(), table, status.waiting.as_slice())
-        }
-        Err(silence) => (Some(silence), known(kept), [].as_slice()),
+    let mut lines = vec![ScreenLine::plain(format!("layerlab, {}", moment(now)))];
+    let trouble = lab.trouble.as_ref();
+    lines.extend(trouble.map(|trouble| ScreenLine::bold(printable(trouble))));
+    let devices = match &lab.devices {
+        WatchedDevices::Now(devices) => devices_now(devices, &moment),
+        WatchedDevices::SeenBefore(devices) => devices_seen(devices),
     };
-    lines.extend(trouble.map(|trouble| Line::bold(printable(trouble))));
     let devices = devices.unwrap_or_else(|| "no device is there".to_owned());
     section(&mut lines, &devices);
-    section(&mut lines, &jobs(kept));
-    let waiting: Vec<String> = (waiting.iter())
-        .map(|(number, reason)| printable(&format!("{} waits: {reason}", run(kept, *number))))
+    section(&mut lines, &jobs(&lab.jobs));
+    let waiting: Vec<String> = (lab.waiting.iter())
+        .map(|one| printable(&format!("{} waits: {}", one.run, one.reason)))
         .collect();
     if !waiting.is_empty() {
         section(&mut lines, &waiting.join("\n"));
@@ -63,65 +47,46 @@ pub(super) fn view(
     lines
 }
 
-fn section(lines: &mut Vec<Line>, text: &str) {
-    lines.push(Line::plain(String::new()));
-    lines.extend(text.lines().map(|line| Line::plain(line.to_owned())));
+fn section(lines: &mut Vec<ScreenLine>, text: &str) {
+    lines.push(ScreenLine::plain(String::new()));
+    lines.extend(text.lines().map(|line| ScreenLine::plain(line.to_owned())));
 }
 
-fn device(
-    kept: &Kept,
-    status: &DeviceStatus,
-    moment: &impl Fn(Timestamp) -> String,
-) -> Vec<String> {
-    let run = status
-        .run
-        .map_or_else(String::new, |number| run(kept, number));
-    let progress = match status.progress {
+fn devices_now(devices: &[WatchedDevice], moment: &impl Fn(Timestamp) -> String) -> Option<String> {
+    let rows: Vec<_> = devices.iter().map(|one| device(one, moment)).collect();
+    let heads = [
+        "device", "state", "run", "progress", "since", "free at", "why",
+    ];
+    (!rows.is_empty()).then(|| table(&heads, &[3], rows))
+}
+
+fn device(device: &WatchedDevice, moment: &impl Fn(Timestamp) -> String) -> Vec<String> {
+    let progress = match device.progress {
         None => String::new(),
         Some((there, None)) => there.to_string(),
         Some((there, Some(all))) => format!("{there} of {all}"),
     };
     let cells = [
-        status.device.label(),
-        status.state.clone(),
-        run,
+        device.label.clone(),
+        device.state.to_string(),
+        device.run.clone().unwrap_or_default(),
         progress,
-        moment(status.since),
-        status.free_at.map_or_else(String::new, moment),
-        status.reason.clone().unwrap_or_default(),
+        moment(device.since),
+        device.free_at.map_or_else(String::new, moment),
+        device.reason.clone().unwrap_or_default(),
     ];
     cells.iter().map(|cell| printable(cell)).collect()
 }
 
-/// The devices of the store, when there is no daemon to say how they are.
-fn known(kept: &Kept) -> Option<String> {
-    let devices = kept.devices.values();
-    let rows: Vec<_> = devices
-        .map(|device| vec![printable(&device.label()), printable(&device.description)])
+fn devices_seen(devices: &[SeenDevice]) -> Option<String> {
+    let rows: Vec<_> = (devices.iter())
+        .map(|device| vec![printable(&device.label), printable(&device.description)])
         .collect();
     (!rows.is_empty()).then(|| table(&["device seen before", "what it is"], &[], rows))
 }
 
-/// A run by what people know it as: its job's name and its model's.
-fn run(kept: &Kept, number: RunNumber) -> String {
-    let known = kept.runs.get(&number).and_then(|run| {
-        let job = kept.jobs.get(&run.job)?;
-        let model = job.spec.models.get(run.model)?;
-        Some(format!("{}/{}", job.spec.name, model.name))
-    });
-    known.unwrap_or_else(|| format!("run {number}"))
-}
-
-fn jobs(kept: &Kept) -> String {
-    let live = |state| {
-        matches!(
-            state,
-            JobState::Open | JobState::Paused | JobState::Recurring
-        )
-    };
-    let jobs = kept.jobs.values().filter(|job| live(job.state));
-    let rows: Vec<_> = jobs.map(|job| job_row(kept, job)).collect();
-    if rows.is_empty() {
+fn jobs(jobs: &[WatchedJob]) -> String {
+    if jobs.is_empty() {
         return "no job is open".to_owned();
     }
     let heads = [
@@ -134,30 +99,24 @@ fn jobs(kept: &Kept) -> String {
         "waiting",
         "failed",
     ];
-    table(&heads, &[0, 3, 4, 5, 6, 7], rows)
+    table(&heads, &[0, 3, 4, 5, 6, 7], jobs.iter().map(job_row))
 }
 
-fn job_row(kept: &Kept, job: &Job) -> Vec<String> {
-    let count = |state| {
-        let runs = kept.runs.values();
-        runs.filter(|run| run.job == job.id && run.state == state)
-            .count()
+fn job_row(job: &WatchedJob) -> Vec<String> {
+    let counts = match &job.runs {
+        None => [const { String::new() }; 5],
+        Some(runs) => [
+            runs.published,
+            runs.running,
+            runs.parked,
+            runs.waiting,
+            runs.failed,
+        ]
+        .map(|count| count.to_string()),
     };
-    let states = [
-        RunState::Done,
-        RunState::Running,
-        RunState::Parked,
-        RunState::Queued,
-        RunState::Failed,
-    ];
-    let counts = states.map(|state| match job.state {
-        // It has no runs of its own.
-        JobState::Recurring => String::new(),
-        _ => count(state).to_string(),
-    });
     let cells = [
         job.id.to_string(),
-        printable(&job.spec.name),
+        printable(&job.name),
         job.state.to_string(),
     ];
     cells.into_iter().chain(counts).collect()
@@ -170,14 +129,15 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use layerlab_lab::record::Device;
+    use layerlab_lab::record::{Device, Kept};
+    use layerlab_lab::talk::{DeviceState, DeviceStatus, Status};
 
     fn now() -> Timestamp {
         "2026-11-20T22:00:00Z".parse().expect("an instant")
     }
 
     fn text(lab: &Result<Status, String>, kept: &Kept) -> String {
-        let lines = view(lab, kept, now(), &TimeZone::UTC);
+        let lines = view(&WatchedLab::of(lab, kept), now(), &TimeZone::UTC);
         let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
         lines.join("\n")
     }
@@ -205,7 +165,7 @@ mod tests {
             trouble: Some("the disk is full\u{1b}[2J".to_owned()),
             devices: vec![DeviceStatus {
                 device: device(),
-                state: "busy".to_owned(),
+                state: DeviceState::Busy,
                 since: now(),
                 reason: None,
                 run: Some(7),
@@ -214,7 +174,8 @@ mod tests {
             }],
             waiting: vec![(8, "the window is closed".to_owned())],
         };
-        let lines = view(&Ok(status.clone()), &Kept::default(), now(), &TimeZone::UTC);
+        let lab = WatchedLab::of(&Ok(status.clone()), &Kept::default());
+        let lines = view(&lab, now(), &TimeZone::UTC);
         assert!(lines[1].bold && lines[1].text.starts_with("the disk is full"));
         let text = text(&Ok(status), &Kept::default());
         assert!(!text.contains("\u{1b}[2J"), "{text}");

@@ -42,16 +42,18 @@ fn a_daemon_that_is_stopped_and_started_goes_on() {
     let mut daemon = lab.daemon();
     lab.wait_until_open();
     lab.submit(&job("alexnet", &long));
+    let mut before = 0;
     for stop in 1..=STOPS {
         lab.wait_for("a run on the device", || {
             lab.devices().iter().any(|device| device.run.is_some())
         });
-        let before = lab.blocks();
         daemon.stop();
+        let blocks = lab.blocks();
         assert!(
-            lab.blocks() > before,
+            blocks > before,
             "stop {stop} of {STOPS}: no block was added"
         );
+        before = blocks;
         daemon = lab.daemon();
         lab.wait_until_open();
     }

@@ -17,12 +17,12 @@ pub struct Loaded {
     /// The files that were read.
     pub read: Vec<PathBuf>,
     /// What differs from the defaults.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ConfigChange>,
 }
 
 /// A value that is not the default.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct ConfigChange {
     /// The key with its section, such as `gates.poll`.
     pub key: String,
     /// The value that the file gives and that is in force.
@@ -123,7 +123,7 @@ fn over_defaults(path: PathBuf) -> Result<Loaded, ConfigError> {
                 Err(problem) => return Err(TomlFileError::Key { path, key, problem }.into()),
             };
             if value != *default {
-                changes.push(Change {
+                changes.push(ConfigChange {
                     key,
                     value,
                     default: default.clone(),

@@ -6,7 +6,7 @@ use super::*;
 use crate::config::Config;
 use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::{Device, Kept, Spent};
-use crate::state::{Outcome, Rules};
+use crate::state::{Rules, VisitOutcome};
 use crate::talk::Answer;
 
 fn now() -> Timestamp {
@@ -25,8 +25,8 @@ fn device(name: &str) -> Device {
     }
 }
 
-fn lab(devices: &[&str]) -> State {
-    let mut state = State::new(Kept::default(), Rules::of(&Config::default()));
+fn lab(devices: &[&str]) -> LabState {
+    let mut state = LabState::new(Kept::default(), Rules::of(&Config::default()));
     state.devices(devices.iter().map(|name| device(name)).collect(), now());
     state
 }
@@ -41,13 +41,13 @@ fn spec(models: usize, priority: i32) -> JobSpec {
     }
 }
 
-fn submit(state: &mut State, spec: JobSpec) {
+fn submit(state: &mut LabState, spec: JobSpec) {
     let answer = state.submit(spec, true, now());
     assert!(matches!(answer, Answer::Submitted { .. }), "{answer:?}");
 }
 
 /// Begins and leaves what is decided. A block of what was begun ends at once, so that it may be left.
-fn follow(state: &mut State, at: Timestamp) -> Decisions {
+fn follow(state: &mut LabState, at: Timestamp) -> Decisions {
     let decisions = decide(state, at);
     for (run, device) in &decisions.start {
         state.begin(*run, device, at);
@@ -103,9 +103,9 @@ fn a_run_of_a_lower_priority_leaves_for_one_of_a_higher_and_goes_on_afterwards()
     assert_eq!(decisions.leave[0].0, 1);
     // It is told once.
     assert_eq!(follow(&mut state, later(2)).leave, []);
-    state.left("a", Outcome::Parked, Spent::default(), later(3));
+    state.left("a", VisitOutcome::Parked, Spent::default(), later(3));
     assert_eq!(follow(&mut state, later(3)).start, [start(2, "a")]);
-    let published = Outcome::Published {
+    let published = VisitOutcome::Published {
         profile: PathBuf::from("profile"),
         findings: Vec::new(),
     };
@@ -181,7 +181,7 @@ fn a_parked_run_waits_for_the_device_with_its_journal_until_that_is_given_up() {
     let mut state = lab(&["a", "b"]);
     submit(&mut state, spec(1, 0));
     follow(&mut state, now());
-    state.left("a", Outcome::Parked, Spent::default(), later(1));
+    state.left("a", VisitOutcome::Parked, Spent::default(), later(1));
     state.devices(vec![device("b")], later(1));
     assert_eq!(follow(&mut state, later(2)).start, []);
     assert_eq!(follow(&mut state, later(12)).start, [start(1, "b")]);
@@ -193,7 +193,7 @@ fn a_parked_run_waits_for_the_device_with_its_journal_until_that_is_given_up() {
 fn a_device_that_failed_rests_and_its_run_goes_to_another_until_it_is_given_up() {
     let mut state = lab(&["a", "b"]);
     submit(&mut state, spec(1, 0));
-    let failed = || Outcome::DeviceFailed {
+    let failed = || VisitOutcome::DeviceFailed {
         reason: "it fell".to_owned(),
     };
     assert_eq!(follow(&mut state, now()).start, [start(1, "a")]);

@@ -6,8 +6,8 @@ use layerlab_profiles::Nanos;
 use layerlab_protocol::{Entry, Event, RunId};
 
 use crate::bench::{Assignment, Desk, News};
-use crate::record::Spent;
-use crate::store::{Change, Store, StoreError};
+use crate::record::{RecordChange, Spent};
+use crate::store::{Store, StoreError};
 use layerlab_campaign::{CampaignFollower, CampaignPart, Follower, JournalTrouble, KnownJournal};
 
 /// So many entries are put into the store at once.
@@ -67,7 +67,7 @@ impl<'a> Keeper<'a> {
         let run = self.run.clone();
         let kept = self
             .store
-            .keep(vec![Change::Entries { run, entries }])
+            .keep(vec![RecordChange::Entries { run, entries }])
             .await;
         if let Err(error) = kept {
             tracing::error!(%error, "the journal of {} cannot be kept", self.run);

@@ -15,7 +15,7 @@ use layerlab_farm::{AdbLink, Policy};
 use layerlab_farm::{Connection, Link, LinkError};
 
 /// A device that is open.
-pub enum Session {
+pub enum OpenDevice {
     /// An agent on this host.
     Local(Box<LocalLink>),
     /// An agent on a phone, reached over ADB.
@@ -27,18 +27,18 @@ pub enum Session {
     },
 }
 
-impl Session {
+impl OpenDevice {
     /// The phone, if it is one.
     pub(super) async fn phone(&self) -> Result<Option<Phone>, LinkError> {
         match self {
-            Session::Local(_) => Ok(None),
-            Session::Phone { link, .. } => Ok(Some(link.phone().await?)),
+            OpenDevice::Local(_) => Ok(None),
+            OpenDevice::Phone { link, .. } => Ok(Some(link.phone().await?)),
         }
     }
 
     /// Undoes what was done to measure in quiet. A phone that is gone is restored when it is next seen.
     pub(super) async fn restore(&self) {
-        let Session::Phone {
+        let OpenDevice::Phone {
             link,
             quieted: true,
         } = self
@@ -60,32 +60,32 @@ impl Session {
     }
 }
 
-impl Link for Session {
+impl Link for OpenDevice {
     fn kind(&self) -> &'static str {
         match self {
-            Session::Local(link) => link.kind(),
-            Session::Phone { link, .. } => link.kind(),
+            OpenDevice::Local(link) => link.kind(),
+            OpenDevice::Phone { link, .. } => link.kind(),
         }
     }
 
     async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
         match self {
-            Session::Local(link) => link.push_file(sha256, content).await,
-            Session::Phone { link, .. } => link.push_file(sha256, content).await,
+            OpenDevice::Local(link) => link.push_file(sha256, content).await,
+            OpenDevice::Phone { link, .. } => link.push_file(sha256, content).await,
         }
     }
 
     async fn connect(&self) -> Result<Connection, LinkError> {
         match self {
-            Session::Local(link) => link.connect().await,
-            Session::Phone { link, .. } => link.connect().await,
+            OpenDevice::Local(link) => link.connect().await,
+            OpenDevice::Phone { link, .. } => link.connect().await,
         }
     }
 }
 
 impl Farm {
     /// Opens a device: finds it, gives it its agent, makes it quiet.
-    pub(super) async fn open(&self, device: &Device) -> Result<Session, LinkError> {
+    pub(super) async fn open(&self, device: &Device) -> Result<OpenDevice, LinkError> {
         let name = device.name.as_str();
         let found = lock(&self.0.found).get(name).cloned();
         let Some(found) = found else {
@@ -124,13 +124,13 @@ impl Farm {
                 tracing::warn!(phone = name, "{complaint}");
             }
         }
-        Ok(Session::Phone {
+        Ok(OpenDevice::Phone {
             link: Box::new(link),
             quieted: phones.quiet,
         })
     }
 
-    fn open_local(&self, name: &str) -> Result<Session, LinkError> {
+    fn open_local(&self, name: &str) -> Result<OpenDevice, LinkError> {
         let refused = |message: String| LinkError::Refused { message };
         let choice = discovery::choose(name).map_err(|error| refused(error.to_string()))?;
         let folder = self.0.folders.state.join("lab/devices");
@@ -140,7 +140,7 @@ impl Farm {
             path: folder,
             source,
         })?;
-        Ok(Session::Local(Box::new(link)))
+        Ok(OpenDevice::Local(Box::new(link)))
     }
 
     /// What the lab knows of a phone that can be used.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use layerlab_profiles::accuracy::{EvaluationSet, Metric, Preprocessing, Resize, Truth, Values};
 use layerlab_profiles::design::Design;
+use layerlab_profiles::sha256;
 
 use super::*;
 use layerlab_campaign::{AccuracySettings, TimesSettings};
@@ -28,13 +29,9 @@ impl Folder {
         self.write(name, std::fs::read(test_model(model)).expect("a model"));
     }
 
-    fn library(&self) -> Library {
-        Library::in_state(self.0.path())
-    }
-
     fn refused(&self, toml: &str) -> String {
         let path = self.write("job.toml", toml);
-        let refused = JobFile::read(&path).and_then(|job| job.resolve(now(), &self.library()));
+        let refused = JobFile::read(&path).and_then(|job| job.resolve(now()));
         let error = refused.expect_err(toml).to_string();
         let folder = format!("{}/", self.0.path().display());
         error.replace(&folder, "")
@@ -132,7 +129,7 @@ fn the_example_is_a_job_and_says_the_defaults() {
 }
 
 #[test]
-fn a_job_is_resolved_and_its_files_are_kept() {
+fn a_job_is_resolved_and_its_files_are_hashed() {
     let folder = Folder::new();
     folder.copy("variants/residual.onnx", "residual.onnx");
     let bytes = set_for("variants/residual.onnx")
@@ -162,7 +159,7 @@ fn a_job_is_resolved_and_its_files_are_kept() {
         "#,
     );
     let job = JobFile::read(&path).expect("a job");
-    let spec = job.resolve(now(), &folder.library()).expect("a spec");
+    let ResolvedJob { spec, sizes } = job.resolve(now()).expect("a spec");
     assert_eq!((spec.name.as_str(), spec.repeats), ("tonight", 2));
     assert_eq!(spec.profiles, Some(folder.0.path().join("out")));
     let at = |text: &str| Some(text.parse().expect("an instant"));
@@ -172,13 +169,26 @@ fn a_job_is_resolved_and_its_files_are_kept() {
     assert_eq!(spec.measure.budget, Duration::from_secs(90));
     assert!(spec.devices[0].each);
 
-    // Whatever happens to the user's files now.
-    std::fs::remove_file(folder.0.path().join("residual.onnx")).expect("removed");
-    let model = folder.library().model(&spec.models[0]).expect("a model");
-    assert_eq!(model.network.name(), "residual");
+    let path = folder.0.path().join("residual.onnx");
+    let model = ModelFile::open(&path, &BTreeMap::new()).expect("a model");
+    let expected = ModelSpec {
+        name: "residual".to_owned(),
+        sha256: model.sha256,
+        source_sha256: model.source_sha256,
+        external_weights: model.external_weights,
+        path,
+    };
+    assert_eq!(
+        (&spec.models, &sizes),
+        (&vec![expected], &vec![BTreeMap::new()])
+    );
     let accuracy = spec.accuracy.as_ref().expect("accuracy");
-    let set = folder.library().set(&accuracy.set_sha256).expect("a set");
-    assert_eq!(set.bytes(), bytes);
+    assert_eq!(accuracy.set_sha256, sha256(&bytes));
+    assert_eq!(accuracy.path, folder.0.path().join("one.set"));
+    let kept = std::fs::read_dir(folder.0.path())
+        .expect("a folder")
+        .count();
+    assert_eq!(kept, 3, "the files that were there, and no copies");
 
     let settings = accuracy.settings();
     assert_eq!(settings.cpu.as_deref(), Some("cpu"));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Outcome;
+use super::RunOutcome;
 
 /// How many runs there are, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -26,18 +26,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(outcomes: impl Iterator<Item = Outcome>) -> Counts {
+    pub(super) fn of(outcomes: impl Iterator<Item = RunOutcome>) -> Counts {
         let mut counts = Counts::default();
         for outcome in outcomes {
             counts.runs += 1;
             *match outcome {
-                Outcome::Published => &mut counts.published,
-                Outcome::Failed => &mut counts.failed,
-                Outcome::Expired => &mut counts.expired,
-                Outcome::Cancelled => &mut counts.cancelled,
-                Outcome::Running => &mut counts.running,
-                Outcome::Parked => &mut counts.parked,
-                Outcome::Waiting => &mut counts.waiting,
+                RunOutcome::Published => &mut counts.published,
+                RunOutcome::Failed => &mut counts.failed,
+                RunOutcome::Expired => &mut counts.expired,
+                RunOutcome::Cancelled => &mut counts.cancelled,
+                RunOutcome::Running => &mut counts.running,
+                RunOutcome::Parked => &mut counts.parked,
+                RunOutcome::Waiting => &mut counts.waiting,
             } += 1;
         }
         counts

@@ -2,7 +2,8 @@
 
 use super::history::History;
 use super::{
-    Counts, FailedAttempt, JobReport, Outcome, Publication, RunReport, absent, counted, device_of,
+    Counts, FailedAttempt, JobReport, Publication, RunOutcome, RunReport, absent, counted,
+    device_of,
 };
 use crate::record::{Job, JobState, Kept, Run, RunState, What};
 
@@ -63,7 +64,7 @@ fn run_report(kept: &Kept, history: &History, job: &Job, run: &Run) -> RunReport
         What::BlockRejected { reason } => Some(reason.as_str()),
         _ => None,
     });
-    let published = outcome == Outcome::Published;
+    let published = outcome == RunOutcome::Published;
     RunReport {
         number: run.number,
         model: model(job, run),
@@ -80,21 +81,21 @@ fn run_report(kept: &Kept, history: &History, job: &Job, run: &Run) -> RunReport
     }
 }
 
-fn outcome(history: &History, run: &Run) -> Outcome {
+fn outcome(history: &History, run: &Run) -> RunOutcome {
     if run.ended.is_some_and(|ended| ended > history.until) {
         return match run.started {
-            Some(started) if started <= history.until => Outcome::Running,
-            _ => Outcome::Waiting,
+            Some(started) if started <= history.until => RunOutcome::Running,
+            _ => RunOutcome::Waiting,
         };
     }
     match run.state {
-        RunState::Queued => Outcome::Waiting,
-        RunState::Running => Outcome::Running,
-        RunState::Parked => Outcome::Parked,
-        RunState::Done => Outcome::Published,
-        RunState::Failed => Outcome::Failed,
-        RunState::Cancelled => Outcome::Cancelled,
-        RunState::Expired => Outcome::Expired,
+        RunState::Queued => RunOutcome::Waiting,
+        RunState::Running => RunOutcome::Running,
+        RunState::Parked => RunOutcome::Parked,
+        RunState::Done => RunOutcome::Published,
+        RunState::Failed => RunOutcome::Failed,
+        RunState::Cancelled => RunOutcome::Cancelled,
+        RunState::Expired => RunOutcome::Expired,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Absent, Counted, DeviceReport, JobReport, Outcome, Report, RunReport};
+use super::{Absent, Counted, DeviceReport, JobReport, Report, RunOutcome, RunReport};
 use crate::device::label;
 use crate::when;
 
@@ -318,16 +318,16 @@ fn millis(millis: u64) -> String {
     }
 }
 
-impl std::fmt::Display for Outcome {
+impl std::fmt::Display for RunOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
-            Outcome::Published => "published",
-            Outcome::Failed => "failed",
-            Outcome::Expired => "expired",
-            Outcome::Cancelled => "cancelled",
-            Outcome::Running => "running",
-            Outcome::Parked => "parked",
-            Outcome::Waiting => "waiting",
+            RunOutcome::Published => "published",
+            RunOutcome::Failed => "failed",
+            RunOutcome::Expired => "expired",
+            RunOutcome::Cancelled => "cancelled",
+            RunOutcome::Running => "running",
+            RunOutcome::Parked => "parked",
+            RunOutcome::Waiting => "waiting",
         })
     }
 }

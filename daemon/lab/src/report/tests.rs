@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Absent, Outcome, Report};
+use super::{Absent, Report, RunOutcome};
 use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::{
     Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, Spent, What,
@@ -345,12 +345,12 @@ fn whatever_waits_says_why() {
 fn what_ended_after_the_report_was_not_over() {
     let lab = night();
     let report = Report::of(&lab.kept, &lab.events, at("20 17:00"), at("20 22:40"));
-    let outcomes: Vec<Outcome> = report.runs().map(|(_, run)| run.outcome).collect();
+    let outcomes: Vec<RunOutcome> = report.runs().map(|(_, run)| run.outcome).collect();
     let expected = [
-        Outcome::Running,
-        Outcome::Waiting,
-        Outcome::Waiting,
-        Outcome::Waiting,
+        RunOutcome::Running,
+        RunOutcome::Waiting,
+        RunOutcome::Waiting,
+        RunOutcome::Waiting,
     ];
     assert_eq!(outcomes, expected);
     assert!(report.quarantined.is_empty());

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::{DEADLINE, TooLong, line, path};
+use super::{DEADLINE, DEADLINE_OF_JOBS, TooLong, line, path};
 use crate::talk::{Answer, Request};
 
 /// Why there is no answer.
@@ -20,8 +21,8 @@ pub enum AskError {
     #[error(transparent)]
     TooLong(#[from] TooLong),
     /// It says nothing.
-    #[error("the layerlab daemon does not answer within {} s; `journalctl --user -u layerlab` may say why", DEADLINE.as_secs())]
-    Silent,
+    #[error("the layerlab daemon does not answer within {} s; `journalctl --user -u layerlab` may say why", .0.as_secs())]
+    Silent(Duration),
     /// The connection failed.
     #[error("cannot talk to the layerlab daemon: {0}; see whether it runs as this user")]
     Broken(#[from] io::Error),
@@ -34,9 +35,13 @@ pub enum AskError {
 
 /// Asks the daemon of the lab with the folder `state`.
 pub async fn ask(state: &Path, request: &Request) -> Result<Answer, AskError> {
-    timeout(DEADLINE, answer(state, request))
+    let deadline = match request {
+        Request::Submit { .. } => DEADLINE_OF_JOBS,
+        _ => DEADLINE,
+    };
+    timeout(deadline, answer(state, request))
         .await
-        .unwrap_or(Err(AskError::Silent))
+        .unwrap_or(Err(AskError::Silent(deadline)))
 }
 
 async fn answer(state: &Path, request: &Request) -> Result<Answer, AskError> {

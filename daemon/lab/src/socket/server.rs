@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::{DEADLINE, line, path};
-use crate::talk::{Answer, Request};
+use crate::talk::{Answer, RefusalCode, Request};
 
 /// Connections at once; more wait in the system's queue.
 const MOST_CONNECTIONS: usize = 64;
@@ -121,15 +121,20 @@ async fn serve(stream: UnixStream, requests: &mpsc::Sender<(Request, Reply)>) ->
     let (from, mut to) = stream.into_split();
     let (_written, is_written) = oneshot::channel();
     let answer = match timeout(DEADLINE, line(BufReader::new(from))).await {
-        Err(_) => refused("no request came in time".to_owned()),
-        Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => refused(error.to_string()),
+        Err(_) => refused(RefusalCode::TooLate, "no request came in time".to_owned()),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            refused(RefusalCode::TooLong, error.to_string())
+        }
         Ok(read) => match read? {
             None => return Ok(()),
             Some(line) => match serde_json::from_slice(&line) {
                 Ok(request) => passed_on(request, is_written, requests).await,
-                Err(error) => refused(format!(
-                    "this is no request of layerlab's ({error}); are daemon and command of one version?"
-                )),
+                Err(error) => refused(
+                    RefusalCode::NoRequest,
+                    format!(
+                        "this is no request of layerlab's ({error}); are daemon and command of one version?"
+                    ),
+                ),
             },
         },
     };
@@ -147,7 +152,12 @@ async fn passed_on(
     written: oneshot::Receiver<()>,
     requests: &mpsc::Sender<(Request, Reply)>,
 ) -> Answer {
-    let ending = || refused("the daemon is ending; ask again when it runs".to_owned());
+    let ending = || {
+        refused(
+            RefusalCode::Ending,
+            "the daemon is ending; ask again when it runs".to_owned(),
+        )
+    };
     let (answer, answered) = oneshot::channel();
     match requests.send((request, Reply { answer, written })).await {
         Ok(()) => answered.await.unwrap_or_else(|_| ending()),
@@ -155,6 +165,6 @@ async fn passed_on(
     }
 }
 
-fn refused(message: String) -> Answer {
-    Answer::Refused { message }
+fn refused(code: RefusalCode, message: String) -> Answer {
+    Answer::Refused { code, message }
 }

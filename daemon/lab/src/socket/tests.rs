@@ -7,7 +7,7 @@ use tokio::io::BufReader;
 use tokio::net::UnixStream;
 
 use super::*;
-use crate::talk::{Answer, Request, Status};
+use crate::talk::{Answer, RefusalCode, Request, Status};
 
 /// What the daemon says to `bytes`.
 async fn said(state: &Path, bytes: &[u8]) -> Answer {
@@ -55,23 +55,26 @@ async fn what_is_no_request_is_refused() {
     let state = state();
     let listener = Listener::bind(state.path()).expect("a socket");
     let long = vec![b'x'; (LONGEST_LINE + 2) as usize];
-    for (bytes, expected) in [
-        (b"hello\n".as_slice(), "no request of layerlab's"),
-        (b"{\"request\":\"dance\"}\n", "no request of layerlab's"),
-        (b"{\"request\":\"cancel\"}\n", "no request of layerlab's"),
-        (&long, "longer than 16 MiB"),
+    let none = (RefusalCode::NoRequest, "no request of layerlab's");
+    for (bytes, (expected_code, expected)) in [
+        (b"hello\n".as_slice(), none),
+        (b"{\"request\":\"dance\"}\n", none),
+        (b"{\"request\":\"cancel\"}\n", none),
+        (&long, (RefusalCode::TooLong, "longer than 16 MiB")),
     ] {
-        let Answer::Refused { message } = said(state.path(), bytes).await else {
+        let Answer::Refused { code, message } = said(state.path(), bytes).await else {
             panic!("it is refused");
         };
         assert!(message.contains(expected), "{message}");
+        assert_eq!(code, expected_code);
     }
     // It still works, and who is not answered is told so.
     let server = async { drop(listener.accept().await) };
     let (answer, ()) = tokio::join!(ask(state.path(), &Request::Status), server);
-    let Ok(Answer::Refused { message }) = answer else {
+    let Ok(Answer::Refused { code, message }) = answer else {
         panic!("it is refused");
     };
+    assert_eq!(code, RefusalCode::Ending);
     assert!(message.contains("is ending"), "{message}");
 }
 

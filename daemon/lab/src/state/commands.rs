@@ -1,14 +1,13 @@
-//! What users ask of jobs and devices.
+//! What users ask of jobs.
 
 use jiff::Timestamp;
 
-use super::State;
+use super::{LabState, note_occurrence};
 use crate::job::JobSpec;
-use crate::record::{Job, JobId, JobState, Reservation, Run, RunNumber, RunState, What};
-use crate::store::Change;
-use crate::talk::Answer;
+use crate::record::{Job, JobId, JobState, RecordChange, Run, RunNumber, RunState, What};
+use crate::talk::{Answer, RefusalCode};
 
-impl State {
+impl LabState {
     /// Takes a job in, unless the same is known.
     pub fn submit(&mut self, spec: JobSpec, again: bool, now: Timestamp) -> Answer {
         let content_sha256 = spec.content_sha256();
@@ -27,7 +26,10 @@ impl State {
             };
         }
         if spec.deadline.is_some_and(|deadline| deadline <= now) {
-            return refused("the job's deadline is over; give it a later one");
+            return refused(
+                RefusalCode::WrongPeriod,
+                "the job's deadline is over; give it a later one",
+            );
         }
         let state = match spec.every {
             Some(_) => JobState::Recurring,
@@ -40,6 +42,7 @@ impl State {
                 0 => {
                     self.end_job(id, JobState::Failed, now);
                     refused(
+                        RefusalCode::UnknownDevice,
                         "no device that the job is for has ever been seen; `layerlab devices` lists them",
                     )
                 }
@@ -56,7 +59,11 @@ impl State {
         occurrence_of: Option<JobId>,
         now: Timestamp,
     ) -> JobId {
-        let id = self.kept.jobs.keys().next_back().copied().unwrap_or(0) + 1;
+        self.kept.last_job += 1;
+        let id = self.kept.last_job;
+        if let Some(origin) = occurrence_of {
+            note_occurrence(&mut self.kept.last_occurrences, origin, now);
+        }
         let job = Job {
             id,
             spec,
@@ -65,7 +72,7 @@ impl State {
             occurrence_of,
             state,
         };
-        self.changes.push(Change::Job(job.clone()));
+        self.changes.push(RecordChange::Job(job.clone()));
         self.kept.jobs.insert(id, job);
         self.tell(now, Some(id), None, None, What::Submitted);
         id
@@ -94,9 +101,10 @@ impl State {
                 }
             }
         }
-        let first = self.kept.runs.keys().next_back().copied().unwrap_or(0) + 1;
         let count = wanted.len();
-        for (number, (model, selector, only, repeat)) in (first..).zip(wanted) {
+        for (model, selector, only, repeat) in wanted {
+            self.kept.last_run += 1;
+            let number = self.kept.last_run;
             let run = Run {
                 number,
                 job: id,
@@ -106,7 +114,7 @@ impl State {
                 repeat,
                 ..Run::default()
             };
-            self.changes.push(Change::Run(run.clone()));
+            self.changes.push(RecordChange::Run(run.clone()));
             self.kept.runs.insert(number, run);
             self.file(number);
         }
@@ -143,8 +151,8 @@ impl State {
     }
 
     fn has_occurrence(&self, origin: JobId, at: Timestamp) -> bool {
-        let mut jobs = self.kept.jobs.values().rev();
-        jobs.any(|job| job.occurrence_of == Some(origin) && job.submitted >= at)
+        let last = self.kept.last_occurrences.get(&origin);
+        last.is_some_and(|&last| last >= at)
     }
 
     /// Gives up the jobs whose deadline is over.
@@ -196,9 +204,10 @@ impl State {
                 Answer::Done
             }
             Ok(JobState::Paused) => Answer::Done,
-            Ok(JobState::Recurring) => refused(&format!(
-                "job {id} recurs; cancel it, and submit it again later"
-            )),
+            Ok(JobState::Recurring) => refused(
+                RefusalCode::WrongState,
+                &format!("job {id} recurs; cancel it, and submit it again later"),
+            ),
             Ok(state) => is_over(id, state),
         }
     }
@@ -213,7 +222,10 @@ impl State {
                 Answer::Done
             }
             Ok(JobState::Open) => Answer::Done,
-            Ok(state) => refused(&format!("job {id} is {state}, not paused")),
+            Ok(state) => refused(
+                RefusalCode::WrongState,
+                &format!("job {id} is {state}, not paused"),
+            ),
         }
     }
 
@@ -237,12 +249,16 @@ impl State {
             .map(|run| run.number)
             .collect();
         if given_up.is_empty() {
-            return refused(&format!("nothing of job {id} was given up"));
+            return refused(
+                RefusalCode::WrongState,
+                &format!("nothing of job {id} was given up"),
+            );
         }
         if (given_up.iter()).any(|run| self.places.values().any(|p| p.work.run() == Some(*run))) {
-            return refused(&format!(
-                "job {id} is still leaving a device; try again in a moment"
-            ));
+            return refused(
+                RefusalCode::WrongState,
+                &format!("job {id} is still leaving a device; try again in a moment"),
+            );
         }
         for number in given_up {
             self.set_run(number, |run| {
@@ -265,104 +281,13 @@ impl State {
         Answer::Done
     }
 
-    /// Takes a device for somebody.
-    pub fn reserve(
-        &mut self,
-        device: &str,
-        from: Timestamp,
-        until: Timestamp,
-        note: String,
-        now: Timestamp,
-    ) -> Answer {
-        if until <= now || until <= from {
-            return refused("the reservation would end before it begins; give a later --until");
-        }
-        let device = match self.device(device) {
-            Ok(device) => device,
-            Err(unknown) => return unknown,
-        };
-        let id = self
-            .kept
-            .reservations
-            .keys()
-            .next_back()
-            .copied()
-            .unwrap_or(0)
-            + 1;
-        let reservation = Reservation {
-            id,
-            device: device.clone(),
-            from,
-            until,
-            note: note.clone(),
-        };
-        self.changes.push(Change::Reservation(reservation.clone()));
-        self.kept.reservations.insert(id, reservation);
-        self.tell(
-            now,
-            None,
-            None,
-            Some(&device),
-            What::Reserved { from, until, note },
-        );
-        Answer::Done
-    }
-
-    /// Gives a device back.
-    pub fn release(&mut self, device: &str, now: Timestamp) -> Answer {
-        let device = match self.device(device) {
-            Ok(device) => device,
-            Err(unknown) => return unknown,
-        };
-        let of_device = self
-            .kept
-            .reservations
-            .values()
-            .filter(|one| one.device == device);
-        let ids: Vec<i64> = of_device.map(|one| one.id).collect();
-        if ids.is_empty() {
-            return refused(&format!("{device} is not reserved"));
-        }
-        for id in ids {
-            self.kept.reservations.remove(&id);
-            self.changes.push(Change::ReservationGone(id));
-        }
-        self.tell(now, None, None, Some(&device), What::ReservationLifted);
-        Answer::Done
-    }
-
-    /// Forgets reservations that are over.
-    pub fn end_reservations(&mut self, now: Timestamp) {
-        let over = self
-            .kept
-            .reservations
-            .values()
-            .filter(|one| one.until <= now);
-        let over: Vec<i64> = over.map(|one| one.id).collect();
-        for id in over {
-            self.kept.reservations.remove(&id);
-            self.changes.push(Change::ReservationGone(id));
-        }
-    }
-
-    fn device(&self, name: &str) -> Result<String, Answer> {
-        let mut devices = self.kept.devices.values();
-        devices
-            .find(|device| device.name == name || device.serial == name)
-            .map(|device| device.name.clone())
-            .ok_or_else(|| {
-                refused(&format!(
-                    "the lab has never seen `{name}`; `layerlab devices` lists what is plugged in"
-                ))
-            })
-    }
-
     fn job_state(&self, id: JobId) -> Result<JobState, Answer> {
         let job = self.kept.jobs.get(&id);
         job.map(|job| job.state).ok_or_else(|| {
-            refused(&format!(
-                "there is no job {id}; `layerlab jobs --all` lists them"
-            ))
+            refused(
+                RefusalCode::UnknownJob,
+                &format!("there is no job {id}; `layerlab jobs --all` lists them"),
+            )
         })
     }
 
@@ -392,16 +317,21 @@ impl State {
 
     pub(super) fn end_job(&mut self, id: JobId, state: JobState, now: Timestamp) {
         self.set_job(id, |job| job.state = state);
+        self.over.insert(id);
         self.tell(now, Some(id), None, None, What::JobEnded { state });
     }
 }
 
-fn refused(message: &str) -> Answer {
+pub(super) fn refused(code: RefusalCode, message: &str) -> Answer {
     Answer::Refused {
+        code,
         message: message.to_owned(),
     }
 }
 
 fn is_over(id: JobId, state: JobState) -> Answer {
-    refused(&format!("job {id} is {state} already"))
+    refused(
+        RefusalCode::WrongState,
+        &format!("job {id} is {state} already"),
+    )
 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Place, State, Work};
-use crate::record::{Device, What};
-use crate::store::Change;
+use super::{LabState, Place, Work};
+use crate::record::{Device, RecordChange, What};
 
 impl Place {
     pub(super) fn new(now: Timestamp) -> Place {
@@ -19,6 +18,7 @@ impl Place {
             has_ended_block: false,
             progress: (0, None),
             rests: None,
+            usual_wall_ms: None,
         }
     }
 
@@ -28,7 +28,7 @@ impl Place {
     }
 }
 
-impl State {
+impl LabState {
     /// These devices can be reached now, and no others.
     pub fn devices(&mut self, there: Vec<Device>, now: Timestamp) {
         let there: BTreeMap<String, Device> = there
@@ -43,7 +43,7 @@ impl State {
         }
         for (name, device) in there {
             if self.kept.devices.get(&name) != Some(&device) {
-                self.changes.push(Change::Device(device.clone()));
+                self.changes.push(RecordChange::Device(device.clone()));
                 self.kept.devices.insert(name.clone(), device);
             }
             if !self.places.contains_key(&name) {

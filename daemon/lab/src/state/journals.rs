@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::State;
+use super::LabState;
 use crate::journal;
-use crate::record::RunNumber;
-use crate::store::Change;
+use crate::record::{RecordChange, Run, RunNumber};
 
 /// How often it is looked for journals that are kept no longer.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -17,44 +16,69 @@ const RUNS_AT_ONCE: usize = 16;
 
 const PAUSE: SignedDuration = SignedDuration::from_mins(1);
 
-impl State {
-    /// Removes the journals of runs that have been over for as long as they are kept. When to look again.
-    pub fn remove_journals(&mut self, now: Timestamp) -> Timestamp {
+/// Which runs the store is to be searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldJournals {
+    /// They were over before.
+    pub before: Timestamp,
+    /// These may still write.
+    pub except: BTreeSet<RunNumber>,
+    /// So many at most.
+    pub most: usize,
+}
+
+impl LabState {
+    /// Which runs have journals that are kept no longer, once a day.
+    pub fn old_journals(&mut self, now: Timestamp) -> Option<OldJournals> {
         if now < self.next_removal {
-            return self.next_removal;
+            return None;
         }
-        let old = self.runs_with_old_journals(now);
-        for &number in &old {
-            let names = journal::names(&self.kept.lab, &self.kept.runs[&number]);
-            self.changes
-                .extend(names.into_iter().map(Change::JournalGone));
-            self.set_run(number, |run| run.journals_removed = Some(now));
-        }
-        let pause = match old.len() < RUNS_AT_ONCE {
-            true => DAY,
-            false => PAUSE,
-        };
-        self.next_removal = now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        self.next_removal = later(now, DAY);
+        let keep = SignedDuration::try_from(self.rules.keep_journals);
+        // One that was cancelled may still be leaving its device, and write.
+        let on_devices = self.places.values().filter_map(|place| place.work.run());
+        Some(OldJournals {
+            before: keep.ok().and_then(|keep| now.checked_sub(keep).ok())?,
+            except: on_devices.collect(),
+            most: RUNS_AT_ONCE,
+        })
+    }
+
+    /// When to look for old journals again.
+    pub fn next_removal(&self) -> Timestamp {
         self.next_removal
     }
 
-    fn runs_with_old_journals(&self, now: Timestamp) -> Vec<RunNumber> {
-        let keep = SignedDuration::try_from(self.rules.keep_journals);
-        let Some(before) = keep.ok().and_then(|keep| now.checked_sub(keep).ok()) else {
-            return Vec::new();
-        };
-        // One that was cancelled may still be leaving its device, and write.
-        let on_devices: BTreeSet<RunNumber> = (self.places.values())
-            .filter_map(|place| place.work.run())
-            .collect();
-        let runs = self.kept.runs.values();
-        runs.filter(|run| run.state.is_over() && run.ended.is_some_and(|ended| ended <= before))
-            .filter(|run| run.attempt > 0 && run.journals_removed.is_none())
-            .map(|run| run.number)
-            .filter(|number| !on_devices.contains(number))
-            .take(RUNS_AT_ONCE)
-            .collect()
+    /// Removes the journals of `runs`, which were found in the store for [`OldJournals`].
+    pub fn remove_journals(&mut self, runs: Vec<Run>, searched: &OldJournals, now: Timestamp) {
+        if runs.len() >= searched.most {
+            self.next_removal = later(now, PAUSE);
+        }
+        for found in runs {
+            let number = found.number;
+            // What is here is newer than what was found.
+            let run = self.kept.runs.get(&number).unwrap_or(&found);
+            let is_on_device = (self.places.values()).any(|p| p.work.run() == Some(number));
+            if is_on_device || !run.has_journals_from_before(searched.before) {
+                continue;
+            }
+            let names = journal::names(&self.kept.lab, run);
+            self.changes
+                .extend(names.into_iter().map(RecordChange::JournalGone));
+            if self.kept.runs.contains_key(&number) {
+                self.set_run(number, |run| run.journals_removed = Some(now));
+            } else {
+                self.changes.push(RecordChange::Run(Run {
+                    journals_removed: Some(now),
+                    ..found
+                }));
+            }
+        }
     }
+}
+
+fn later(now: Timestamp, by: SignedDuration) -> Timestamp {
+    now.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{State, Work};
+use super::{LabState, Work};
 use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, What};
 
 /// How a run left a device.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum VisitOutcome {
     /// Its profile is published.
     Published {
         /// The folder of the published profile.
@@ -41,7 +41,7 @@ pub enum Outcome {
     },
 }
 
-impl State {
+impl LabState {
     /// Puts a run on a device. What the device needs to know of it.
     pub fn begin(
         &mut self,
@@ -70,6 +70,7 @@ impl State {
         place.not_ready = None;
         place.progress = (0, None);
         place.has_ended_block = false;
+        place.usual_wall_ms = None;
         let run = self.kept.runs.get(&number)?.clone();
         *self.running.entry(run.job).or_default() += 1;
         let what = match goes_on {
@@ -137,7 +138,7 @@ impl State {
     }
 
     /// The run on `device` has left it.
-    pub fn left(&mut self, device: &str, outcome: Outcome, spent: Spent, now: Timestamp) {
+    pub fn left(&mut self, device: &str, outcome: VisitOutcome, spent: Spent, now: Timestamp) {
         let Some(number) = self.places.get(device).and_then(|place| place.work.run()) else {
             return;
         };
@@ -153,13 +154,13 @@ impl State {
             *running = running.saturating_sub(1);
         }
         match outcome {
-            Outcome::Published { profile, findings } => {
+            VisitOutcome::Published { profile, findings } => {
                 self.publish(number, profile, findings, spent, now);
             }
             // Whatever came of it, nobody wants it any more.
             _ if was_over => self.set_run(number, |run| run.spent += spent),
-            Outcome::Parked => self.park(number, spent, now),
-            Outcome::NotReady { reason } => {
+            VisitOutcome::Parked => self.park(number, spent, now),
+            VisitOutcome::NotReady { reason } => {
                 self.rest(device, &reason, self.rules.rest, now);
                 self.set_run(number, |run| {
                     run.spent += spent;
@@ -169,19 +170,30 @@ impl State {
                 });
                 self.tell_of_run(now, number, What::Parked { reason });
             }
-            Outcome::DeviceFailed { reason } => {
+            VisitOutcome::DeviceFailed { reason } => {
                 self.rest(device, &reason, self.rules.quarantine, now);
                 self.fail_attempt(number, Some(device), reason, spent, now);
             }
-            Outcome::JournalLost { reason } => {
+            VisitOutcome::JournalLost { reason } => {
                 self.fail_attempt(number, None, reason, spent, now);
             }
-            Outcome::Failed { reason } => {
+            VisitOutcome::Failed { reason } => {
                 self.set_run(number, |run| run.spent += spent);
                 self.give_up(number, reason, now);
             }
         }
         self.settle_job(job, number, now);
+        // A job that ended while a run of it was here could not be forgotten.
+        self.over.insert(job);
+    }
+
+    /// How long runs such as `number`, which is on `device`, took there.
+    pub fn took(&mut self, device: &str, number: RunNumber, mut wall_ms: Vec<u64>) {
+        let place = self.places.get_mut(device);
+        if let Some(place) = place.filter(|place| place.work.run() == Some(number)) {
+            wall_ms.sort_unstable();
+            place.usual_wall_ms = wall_ms.get(wall_ms.len() / 2).copied();
+        }
     }
 
     fn publish(

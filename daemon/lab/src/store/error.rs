@@ -35,6 +35,19 @@ pub enum StoreError {
         /// The version of its tables.
         version: i64,
     },
+    /// One of its records has changed since this program was made.
+    #[error(
+        "{} holds {what} that was written by a newer layerlab (version {version} of its kind); update layerlab, or use another LAYERLAB_STATE",
+        path.display()
+    )]
+    NewerRecord {
+        /// The path of the database.
+        path: PathBuf,
+        /// What the record is called, with its article.
+        what: &'static str,
+        /// The version of its body.
+        version: u32,
+    },
     /// Its tables have not been changed to what this program reads.
     #[error(
         "{} was written by an older layerlab; start `layerlab daemon`, which brings it up to date",

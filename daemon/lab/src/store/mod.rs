@@ -1,42 +1,49 @@
 //! The lab's store: one SQLite file that outlives the daemon, written by one task.
 
 mod apart;
-mod change;
+mod archive;
+mod entries;
 mod error;
 mod lock;
+mod make;
+mod obstacle;
 mod reader;
+mod rows;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use layerlab_protocol::Entry;
 use layerlab_protocol::RunId;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::record::Kept;
+use crate::job::JobSpec;
+use crate::record::{JobId, JobWithRuns, Kept, RecordChange, Run, RunNumber};
 use apart::apart;
 use lock::Lock;
-use writer::{Hand, QUEUE, Request};
+use writer::{KeepRequest, QUEUE, StoreHand};
 
-pub use change::Change;
 pub use error::StoreError;
 pub use reader::Reader;
 
 /// The store of the lab whose daemon this is.
 #[derive(Clone, Debug)]
 pub struct Store {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<KeepRequest>,
     trouble: watch::Receiver<Option<String>>,
     reader: Reader,
     _lock: Arc<Lock>,
 }
 
 impl Store {
-    /// Opens, or makes, the store in `folder`, and takes its lock as long as the store, its clones or its writer live.
+    /// Opens, or makes, the store in `folder`, and takes its lock as long as the store, its clones or its writer live. What
+    /// it holds comes with it, without the jobs that are over.
     pub async fn open(folder: &Path) -> Result<(Store, Kept), StoreError> {
         let (hand, lock, reader, kept) = apart(opened(folder.to_owned())).await??;
         let (requests, received) = mpsc::channel(QUEUE);
@@ -55,9 +62,9 @@ impl Store {
     /// their arrival. Waits while the disk is full. What was sent is written even if the caller does not wait.
     ///
     /// Fails if the writer is gone, or if the changes contradict what was kept: then none of them is.
-    pub async fn keep(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+    pub async fn keep(&self, changes: Vec<RecordChange>) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
-        let request = Request { changes, answer };
+        let request = KeepRequest { changes, answer };
         self.requests
             .send(request)
             .await
@@ -75,6 +82,44 @@ impl Store {
         self.reader.entries(run).await
     }
 
+    /// The job of this number with its runs, if there is one, after all that was sent to be kept.
+    pub async fn job(&self, id: JobId) -> Result<Option<JobWithRuns>, StoreError> {
+        self.keep(Vec::new()).await?;
+        self.reader.job(id).await
+    }
+
+    /// The last job that was submitted with this content, by itself and not by one that recurs, and is done.
+    pub async fn done_with_content(
+        &self,
+        content_sha256: &str,
+    ) -> Result<Option<JobWithRuns>, StoreError> {
+        self.keep(Vec::new()).await?;
+        self.reader.done_with_content(content_sha256).await
+    }
+
+    /// Runs that were over before `before` and whose journals are still there, at most `most` and not those in `except`.
+    pub async fn old_journals(
+        &self,
+        before: Timestamp,
+        except: BTreeSet<RunNumber>,
+        most: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        self.keep(Vec::new()).await?;
+        self.reader.old_journals(before, except, most).await
+    }
+
+    /// How long runs took, in milliseconds, that published a profile on `device` of the model of place `model` in `spec`,
+    /// measured in the same way.
+    pub async fn took(
+        &self,
+        device: &str,
+        spec: &JobSpec,
+        model: usize,
+    ) -> Result<Vec<u64>, StoreError> {
+        self.keep(Vec::new()).await?;
+        self.reader.took(device, spec, model).await
+    }
+
     /// Returns when everything is written and the lock is given back, which takes that all clones are dropped.
     pub async fn close(self) {
         let mut trouble = self.trouble.clone();
@@ -84,7 +129,7 @@ impl Store {
     }
 }
 
-async fn opened(folder: PathBuf) -> Result<(Hand, Arc<Lock>, Reader, Kept), StoreError> {
+async fn opened(folder: PathBuf) -> Result<(StoreHand, Arc<Lock>, Reader, Kept), StoreError> {
     std::fs::create_dir_all(&folder).map_err(|source| StoreError::Folder {
         path: folder.clone(),
         source,
@@ -96,7 +141,7 @@ async fn opened(folder: PathBuf) -> Result<(Hand, Arc<Lock>, Reader, Kept), Stor
         .map_err(|error| StoreError::of_database(&path, &error))?;
     schema::prepare(&path, &mut connection).await?;
     let reader = Reader::at(path.clone()).await?;
-    let kept = reader.load().await?;
-    let hand = Hand::new(path, connection, Arc::clone(&lock));
+    let kept = reader.open_jobs().await?;
+    let hand = StoreHand::new(path, connection, Arc::clone(&lock));
     Ok((hand, lock, reader, kept))
 }

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use layerlab_protocol::Entry;
 use layerlab_protocol::RunId;
-use serde::de::DeserializeOwned;
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
 use super::apart::apart;
-use super::change::text;
 use super::error::StoreError;
+use super::make::text;
+use super::rows::{self, BodyError, StoredRecord};
 use super::schema;
-use crate::record::{Device, Event, Job, Kept, Reservation, Run};
+use crate::record::{Device, Event, Job, JobState, Kept, Reservation, Run};
 
 /// Reads the store of a lab without being its daemon.
 #[derive(Clone, Debug)]
 pub struct Reader {
     path: PathBuf,
-    connection: Arc<Mutex<SqliteConnection>>,
+    pub(super) connection: Arc<Mutex<SqliteConnection>>,
 }
 
 impl Reader {
@@ -43,27 +43,37 @@ impl Reader {
     /// Everything but journals and events, as of one moment.
     pub async fn all(&self) -> Result<Kept, StoreError> {
         let reader = self.clone();
-        apart(async move { reader.load().await }).await?
+        apart(async move { reader.load(Extent::All).await }).await?
     }
 
-    pub(super) async fn load(&self) -> Result<Kept, StoreError> {
+    /// The same without the jobs that are over.
+    pub(super) async fn open_jobs(&self) -> Result<Kept, StoreError> {
+        let kept = self.load(Extent::Open).await?;
+        let recurring = kept.jobs.values();
+        let recurring = recurring.filter(|job| job.state == JobState::Recurring);
+        Ok(Kept {
+            last_occurrences: self.last_occurrences(recurring).await?,
+            ..kept
+        })
+    }
+
+    async fn load(&self, extent: Extent) -> Result<Kept, StoreError> {
         let tables = {
             let mut connection = self.connection.lock().await;
-            Tables::read(&mut connection)
+            Tables::read(&mut connection, extent)
                 .await
                 .map_err(|error| self.failed(&error))?
         };
         Ok(Kept {
             lab: tables.lab,
-            jobs: self.by("a job", &tables.jobs, |job: &Job| job.id)?,
-            runs: self.by("a run", &tables.runs, |run: &Run| run.number)?,
-            devices: self.by("a device", &tables.devices, |device: &Device| {
-                device.name.clone()
-            })?,
-            reservations: self.by("a reservation", &tables.reservations, |it: &Reservation| {
-                it.id
-            })?,
+            jobs: self.by(&tables.jobs, |job: &Job| job.id)?,
+            runs: self.by(&tables.runs, |run: &Run| run.number)?,
+            devices: self.by(&tables.devices, |device: &Device| device.name.clone())?,
+            reservations: self.by(&tables.reservations, |it: &Reservation| it.id)?,
             last_event: tables.last_event,
+            last_job: tables.last_job,
+            last_run: tables.last_run,
+            last_occurrences: BTreeMap::new(),
         })
     }
 
@@ -83,10 +93,7 @@ impl Reader {
         })
         .await?
         .map_err(|error| self.failed(&error))?;
-        bodies
-            .iter()
-            .map(|body| self.parsed("an event", body))
-            .collect()
+        bodies.iter().map(|body| self.record(body)).collect()
     }
 
     /// The journal of a run as far as it was kept, in order.
@@ -110,31 +117,68 @@ impl Reader {
                     path: self.path.clone(),
                     reason: format!("an entry is of order {order}: {error}"),
                 })?,
-                event: self.parsed("an entry", body)?,
+                event: serde_json::from_str(body)
+                    .map_err(|error| StoreError::unreadable(&self.path, "an entry", &error))?,
             })
         };
         rows.iter().map(entry).collect()
     }
 
-    fn by<K: Ord, T: DeserializeOwned>(
+    fn by<K: Ord, T: StoredRecord>(
         &self,
-        what: &str,
         bodies: &[String],
         key: impl Fn(&T) -> K,
     ) -> Result<BTreeMap<K, T>, StoreError> {
         let record = |body: &String| {
-            let record: T = self.parsed(what, body)?;
+            let record: T = self.record(body)?;
             Ok((key(&record), record))
         };
         bodies.iter().map(record).collect()
     }
 
-    fn parsed<T: DeserializeOwned>(&self, what: &str, body: &str) -> Result<T, StoreError> {
-        serde_json::from_str(body).map_err(|error| StoreError::unreadable(&self.path, what, &error))
+    pub(super) fn record<T: StoredRecord>(&self, body: &str) -> Result<T, StoreError> {
+        rows::record(body).map_err(|error| match error {
+            BodyError::Newer(version) => StoreError::NewerRecord {
+                path: self.path.clone(),
+                what: T::WHAT,
+                version,
+            },
+            BodyError::Unreadable(error) => StoreError::unreadable(&self.path, T::WHAT, &error),
+        })
     }
 
-    fn failed(&self, error: &sqlx::Error) -> StoreError {
+    pub(super) fn failed(&self, error: &sqlx::Error) -> StoreError {
         StoreError::of_database(&self.path, error)
+    }
+}
+
+/// Which jobs and runs are read.
+#[derive(Clone, Copy)]
+enum Extent {
+    All,
+    Open,
+}
+
+impl Extent {
+    fn jobs(self) -> &'static str {
+        match self {
+            Extent::All => "SELECT body FROM jobs",
+            Extent::Open => {
+                "SELECT body FROM jobs WHERE state IN ('open', 'recurring', 'paused') \
+                 OR id IN (SELECT job FROM runs WHERE state IN ('queued', 'running', 'parked'))"
+            }
+        }
+    }
+
+    fn runs(self) -> &'static str {
+        match self {
+            Extent::All => "SELECT body FROM runs",
+            Extent::Open => {
+                "SELECT body FROM runs \
+                 WHERE job IN (SELECT id FROM jobs WHERE state IN ('open', 'recurring', 'paused')) \
+                 OR job IN (SELECT job FROM runs WHERE state IN ('queued', 'running', 'parked'))"
+            }
+        }
     }
 }
 
@@ -146,19 +190,24 @@ struct Tables {
     devices: Vec<String>,
     reservations: Vec<String>,
     last_event: i64,
+    last_job: i64,
+    last_run: i64,
 }
 
 impl Tables {
-    async fn read(connection: &mut SqliteConnection) -> Result<Tables, sqlx::Error> {
+    async fn read(
+        connection: &mut SqliteConnection,
+        extent: Extent,
+    ) -> Result<Tables, sqlx::Error> {
         let mut view = connection.begin().await?;
         let lab = sqlx::query_scalar("SELECT id FROM lab")
             .fetch_optional(&mut *view)
             .await?
             .unwrap_or_default();
-        let jobs = sqlx::query_scalar("SELECT body FROM jobs")
+        let jobs = sqlx::query_scalar(extent.jobs())
             .fetch_all(&mut *view)
             .await?;
-        let runs = sqlx::query_scalar("SELECT body FROM runs")
+        let runs = sqlx::query_scalar(extent.runs())
             .fetch_all(&mut *view)
             .await?;
         let devices = sqlx::query_scalar("SELECT body FROM devices")
@@ -170,6 +219,12 @@ impl Tables {
         let last_event = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) FROM events")
             .fetch_one(&mut *view)
             .await?;
+        let last_job = sqlx::query_scalar("SELECT COALESCE(MAX(id), 0) FROM jobs")
+            .fetch_one(&mut *view)
+            .await?;
+        let last_run = sqlx::query_scalar("SELECT COALESCE(MAX(number), 0) FROM runs")
+            .fetch_one(&mut *view)
+            .await?;
         view.commit().await?;
         Ok(Tables {
             lab,
@@ -178,6 +233,8 @@ impl Tables {
             devices,
             reservations,
             last_event,
+            last_job,
+            last_run,
         })
     }
 }

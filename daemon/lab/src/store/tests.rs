@@ -1,7 +1,7 @@
 //! What is kept is there again, in order, whatever happens to the disk.
 
 mod full_disk;
-mod samples;
+pub(super) mod samples;
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use layerlab_protocol::{Entry, Event as JournalEvent};
 use super::*;
 use crate::config::Config;
 use crate::journal;
-use crate::record::{JobState, Run, RunState};
-use crate::state::{Rules, State};
+use crate::record::{Job, JobState, JobWithRuns, RecordChange, Run, RunState};
+use crate::state::{LabState, Rules};
 use layerlab_campaign::CampaignPart;
 use samples::{device, entries, event, job, reservation, run, run_id, time};
 
@@ -32,8 +32,8 @@ async fn refusal(folder: &Path) -> String {
     Store::open(folder).await.expect_err("no store").to_string()
 }
 
-fn journal(name: &str, entries: Vec<Entry>) -> Vec<Change> {
-    vec![Change::Entries {
+fn journal(name: &str, entries: Vec<Entry>) -> Vec<RecordChange> {
+    vec![RecordChange::Entries {
         run: run_id(name),
         entries,
     }]
@@ -52,15 +52,15 @@ async fn everything_comes_back() {
         }
     );
     let changes = vec![
-        Change::Job(job(1)),
-        Change::Run(run(1)),
-        Change::Run(run(2)),
-        Change::Device(device("PHONE1")),
-        Change::Reservation(reservation(1)),
-        Change::Reservation(reservation(2)),
-        Change::Event(event(1)),
-        Change::Event(event(2)),
-        Change::Entries {
+        RecordChange::Job(job(1)),
+        RecordChange::Run(run(1)),
+        RecordChange::Run(run(2)),
+        RecordChange::Device(device("PHONE1")),
+        RecordChange::Reservation(reservation(1)),
+        RecordChange::Reservation(reservation(2)),
+        RecordChange::Event(event(1)),
+        RecordChange::Event(event(2)),
+        RecordChange::Entries {
             run: run_id("run-1"),
             entries: entries(1..=20),
         },
@@ -69,7 +69,10 @@ async fn everything_comes_back() {
     let mut done = run(2);
     done.state = RunState::Done;
     done.phone = Some("PHONE1".to_owned());
-    let changes = vec![Change::ReservationGone(1), Change::Run(done.clone())];
+    let changes = vec![
+        RecordChange::ReservationGone(1),
+        RecordChange::Run(done.clone()),
+    ];
     store.keep(changes).await.expect("kept");
 
     let expected = Kept {
@@ -79,6 +82,9 @@ async fn everything_comes_back() {
         devices: [("PHONE1".to_owned(), device("PHONE1"))].into(),
         reservations: [(2, reservation(2))].into(),
         last_event: 2,
+        last_job: 1,
+        last_run: 2,
+        ..Kept::default()
     };
     let state = folder.path().join("new/state");
     let reader = Reader::open(&state).await.expect("a reader");
@@ -105,7 +111,10 @@ async fn events_are_found_by_time() {
     for (number, time) in (1..).zip(times) {
         let mut event = event(number);
         event.at = format!("2026-03-01T{time}").parse().expect("a time");
-        store.keep(vec![Change::Event(event)]).await.expect("kept");
+        store
+            .keep(vec![RecordChange::Event(event)])
+            .await
+            .expect("kept");
     }
     let reader = Reader::open(folder.path()).await.expect("a reader");
     let between = async |since: &str, until: &str| -> Vec<i64> {
@@ -129,9 +138,9 @@ async fn calls_that_wait_together_are_worked_off_in_order_and_answered_each() {
         let store = store.clone();
         let mut job = job(1);
         job.spec.priority = number;
-        let mut changes = vec![Change::Job(job)];
+        let mut changes = vec![RecordChange::Job(job)];
         if number == 500 {
-            changes.push(Change::Event(event(1)));
+            changes.push(RecordChange::Event(event(1)));
             changes.extend(journal("gap", entries(2..=2)));
         }
         tokio::spawn(async move { store.keep(changes).await })
@@ -151,7 +160,9 @@ async fn what_was_sent_is_kept_even_if_nobody_waits() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, _) = open(folder.path()).await;
     for number in 1..=3 {
-        let unanswered = store.keep(vec![Change::Run(run(number))]).now_or_never();
+        let unanswered = store
+            .keep(vec![RecordChange::Run(run(number))])
+            .now_or_never();
         assert!(unanswered.is_none());
     }
     let (_store, kept) = reopened(store, folder.path()).await;
@@ -185,7 +196,7 @@ fn a_daemon_whose_runtime_ends_leaves_what_it_acknowledged() {
         runtime.block_on(async {
             let (store, kept) = open(folder.path()).await;
             assert_eq!(kept.last_event, round - 1);
-            let changes = vec![Change::Event(event(round))];
+            let changes = vec![RecordChange::Event(event(round))];
             store.keep(changes).await.expect("kept");
         });
     }
@@ -211,7 +222,10 @@ async fn entries_follow_each_other_and_may_come_again() {
                     this is a bug of layerlab";
     assert_eq!(refused.to_string(), sentence);
     assert_eq!(store.trouble().borrow().as_deref(), Some(sentence));
-    store.keep(vec![Change::Run(run(1))]).await.expect("others");
+    store
+        .keep(vec![RecordChange::Run(run(1))])
+        .await
+        .expect("others");
     assert_eq!(store.trouble().borrow().as_deref(), Some(sentence));
     assert_eq!(kept(&store).await, entries(1..=13));
     keep(&store, entries(14..=16)).await.expect("no gap");
@@ -225,7 +239,7 @@ async fn entries_follow_each_other_and_may_come_again() {
 
     // The writer knows where the journal is to go on.
     keep(&store, entries(16..=16)).await.expect("again");
-    let gone = vec![Change::JournalGone(run_id("r"))];
+    let gone = vec![RecordChange::JournalGone(run_id("r"))];
     store.keep(gone).await.expect("gone");
     assert_eq!(*store.trouble().borrow(), None);
     assert_eq!(kept(&store).await, []);
@@ -237,7 +251,7 @@ async fn entries_follow_each_other_and_may_come_again() {
 async fn old_journals_go_with_what_their_runs_say_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, _) = open(folder.path()).await;
-    let journal = |number: i64, attempt: u32| Change::Entries {
+    let journal = |number: i64, attempt: u32| RecordChange::Entries {
         run: journal::name("", number, attempt, CampaignPart::Times),
         entries: entries(1..=20),
     };
@@ -247,7 +261,7 @@ async fn old_journals_go_with_what_their_runs_say_of_it() {
         ..run(number)
     };
     let runs = [over(1, 0), over(11, 3600)];
-    let mut changes: Vec<Change> = runs.iter().cloned().map(Change::Run).collect();
+    let mut changes: Vec<RecordChange> = runs.iter().cloned().map(RecordChange::Run).collect();
     changes.extend([journal(1, 1), journal(1, 2), journal(11, 1), journal(11, 2)]);
     store.keep(changes).await.expect("kept");
     let (store, kept) = reopened(store, folder.path()).await;
@@ -259,25 +273,71 @@ async fn old_journals_go_with_what_their_runs_say_of_it() {
         keep_journals: Duration::from_secs(60),
         ..Rules::of(&Config::default())
     };
-    let mut state = State::new(kept, rules);
-    state.remove_journals(time(60));
+    let mut state = LabState::new(kept, rules);
+    let searched = state.old_journals(time(60)).expect("it is time");
+    let found = store.old_journals(searched.before, searched.except.clone(), searched.most);
+    let found = found.await.expect("runs");
+    state.remove_journals(found, &searched, time(60));
     store.keep(state.take_changes()).await.expect("kept");
 
-    let (store, kept) = reopened(store, folder.path()).await;
     for (number, attempt, left) in [(1, 1, 0), (1, 2, 0), (11, 1, 20), (11, 2, 20)] {
         let name = journal::name("", number, attempt, CampaignPart::Times);
         let found = store.entries(&name).await.expect("entries");
         assert_eq!(found.len(), left, "{name}");
     }
+    let reader = Reader::open(folder.path()).await.expect("a reader");
+    let kept = reader.all().await.expect("all");
     assert_eq!(kept.runs[&1].journals_removed, Some(time(60)));
     assert_eq!(kept.runs[&11], over(11, 3600));
+}
+
+#[tokio::test]
+async fn jobs_that_are_over_are_found_when_they_are_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let in_state = |id, state, occurrence_of| Job {
+        state,
+        occurrence_of,
+        ..job(id)
+    };
+    let of_job = |number, job| Run {
+        job,
+        state: RunState::Done,
+        ..run(number)
+    };
+    let jobs = [
+        in_state(1, JobState::Done, None),
+        in_state(2, JobState::Done, None),
+        in_state(3, JobState::Done, Some(1)),
+        in_state(4, JobState::Failed, None),
+    ];
+    // They ask for the same, whatever they are called.
+    let content = jobs[0].content_sha256.clone();
+    let jobs = jobs.map(|job| Job {
+        content_sha256: content.clone(),
+        ..job
+    });
+    let mut changes: Vec<RecordChange> = jobs.into_iter().map(RecordChange::Job).collect();
+    changes.extend([of_job(1, 1), of_job(2, 2), of_job(3, 2)].map(RecordChange::Run));
+    store.keep(changes).await.expect("kept");
+    let found = store.done_with_content(&content).await.expect("a search");
+    let numbers = |found: JobWithRuns| {
+        let runs = found.runs.iter().map(|run| run.number);
+        (found.job.id, runs.collect::<Vec<_>>())
+    };
+    assert_eq!(found.map(numbers), Some((2, vec![2, 3])));
+    let found = store.job(4).await.expect("a search");
+    assert_eq!(found.map(numbers), Some((4, vec![])));
+    assert_eq!(store.job(5).await.expect("a search"), None);
+    let found = store.done_with_content("else").await.expect("a search");
+    assert_eq!(found, None);
 }
 
 #[tokio::test]
 async fn an_event_does_not_change() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, _) = open(folder.path()).await;
-    let keep = async |event| store.keep(vec![Change::Event(event)]).await;
+    let keep = async |event| store.keep(vec![RecordChange::Event(event)]).await;
     keep(event(1)).await.expect("kept");
     keep(event(1)).await.expect("the same");
     let mut other = event(1);
@@ -335,7 +395,10 @@ async fn a_damaged_store_is_left_alone() {
 
     std::fs::remove_file(&file).expect("no file");
     let (store, _) = open(folder.path()).await;
-    store.keep(vec![Change::Job(job(1))]).await.expect("kept");
+    store
+        .keep(vec![RecordChange::Job(job(1))])
+        .await
+        .expect("kept");
     store.close().await;
     let mut connection = schema::connect(&file, false).await.expect("a connection");
     sqlx::query("UPDATE jobs SET body = '{}'")
@@ -349,6 +412,29 @@ async fn a_damaged_store_is_left_alone() {
     );
 }
 
+#[tokio::test]
+async fn a_record_of_a_newer_version_is_refused_with_a_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let changes = vec![RecordChange::Device(device("PHONE1"))];
+    store.keep(changes).await.expect("kept");
+    store.close().await;
+    let file = schema::file(folder.path());
+    let mut connection = schema::connect(&file, false).await.expect("a connection");
+    sqlx::query("UPDATE devices SET body = '{\"version\":7,\"names\":[]}'")
+        .execute(&mut connection)
+        .await
+        .expect("a later version");
+    assert_eq!(
+        refusal(folder.path()).await,
+        format!(
+            "{} holds a device that was written by a newer layerlab (version 7 of its kind); update layerlab, or use \
+             another LAYERLAB_STATE",
+            file.display()
+        )
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_paused_clock_waits_for_the_disk() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -356,7 +442,7 @@ async fn a_paused_clock_waits_for_the_disk() {
     let ticking = tokio::spawn(tokio::time::sleep(Duration::from_secs(1)));
     let (store, _) = open(folder.path()).await;
     for number in 1..=50 {
-        let changes = vec![Change::Event(event(number))];
+        let changes = vec![RecordChange::Event(event(number))];
         store.keep(changes).await.expect("kept");
     }
     store.entries(&run_id("r")).await.expect("entries");
@@ -370,7 +456,7 @@ async fn a_paused_clock_waits_for_the_disk() {
 async fn a_large_lab_is_there_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let (store, _) = open(folder.path()).await;
-    let changes = (1..=10_000).flat_map(|n| [Change::Job(job(n)), Change::Run(run(n))]);
+    let changes = (1..=10_000).flat_map(|n| [RecordChange::Job(job(n)), RecordChange::Run(run(n))]);
     store.keep(changes.collect()).await.expect("kept");
     store.close().await;
     let (_store, kept) = open(folder.path()).await;

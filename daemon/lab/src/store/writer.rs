@@ -11,10 +11,13 @@ use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::apart::apart;
-use super::change::{Change, LastEntries, Obstacle};
+use super::entries::LastEntries;
 use super::error::{StoreError, remedy, sentence};
 use super::lock::Lock;
+use super::make::make;
+use super::obstacle::Obstacle;
 use super::schema;
+use crate::record::RecordChange;
 
 /// How many calls wait before callers have to; also the most that share a transaction.
 pub(super) const QUEUE: usize = 256;
@@ -23,15 +26,15 @@ pub(super) const QUEUE: usize = 256;
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What one call wants kept.
-pub(super) struct Request {
-    pub(super) changes: Vec<Change>,
+pub(super) struct KeepRequest {
+    pub(super) changes: Vec<RecordChange>,
     pub(super) answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// Writes what comes until no one is left who could send anything.
 pub(super) async fn write(
-    mut requests: mpsc::Receiver<Request>,
-    mut hand: Hand,
+    mut requests: mpsc::Receiver<KeepRequest>,
+    mut hand: StoreHand,
     trouble: watch::Sender<Option<String>>,
 ) {
     let mut bulletin = Bulletin {
@@ -78,12 +81,12 @@ pub(super) async fn write(
 
 /// The calls that share a transaction.
 struct Batch {
-    calls: Vec<Vec<Change>>,
+    calls: Vec<Vec<RecordChange>>,
     answers: Vec<oneshot::Sender<Result<(), StoreError>>>,
 }
 
 impl Batch {
-    fn of(requests: Vec<Request>) -> Batch {
+    fn of(requests: Vec<KeepRequest>) -> Batch {
         let (calls, answers) = requests
             .into_iter()
             .map(|request| (request.changes, request.answer))
@@ -94,13 +97,13 @@ impl Batch {
 
 /// Why a call is not kept, ever.
 #[derive(Debug)]
-struct Refusal {
+struct RefusedCall {
     reason: String,
     journal: Option<RunId>,
 }
 
 /// What the writing is done with.
-pub(super) struct Hand {
+pub(super) struct StoreHand {
     path: PathBuf,
     /// None after an error: what state the old one is in then is hard to tell, a new one is sound.
     connection: Option<SqliteConnection>,
@@ -109,9 +112,9 @@ pub(super) struct Hand {
     lock: Arc<Lock>,
 }
 
-impl Hand {
-    pub(super) fn new(path: PathBuf, connection: SqliteConnection, lock: Arc<Lock>) -> Hand {
-        Hand {
+impl StoreHand {
+    pub(super) fn new(path: PathBuf, connection: SqliteConnection, lock: Arc<Lock>) -> StoreHand {
+        StoreHand {
             path,
             connection: Some(connection),
             last_entries: LastEntries::new(),
@@ -122,8 +125,8 @@ impl Hand {
     /// All calls or none, apart from those that are refused.
     async fn keep(
         &mut self,
-        calls: &[Vec<Change>],
-    ) -> Result<Vec<Result<(), Refusal>>, sqlx::Error> {
+        calls: &[Vec<RecordChange>],
+    ) -> Result<Vec<Result<(), RefusedCall>>, sqlx::Error> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => schema::connect(&self.path, false).await?,
@@ -155,8 +158,8 @@ impl Hand {
 async fn in_one_transaction(
     connection: &mut SqliteConnection,
     last_entries: &mut LastEntries,
-    calls: &[Vec<Change>],
-) -> Result<Vec<Result<(), Refusal>>, sqlx::Error> {
+    calls: &[Vec<RecordChange>],
+) -> Result<Vec<Result<(), RefusedCall>>, sqlx::Error> {
     let mut transaction = connection.begin().await?;
     let mut outcomes = Vec::with_capacity(calls.len());
     for changes in calls {
@@ -170,7 +173,7 @@ async fn in_one_transaction(
             Err(Obstacle::Refused { reason, journal }) => {
                 call.rollback().await?;
                 last_entries.clear();
-                outcomes.push(Err(Refusal { reason, journal }));
+                outcomes.push(Err(RefusedCall { reason, journal }));
             }
             Err(Obstacle::Database(error)) => return Err(error),
         }
@@ -182,10 +185,10 @@ async fn in_one_transaction(
 async fn make_all(
     to: &mut SqliteConnection,
     last_entries: &mut LastEntries,
-    changes: &[Change],
+    changes: &[RecordChange],
 ) -> Result<(), Obstacle> {
     for change in changes {
-        change.make(to, last_entries).await?;
+        make(change, to, last_entries).await?;
     }
     Ok(())
 }
@@ -199,7 +202,7 @@ struct Bulletin {
 }
 
 impl Bulletin {
-    fn cannot_write(&mut self, hand: &Hand, error: &sqlx::Error) {
+    fn cannot_write(&mut self, hand: &StoreHand, error: &sqlx::Error) {
         let trouble = format!(
             "the lab cannot write {}: {}; {}",
             hand.path.display(),
@@ -213,7 +216,7 @@ impl Bulletin {
         self.publish();
     }
 
-    fn wrote(&mut self, calls: &[Vec<Change>], outcomes: &[Result<(), Refusal>]) {
+    fn wrote(&mut self, calls: &[Vec<RecordChange>], outcomes: &[Result<(), RefusedCall>]) {
         if self.disk.take().is_some() {
             tracing::info!("the lab can write again");
         }
@@ -221,7 +224,9 @@ impl Bulletin {
             match outcome {
                 Ok(()) => {
                     for change in changes {
-                        if let Change::Entries { run, .. } | Change::JournalGone(run) = change {
+                        if let RecordChange::Entries { run, .. } | RecordChange::JournalGone(run) =
+                            change
+                        {
                             self.journals.remove(run);
                         }
                     }

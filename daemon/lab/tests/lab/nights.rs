@@ -58,7 +58,8 @@ async fn thirty_nights() {
         }
         match act {
             Act::Submit(spec) => {
-                let answer = lab.ask(Request::Submit { spec, again: true }).await;
+                let (again, sizes) = (true, Vec::new());
+                let answer = lab.ask(Request::Submit { spec, again, sizes }).await;
                 assert!(matches!(
                     answer,
                     Answer::Submitted { .. } | Answer::Refused { .. }

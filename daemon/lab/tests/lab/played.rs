@@ -10,7 +10,7 @@ use layerlab_lab::config::Config;
 use layerlab_lab::dispatcher::{Dispatcher, Message};
 use layerlab_lab::gates::{Patience, Readings, Thresholds};
 use layerlab_lab::record::Kept;
-use layerlab_lab::state::{Outcome, Rules, State};
+use layerlab_lab::state::{LabState, Rules, VisitOutcome};
 use layerlab_lab::store::{Reader, Store, StoreError};
 use layerlab_lab::talk::{Answer, Request};
 use tempfile::TempDir;
@@ -33,7 +33,11 @@ impl<B: Bench + Clone> PlayedLab<B> {
             true => tempfile::tempdir_in("/dev/shm"),
             false => tempfile::tempdir(),
         };
-        let folder = folder.expect("a folder");
+        PlayedLab::on(folder.expect("a folder"), clock, devices).await
+    }
+
+    /// A lab that goes on from the store in `folder`.
+    pub(crate) async fn on(folder: TempDir, clock: Clock, devices: B) -> PlayedLab<B> {
         let (messages, daemon) = begin(&folder, clock, devices.clone()).await;
         PlayedLab {
             folder,
@@ -89,7 +93,7 @@ async fn begin(
     devices: impl Bench,
 ) -> (mpsc::Sender<Message>, JoinHandle<Result<(), StoreError>>) {
     let (store, kept) = Store::open(folder.path()).await.expect("a store");
-    let state = State::new(kept, Rules::of(&Config::default()));
+    let state = LabState::new(kept, Rules::of(&Config::default()));
     let dispatcher = Dispatcher::new(state, store.clone(), devices, clock);
     let (messages, inbox) = mpsc::channel(64);
     let daemon = tokio::spawn(async move {
@@ -106,7 +110,7 @@ pub(crate) async fn pass_gates<R: Future<Output = Result<Readings, String>> + Se
     desk: &Desk,
     deadline: Duration,
     read: impl Fn() -> R + Send + Sync,
-) -> Result<(), Outcome> {
+) -> Result<(), VisitOutcome> {
     let patience = Patience {
         poll: Duration::from_secs(30),
         deadline,
@@ -114,14 +118,14 @@ pub(crate) async fn pass_gates<R: Future<Output = Result<Readings, String>> + Se
     let thresholds = Thresholds::default();
     match (wait_until_ready(thresholds, patience, assignment, desk, read).await).0 {
         Passed::Ready => Ok(()),
-        Passed::Left => Err(Outcome::Parked),
-        Passed::GaveUp(reason) => Err(Outcome::NotReady { reason }),
+        Passed::Left => Err(VisitOutcome::Parked),
+        Passed::GaveUp(reason) => Err(VisitOutcome::NotReady { reason }),
     }
 }
 
 /// The outcome of a run that is done.
-pub(crate) fn published(run: i64) -> Outcome {
-    Outcome::Published {
+pub(crate) fn published(run: i64) -> VisitOutcome {
+    VisitOutcome::Published {
         profile: PathBuf::from(format!("profiles/{run}")),
         findings: Vec::new(),
     }

@@ -12,8 +12,8 @@ use layerlab_lab::dispatcher::Message;
 use layerlab_lab::gates::Readings;
 use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::record::{Device, Run, RunState, Spent};
-use layerlab_lab::state::Outcome;
-use layerlab_lab::talk::{Answer, DeviceStatus, Request};
+use layerlab_lab::state::VisitOutcome;
+use layerlab_lab::talk::{Answer, DeviceState, DeviceStatus, Request};
 use tokio::time::sleep;
 
 use crate::played::{PlayedLab, pass_gates, published};
@@ -43,11 +43,16 @@ struct PlayedDevice {
 
 impl PlayedDevice {
     /// Works on a run; counts the blocks of this visit.
-    async fn measure(&self, assignment: &Assignment, desk: &Desk, blocks: &mut u32) -> Outcome {
+    async fn measure(
+        &self,
+        assignment: &Assignment,
+        desk: &Desk,
+        blocks: &mut u32,
+    ) -> VisitOutcome {
         let run = assignment.run.number;
         tokio::select! {
             () = sleep(OPENING) => {}
-            () = assignment.asked_to_leave() => return Outcome::Parked,
+            () = assignment.asked_to_leave() => return VisitOutcome::Parked,
         }
         let an_hour = Duration::from_secs(3600);
         let read = || async { Ok(self.readings()) };
@@ -57,7 +62,7 @@ impl PlayedDevice {
         let all = if run == LONG_RUN { BLOCKS } else { 1 };
         while self.blocks_of(run) < all {
             if assignment.is_asked_to_leave() {
-                return Outcome::Parked;
+                return VisitOutcome::Parked;
             }
             sleep(BLOCK).await;
             *blocks += 1;
@@ -94,20 +99,20 @@ impl PlayedDevice {
 }
 
 impl Bench for PlayedDevice {
-    type Session = ();
+    type Opened = ();
 
     async fn work(
         &self,
         _: &mut Option<()>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> (Outcome, Spent) {
+    ) -> (VisitOutcome, Spent) {
         let mut blocks = 0;
         let outcome = self.measure(assignment, desk, &mut blocks).await;
         self.visits.lock().expect("no panic").push(Visit {
             run: assignment.run.number,
             blocks,
-            was_parked: outcome == Outcome::Parked,
+            was_parked: outcome == VisitOutcome::Parked,
         });
         (outcome, Spent::default())
     }
@@ -138,7 +143,8 @@ impl Lab {
 
     async fn submit(&self, spec: JobSpec) {
         let spec = Box::new(spec);
-        let answer = self.ask(Request::Submit { spec, again: true }).await;
+        let (again, sizes) = (true, Vec::new());
+        let answer = self.ask(Request::Submit { spec, again, sizes }).await;
         assert!(matches!(answer, Answer::Submitted { .. }), "{answer:?}");
     }
 
@@ -277,7 +283,11 @@ async fn a_run_that_never_gets_to_a_block_is_said_to_be_starved() {
         assert_eq!(lab.run(LONG_RUN).await.starved(), None, "visit {visit}");
         lab.plug(true).await;
         assert!(lab.wait_for(LONG_RUN).await);
-        while lab.status().await.is_none_or(|it| it.state != "waiting") {
+        while lab
+            .status()
+            .await
+            .is_none_or(|it| it.state != DeviceState::Waiting)
+        {
             sleep(Duration::from_millis(100)).await;
         }
         // A device that is not ready anyway is left at once.

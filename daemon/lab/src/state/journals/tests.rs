@@ -4,7 +4,7 @@ use super::*;
 use crate::config::Config;
 use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::{Device, Job, JobState, Kept, Run, RunState, Spent};
-use crate::state::{Outcome, Rules};
+use crate::state::{Rules, VisitOutcome};
 use crate::talk::Answer;
 
 fn now() -> Timestamp {
@@ -28,7 +28,7 @@ fn ended(number: RunNumber, state: RunState, age: i64) -> Run {
     }
 }
 
-fn lab(runs: Vec<Run>) -> State {
+fn lab(runs: Vec<Run>) -> LabState {
     let spec = JobSpec {
         models: vec![ModelSpec::default()],
         devices: vec![Selector::default()],
@@ -49,19 +49,32 @@ fn lab(runs: Vec<Run>) -> State {
         ..Kept::default()
     };
     // Which keeps journals for 30 days.
-    let mut state = State::new(kept, Rules::of(&Config::default()));
+    let mut state = LabState::new(kept, Rules::of(&Config::default()));
     state.take_changes();
     state
 }
 
+/// Removes what is found, as if the store held what is here.
+fn remove(state: &mut LabState, at: Timestamp) {
+    let Some(searched) = state.old_journals(at) else {
+        return;
+    };
+    let runs = state.kept.runs.values();
+    let runs = runs
+        .filter(|run| run.has_journals_from_before(searched.before))
+        .filter(|run| !searched.except.contains(&run.number));
+    let found = runs.take(searched.most).cloned().collect();
+    state.remove_journals(found, &searched, at);
+}
+
 /// The journals that are removed, of which the runs say so in the same breath.
-fn removed(state: &mut State, at: Timestamp) -> Vec<String> {
-    state.remove_journals(at);
+fn removed(state: &mut LabState, at: Timestamp) -> Vec<String> {
+    remove(state, at);
     let (mut journals, mut runs) = (Vec::new(), BTreeSet::new());
     for change in state.take_changes() {
         match change {
-            Change::JournalGone(name) => journals.push(name.as_str().to_owned()),
-            Change::Run(run) => {
+            RecordChange::JournalGone(name) => journals.push(name.as_str().to_owned()),
+            RecordChange::Run(run) => {
                 assert_eq!(run.journals_removed, Some(at));
                 runs.insert(run.number.to_string());
             }
@@ -131,7 +144,7 @@ fn a_cancelled_run_keeps_its_journal_until_it_has_left_its_device() {
     state.take_changes();
     assert!(removed(&mut state, now() + days(40)).is_empty());
     let later = now() + days(41);
-    state.left("phone", Outcome::Parked, Spent::default(), later);
+    state.left("phone", VisitOutcome::Parked, Spent::default(), later);
     state.take_changes();
     assert_eq!(removed(&mut state, later).len(), 4);
 }
@@ -150,11 +163,31 @@ fn it_is_looked_once_a_day_and_at_once_for_more_than_are_removed_together() {
     let runs = 1..=RUNS_AT_ONCE as RunNumber + 1;
     let mut state = lab(runs.map(|run| ended(run, RunState::Done, 40)).collect());
     let soon = now() + PAUSE;
-    assert_eq!(state.remove_journals(now()), soon);
-    assert_eq!(state.take_changes().len(), RUNS_AT_ONCE * 3);
+    let mut remove = |at| {
+        remove(&mut state, at);
+        (state.next_removal(), state.take_changes().len())
+    };
+    assert_eq!(remove(now()), (soon, RUNS_AT_ONCE * 3));
     // Whatever else it is woken for.
-    assert_eq!(state.remove_journals(now()), soon);
-    assert_eq!(state.take_changes().len(), 0);
-    assert_eq!(state.remove_journals(soon), soon + days(1));
-    assert_eq!(state.take_changes().len(), 3);
+    assert_eq!(remove(now()), (soon, 0));
+    assert_eq!(remove(soon), (soon + days(1), 3));
+}
+
+#[test]
+fn runs_that_are_in_the_store_alone_lose_their_journals_too() {
+    let mut state = lab(Vec::new());
+    let searched = state.old_journals(now()).expect("it is time");
+    let found = vec![
+        ended(7, RunState::Done, 31),
+        // It was tried again since it was found.
+        ended(8, RunState::Queued, 31),
+    ];
+    state.remove_journals(found, &searched, now());
+    let changes = state.take_changes();
+    let expected = Run {
+        journals_removed: Some(now()),
+        ..ended(7, RunState::Done, 31)
+    };
+    assert_eq!(changes.len(), 3);
+    assert_eq!(changes[2], RecordChange::Run(expected));
 }

@@ -28,7 +28,7 @@ fn on_a_full_disk_calls_wait() {
 async fn fill_and_make_room(disk: &Path) {
     let (store, _) = open(disk).await;
     store
-        .keep(vec![Change::Event(event(1))])
+        .keep(vec![RecordChange::Event(event(1))])
         .await
         .expect("kept");
     let filler = disk.join("filler");

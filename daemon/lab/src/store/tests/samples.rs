@@ -11,15 +11,15 @@ use layerlab_protocol::{Entry, Event as JournalEvent, RunId};
 use crate::job::{AccuracySpec, JobSpec, ModelSpec, Selector};
 use crate::record::{Device, Event, Job, JobState, Reservation, Run, Spent, What};
 
-pub(super) fn time(second: i64) -> Timestamp {
+pub(in crate::store) fn time(second: i64) -> Timestamp {
     Timestamp::new(1_772_000_000 + second, 123_456_789).expect("a time")
 }
 
-pub(super) fn run_id(name: &str) -> RunId {
+pub(in crate::store) fn run_id(name: &str) -> RunId {
     RunId::new(name).expect("a name")
 }
 
-pub(super) fn job(id: i64) -> Job {
+pub(in crate::store) fn job(id: i64) -> Job {
     let spec = JobSpec {
         name: format!("job {id}: \"Übung\""),
         models: vec![ModelSpec {
@@ -61,7 +61,7 @@ pub(super) fn job(id: i64) -> Job {
     }
 }
 
-pub(super) fn run(number: i64) -> Run {
+pub(in crate::store) fn run(number: i64) -> Run {
     Run {
         number,
         job: 1,
@@ -77,7 +77,7 @@ pub(super) fn run(number: i64) -> Run {
     }
 }
 
-pub(super) fn device(name: &str) -> Device {
+pub(in crate::store) fn device(name: &str) -> Device {
     Device {
         name: name.to_owned(),
         serial: name.to_owned(),
@@ -88,7 +88,7 @@ pub(super) fn device(name: &str) -> Device {
     }
 }
 
-pub(super) fn reservation(id: i64) -> Reservation {
+pub(in crate::store) fn reservation(id: i64) -> Reservation {
     Reservation {
         id,
         device: "PHONE1".to_owned(),
@@ -98,7 +98,7 @@ pub(super) fn reservation(id: i64) -> Reservation {
     }
 }
 
-pub(super) fn event(number: i64) -> Event {
+pub(in crate::store) fn event(number: i64) -> Event {
     Event {
         number,
         at: time(number),
@@ -112,7 +112,7 @@ pub(super) fn event(number: i64) -> Event {
     }
 }
 
-pub(super) fn entries(sequences: RangeInclusive<u64>) -> Vec<Entry> {
+pub(in crate::store) fn entries(sequences: RangeInclusive<u64>) -> Vec<Entry> {
     let segment = Segment::new(1, 3).expect("a segment");
     sequences
         .map(|sequence| Entry {

@@ -9,7 +9,7 @@ use layerlab_lab::bench::{Assignment, Bench, Desk, News};
 use layerlab_lab::clock::Clock;
 use layerlab_lab::gates::Readings;
 use layerlab_lab::record::Spent;
-use layerlab_lab::state::Outcome;
+use layerlab_lab::state::VisitOutcome;
 use layerlab_profiles::MilliCelsius;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -86,17 +86,17 @@ impl World {
 }
 
 impl Bench for Played {
-    type Session = ();
+    type Opened = ();
 
     async fn work(
         &self,
-        session: &mut Option<()>,
+        open_device: &mut Option<()>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> (Outcome, Spent) {
+    ) -> (VisitOutcome, Spent) {
         let world = &self.0;
         let device = index(&assignment.device.name);
-        session.get_or_insert(());
+        open_device.get_or_insert(());
         let from = world.clock.now();
         let outcome = self.measure(assignment, desk, device).await;
         let until = world.clock.now();
@@ -125,7 +125,7 @@ impl Bench for Played {
 }
 
 impl Played {
-    async fn measure(&self, assignment: &Assignment, desk: &Desk, device: usize) -> Outcome {
+    async fn measure(&self, assignment: &Assignment, desk: &Desk, device: usize) -> VisitOutcome {
         let world = &self.0;
         let half_an_hour = Duration::from_secs(1800);
         let read = || world.readings(device);
@@ -146,14 +146,14 @@ impl Played {
                 break;
             };
             if assignment.is_asked_to_leave() {
-                return Outcome::Parked;
+                return VisitOutcome::Parked;
             }
             sleep(*block).await;
             // The phone works on while it is unplugged; the lab has patience for ten minutes.
             let mut waited = Duration::ZERO;
             while world.is_away(device) {
                 if waited >= Duration::from_secs(600) {
-                    return Outcome::DeviceFailed {
+                    return VisitOutcome::DeviceFailed {
                         reason: "gone for ten minutes".to_owned(),
                     };
                 }

@@ -1,0 +1,145 @@
+//! Takes in what a job brings: the daemon copies its models and its evaluation set into the library before it takes the
+//! job. Whoever submits it has said which content was checked; a file that has other content since is refused.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::job::{JobSpec, SymbolicSizes};
+use crate::library::Library;
+use crate::talk::{Answer, RefusalCode, Request};
+use layerlab_campaign::{ModelFile, SetFile};
+
+/// Copies what jobs bring.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    library: Library,
+}
+
+/// Why a file of a job is not copied.
+#[derive(Debug, thiserror::Error)]
+enum IntakeError {
+    /// It was another when the job was checked.
+    #[error("{what} `{}` has changed since the job was read; submit it again", path.display())]
+    Changed {
+        /// What it is, in words: a model or an evaluation set.
+        what: &'static str,
+        /// The user's file.
+        path: PathBuf,
+    },
+    /// It could be read when the job was checked.
+    #[error("{what} cannot be read any more: {reason}; mend it, and submit the job again")]
+    Unreadable {
+        /// What it is, in words.
+        what: &'static str,
+        /// What is wrong, with the file's path.
+        reason: String,
+    },
+    /// There is no place for a copy.
+    #[error("cannot keep a copy of {what} `{}` in {}: {source}", path.display(), folder.display())]
+    Library {
+        /// What it is, in words.
+        what: &'static str,
+        /// The user's file.
+        path: PathBuf,
+        /// Where copies are.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl IntakeError {
+    fn refusal(self) -> Answer {
+        let code = match self {
+            IntakeError::Changed { .. } | IntakeError::Unreadable { .. } => {
+                RefusalCode::FileChanged
+            }
+            IntakeError::Library { .. } => RefusalCode::NoCopy,
+        };
+        Answer::Refused {
+            code,
+            message: self.to_string(),
+        }
+    }
+}
+
+impl Intake {
+    /// For the lab with the folder `state`.
+    pub fn in_state(state: &Path) -> Intake {
+        Intake {
+            library: Library::in_state(state),
+        }
+    }
+
+    /// Copies what `request` brings, if it submits a job; the error is the refusal.
+    pub async fn take_in(&self, request: &Request) -> Result<(), Answer> {
+        let Request::Submit { spec, sizes, .. } = request else {
+            return Ok(());
+        };
+        let (library, spec, sizes) = (self.library.clone(), spec.clone(), sizes.clone());
+        let copied = tokio::task::spawn_blocking(move || copy_all(&library, &spec, &sizes));
+        match copied.await {
+            Ok(copied) => copied.map_err(IntakeError::refusal),
+            Err(error) => Err(Answer::Refused {
+                code: RefusalCode::NoCopy,
+                message: format!("the job's files could not be copied: {error}"),
+            }),
+        }
+    }
+}
+
+fn copy_all(library: &Library, spec: &JobSpec, sizes: &[SymbolicSizes]) -> Result<(), IntakeError> {
+    let none = BTreeMap::new();
+    for (place, model) in spec.models.iter().enumerate() {
+        let (what, path) = ("the model", &model.path);
+        let found = ModelFile::open(path, sizes.get(place).unwrap_or(&none));
+        let found = found.map_err(|error| unreadable(what, &error))?;
+        let same_file = found.source_sha256 == model.source_sha256
+            && found.external_weights == model.external_weights;
+        if found.sha256 != model.sha256 || !same_file {
+            return Err(changed(what, path));
+        }
+        keep(library, what, path, &found.onnx, &found.sha256)?;
+    }
+    if let Some(accuracy) = &spec.accuracy {
+        let (what, path) = ("the evaluation set", &accuracy.path);
+        let found = SetFile::open(path).map_err(|error| unreadable(what, &error))?;
+        if found.sha256 != accuracy.set_sha256 {
+            return Err(changed(what, path));
+        }
+        keep(library, what, path, found.bytes(), &found.sha256)?;
+    }
+    Ok(())
+}
+
+fn changed(what: &'static str, path: &Path) -> IntakeError {
+    IntakeError::Changed {
+        what,
+        path: path.to_owned(),
+    }
+}
+
+fn unreadable(what: &'static str, error: &dyn std::error::Error) -> IntakeError {
+    IntakeError::Unreadable {
+        what,
+        reason: error.to_string(),
+    }
+}
+
+fn keep(
+    library: &Library,
+    what: &'static str,
+    path: &Path,
+    bytes: &[u8],
+    sha256: &str,
+) -> Result<(), IntakeError> {
+    (library.put(bytes, sha256)).map_err(|source| IntakeError::Library {
+        what,
+        path: path.to_owned(),
+        folder: library.folder().to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests;

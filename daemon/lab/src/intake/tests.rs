@@ -1,0 +1,102 @@
+//! Files are copied as they were checked, or the job is refused.
+
+use super::*;
+use crate::job::ModelSpec;
+
+struct Submitted {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+    request: Request,
+}
+
+impl Submitted {
+    fn new(model: &str, sizes: SymbolicSizes) -> Submitted {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("net.onnx");
+        std::fs::copy(test_model(model), &path).expect("a model");
+        let model = ModelFile::open(&path, &sizes).expect("a model");
+        let spec = JobSpec {
+            models: vec![ModelSpec {
+                name: model.network.name().to_owned(),
+                sha256: model.sha256,
+                source_sha256: model.source_sha256,
+                external_weights: model.external_weights,
+                path: path.clone(),
+            }],
+            ..JobSpec::default()
+        };
+        let request = Request::Submit {
+            spec: Box::new(spec),
+            again: false,
+            sizes: vec![sizes],
+        };
+        Submitted {
+            folder,
+            path,
+            request,
+        }
+    }
+
+    async fn take_in(&self) -> Result<(), Answer> {
+        Intake::in_state(self.folder.path())
+            .take_in(&self.request)
+            .await
+    }
+
+    async fn refused(&self) -> (RefusalCode, String) {
+        match self.take_in().await {
+            Err(Answer::Refused { code, message }) => (code, message),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn kept(&self) -> Result<ModelFile, crate::library::LibraryError> {
+        let Request::Submit { spec, .. } = &self.request else {
+            panic!("it submits a job");
+        };
+        Library::in_state(self.folder.path()).model(&spec.models[0])
+    }
+}
+
+fn test_model(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/models")
+        .join(name)
+}
+
+#[tokio::test]
+async fn a_model_is_copied_whatever_happens_to_the_user_s_file_then() {
+    let sizes = [("H".to_owned(), 32), ("W".to_owned(), 32)].into();
+    let job = Submitted::new("variants/symbolic-size.onnx", sizes);
+    assert_eq!(job.take_in().await, Ok(()));
+    std::fs::remove_file(&job.path).expect("removed");
+    assert!(job.kept().is_ok());
+}
+
+#[tokio::test]
+async fn a_file_that_changed_since_it_was_checked_is_refused() {
+    let job = Submitted::new("variants/residual.onnx", SymbolicSizes::new());
+    std::fs::copy(test_model("inception.onnx"), &job.path).expect("another model");
+    let path = job.path.display();
+    let sentence =
+        format!("the model `{path}` has changed since the job was read; submit it again");
+    assert_eq!(job.refused().await, (RefusalCode::FileChanged, sentence));
+    assert!(job.kept().is_err(), "nothing was copied");
+    std::fs::remove_file(&job.path).expect("removed");
+    let (code, message) = job.refused().await;
+    assert_eq!(code, RefusalCode::FileChanged);
+    assert!(message.contains("submit the job again"), "{message}");
+}
+
+#[tokio::test]
+async fn a_copy_that_cannot_be_kept_is_refused() {
+    let job = Submitted::new("variants/residual.onnx", SymbolicSizes::new());
+    // Where the folder of copies would be.
+    std::fs::write(job.folder.path().join("lab"), "").expect("a file");
+    let (code, message) = job.refused().await;
+    assert_eq!(code, RefusalCode::NoCopy);
+    assert!(
+        message.starts_with("cannot keep a copy of the model"),
+        "{message}"
+    );
+}

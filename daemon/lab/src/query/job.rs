@@ -1,0 +1,74 @@
+//! One job, with all that is known of it.
+
+use serde::Serialize;
+
+use crate::record::{Event, Job, JobId, Kept, Run};
+
+/// A job, what became of its runs, and what happened.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownJob<'a> {
+    /// The job itself.
+    pub job: &'a Job,
+    /// Its runs, in the order of their numbers.
+    pub runs: Vec<&'a Run>,
+    /// What happened to it and to its runs, in order.
+    pub events: Vec<&'a Event>,
+}
+
+impl<'a> ShownJob<'a> {
+    /// `job`, with what is its own of `kept` and `events`.
+    pub fn of(job: &'a Job, kept: &'a Kept, events: &'a [Event]) -> ShownJob<'a> {
+        let runs: Vec<&Run> = own_runs(kept, job.id).collect();
+        let is_own = |event: &&Event| {
+            let of_run = |number| runs.iter().any(|run| run.number == number);
+            event.job == Some(job.id) || event.run.is_some_and(of_run)
+        };
+        ShownJob {
+            job,
+            events: events.iter().filter(is_own).collect(),
+            runs,
+        }
+    }
+}
+
+/// Why runs of the job that are over gave no profile, each reason once.
+pub fn why_no_profile(kept: &Kept, id: JobId) -> Vec<&str> {
+    let lost = own_runs(kept, id).filter(|run| run.state.is_over() && run.profile.is_none());
+    let mut reasons: Vec<&str> = lost.filter_map(|run| run.reason.as_deref()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons
+}
+
+fn own_runs(kept: &Kept, id: JobId) -> impl Iterator<Item = &Run> {
+    kept.runs.values().filter(move |run| run.job == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RunState;
+
+    #[test]
+    fn each_reason_of_a_run_that_is_over_is_told_once() {
+        let run = |number, job, state, reason: &str| Run {
+            number,
+            job,
+            state,
+            reason: Some(reason.to_owned()),
+            ..Run::default()
+        };
+        let runs = [
+            run(1, 4, RunState::Failed, "it fell"),
+            run(2, 4, RunState::Expired, "the deadline came"),
+            run(3, 4, RunState::Failed, "it fell"),
+            run(4, 4, RunState::Parked, "the daemon ended"),
+            run(5, 5, RunState::Failed, "it is another job's"),
+        ];
+        let kept = Kept {
+            runs: runs.map(|run| (run.number, run)).into(),
+            ..Kept::default()
+        };
+        assert_eq!(why_no_profile(&kept, 4), ["it fell", "the deadline came"]);
+    }
+}

@@ -1,0 +1,18 @@
+//! What people and programs ask about the lab, computed from what the store holds and from what the daemon says; the
+//! command line renders it.
+
+mod devices;
+mod job;
+mod jobs;
+mod report;
+mod reservations;
+mod watch;
+
+pub use devices::simulated_devices;
+pub use job::{ShownJob, why_no_profile};
+pub use jobs::{ListedJob, RunCounts, listed_jobs};
+pub use report::report;
+pub use reservations::open_reservations;
+pub use watch::{
+    SeenDevice, WaitingRun, WatchedDevice, WatchedDevices, WatchedJob, WatchedLab, WatchedRuns,
+};

@@ -1,0 +1,35 @@
+//! What can change of what the lab keeps.
+
+use layerlab_protocol::{Entry, RunId};
+
+use super::{Device, Event, Job, Reservation, Run};
+
+/// Something that is to be kept. A record that is there already is replaced.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a call has few changes, and they do not live long"
+)]
+pub enum RecordChange {
+    /// A job that is new or has changed.
+    Job(Job),
+    /// A run that is new or has changed.
+    Run(Run),
+    /// A device that is new or has changed.
+    Device(Device),
+    /// A reservation that is new or has changed.
+    Reservation(Reservation),
+    /// The reservation of this number is over.
+    ReservationGone(i64),
+    /// An event. What happened does not change: another event of the same number is refused.
+    Event(Event),
+    /// What a run's journal goes on with. Entries that were kept before may come again.
+    Entries {
+        /// The name of the run's journal.
+        run: RunId,
+        /// The entries, in order.
+        entries: Vec<Entry>,
+    },
+    /// The journal of this run is needed no more.
+    JournalGone(RunId),
+}

@@ -1,0 +1,189 @@
+//! Jobs and runs that are over, which the daemon finds in the store when it needs them.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::TryStreamExt;
+use jiff::Timestamp;
+use sqlx::sqlite::SqliteConnection;
+
+use super::apart::apart;
+use super::error::StoreError;
+use super::reader::Reader;
+use crate::job::{JobSpec, ModelSpec};
+use crate::record::{Job, JobId, JobState, JobWithRuns, Run, RunNumber};
+
+impl Reader {
+    /// The job of this number, if there is one.
+    pub(super) async fn job(&self, id: JobId) -> Result<Option<JobWithRuns>, StoreError> {
+        let reader = self.clone();
+        apart(async move {
+            let mut connection = reader.connection.lock().await;
+            let body: Option<String> = sqlx::query_scalar("SELECT body FROM jobs WHERE id = $1")
+                .bind(id)
+                .fetch_optional(&mut *connection)
+                .await
+                .map_err(|error| reader.failed(&error))?;
+            match body {
+                Some(body) => {
+                    let job = reader.record(&body)?;
+                    reader.with_runs(job, &mut connection).await.map(Some)
+                }
+                None => Ok(None),
+            }
+        })
+        .await?
+    }
+
+    /// The last job that was submitted with this content, by itself and not by one that recurs, and is done.
+    pub(super) async fn done_with_content(
+        &self,
+        content_sha256: &str,
+    ) -> Result<Option<JobWithRuns>, StoreError> {
+        let reader = self.clone();
+        let content_sha256 = content_sha256.to_owned();
+        apart(async move {
+            let mut connection = reader.connection.lock().await;
+            let mut found = None;
+            {
+                let mut bodies = sqlx::query_scalar::<_, String>(
+                    "SELECT body FROM jobs WHERE content_sha256 = $1 AND state = $2 ORDER BY id DESC",
+                )
+                .bind(content_sha256)
+                .bind(JobState::Done.to_string())
+                .fetch(&mut *connection);
+                while let Some(body) = next(&reader, &mut bodies).await? {
+                    let job: Job = reader.record(&body)?;
+                    if job.occurrence_of.is_none() {
+                        found = Some(job);
+                        break;
+                    }
+                }
+            }
+            match found {
+                Some(job) => reader.with_runs(job, &mut connection).await.map(Some),
+                None => Ok(None),
+            }
+        })
+        .await?
+    }
+
+    /// Runs with old journals: at most `most` that were over before `before`, those in `except` apart.
+    pub(super) async fn old_journals(
+        &self,
+        before: Timestamp,
+        except: BTreeSet<RunNumber>,
+        most: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        let reader = self.clone();
+        apart(async move {
+            let mut connection = reader.connection.lock().await;
+            let mut bodies = sqlx::query_scalar::<_, String>(
+                "SELECT body FROM runs WHERE state IN ('done', 'failed', 'cancelled', 'expired') \
+                 AND attempt > 0 ORDER BY number",
+            )
+            .fetch(&mut *connection);
+            let mut old = Vec::new();
+            while old.len() < most
+                && let Some(body) = next(&reader, &mut bodies).await?
+            {
+                let run: Run = reader.record(&body)?;
+                if run.has_journals_from_before(before) && !except.contains(&run.number) {
+                    old.push(run);
+                }
+            }
+            Ok(old)
+        })
+        .await?
+    }
+
+    /// How long runs took, in milliseconds, that published a profile on `device` of the model of place `model` in `spec`,
+    /// measured in the same way.
+    pub(super) async fn took(
+        &self,
+        device: &str,
+        spec: &JobSpec,
+        model: usize,
+    ) -> Result<Vec<u64>, StoreError> {
+        let wanted = spec.models.get(model).map(|model| model.sha256.clone());
+        let Some(wanted) = wanted else {
+            return Ok(Vec::new());
+        };
+        let (reader, device, measure) = (self.clone(), device.to_owned(), spec.measure.clone());
+        apart(async move {
+            let mut connection = reader.connection.lock().await;
+            let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
+            let mut took = Vec::new();
+            let mut rows = sqlx::query_as::<_, (String, String)>(
+                "SELECT runs.body, jobs.body FROM runs JOIN jobs ON jobs.id = runs.job \
+                 WHERE runs.device = $1 AND runs.state = 'done'",
+            )
+            .bind(device)
+            .fetch(&mut *connection);
+            while let Some((run, job)) = next(&reader, &mut rows).await? {
+                let run: Run = reader.record(&run)?;
+                let job: &Job = match jobs.entry(run.job) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(place) => place.insert(reader.record(&job)?),
+                };
+                let spec = &job.spec;
+                let is_same_model = |model: &ModelSpec| model.sha256 == wanted;
+                if spec.models.get(run.model).is_some_and(is_same_model) && spec.measure == measure
+                {
+                    took.push(run.spent.wall_ms);
+                }
+            }
+            Ok(took)
+        })
+        .await?
+    }
+
+    async fn with_runs(
+        &self,
+        job: Job,
+        connection: &mut SqliteConnection,
+    ) -> Result<JobWithRuns, StoreError> {
+        let bodies: Vec<String> =
+            sqlx::query_scalar("SELECT body FROM runs WHERE job = $1 ORDER BY number")
+                .bind(job.id)
+                .fetch_all(connection)
+                .await
+                .map_err(|error| self.failed(&error))?;
+        let runs: Result<Vec<Run>, StoreError> =
+            bodies.iter().map(|body| self.record(body)).collect();
+        Ok(JobWithRuns { job, runs: runs? })
+    }
+
+    /// When the last occurrence of each of `recurring` was due.
+    pub(super) async fn last_occurrences<'a>(
+        &self,
+        recurring: impl Iterator<Item = &'a Job>,
+    ) -> Result<BTreeMap<JobId, Timestamp>, StoreError> {
+        let mut connection = self.connection.lock().await;
+        let mut last = BTreeMap::new();
+        for origin in recurring {
+            // An occurrence has the content of the job that recurs.
+            let mut bodies = sqlx::query_scalar::<_, String>(
+                "SELECT body FROM jobs WHERE content_sha256 = $1 ORDER BY submitted DESC",
+            )
+            .bind(&origin.content_sha256)
+            .fetch(&mut *connection);
+            while let Some(body) = next(self, &mut bodies).await? {
+                let job: Job = self.record(&body)?;
+                if job.occurrence_of == Some(origin.id) {
+                    last.insert(origin.id, job.submitted);
+                    break;
+                }
+            }
+        }
+        Ok(last)
+    }
+}
+
+/// The next row of a query.
+async fn next<T>(
+    reader: &Reader,
+    rows: &mut (impl futures_util::Stream<Item = Result<T, sqlx::Error>> + Unpin),
+) -> Result<Option<T>, StoreError> {
+    rows.try_next().await.map_err(|error| reader.failed(&error))
+}

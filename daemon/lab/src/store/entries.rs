@@ -1,0 +1,97 @@
+//! Journals in the store: entries that follow one another without a gap.
+
+use std::collections::HashMap;
+
+use layerlab_protocol::{self as protocol, Entry, RunId};
+use serde::Deserialize;
+use sqlx::sqlite::SqliteConnection;
+
+use super::obstacle::Obstacle;
+
+/// The last entry that was kept of each run, as far as it was asked for since the last rollback.
+pub(super) type LastEntries = HashMap<RunId, u64>;
+
+/// Keeps what a journal goes on with; entries that are there already must be the same.
+pub(super) async fn keep_entries(
+    to: &mut SqliteConnection,
+    last_entries: &mut LastEntries,
+    run: &RunId,
+    entries: &[Entry],
+) -> Result<(), Obstacle> {
+    let refused = |reason: String| Obstacle::Refused {
+        reason,
+        journal: Some(run.clone()),
+    };
+    let mut last = match last_entries.get(run) {
+        Some(last) => *last,
+        None => last_entry(to, run).await?,
+    };
+    for entry in entries {
+        let sequence = entry.sequence;
+        if sequence == 0 || sequence > last + 1 {
+            return Err(refused(format!(
+                "entry {sequence} of run {run} was to follow entry {last}"
+            )));
+        }
+        if sequence <= last {
+            if !is_kept(to, run, entry).await? {
+                return Err(refused(format!(
+                    "there is another entry {sequence} of run {run}"
+                )));
+            }
+            continue;
+        }
+        keep_entry(to, run, entry).await?;
+        last = sequence;
+    }
+    last_entries.insert(run.clone(), last);
+    Ok(())
+}
+
+async fn last_entry(of: &mut SqliteConnection, run: &RunId) -> Result<u64, Obstacle> {
+    let last: i64 =
+        sqlx::query_scalar("SELECT COALESCE(MAX(sequence), 0) FROM entries WHERE run = $1")
+            .bind(run.as_str())
+            .fetch_one(of)
+            .await?;
+    Ok(last.unsigned_abs())
+}
+
+async fn keep_entry(to: &mut SqliteConnection, run: &RunId, entry: &Entry) -> Result<(), Obstacle> {
+    let body = serde_json::to_string(&entry.event)?;
+    let EntryKind { kind } = serde_json::from_str(&body)?;
+    sqlx::query(
+        "INSERT INTO entries (run, sequence, order_number, kind, body) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (run, sequence) DO NOTHING",
+    )
+    .bind(run.as_str())
+    .bind(entry.sequence.cast_signed())
+    .bind(i64::from(entry.order))
+    .bind(kind)
+    .bind(body.as_str())
+    .execute(to)
+    .await?;
+    Ok(())
+}
+
+/// Whether just this entry is there. What is written may differ from version to version, what is read must not.
+async fn is_kept(to: &mut SqliteConnection, run: &RunId, entry: &Entry) -> Result<bool, Obstacle> {
+    let kept: Option<(i64, String)> =
+        sqlx::query_as("SELECT order_number, body FROM entries WHERE run = $1 AND sequence = $2")
+            .bind(run.as_str())
+            .bind(entry.sequence.cast_signed())
+            .fetch_optional(to)
+            .await?;
+    Ok(kept.is_some_and(|(order, body)| {
+        order == i64::from(entry.order)
+            && serde_json::from_str::<protocol::Event>(&body)
+                .is_ok_and(|event| event == entry.event)
+    }))
+}
+
+/// The kind of a journal's event, out of its JSON.
+#[derive(Deserialize)]
+struct EntryKind<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+}

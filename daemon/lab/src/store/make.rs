@@ -1,0 +1,159 @@
+//! Makes changes: writes the rows of the records that changed.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::sqlite::SqliteConnection;
+
+use super::entries::{LastEntries, keep_entries};
+use super::obstacle::Obstacle;
+use super::rows;
+use crate::record::{Device, Event, Job, RecordChange, Reservation, Run};
+
+/// Times as texts in the order of the times.
+pub(super) fn text(time: Timestamp) -> String {
+    format!("{time:.9}")
+}
+
+/// Makes a change in the database.
+pub(super) async fn make(
+    change: &RecordChange,
+    to: &mut SqliteConnection,
+    last_entries: &mut LastEntries,
+) -> Result<(), Obstacle> {
+    match change {
+        RecordChange::Job(job) => keep_job(to, job).await,
+        RecordChange::Run(run) => keep_run(to, run).await,
+        RecordChange::Device(device) => keep_device(to, device).await,
+        RecordChange::Reservation(reservation) => keep_reservation(to, reservation).await,
+        RecordChange::ReservationGone(id) => {
+            sqlx::query("DELETE FROM reservations WHERE id = $1")
+                .bind(id)
+                .execute(to)
+                .await?;
+            Ok(())
+        }
+        RecordChange::Event(event) => keep_event(to, event).await,
+        RecordChange::Entries { run, entries } => {
+            keep_entries(to, last_entries, run, entries).await
+        }
+        RecordChange::JournalGone(run) => {
+            sqlx::query("DELETE FROM entries WHERE run = $1")
+                .bind(run.as_str())
+                .execute(to)
+                .await?;
+            last_entries.remove(run);
+            Ok(())
+        }
+    }
+}
+
+async fn keep_job(to: &mut SqliteConnection, job: &Job) -> Result<(), Obstacle> {
+    sqlx::query(
+        "INSERT INTO jobs (id, state, priority, submitted, content_sha256, body) \
+         VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (id) DO UPDATE SET state = excluded.state, priority = excluded.priority, \
+         submitted = excluded.submitted, content_sha256 = excluded.content_sha256, body = excluded.body",
+    )
+    .bind(job.id)
+    .bind(job.state.to_string())
+    .bind(i64::from(job.spec.priority))
+    .bind(text(job.submitted))
+    .bind(&job.content_sha256)
+    .bind(rows::body(job)?)
+    .execute(to)
+    .await?;
+    Ok(())
+}
+
+async fn keep_run(to: &mut SqliteConnection, run: &Run) -> Result<(), Obstacle> {
+    sqlx::query(
+        "INSERT INTO runs (number, job, state, device, attempt, body) VALUES ($1, $2, $3, $4, $5, $6) \
+         ON CONFLICT (number) DO UPDATE SET job = excluded.job, state = excluded.state, \
+         device = excluded.device, attempt = excluded.attempt, body = excluded.body",
+    )
+    .bind(run.number)
+    .bind(run.job)
+    .bind(run.state.to_string())
+    .bind(&run.phone)
+    .bind(i64::from(run.attempt))
+    .bind(rows::body(run)?)
+    .execute(to)
+    .await?;
+    Ok(())
+}
+
+async fn keep_device(to: &mut SqliteConnection, device: &Device) -> Result<(), Obstacle> {
+    sqlx::query(
+        "INSERT INTO devices (name, body) VALUES ($1, $2) \
+         ON CONFLICT (name) DO UPDATE SET body = excluded.body",
+    )
+    .bind(&device.name)
+    .bind(rows::body(device)?)
+    .execute(to)
+    .await?;
+    Ok(())
+}
+
+async fn keep_reservation(
+    to: &mut SqliteConnection,
+    reservation: &Reservation,
+) -> Result<(), Obstacle> {
+    sqlx::query(
+        "INSERT INTO reservations (id, device, from_at, until_at, body) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (id) DO UPDATE SET device = excluded.device, from_at = excluded.from_at, \
+         until_at = excluded.until_at, body = excluded.body",
+    )
+    .bind(reservation.id)
+    .bind(&reservation.device)
+    .bind(text(reservation.from))
+    .bind(text(reservation.until))
+    .bind(rows::body(reservation)?)
+    .execute(to)
+    .await?;
+    Ok(())
+}
+
+async fn keep_event(to: &mut SqliteConnection, event: &Event) -> Result<(), Obstacle> {
+    let body = rows::body(event)?;
+    let EventBody { what } = serde_json::from_str(&body)?;
+    let kept = sqlx::query(
+        "INSERT INTO events (number, at, job, run, device, kind, body) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (number) DO NOTHING",
+    )
+    .bind(event.number)
+    .bind(text(event.at))
+    .bind(event.job)
+    .bind(event.run)
+    .bind(&event.device)
+    .bind(what.kind)
+    .bind(&body)
+    .execute(&mut *to)
+    .await?;
+    if kept.rows_affected() > 0 {
+        return Ok(());
+    }
+    let before: String = sqlx::query_scalar("SELECT body FROM events WHERE number = $1")
+        .bind(event.number)
+        .fetch_one(to)
+        .await?;
+    if rows::record::<Event>(&before).is_ok_and(|before| before == *event) {
+        return Ok(());
+    }
+    Err(Obstacle::Refused {
+        reason: format!("there is another event {}", event.number),
+        journal: None,
+    })
+}
+
+/// What happened, out of the body of an event.
+#[derive(Deserialize)]
+struct EventBody<'a> {
+    #[serde(borrow)]
+    what: WhatKind<'a>,
+}
+
+/// The kind of an event, out of the body's JSON.
+#[derive(Deserialize)]
+struct WhatKind<'a> {
+    kind: &'a str,
+}

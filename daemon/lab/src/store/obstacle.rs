@@ -1,0 +1,30 @@
+//! What keeps a change from being made.
+
+use layerlab_protocol::RunId;
+
+/// Why a change is not made.
+#[derive(Debug)]
+pub(super) enum Obstacle {
+    /// The change itself is wrong: it will never be made.
+    Refused {
+        reason: String,
+        journal: Option<RunId>,
+    },
+    /// It can be made when the database works again.
+    Database(sqlx::Error),
+}
+
+impl From<sqlx::Error> for Obstacle {
+    fn from(error: sqlx::Error) -> Obstacle {
+        Obstacle::Database(error)
+    }
+}
+
+impl From<serde_json::Error> for Obstacle {
+    fn from(error: serde_json::Error) -> Obstacle {
+        Obstacle::Refused {
+            reason: format!("it cannot be written as JSON: {error}"),
+            journal: None,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What happened, in the store.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::states::JobStateRow;
+use crate::record::What;
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum WhatRow {
+    DaemonStarted,
+    DaemonStopped,
+    Submitted,
+    JobEnded {
+        state: JobStateRow,
+    },
+    Paused,
+    Resumed,
+    RetryAsked,
+    DeviceCame,
+    DeviceGone,
+    Quarantined {
+        reason: String,
+        until: Timestamp,
+    },
+    Reserved {
+        from: Timestamp,
+        until: Timestamp,
+        note: String,
+    },
+    ReservationLifted,
+    Started {
+        attempt: u32,
+    },
+    Continued,
+    NotReady {
+        reason: String,
+    },
+    Parked {
+        reason: String,
+    },
+    AttemptFailed {
+        reason: String,
+    },
+    BlockRejected {
+        reason: String,
+    },
+    Published {
+        profile: PathBuf,
+        findings: Vec<String>,
+    },
+    Failed {
+        reason: String,
+    },
+    Trouble {
+        reason: String,
+    },
+}
+
+impl From<What> for WhatRow {
+    fn from(what: What) -> WhatRow {
+        match what {
+            What::DaemonStarted => WhatRow::DaemonStarted,
+            What::DaemonStopped => WhatRow::DaemonStopped,
+            What::Submitted => WhatRow::Submitted,
+            What::JobEnded { state } => WhatRow::JobEnded {
+                state: state.into(),
+            },
+            What::Paused => WhatRow::Paused,
+            What::Resumed => WhatRow::Resumed,
+            What::RetryAsked => WhatRow::RetryAsked,
+            What::DeviceCame => WhatRow::DeviceCame,
+            What::DeviceGone => WhatRow::DeviceGone,
+            What::Quarantined { reason, until } => WhatRow::Quarantined { reason, until },
+            What::Reserved { from, until, note } => WhatRow::Reserved { from, until, note },
+            What::ReservationLifted => WhatRow::ReservationLifted,
+            What::Started { attempt } => WhatRow::Started { attempt },
+            What::Continued => WhatRow::Continued,
+            What::NotReady { reason } => WhatRow::NotReady { reason },
+            What::Parked { reason } => WhatRow::Parked { reason },
+            What::AttemptFailed { reason } => WhatRow::AttemptFailed { reason },
+            What::BlockRejected { reason } => WhatRow::BlockRejected { reason },
+            What::Published { profile, findings } => WhatRow::Published { profile, findings },
+            What::Failed { reason } => WhatRow::Failed { reason },
+            What::Trouble { reason } => WhatRow::Trouble { reason },
+        }
+    }
+}
+
+impl From<WhatRow> for What {
+    fn from(row: WhatRow) -> What {
+        match row {
+            WhatRow::DaemonStarted => What::DaemonStarted,
+            WhatRow::DaemonStopped => What::DaemonStopped,
+            WhatRow::Submitted => What::Submitted,
+            WhatRow::JobEnded { state } => What::JobEnded {
+                state: state.into(),
+            },
+            WhatRow::Paused => What::Paused,
+            WhatRow::Resumed => What::Resumed,
+            WhatRow::RetryAsked => What::RetryAsked,
+            WhatRow::DeviceCame => What::DeviceCame,
+            WhatRow::DeviceGone => What::DeviceGone,
+            WhatRow::Quarantined { reason, until } => What::Quarantined { reason, until },
+            WhatRow::Reserved { from, until, note } => What::Reserved { from, until, note },
+            WhatRow::ReservationLifted => What::ReservationLifted,
+            WhatRow::Started { attempt } => What::Started { attempt },
+            WhatRow::Continued => What::Continued,
+            WhatRow::NotReady { reason } => What::NotReady { reason },
+            WhatRow::Parked { reason } => What::Parked { reason },
+            WhatRow::AttemptFailed { reason } => What::AttemptFailed { reason },
+            WhatRow::BlockRejected { reason } => What::BlockRejected { reason },
+            WhatRow::Published { profile, findings } => What::Published { profile, findings },
+            WhatRow::Failed { reason } => What::Failed { reason },
+            WhatRow::Trouble { reason } => What::Trouble { reason },
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Bodies as each version of layerlab wrote them. They are in people's stores: what is frozen here does not change.
+
+use std::fmt::Debug;
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::record::{Device, Event, Job, JobState, Run, RunState, Spent, What};
+use crate::store::tests::samples;
+
+fn time() -> Timestamp {
+    samples::time(7200)
+}
+
+fn full_job() -> Job {
+    let mut job = samples::job(3);
+    job.spec.deadline = Some(time());
+    job.spec.devices[0].android = Some(">= 12".parse().expect("a requirement"));
+    job.spec.devices[0].pool = Some("night".to_owned());
+    job.spec.measure.processors = vec!["cpu".to_owned(), "npu".to_owned()];
+    job
+}
+
+fn full_run() -> Run {
+    Run {
+        only: Some("PHONE1".to_owned()),
+        state: RunState::Failed,
+        phone: Some("PHONE1".to_owned()),
+        ended: Some(time()),
+        profile: Some("profiles/run-2".into()),
+        journals_removed: Some(time()),
+        visits_without_block: 4,
+        ..samples::run(2)
+    }
+}
+
+fn full_device() -> Device {
+    Device {
+        simulated: true,
+        soc: Some("SM8550".to_owned()),
+        abi: Some("arm64-v8a".to_owned()),
+        ..samples::device("PHONE1")
+    }
+}
+
+/// One event of each kind.
+fn events() -> Vec<Event> {
+    let reason = || "it's hot".to_owned();
+    let kinds = [
+        What::DaemonStarted,
+        What::DaemonStopped,
+        What::Submitted,
+        What::JobEnded {
+            state: JobState::Expired,
+        },
+        What::Paused,
+        What::Resumed,
+        What::RetryAsked,
+        What::DeviceCame,
+        What::DeviceGone,
+        What::Quarantined {
+            reason: reason(),
+            until: time(),
+        },
+        What::Reserved {
+            from: samples::time(0),
+            until: time(),
+            note: "debugging".to_owned(),
+        },
+        What::ReservationLifted,
+        What::Started { attempt: 2 },
+        What::Continued,
+        What::NotReady { reason: reason() },
+        What::Parked { reason: reason() },
+        What::AttemptFailed { reason: reason() },
+        What::BlockRejected { reason: reason() },
+        What::Published {
+            profile: "profiles/run-2".into(),
+            findings: vec!["additivity".to_owned()],
+        },
+        What::Failed { reason: reason() },
+        What::Trouble { reason: reason() },
+    ];
+    let event = |(number, what)| Event {
+        run: Some(2),
+        what,
+        ..samples::event(number)
+    };
+    (1..).zip(kinds).map(event).collect()
+}
+
+/// Each line of the frozen bodies of a version is the record of the same place.
+fn check<T: StoredRecord + PartialEq + Debug>(frozen: &str, expected: &[T]) {
+    let found: Vec<T> = frozen
+        .lines()
+        .map(|body| record(body).expect("a record"))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn bodies_of_version_0_are_read() {
+    check(include_str!("frozen/job-0.jsonl"), &[full_job()]);
+    let began = Run {
+        spent: Spent::default(),
+        journals_removed: None,
+        visits_without_block: 0,
+        ..full_run()
+    };
+    check(include_str!("frozen/run-0.jsonl"), &[full_run(), began]);
+    let reservations = [samples::reservation(1)];
+    check(include_str!("frozen/reservation-0.jsonl"), &reservations);
+    check(include_str!("frozen/event-0.jsonl"), &events());
+}
+
+/// The first devices that were kept did not say whether they are simulated; their descriptions did.
+#[test]
+fn devices_of_version_0_are_simulated_if_they_or_their_descriptions_say_so() {
+    let local = |description: &str, simulated| Device {
+        name: "mate10pro".to_owned(),
+        serial: "mate10pro".to_owned(),
+        description: description.to_owned(),
+        simulated,
+        abi: Some("x86_64".to_owned()),
+        ..Device::default()
+    };
+    let expected = [
+        full_device(),
+        local("simulated", true),
+        local("this host", false),
+        local("a phone that was never simulated", false),
+        local("simulated", false),
+    ];
+    check(include_str!("frozen/device-0.jsonl"), &expected);
+}
+
+/// What is written is read as it was, and is what was frozen.
+fn check_newest<T: StoredRecord + PartialEq + Debug>(frozen: &str, records: &[T]) {
+    check(frozen, records);
+    let written = records.iter().map(|one| body(one).expect("JSON"));
+    let frozen: Vec<&str> = frozen.lines().collect();
+    assert_eq!(written.collect::<Vec<_>>(), frozen);
+}
+
+#[test]
+fn version_1_is_written_and_read() {
+    check_newest(include_str!("frozen/job-1.jsonl"), &[full_job()]);
+    check_newest(include_str!("frozen/run-1.jsonl"), &[full_run()]);
+    check_newest(include_str!("frozen/device-1.jsonl"), &[full_device()]);
+    let reservations = [samples::reservation(1)];
+    check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
+    check_newest(include_str!("frozen/event-1.jsonl"), &events());
+}
+
+#[test]
+fn a_body_of_a_newer_version_is_refused_even_if_it_could_be_read() {
+    let newer = body(&full_run()).expect("JSON").replacen(":1,", ":2,", 1);
+    let refused = record::<Run>(&newer).expect_err("newer");
+    assert!(matches!(refused, BodyError::Newer(2)), "{refused:?}");
+    let refused = record::<Run>("{}").expect_err("no run");
+    assert!(matches!(refused, BodyError::Unreadable(_)), "{refused:?}");
+}
