@@ -116,8 +116,8 @@ fn the_papers_algorithms_refuse_three_processors() {
     let goal = time_limits(&problem, 3)[1];
     for algorithm in [Algorithm::AllNpu, Algorithm::Heuristic, Algorithm::Mlmp] {
         let error = plan(&problem, goal, algorithm).expect_err("three processors");
-        let expected = "plans for a CPU and one accelerator, and there are 3 processors; name two, or use exhaustive \
-             or fastest";
+        let expected = "plans for a CPU and one accelerator, and there are 3 processors; name two, or use all-cpu, \
+             fastest or exhaustive";
         assert_eq!(error.to_string(), format!("{algorithm} {expected}"));
     }
     let others = [Algorithm::AllCpu, Algorithm::Fastest, Algorithm::Exhaustive];

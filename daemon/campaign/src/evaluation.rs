@@ -304,9 +304,7 @@ mod tests {
     fn on_three_processors_each_layer_is_alone_on_each_but_the_first() {
         let settings = settings(&["cpu", "gpu", "npu"], Placements::Random(20));
         assert_eq!(settings.accelerators(), "gpu+npu");
-        let (drawn, parts) = placements(&vec![SupportedLayers::all(9); 3], &settings);
-        let references = parts.iter().filter(|&&part| part == Part::Reference);
-        assert_eq!(references.count(), 3 + 2 * 9);
+        let (drawn, _) = placements(&vec![SupportedLayers::all(9); 3], &settings);
         for text in ["222222222", "010000000", "020000000"] {
             assert!(drawn.contains(&text.parse().expect("digits")), "{text}");
         }

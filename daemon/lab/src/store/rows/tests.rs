@@ -14,6 +14,11 @@ fn time() -> Timestamp {
 
 fn full_job() -> Job {
     let mut job = samples::job(3);
+    // The bodies were frozen before placements could be on more than two processors.
+    if let Some(accuracy) = &mut job.spec.accuracy {
+        accuracy.processors.clear();
+    }
+    job.content_sha256 = job.spec.content_sha256();
     job.spec.deadline = Some(time());
     job.spec.devices[0].android = Some(">= 12".parse().expect("a requirement"));
     job.spec.devices[0].pool = Some("night".to_owned());
