@@ -44,10 +44,9 @@ fn copy_samples(profile: &mut Profile, from: Segment, to: Segment) {
         })
         .collect();
     profile.samples.extend(copies);
-    let loads = profile.loads.iter();
-    let load = loads
-        .cloned()
-        .find(|load| load.processor == NPU && load.segment == from);
+    let mut loads = profile.loads.iter();
+    let load = loads.find(|load| load.processor == NPU && load.segment == from);
+    let load = load.cloned();
     profile.loads.push(Load {
         segment: to,
         ..load.expect("it was loaded")
