@@ -1,8 +1,8 @@
 //! T(L): how long a placement takes (mlmp §4.2.2; docs/method.md §2).
 
-use crate::derive::LayerTime;
-use crate::document::ProcessorKind;
+use crate::layer_time::LayerTime;
 use crate::placement::{MOST_PROCESSORS, Placement};
+use crate::processor_kind::ProcessorKind;
 use crate::summary::Estimate;
 use crate::units::SignedNanos;
 

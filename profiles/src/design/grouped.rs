@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::adaptive;
 use super::rules::DesignRules;
-use crate::document::Method;
+use crate::method::Method;
 use crate::segment::Segment;
 
 pub(super) struct Rules;

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::agenda::{Agenda, DesignTask, FixedBlock};
 use super::rules::DesignRules;
-use crate::document::Method;
+use crate::method::Method;
 use crate::segment::Segment;
 
 pub(super) struct Rules;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::rules::DesignRules;
-use crate::document::Method;
+use crate::method::Method;
 use crate::segment::Segment;
 
 pub(super) struct Rules;

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::Method;
+use crate::method::Method;
 use crate::segment::Segment;
 use crate::supported::SupportedLayers;
 use agenda::{Agenda, DesignTask};

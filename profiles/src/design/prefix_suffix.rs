@@ -2,7 +2,7 @@
 //! times and leave nothing to test.
 
 use super::rules::DesignRules;
-use crate::document::Method;
+use crate::method::Method;
 use crate::segment::Segment;
 
 pub(super) struct Rules;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha8Rng;
 
 use super::agenda::{Agenda, DesignTask};
-use crate::document::Method;
+use crate::method::Method;
 use crate::segment::Segment;
 
 /// A design as a value. What most designs have in common is said here.

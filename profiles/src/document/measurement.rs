@@ -1,12 +1,11 @@
 //! How one processor was measured.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::segment_object::{self, SegmentObject};
 use crate::design::Design;
+use crate::method::Method;
 use crate::segment::Segment;
 use crate::units::Nanos;
 
@@ -37,34 +36,4 @@ pub struct Measurement {
     #[serde(with = "segment_object")]
     #[schemars(with = "Option<SegmentObject>")]
     pub sentinel: Option<Segment>,
-}
-
-/// How a layer time came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// The median of the layer's own samples.
-    Median,
-    /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
-    Differencing,
-    /// Least squares over all measured segments (docs/method.md §4).
-    #[serde(rename = "least-squares")]
-    Graph,
-}
-
-impl Method {
-    /// The word in the tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Median => "median",
-            Method::Differencing => "differencing",
-            Method::Graph => "least-squares",
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
 }

@@ -31,12 +31,15 @@ pub use error::{Contradiction, DocumentError, RowError};
 pub use header::{Clock, Device, FORMAT, HashedFile, Header, Model, VERSION};
 pub use histogram::{decode_histogram, encode_histogram};
 pub use load::Load;
-pub use measurement::{Measurement, Method};
+pub use measurement::Measurement;
 pub use origin::Origin;
-pub use processor::{Numerics, Processor, ProcessorKind, SIMULATED_RUNTIME};
+pub use processor::{Numerics, Processor, SIMULATED_RUNTIME};
 pub use provenance::{Host, Program, Provenance};
 pub use unsupported::Unsupported;
 pub use wire::schema;
+
+pub use crate::method::Method;
+pub use crate::processor_kind::ProcessorKind;
 
 pub(crate) use combination::{rounded, single_losses};
 pub(crate) use derivation::{Derivation, Timings, derivation, refuse_unless_derivable};

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::HashedFile;
+use crate::processor_kind::ProcessorKind;
 use crate::units::Bytes;
 
 /// The runtime of every simulated processor, and of no other.
@@ -35,16 +36,6 @@ pub struct Processor {
     pub threads: Option<u32>,
     /// The cores that these threads are bound to; absent where the system does not allow it.
     pub pinned_to_cores: Option<Vec<u32>>,
-}
-
-/// What sort of processor it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProcessorKind {
-    /// Computes in main memory: entering and leaving it costs nothing.
-    Cpu,
-    /// Has memory of its own, into which inputs and out of which outputs are moved.
-    Accelerator,
 }
 
 /// What a processor computes in.

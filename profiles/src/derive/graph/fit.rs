@@ -10,7 +10,7 @@ use super::edge::Edge;
 use super::observation::{Observation, Observations};
 use super::quantile::t_95;
 use super::snooping;
-use crate::derive::{Includes, LayerTime};
+use crate::layer_time::{Includes, LayerTime};
 use crate::placement::Placement;
 use crate::segment::Segment;
 use crate::summary::{Estimate, Z_95};

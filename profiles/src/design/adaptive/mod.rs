@@ -18,7 +18,7 @@ use super::agenda::{Agenda, BlockPlanner, DesignTask, SEGMENTS_PER_BLOCK};
 use super::planned_block::{Block, Next, Purpose, Reason};
 use super::rules::DesignRules;
 use crate::derive::graph::{Fit, GraphError, Observations};
-use crate::document::Method;
+use crate::method::Method;
 use crate::segment::Segment;
 use crate::units::Nanos;
 

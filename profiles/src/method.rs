@@ -1,0 +1,36 @@
+//! How layer times follow from samples.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a layer time came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The median of the layer's own samples.
+    Median,
+    /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
+    Differencing,
+    /// Least squares over all measured segments (docs/method.md §4).
+    #[serde(rename = "least-squares")]
+    Graph,
+}
+
+impl Method {
+    /// The word in the tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Median => "median",
+            Method::Differencing => "differencing",
+            Method::Graph => "least-squares",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
