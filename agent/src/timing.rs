@@ -88,7 +88,10 @@ impl Timing<'_> {
             {
                 match self.load(Some(place), self.segments[place]) {
                     Ok(loaded) => group.push(loaded),
-                    Err(NotLoaded::Unsupported(error)) => self.leave_out(place, error)?,
+                    // A segment of a block in progress was loaded before: that it cannot be now is a failure.
+                    Err(NotLoaded::Unsupported(error)) if !self.resumes_block() => {
+                        self.leave_out(place, error)?;
+                    }
                     // What does not fit now fits into a later block, unless it is alone already.
                     Err(NotLoaded::Full(_))
                         if group.iter().any(|loaded| loaded.place.is_some()) =>
@@ -175,6 +178,11 @@ impl Timing<'_> {
             }
         }
         self.blocks.measure(&mut group, Turns::Chain)
+    }
+
+    /// Whether a block was in progress when the agent was killed, and goes on.
+    fn resumes_block(&self) -> bool {
+        self.blocks.progress.open.is_some()
     }
 
     /// The places of the block that was in progress, or of all segments that lack samples.

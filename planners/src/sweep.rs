@@ -44,7 +44,8 @@ pub fn time_limits(problem: &Problem, count: usize) -> Vec<Goal> {
 }
 
 /// `count` evenly spaced accuracy requirements, from that of all layers on the NPU (on several accelerators, on
-/// the one where it is lowest; without the layers that it cannot run) to that of all layers on the CPU (or, if they are equal, from 0).
+/// the one where it is lowest; without the layers that it cannot run) to that of all layers on the CPU (or, if they
+/// are equal, from 0).
 pub fn accuracy_limits(problem: &Problem, count: usize) -> Vec<Goal> {
     let most = problem.baseline();
     let accelerated: Vec<Candidate> = (1..problem.processors())

@@ -1,8 +1,8 @@
 //! The papers' heuristics: move the costliest layer first and stop at the first that breaks the limit
 //! (mlmp §3.1 Max-Accuracy, §3.2 Min-Time).
 //!
-//! Layers that the NPU cannot run stay on the CPU. The order ignores transfers, the limit does not: T is not monotone, and a layer that breaks the limit ends
-//! the search although a later one might not.
+//! Layers that the NPU cannot run stay on the CPU. The order ignores transfers, the limit does not: T is not monotone, and
+//! a layer that breaks the limit ends the search although a later one might not.
 
 use super::solver::{SearchOptions, Solver};
 use super::{Found, PlanError, meets, only};
