@@ -18,4 +18,4 @@ pub mod truth;
 mod walk;
 pub mod work;
 
-pub use model_with_twin::{ModelWithTwin, NoTwin};
+pub use model_with_twin::ModelWithTwin;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use layerlab_model::Network;
+use layerlab_model::{ModelError, Network, refuse_unless_twins};
 use layerlab_profiles::document::ONNX_RUNTIME;
 use layerlab_protocol::{Numerics, Processor};
 
@@ -14,11 +14,6 @@ pub struct ModelWithTwin {
     model: Arc<Network>,
     quantised: Option<Arc<Network>>,
 }
-
-/// A quantised model that is no twin of the model beside it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the quantised model is not the model's twin: {0}; make one with `layerlab quantise`")]
-pub struct NoTwin(String);
 
 impl ModelWithTwin {
     /// A model without a twin.
@@ -32,12 +27,12 @@ impl ModelWithTwin {
     /// A model and its quantised twin, which must have the same layers with the same tensors at every cut.
     ///
     /// # Errors
-    /// [`NoTwin`], with what differs.
+    /// [`ModelError::NoTwin`], with what differs.
     pub fn with_twin(
         model: Arc<Network>,
         quantised: Arc<Network>,
-    ) -> Result<ModelWithTwin, NoTwin> {
-        refuse_no_twin(&model, &quantised)?;
+    ) -> Result<ModelWithTwin, ModelError> {
+        refuse_unless_twins(&model, &quantised)?;
         Ok(ModelWithTwin {
             model,
             quantised: Some(quantised),
@@ -65,21 +60,66 @@ impl ModelWithTwin {
     }
 }
 
-/// Refuses a quantised model whose layers or tensors at cuts are others than the model's.
-fn refuse_no_twin(model: &Network, quantised: &Network) -> Result<(), NoTwin> {
-    let layers = model.layer_count();
-    if quantised.layer_count() != layers {
-        return Err(NoTwin(format!(
-            "it has {} layers and the model has {layers}",
-            quantised.layer_count()
-        )));
+#[cfg(test)]
+mod tests {
+    use layerlab_protocol::ProcessorKind;
+
+    use super::*;
+
+    fn network(name: &str) -> Arc<Network> {
+        let models = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/models"));
+        let network = Network::open(&models.join(name), &Default::default());
+        Arc::new(network.expect("a model"))
     }
-    for cut in 0..=layers {
-        if model.frontier(cut) != quantised.frontier(cut) {
-            return Err(NoTwin(format!(
-                "after layer {cut} it has other tensors than the model"
-            )));
+
+    fn processor(runtime: &str, numerics: Numerics) -> Processor {
+        Processor {
+            name: "npu".to_owned(),
+            kind: ProcessorKind::Accelerator,
+            numerics,
+            emulated: false,
+            runtime: runtime.to_owned(),
+            runtime_version: "1".to_owned(),
+            runtime_options: None,
+            runtime_libraries: None,
+            memory_bytes: None,
+            threads: None,
+            pinned_to_cores: None,
         }
     }
-    Ok(())
+
+    #[test]
+    fn eight_bit_processors_of_onnx_runtime_alone_run_the_twin() {
+        let (model, twin) = (network("alexnet.onnx"), network("alexnet.onnx"));
+        let both = ModelWithTwin::with_twin(Arc::clone(&model), Arc::clone(&twin)).expect("twins");
+        for (runtime, numerics, expected) in [
+            (ONNX_RUNTIME, Numerics::I8, &twin),
+            (ONNX_RUNTIME, Numerics::F16, &model),
+            (ONNX_RUNTIME, Numerics::F32, &model),
+            ("simulated", Numerics::I8, &model),
+        ] {
+            let run = both.for_processor(&processor(runtime, numerics));
+            assert!(
+                Arc::ptr_eq(run.expect("a network"), expected),
+                "{runtime} {numerics:?}"
+            );
+        }
+        let alone = ModelWithTwin::alone(model);
+        let refused = alone.for_processor(&processor(ONNX_RUNTIME, Numerics::I8));
+        assert_eq!(
+            refused.expect_err("no twin").to_string(),
+            "needs a quantised model: give one with --quantised; `layerlab quantise` makes one"
+        );
+    }
+
+    #[test]
+    fn a_model_with_other_layers_is_no_twin() {
+        let twins = ModelWithTwin::with_twin(network("alexnet.onnx"), network("resnet50.onnx"));
+        let refused = twins.err().expect("another network").to_string();
+        assert!(
+            refused.starts_with("the quantised model is not the model's twin: "),
+            "{refused}"
+        );
+        assert!(refused.contains("layers and it has"), "{refused}");
+    }
 }

@@ -50,10 +50,12 @@ fn profile(design: Design, method: Method) -> Profile {
         format: FORMAT.to_owned(),
         version: VERSION,
         simulated: true,
+        emulated: false,
         model: Model {
             name: "chain".to_owned(),
             sha256: "0123456789abcdef".repeat(4),
             external_weights: None,
+            quantised: None,
             opset: 13,
             layers: LAYERS,
         },

@@ -9,6 +9,7 @@ mod doubt;
 mod header;
 mod layers;
 mod order;
+mod placements;
 mod rows;
 mod rule;
 mod unsupported;
@@ -104,6 +105,7 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     combinations::check(&subject, findings);
     rows::check(&subject, findings);
     unsupported::check(&subject, findings);
+    placements::check(&subject, findings);
     arithmetic::check(&subject, findings);
     doubt::check(&subject, findings);
 }

@@ -8,7 +8,10 @@ use common::{CPU, NPU, ROUNDS_OF_FIRST_ORDER, good_profile, rebuilt};
 use layerlab_profiles::check::{Rule, Severity, check, check_directory};
 use layerlab_profiles::derive::Includes;
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{Clock, Load, Method, Profile, Rejected, Sample, Unsupported};
+use layerlab_profiles::document::{
+    Clock, HashedFile, Load, Method, Numerics, Profile, ProvedPlacement, Rejected, Sample,
+    Unsupported,
+};
 use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
 
 fn names(profile: &Profile) -> Vec<&'static str> {
@@ -51,6 +54,13 @@ fn copy_samples(profile: &mut Profile, from: Segment, to: Segment) {
         segment: to,
         ..load.expect("it was loaded")
     });
+    let mut placements = profile.placements.iter();
+    let placed = placements.find(|row| row.processor == NPU && row.segment == from);
+    let placed = placed.cloned();
+    profile.placements.push(ProvedPlacement {
+        segment: to,
+        ..placed.expect("it was placed")
+    });
     let mut block = profile.blocks[3].clone();
     (block.order, block.number) = (9, 0);
     profile.blocks.push(block);
@@ -70,6 +80,30 @@ fn simulate(profile: &mut Profile) {
     profile.header.simulated = true;
     profile.header.device.simulated = true;
     profile.header.device.clock = Clock::SimulatedExact;
+}
+
+/// Makes the accelerator one that ran a quantised twin.
+fn quantise(profile: &mut Profile) {
+    profile.header.processors[1].numerics = Numerics::I8;
+    profile.header.model.quantised = Some(HashedFile {
+        name: "three-layers-int8".to_owned(),
+        sha256: "18".repeat(32),
+    });
+}
+
+/// Makes the accelerator one that an emulator plays.
+fn emulate(profile: &mut Profile) {
+    profile.header.emulated = true;
+    profile.header.processors[1].emulated = true;
+}
+
+/// Changes the proof of where the accelerator's whole model ran.
+fn place(profile: &mut Profile, change: impl Fn(&mut ProvedPlacement)) {
+    let mut rows = profile.placements.iter_mut();
+    change(
+        rows.find(|row| row.segment == Segment::whole(3))
+            .expect("it was placed"),
+    );
 }
 
 /// Adds an evaluation of every placement of the three layers on ten images.
@@ -100,6 +134,23 @@ fn a_good_profile_raises_no_finding() {
     let mut simulated = good_profile();
     simulate(&mut simulated);
     assert_eq!(check(&simulated), []);
+    let mut emulated = good_profile();
+    emulate(&mut emulated);
+    assert_eq!(check(&emulated), []);
+    let mut quantised = good_profile();
+    quantise(&mut quantised);
+    assert_eq!(check(&quantised), []);
+    // ONNX Runtime's CPU, measured as an accelerator, cannot fall back to itself.
+    let mut as_accelerator = good_profile();
+    let provider = "CPUExecutionProvider";
+    let options = &mut as_accelerator.header.processors[1].runtime_options;
+    *options = Some([("provider".to_owned(), provider.to_owned())].into());
+    for row in &mut as_accelerator.placements {
+        row.provider = provider.to_owned();
+        row.backend = None;
+        row.fallback_refused = false;
+    }
+    assert_eq!(check(&as_accelerator), []);
 }
 
 /// One way to spoil the good profile.
@@ -123,6 +174,16 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         simulate(p);
         p.header.device.clock = Clock::Monotonic;
     }),
+    (Rule::EmulatedContradiction, "header", |p| {
+        p.header.emulated = true;
+    }),
+    (Rule::EmulatedContradiction, "processor", |p| {
+        p.header.processors[1].emulated = true;
+    }),
+    (Rule::EmulatedContradiction, "simulated, too", |p| {
+        simulate(p);
+        emulate(p);
+    }),
     (Rule::NothingMeasured, "no layers", |p| {
         p.header.model.layers = 0;
         p.header.processors.clear();
@@ -133,6 +194,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.samples.clear();
         p.blocks.clear();
         p.loads.clear();
+        p.placements.clear();
     }),
     (Rule::NothingMeasured, "no processors", |p| {
         p.header.processors.clear();
@@ -142,6 +204,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         p.samples.clear();
         p.blocks.clear();
         p.loads.clear();
+        p.placements.clear();
     }),
     (Rule::MalformedField, "short hash", |p| {
         p.header.model.sha256.pop();
@@ -149,6 +212,71 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     (Rule::MalformedField, "upper-case hash", |p| {
         p.header.model.sha256 = "A".repeat(64);
     }),
+    (Rule::MalformedField, "hash of the quantised twin", |p| {
+        quantise(p);
+        let twin = p.header.model.quantised.as_mut();
+        twin.expect("just given").sha256.pop();
+    }),
+    (Rule::PlacementUnproved, "no proof", |p| {
+        p.placements.retain(|row| row.segment != Segment::whole(3));
+    }),
+    (Rule::PlacementUnproved, "no proof at all", |p| {
+        p.placements.clear()
+    }),
+    (Rule::PlacementUnproved, "on the CPU", |p| {
+        place(p, |row| row.provider = "CPUExecutionProvider".to_owned());
+    }),
+    (Rule::PlacementUnproved, "partly on the CPU", |p| {
+        let mut row = p.placements[0].clone();
+        row.provider = "CPUExecutionProvider".to_owned();
+        p.placements.insert(0, row);
+    }),
+    (Rule::PlacementUnproved, "fallback allowed", |p| {
+        place(p, |row| row.fallback_refused = false);
+    }),
+    (Rule::PlacementUnproved, "no node", |p| {
+        place(p, |row| row.nodes = 0);
+    }),
+    (
+        Rule::PlacementUnproved,
+        "a backend that was not loaded",
+        |p| {
+            place(p, |row| row.backend = Some("libQnnGpu.so".to_owned()));
+        },
+    ),
+    (Rule::PlacementUnproved, "the CPU's backend", |p| {
+        let libraries = p.header.processors[1].runtime_libraries.as_mut();
+        libraries.expect("some").push(HashedFile {
+            name: "libQnnCpu.so".to_owned(),
+            sha256: "c0".repeat(32),
+        });
+        place(p, |row| row.backend = Some("libQnnCpu.so".to_owned()));
+    }),
+    (
+        Rule::PlacementUnproved,
+        "a provider that nobody named",
+        |p| {
+            p.header.processors[1].runtime_options = None;
+        },
+    ),
+    (Rule::TwinMissing, "which model", |p| {
+        quantise(p);
+        p.header.model.quantised = None;
+    }),
+    (Rule::UnknownProcessor, "placements", |p| {
+        let mut row = p.placements[0].clone();
+        row.processor = "gpu".to_owned();
+        p.placements.insert(0, row);
+    }),
+    (Rule::UnknownLayer, "placements", |p| {
+        let mut row = p.placements[0].clone();
+        row.segment = Segment::single(4);
+        p.placements.push(row);
+    }),
+    (Rule::DuplicateRow, "placements", |p| {
+        p.placements.insert(0, p.placements[0].clone());
+    }),
+    (Rule::RowOrder, "placements", |p| p.placements.swap(0, 1)),
     (Rule::MalformedField, "hash of weights", |p| {
         let weights = p.header.model.external_weights.as_mut();
         weights.expect("one file")[0].sha256.push('0');
@@ -191,6 +319,9 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
             .for_each(|r| nameless(&mut r.processor));
         p.blocks.iter_mut().for_each(|r| nameless(&mut r.processor));
         p.loads.iter_mut().for_each(|r| nameless(&mut r.processor));
+        p.placements
+            .iter_mut()
+            .for_each(|r| nameless(&mut r.processor));
     }),
     (Rule::DuplicateProcessor, "one twice", |p| {
         p.header.processors.push(p.header.processors[1].clone());
@@ -591,6 +722,23 @@ fn a_simulated_profile_cannot_be_declared_real() {
     fs::write(&path, text).expect("written");
     let (_, findings) = check_directory(dir.path()).expect("readable");
     let names: Vec<_> = findings.iter().map(|f| f.rule.name()).collect();
-    assert_eq!(names, ["origin-contradiction"; 5]);
+    assert_eq!(names, ["origin-contradiction"; 6]);
+    assert!(Profile::read(dir.path()).is_err());
+}
+
+/// The same of an emulated processor.
+#[test]
+fn an_emulated_profile_cannot_be_declared_a_phone_s() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut profile = good_profile();
+    emulate(&mut profile);
+    profile.write(dir.path()).expect("written");
+    let path = dir.path().join("profile.json");
+    let text = fs::read_to_string(&path).expect("just written");
+    let text = text.replace("\"emulated\": true", "\"emulated\": false");
+    fs::write(&path, text).expect("written");
+    let (_, findings) = check_directory(dir.path()).expect("readable");
+    let names: Vec<_> = findings.iter().map(|f| f.rule.name()).collect();
+    assert_eq!(names, ["origin-contradiction"; 6]);
     assert!(Profile::read(dir.path()).is_err());
 }

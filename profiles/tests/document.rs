@@ -6,11 +6,11 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{good_profile, header, layers, measured, samples};
+use common::{NPU, evaluated, good_profile, header, layers, measured, samples};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
     Additivity, Block, BlockEnd, Conditions, CutRow, DocumentError, LayerTimeRow, Load, Method,
-    Profile, Rejected, Sample, SegmentRow, TestedSegment, Unsupported,
+    Profile, ProvedPlacement, Rejected, Sample, SegmentRow, TestedSegment, Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::units::MilliCelsius;
@@ -54,6 +54,36 @@ fn the_documents_of_a_small_profile() {
         assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{name}");
         insta::assert_snapshot!(name, text);
     }
+}
+
+/// The rows of an emulated processor say so, those of others do not, and accuracy says so if any of its processors is.
+#[test]
+fn the_rows_of_an_emulated_processor_say_so() {
+    let mut profile = evaluated(good_profile());
+    profile.header.emulated = true;
+    profile.header.processors[1].emulated = true;
+    let mut emulated = 0;
+    for (name, bytes) in profile.to_files().expect("plain names") {
+        if ["profile.json", "layers.csv"].contains(&name) {
+            continue;
+        }
+        let mut table = csv::Reader::from_reader(bytes.as_slice());
+        let columns = table.headers().expect("columns").clone();
+        let column = |wanted| columns.iter().position(|column| column == wanted);
+        let processor = column("processor").or(column("accelerator")).expect("one");
+        for row in table.records() {
+            let row = row.expect("a row");
+            let of_emulated = &row[processor] == NPU;
+            let origin = &row[row.len() - 1];
+            assert_eq!(
+                origin.ends_with("emulated"),
+                of_emulated,
+                "{name}: {origin}"
+            );
+            emulated += usize::from(of_emulated);
+        }
+    }
+    assert!(emulated > 50, "{emulated}");
 }
 
 #[test]
@@ -336,6 +366,23 @@ fn any_load() -> impl Strategy<Value = Load> {
     })
 }
 
+fn any_placement() -> impl Strategy<Value = ProvedPlacement> {
+    let texts = (any::<String>(), any::<String>(), "[a-z].{0,9}");
+    let numbers = (any::<u64>(), any::<bool>(), any::<bool>());
+    let operators = prop::collection::btree_set("[A-Za-z]{1,9}", 0..3);
+    let row = (texts, any_segment(), numbers, operators);
+    row.prop_map(|(texts, segment, numbers, operators)| ProvedPlacement {
+        processor: texts.0,
+        segment,
+        provider: texts.1,
+        // An empty name is none.
+        backend: numbers.2.then_some(texts.2),
+        fallback_refused: numbers.1,
+        nodes: numbers.0,
+        operators,
+    })
+}
+
 /// Any value of the type, however little sense it makes.
 fn any_profile() -> impl Strategy<Value = Profile> {
     let texts = (any::<String>(), any::<String>(), any::<String>());
@@ -351,6 +398,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         prop::collection::vec(any_block(), 0..3),
         prop::collection::vec(any_unsupported(), 0..3),
         prop::collection::vec(any_load(), 0..3),
+        prop::collection::vec(any_placement(), 0..3),
     );
     (texts, numbers, tables).prop_map(|(texts, numbers, tables)| {
         let (
@@ -364,9 +412,12 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             blocks,
             unsupported,
             loads,
+            placements,
         ) = tables;
         let mut header = header();
         header.simulated = numbers.0;
+        header.emulated = numbers.0;
+        header.processors[1].emulated = numbers.0;
         header.model.name = texts.0;
         header.device.name = texts.1;
         header.processors[0].name = texts.2;
@@ -384,6 +435,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             combinations: Vec::new(),
             unsupported,
             loads,
+            placements,
             evaluations: Vec::new(),
             additivity,
         }
@@ -391,7 +443,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 }
 
 proptest! {
-    // Each case writes twenty-two files and waits for the disk.
+    // Each case writes twenty-four files and waits for the disk.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

@@ -12,7 +12,8 @@ use common::{CPU, NPU, evaluated, good_profile};
 use layerlab_profiles::check::{Finding, Severity, check};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Measurement, Method, PROFILE_JSON, Processor, Profile, Provenance, Unsupported,
+    HashedFile, Measurement, Method, Numerics, PROFILE_JSON, Processor, Profile, Provenance,
+    Unsupported,
 };
 use layerlab_profiles::{Nanos, Segment, sha256};
 
@@ -26,7 +27,7 @@ const EXAMPLES: [(&str, &str); 2] = [
     ),
     (
         "4",
-        "c5928940cc7ff6c876f253561ee72298a1c5c385437087401ae3b1fccac80eff",
+        "ba9181f3f07d43120499a9c90efe8263e4df360a366cbd3f10378982b183721d",
     ),
 ];
 
@@ -58,13 +59,20 @@ fn example(version: &str) -> PathBuf {
     in_crate("tests/versions").join(version)
 }
 
-/// All that version 4 can say: three processors, of which one cannot run a layer, a design that chooses as it goes, and
-/// accuracy.
+/// All that version 4 can say: three processors, of which one is emulated, runs a quantised twin and cannot run a layer, a
+/// design that chooses as it goes, and accuracy.
 fn everything() -> Profile {
     let mut header = common::header();
     header.processors.push(Processor {
         name: GPU.to_owned(),
+        numerics: Numerics::I8,
+        emulated: true,
         ..header.processors[1].clone()
+    });
+    header.emulated = true;
+    header.model.quantised = Some(HashedFile {
+        name: "three-layers-int8".to_owned(),
+        sha256: "18".repeat(32),
     });
     header.measurements.push(Measurement {
         processor: GPU.to_owned(),
@@ -122,6 +130,7 @@ fn a_profile_of_version_3_is_read_as_the_newest_without_what_it_did_not_say() {
     }
     expected.header.written_by = None;
     expected.loads.clear();
+    expected.placements.clear();
     assert_eq!(Profile::read(&example("3")).expect("version 3"), expected);
 }
 
@@ -143,7 +152,13 @@ fn published_profiles_give_the_same_tables_again() {
         let profile = Profile::read(&folder).expect("a profile");
         let again = profile.rederive(Method::Graph).expect("complete");
         for (file, bytes) in again.to_files().expect("plain names") {
-            let is_new = ["unsupported.csv", "loads.csv", PROFILE_JSON].contains(&file);
+            let is_new = [
+                "unsupported.csv",
+                "loads.csv",
+                "placements.csv",
+                PROFILE_JSON,
+            ]
+            .contains(&file);
             if !is_new {
                 let committed = fs::read(folder.join(file)).expect("a table");
                 assert!(bytes == committed, "{name}: {file}");

@@ -30,9 +30,11 @@ mod optimize;
 mod read;
 mod sub_model;
 mod tensor;
+mod twins;
 
 pub use error::ModelError;
 pub use layers::OperatorClass;
 pub use network::{ModelSource, Network, Operator};
 pub use sub_model::SubModel;
 pub use tensor::{ElementType, TensorSpec};
+pub use twins::refuse_unless_twins;

@@ -139,7 +139,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
-        quantised_sha256: None,
+        quantised_sha256: model.quantised_sha256(),
         processor: settings.cpu().to_owned(),
         work: Work::Evaluate {
             set_sha256: set.sha256.clone(),
@@ -155,7 +155,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
         seed: settings.seed,
     };
     let mut given = Answers::new(template, &placements, &answers, settings.stop_at_half_width);
-    let files = [model.file(), set.file()];
+    let files: Vec<_> = model.files().chain([set.file()]).collect();
     drive(link, journal, &files, &mut given, follower).await?;
     let Answers { tallies, flop, .. } = given;
 

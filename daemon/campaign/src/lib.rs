@@ -34,7 +34,7 @@ pub use error::{CampaignError, JournalTrouble};
 pub use evaluation::{Evaluated, EvaluationSettings, Placements, evaluate, evaluate_in};
 pub use follower::Follower;
 pub use journal::{CampaignPart, KnownJournal};
-pub use model_file::{ModelFile, ModelFileError};
+pub use model_file::{ModelFile, ModelFileError, QuantisedTwin};
 pub use placement::{Passes, PlacementTime, time_placements};
 pub use provenance::this_program;
 pub use set_file::SetFile;

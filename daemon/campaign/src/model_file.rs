@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use layerlab_model::{ModelError, Network};
+use layerlab_model::{ModelError, Network, refuse_unless_twins};
 use layerlab_profiles::document::HashedFile;
 use layerlab_profiles::sha256;
 
@@ -22,6 +22,19 @@ pub struct ModelFile {
     pub source_sha256: String,
     /// The files beside the user's own that hold its weights; `None` where nobody knows any more.
     pub external_weights: Option<Vec<HashedFile>>,
+    /// The quantised twin that the user gave, for processors that compute in 8 bits.
+    pub quantised: Option<QuantisedTwin>,
+}
+
+/// A model's quantised twin, as the user gave it and as it is sent to devices.
+#[derive(Clone)]
+pub struct QuantisedTwin {
+    /// The self-contained file that is sent to devices.
+    pub onnx: Vec<u8>,
+    /// SHA-256 of what is sent.
+    pub sha256: String,
+    /// The name of the user's own file without its extension, and its SHA-256.
+    pub source: HashedFile,
 }
 
 /// A model file that cannot be used.
@@ -59,6 +72,7 @@ impl ModelFile {
             sha256: sha256(&onnx),
             source_sha256: sha256(&source.onnx),
             external_weights: Some(source.external_weights),
+            quantised: None,
             onnx,
             network,
         })
@@ -73,6 +87,7 @@ impl ModelFile {
             sha256: sha256(&onnx),
             source_sha256,
             external_weights: Some(Vec::new()),
+            quantised: None,
             onnx,
             network,
         })
@@ -89,8 +104,42 @@ impl ModelFile {
             sha256: sha256(&onnx),
             source_sha256,
             external_weights,
+            quantised: None,
             onnx,
         })
+    }
+
+    /// The same model with the quantised twin at `path`, if there is one, its symbolic dimensions set by `dims`.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or is no twin of the model.
+    pub fn with_quantised(
+        mut self,
+        path: Option<&Path>,
+        dims: &BTreeMap<String, u64>,
+    ) -> Result<ModelFile, ModelFileError> {
+        let Some(path) = path else {
+            return Ok(self);
+        };
+        let twin = ModelFile::open(path, dims)?;
+        refuse_unless_twins(&self.network, &twin.network).map_err(|reason| ModelFileError {
+            path: path.to_owned(),
+            reason,
+        })?;
+        self.quantised = Some(QuantisedTwin {
+            source: HashedFile {
+                name: twin.network.name().to_owned(),
+                sha256: twin.source_sha256,
+            },
+            onnx: twin.onnx,
+            sha256: twin.sha256,
+        });
+        Ok(self)
+    }
+
+    /// SHA-256 of the quantised twin as it is sent, if there is one.
+    pub fn quantised_sha256(&self) -> Option<String> {
+        self.quantised.as_ref().map(|twin| twin.sha256.clone())
     }
 
     /// The file as it is sent to devices.
@@ -99,6 +148,15 @@ impl ModelFile {
             sha256: &self.sha256,
             content: &self.onnx,
         }
+    }
+
+    /// All that is sent to devices: the model, and its quantised twin if there is one.
+    pub fn files(&self) -> impl Iterator<Item = File<'_>> {
+        let twin = self.quantised.as_ref().map(|twin| File {
+            sha256: &twin.sha256,
+            content: &twin.onnx,
+        });
+        std::iter::once(self.file()).chain(twin)
     }
 }
 

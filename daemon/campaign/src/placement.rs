@@ -69,7 +69,7 @@ pub async fn time_placements<L: Link>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
-        quantised_sha256: None,
+        quantised_sha256: model.quantised_sha256(),
         processor: passes.processors[0].clone(),
         work: Work::TimePlacement {
             parts: parts(combination, passes),
@@ -86,15 +86,9 @@ pub async fn time_placements<L: Link>(
         .flat_map(|&samples| combinations.iter().map(move |one| (one, samples)))
         .map(|(combination, samples)| order(combination, samples));
     let orders = Fixed::new(orders.collect());
+    let files: Vec<_> = model.files().collect();
     let mut orders = Sequence::new([Box::new(orders) as Box<dyn Orders>]);
-    let measured = drive(
-        link,
-        &journal,
-        &[model.file()],
-        &mut orders,
-        &mut |_: &Entry| {},
-    )
-    .await?;
+    let measured = drive(link, &journal, &files, &mut orders, &mut |_: &Entry| {}).await?;
     forget(link, journal.id).await;
 
     // By placement, turn and pass: a sample's index counts the parts, and of each part the passes.

@@ -19,7 +19,7 @@ pub(super) async fn find_unsupported<L: Link>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
-        quantised_sha256: None,
+        quantised_sha256: model.quantised_sha256(),
         processor: String::new(),
         work: Work::TimePasses,
         samples_per_segment: 1,
@@ -30,7 +30,8 @@ pub(super) async fn find_unsupported<L: Link>(
     };
     let mut orders = Fixed::new(vec![survey(&template, processors.to_vec())]);
     let mut nobody = |_: &Entry| {};
-    let found = drive(link, &journal, &[model.file()], &mut orders, &mut nobody).await?;
+    let files: Vec<_> = model.files().collect();
+    let found = drive(link, &journal, &files, &mut orders, &mut nobody).await?;
     forget(link, journal.id).await;
     Ok(found.unsupported)
 }

@@ -1,9 +1,11 @@
 //! How long everything takes: the part of a campaign from which layer times are derived.
 
-use layerlab_profiles::document::{FORMAT, Header, Model, Profile, VERSION};
+use layerlab_profiles::document::{FORMAT, Header, Model, Processor, Profile, VERSION};
 
 use super::provenance::{provenance, this_program};
-use super::{CampaignError, Follower, KnownJournal, ModelFile, TimesPlan, TimesSettings, drive};
+use super::{
+    CampaignError, File, Follower, KnownJournal, ModelFile, TimesPlan, TimesSettings, drive,
+};
 use layerlab_farm::Link;
 
 /// Measures `model` on the device behind `link` and derives its profile, going on with `journal`, which stays on the
@@ -23,27 +25,29 @@ pub async fn measure_times<L: Link, F: Follower>(
         layers,
         &hello.processors,
         settings,
-    )?;
+    )?
+    .with_twin(model.quantised_sha256());
     follower.planned(plan.samples());
-    let measured = drive(link, journal, &[model.file()], &mut plan.orders(), follower).await?;
+    let files: Vec<File<'_>> = model.files().collect();
+    let measured = drive(link, journal, &files, &mut plan.orders(), follower).await?;
+    let processors = plan.processors.iter();
+    let processors: Vec<Processor> = processors.map(|plan| plan.processor.clone()).collect();
     let header = Header {
         format: FORMAT.to_owned(),
         version: VERSION,
         simulated: hello.device.simulated,
+        emulated: processors.iter().any(|processor| processor.emulated),
         model: Model {
             name: model.network.name().to_owned(),
             sha256: model.source_sha256.clone(),
             external_weights: model.external_weights.clone(),
+            quantised: model.quantised.as_ref().map(|twin| twin.source.clone()),
             opset: model.network.opset(),
             layers,
         },
         device: hello.device.clone(),
         measurements: plan.measurements(&measured),
-        processors: plan
-            .processors
-            .into_iter()
-            .map(|plan| plan.processor)
-            .collect(),
+        processors,
         provenance: provenance(link, journal, hello),
         written_by: Some(this_program()),
     };

@@ -107,6 +107,12 @@ impl TimesPlan {
         })
     }
 
+    /// The same, with the model's quantised twin for the processors that run that.
+    pub fn with_twin(mut self, quantised_sha256: Option<String>) -> TimesPlan {
+        self.template.quantised_sha256 = quantised_sha256;
+        self
+    }
+
     /// The orders of the run: first it is asked which layers the processors cannot run, then one processor is measured
     /// after the other.
     pub fn orders(&self) -> Surveyed<'_> {

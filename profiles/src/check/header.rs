@@ -10,6 +10,7 @@ use crate::document::{
 pub(super) fn check(profile: &Profile, findings: &mut Findings) {
     let header = &profile.header;
     findings.add(Rule::SimulatedContradiction, simulated(header));
+    findings.add(Rule::EmulatedContradiction, emulated(header));
     findings.add(Rule::NothingMeasured, nothing_measured(profile));
     findings.add(Rule::MalformedField, malformed(profile));
     findings.add(Rule::DuplicateProcessor, duplicate_processors(header));
@@ -44,6 +45,30 @@ fn simulated(header: &Header) -> Vec<String> {
     device.into_iter().chain(clock).chain(runtimes).collect()
 }
 
+/// Likewise an emulated processor for a device's own.
+fn emulated(header: &Header) -> Vec<String> {
+    let emulated = || header.processors.iter().filter(|one| one.emulated);
+    let mut cases = Vec::new();
+    match (header.emulated, emulated().next()) {
+        (true, None) => cases.push(
+            "profile.json calls itself emulated and none of its processors emulated".to_owned(),
+        ),
+        (false, Some(processor)) => cases.push(format!(
+            "profile.json does not call itself emulated and its processor `{}` emulated",
+            processor.name
+        )),
+        (true, Some(_)) | (false, None) => {}
+    }
+    let both = emulated().filter(|one| one.runtime == SIMULATED_RUNTIME || header.simulated);
+    cases.extend(both.map(|one| {
+        format!(
+            "the processor `{}` is called both simulated and emulated",
+            one.name
+        )
+    }));
+    cases
+}
+
 fn nothing_measured(profile: &Profile) -> Option<String> {
     let header = &profile.header;
     if header.model.layers == 0 && profile.layers.is_empty() {
@@ -59,6 +84,8 @@ fn malformed(profile: &Profile) -> Vec<String> {
     let header = &profile.header;
     let mut cases = Vec::new();
     let model = ("`model.sha256`".to_owned(), &header.model.sha256);
+    let quantised = header.model.quantised.iter();
+    let quantised = quantised.map(|file| ("`model.quantised.sha256`".to_owned(), &file.sha256));
     let weights = header.model.external_weights.iter().flatten();
     let libraries = header.processors.iter().flat_map(|processor| {
         let libraries = processor.runtime_libraries.iter().flatten();
@@ -72,7 +99,10 @@ fn malformed(profile: &Profile) -> Vec<String> {
         let place = format!("the SHA-256 of `{}` of `{processor}`", file.name);
         (place, &file.sha256)
     });
-    let hashes = std::iter::once(model).chain(weights).chain(libraries);
+    let hashes = std::iter::once(model)
+        .chain(quantised)
+        .chain(weights)
+        .chain(libraries);
     cases.extend(
         hashes
             .filter(|(_, hash)| !is_sha256(hash))

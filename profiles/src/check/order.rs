@@ -38,6 +38,15 @@ pub(super) fn duplicates(subject: &Subject<'_>) -> Vec<String> {
             }
         }
     }
+    let mut placements = BTreeSet::new();
+    for row in &profile.placements {
+        if !placements.insert((&row.processor, row.segment, &row.provider)) {
+            let (processor, segment, provider) = (&row.processor, row.segment, &row.provider);
+            cases.push(format!(
+                "placements.csv has two rows of layers {segment} on `{processor}` by {provider}"
+            ));
+        }
+    }
     let mut samples = BTreeSet::new();
     for row in &profile.samples {
         if !samples.insert((row.order, row.index)) {
@@ -87,6 +96,10 @@ pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
         .cuts
         .iter()
         .map(|row| (place(&row.processor), row.after_layer));
+    let placements = profile
+        .placements
+        .iter()
+        .map(|row| (place(&row.processor), row.segment, &row.provider));
     let of_segments = segment_tables(profile).map(|(file, rows)| {
         let key = |&(processor, segment): &(&str, Segment)| (place(processor), segment);
         let sorted = rows.iter().is_sorted_by_key(key);
@@ -106,6 +119,11 @@ pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
             "processor, segment, order, index and block",
         ),
         ("blocks.csv", blocks.is_sorted(), "order and block"),
+        (
+            "placements.csv",
+            placements.is_sorted(),
+            "processor, segment and provider",
+        ),
     ];
     others
         .into_iter()

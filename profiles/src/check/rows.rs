@@ -47,10 +47,15 @@ fn unknown_processors(subject: &Subject<'_>) -> Vec<String> {
         .loads
         .iter()
         .map(|row| ("loads.csv", &row.processor));
+    let in_placements = profile
+        .placements
+        .iter()
+        .map(|row| ("placements.csv", &row.processor));
     in_times
         .chain(in_cuts)
         .chain(in_unsupported)
         .chain(in_loads)
+        .chain(in_placements)
         .chain(in_segments)
         .chain(in_samples)
         .chain(in_blocks)
@@ -82,10 +87,15 @@ fn unknown_layers(subject: &Subject<'_>) -> Vec<String> {
         .loads
         .iter()
         .map(|row| ("loads.csv", row.segment.last()));
+    let in_placements = profile
+        .placements
+        .iter()
+        .map(|row| ("placements.csv", row.segment.last()));
     let beyond = in_segments
         .chain(in_samples)
         .chain(in_unsupported)
         .chain(in_loads)
+        .chain(in_placements)
         .filter(|&(_, last)| last > layers);
     // A cut has a layer on both sides.
     let in_cuts = profile

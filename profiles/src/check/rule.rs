@@ -16,6 +16,8 @@ pub enum Rule {
     OriginContradiction,
     /// The header is of two minds about being simulated.
     SimulatedContradiction,
+    /// The header is of two minds about being emulated.
+    EmulatedContradiction,
     /// No layer or no processor.
     NothingMeasured,
     /// A field of the header is not of its form.
@@ -50,6 +52,10 @@ pub enum Rule {
     ZeroDuration,
     /// A processor has times or samples of what it is said not to run.
     UnsupportedContradiction,
+    /// Nothing proves that an accelerator ran what it is said to have run.
+    PlacementUnproved,
+    /// A processor computed in 8 bits, and nothing says which quantised model it ran.
+    TwinMissing,
     /// A segment's order statistics do not follow from its samples.
     SummaryContradiction,
     /// A segment's histogram does not hold its samples.
@@ -76,10 +82,11 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 31] = [
+    pub const ALL: [Rule; 34] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
+        Rule::EmulatedContradiction,
         Rule::NothingMeasured,
         Rule::MalformedField,
         Rule::DuplicateProcessor,
@@ -97,6 +104,8 @@ impl Rule {
         Rule::BlockContradiction,
         Rule::ZeroDuration,
         Rule::UnsupportedContradiction,
+        Rule::PlacementUnproved,
+        Rule::TwinMissing,
         Rule::SummaryContradiction,
         Rule::HistogramContradiction,
         Rule::TimeContradiction,
@@ -116,6 +125,7 @@ impl Rule {
             Rule::FileChanged => "file-changed",
             Rule::OriginContradiction => "origin-contradiction",
             Rule::SimulatedContradiction => "simulated-contradiction",
+            Rule::EmulatedContradiction => "emulated-contradiction",
             Rule::NothingMeasured => "nothing-measured",
             Rule::MalformedField => "malformed-field",
             Rule::DuplicateProcessor => "duplicate-processor",
@@ -133,6 +143,8 @@ impl Rule {
             Rule::BlockContradiction => "block-contradiction",
             Rule::ZeroDuration => "zero-duration",
             Rule::UnsupportedContradiction => "unsupported-contradiction",
+            Rule::PlacementUnproved => "placement-unproved",
+            Rule::TwinMissing => "twin-missing",
             Rule::SummaryContradiction => "summary-contradiction",
             Rule::HistogramContradiction => "histogram-contradiction",
             Rule::TimeContradiction => "time-contradiction",
@@ -164,7 +176,9 @@ impl Rule {
     pub fn remedy(self) -> &'static str {
         match self {
             Rule::FileChanged => "restore the file from where the profile was published",
-            Rule::OriginContradiction | Rule::SimulatedContradiction => {
+            Rule::OriginContradiction
+            | Rule::SimulatedContradiction
+            | Rule::EmulatedContradiction => {
                 "do not use these numbers as a real device's, and measure again"
             }
             Rule::NothingMeasured => "measure a model with layers on at least one processor",
@@ -194,6 +208,10 @@ impl Rule {
             Rule::UnsupportedContradiction => {
                 "measure again: either the processor can run these layers, or something else ran"
             }
+            Rule::PlacementUnproved => {
+                "do not use these numbers as the accelerator's, and measure again with fallback refused"
+            }
+            Rule::TwinMissing => "measure again and give the quantised model with `--quantised`",
             Rule::CombinationContradiction => "evaluate the model again",
             Rule::FewSamples => "measure with `--samples 6` or more to have 95 % intervals",
             Rule::LargeSpread => {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, Sample, Unsupported};
+use super::{Load, ProvedPlacement, Sample, Unsupported};
 use crate::segment::Segment;
 use crate::units::{MilliCelsius, Nanos};
 
@@ -95,4 +95,6 @@ pub struct Measured {
     pub sentinels: BTreeMap<String, Segment>,
     /// What it took to load segments, in the order of time; only the first load of each counts.
     pub loads: Vec<Load>,
+    /// Where runtimes placed the nodes of loaded segments, in the order of time; only the first load of each counts.
+    pub placements: Vec<ProvedPlacement>,
 }

@@ -32,6 +32,7 @@ impl Profile {
             mut blocks,
             mut unsupported,
             mut loads,
+            mut placements,
             sentinels: _,
         } = measured;
         let of_blocks = blocks.iter().map(|block| block.processor.as_str());
@@ -49,6 +50,9 @@ impl Profile {
         super::unsupported::sort(&header, &mut unsupported);
         refuse_strangers(&header, loads.iter().map(|load| load.processor.as_str()))?;
         super::load::sort(&header, &mut loads);
+        let of_placements = placements.iter().map(|row| row.processor.as_str());
+        refuse_strangers(&header, of_placements)?;
+        super::proved_placement::sort(&header, &mut placements);
         let segments = summarise(&samples);
         let derivations = derivations(&header, &segments, &samples, &unsupported)?;
         let (mut times, mut cuts, mut tested) = (Vec::new(), Vec::new(), Vec::new());
@@ -82,6 +86,7 @@ impl Profile {
             combinations: Vec::new(),
             unsupported,
             loads,
+            placements,
             evaluations: Vec::new(),
             additivity: tested,
         })
@@ -102,6 +107,7 @@ impl Profile {
             blocks: self.blocks.clone(),
             unsupported: self.unsupported.clone(),
             loads: self.loads.clone(),
+            placements: self.placements.clone(),
             ..Measured::default()
         };
         let rederived = Profile::build(header, self.layers.clone(), measured)?;

@@ -120,7 +120,7 @@ pub enum DocumentError {
     },
     /// A layer has an operator whose name the table cannot hold.
     #[error(
-        "layer {layer} has an operator named `{operator}`, which layers.csv cannot hold: \
+        "layer {layer} has an operator named `{operator}`, which the tables cannot hold: \
          names are joined by `+` and must not be empty or contain it"
     )]
     Operator {

@@ -23,6 +23,8 @@ pub struct Header {
     pub version: u32,
     /// True when any time or output comes from a simulated processor. Such a profile describes no real phone.
     pub simulated: bool,
+    /// True when any processor was played by its maker's emulator: its times are no device's, its answers are.
+    pub emulated: bool,
     /// The network that was measured.
     pub model: Model,
     /// The device that it was measured on.
@@ -59,6 +61,9 @@ pub struct Model {
     /// The files beside it that hold its weights, sorted by name; none where it holds all of them itself, absent where
     /// that was not recorded.
     pub external_weights: Option<Vec<HashedFile>>,
+    /// The quantised twin that processors with 8-bit arithmetic ran where their runtime needs one: its file's name
+    /// without its extension, and the SHA-256 of the file that the user gave; absent where there was none.
+    pub quantised: Option<HashedFile>,
     /// The version of ONNX's default operator set.
     pub opset: i64,
     /// How many layers the model has: the rows of `layers.csv`.

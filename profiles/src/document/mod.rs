@@ -1,4 +1,4 @@
-//! The published profile: `profile.json` and ten tables beside it. FORMAT.md says every field.
+//! The published profile: `profile.json` and eleven tables beside it. FORMAT.md says every field.
 
 mod additivity;
 mod block;
@@ -15,6 +15,7 @@ mod measurement;
 mod opened;
 mod origin;
 mod processor;
+mod proved_placement;
 mod provenance;
 mod read;
 mod segment_object;
@@ -34,6 +35,7 @@ pub use load::Load;
 pub use measurement::Measurement;
 pub use origin::Origin;
 pub use processor::{Numerics, ONNX_RUNTIME, Processor, SIMULATED_RUNTIME};
+pub use proved_placement::ProvedPlacement;
 pub use provenance::{Host, Program, Provenance};
 pub use unsupported::Unsupported;
 pub use wire::schema;
@@ -81,6 +83,8 @@ pub struct Profile {
     pub unsupported: Vec<Unsupported>,
     /// `loads.csv`: what it took to load each measured segment; none where that was not recorded.
     pub loads: Vec<Load>,
+    /// `placements.csv`: where runtimes placed the nodes of measured segments, of runtimes that tell.
+    pub placements: Vec<ProvedPlacement>,
     /// `evaluations` of `profile.json`: how that was measured, for each pair of processors.
     pub evaluations: Vec<Evaluation>,
     /// `additivity` of `profile.json`: how well segment times add up, where that was tested.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Header, Method};
+use super::{CombinationRow, Header, Method};
 
 /// Where a number comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,11 @@ pub enum Origin {
     Simulated,
     /// Calculated from different simulated numbers.
     DerivedFromSimulated,
+    /// Read from a clock around a processor's emulator, or an order statistic of such readings: no device's time.
+    /// Of accuracy: counted from answers that the emulator gave.
+    Emulated,
+    /// Calculated from different emulated numbers.
+    DerivedFromEmulated,
 }
 
 impl Origin {
@@ -31,6 +36,8 @@ impl Origin {
             Origin::Derived => "derived",
             Origin::Simulated => "simulated",
             Origin::DerivedFromSimulated => "derived-from-simulated",
+            Origin::Emulated => "emulated",
+            Origin::DerivedFromEmulated => "derived-from-emulated",
         }
     }
 }
@@ -42,22 +49,43 @@ impl fmt::Display for Origin {
 }
 
 impl Header {
-    /// Where samples and their summaries come from.
-    pub fn origin_of_samples(&self) -> Origin {
-        if self.simulated {
-            Origin::Simulated
-        } else {
-            Origin::Measured
+    /// Where samples of a processor and their summaries come from.
+    pub fn origin_of_samples(&self, processor: &str) -> Origin {
+        self.origin(self.is_emulated(processor))
+    }
+
+    /// Where a layer time of a processor that came about by `method` comes from.
+    pub fn origin_of_times(&self, processor: &str, method: Method) -> Origin {
+        let samples = self.origin_of_samples(processor);
+        match (method, samples) {
+            // A median is a sample, or the middle of two: nothing different was combined.
+            (Method::Median, samples) => samples,
+            (Method::Differencing | Method::Graph, Origin::Simulated) => {
+                Origin::DerivedFromSimulated
+            }
+            (Method::Differencing | Method::Graph, Origin::Emulated) => Origin::DerivedFromEmulated,
+            (Method::Differencing | Method::Graph, _) => Origin::Derived,
         }
     }
 
-    /// Where a layer time that came about by `method` comes from.
-    pub fn origin_of_times(&self, method: Method) -> Origin {
-        match (method, self.simulated) {
-            // A median is a sample, or the middle of two: nothing different was combined.
-            (Method::Median, _) => self.origin_of_samples(),
-            (Method::Differencing | Method::Graph, false) => Origin::Derived,
-            (Method::Differencing | Method::Graph, true) => Origin::DerivedFromSimulated,
+    /// Where the accuracy of a placement comes from: from the emulator where one of its processors is emulated.
+    pub(crate) fn origin_of_combination(&self, row: &CombinationRow) -> Origin {
+        let mut accelerators = row.accelerator.split('+');
+        let emulated =
+            self.is_emulated(&row.cpu) || accelerators.any(|name| self.is_emulated(name));
+        self.origin(emulated)
+    }
+
+    fn origin(&self, emulated: bool) -> Origin {
+        match (self.simulated, emulated) {
+            (true, _) => Origin::Simulated,
+            (false, true) => Origin::Emulated,
+            (false, false) => Origin::Measured,
         }
+    }
+
+    fn is_emulated(&self, processor: &str) -> bool {
+        let mut processors = self.processors.iter();
+        processors.any(|one| one.emulated && one.name == processor)
     }
 }

@@ -8,12 +8,12 @@ use super::opened::Opened;
 use super::versions::open;
 use super::wire::{
     BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, LAYERS, LOADS, LayerRow, LoadRow,
-    REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, UNSUPPORTED,
-    UnsupportedRow,
+    PLACEMENTS, PlacementRow, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table,
+    TimeRow, UNSUPPORTED, UnsupportedRow,
 };
 use super::{
-    Block, Contradiction, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON, Profile, Sample,
-    Unsupported,
+    Block, Contradiction, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON, Profile,
+    ProvedPlacement, Sample, Unsupported,
 };
 use crate::layer::Layer;
 use crate::sha256;
@@ -45,7 +45,7 @@ pub(crate) fn read_with_contradictions(
         evaluations,
         hashes,
     } = open(&path, &read_file(&path)?)?;
-    let of_samples = header.origin_of_samples();
+    let of_samples = |processor: &str| header.origin_of_samples(processor);
     let mut reading = Reading {
         dir,
         hashes,
@@ -58,44 +58,58 @@ pub(crate) fn read_with_contradictions(
     let times = reading.table(TIMES, |row: TimeRow<'_>| {
         let found = row.origin;
         let row = LayerTimeRow::try_from(row)?;
-        let expected = header.origin_of_times(row.method);
+        let expected = header.origin_of_times(&row.processor, row.method);
         Ok((row, Some((found, expected))))
     })?;
     let cuts = reading.table(CUTS, |row: CutRow<'_>| {
         let found = row.origin;
         let row = super::CutRow::try_from(row)?;
-        let expected = header.origin_of_times(row.method);
+        let expected = header.origin_of_times(&row.processor, row.method);
         Ok((row, Some((found, expected))))
     })?;
     let segments = reading.table(SEGMENTS, |row: SegmentRow<'_>| {
         let found = row.origin;
         let row = super::SegmentRow::try_from(row)?;
-        Ok((row, Some((found, of_samples))))
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
     })?;
     let sample = |row: SampleRow<'_>| {
         let found = row.origin;
-        Ok((Sample::try_from(row)?, Some((found, of_samples))))
+        let row = Sample::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
     };
     let samples = reading.table(SAMPLES, sample)?;
     let rejected = reading.table(REJECTED, sample)?;
     let blocks = reading.table(BLOCKS, |row: BlockRow<'_>| {
         let found = row.origin;
-        Ok((Block::try_from(row)?, Some((found, of_samples))))
+        let row = Block::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
     })?;
     let combinations = reading.table(COMBINATIONS, |row: CombinationRow<'_>| {
         let found = row.origin;
-        Ok((
-            super::CombinationRow::try_from(row)?,
-            Some((found, of_samples)),
-        ))
+        let row = super::CombinationRow::try_from(row)?;
+        let expected = header.origin_of_combination(&row);
+        Ok((row, Some((found, expected))))
     })?;
     let unsupported = reading.table(UNSUPPORTED, |row: UnsupportedRow<'_>| {
         let found = row.origin;
-        Ok((Unsupported::try_from(row)?, Some((found, of_samples))))
+        let row = Unsupported::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
     })?;
     let loads = reading.table(LOADS, |row: LoadRow<'_>| {
         let found = row.origin;
-        Ok((Load::try_from(row)?, Some((found, of_samples))))
+        let row = Load::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
+    })?;
+    let placements = reading.table(PLACEMENTS, |row: PlacementRow<'_>| {
+        let found = row.origin;
+        let row = ProvedPlacement::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
     })?;
 
     let profile = Profile {
@@ -110,6 +124,7 @@ pub(crate) fn read_with_contradictions(
         combinations,
         unsupported,
         loads,
+        placements,
         evaluations,
         additivity,
     };

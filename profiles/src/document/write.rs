@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::wire::{
     BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LOADS, LayerRow,
-    LoadRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table,
-    TimeRow, UNSUPPORTED, UnsupportedRow,
+    LoadRow, PLACEMENTS, PlacementRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow,
+    SegmentRow, TIMES, Table, TimeRow, UNSUPPORTED, UnsupportedRow,
 };
-use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
+use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, Sample, VERSION};
 use crate::sha256;
 
 impl Profile {
@@ -29,7 +29,7 @@ impl Profile {
     }
 
     /// The files by name, `profile.json` last: a directory that has it has all of them.
-    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 11], DocumentError> {
+    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 12], DocumentError> {
         let header = &self.header;
         if header.format != FORMAT {
             return Err(DocumentError::Format {
@@ -48,45 +48,56 @@ impl Profile {
             .collect::<Result<_, _>>()?;
         let layers = table(LAYERS, LAYERS.encode(layer_rows.iter()))?;
         let time_rows = self.times.iter().map(|row| {
-            let origin = header.origin_of_times(row.method);
+            let origin = header.origin_of_times(&row.processor, row.method);
             TimeRow::from((row, origin))
         });
         let times = table(TIMES, TIMES.encode(time_rows))?;
         let cut_rows = self.cuts.iter().map(|row| {
-            let origin = header.origin_of_times(row.method);
+            let origin = header.origin_of_times(&row.processor, row.method);
             CutRow::from((row, origin))
         });
         let cuts = table(CUTS, CUTS.encode(cut_rows))?;
-        let origin = header.origin_of_samples();
+        let origin = |processor: &str| header.origin_of_samples(processor);
         let segment_rows = self
             .segments
             .iter()
-            .map(|row| SegmentRow::from((row, origin)));
+            .map(|row| SegmentRow::from((row, origin(&row.processor))));
         let segments = table(SEGMENTS, SEGMENTS.encode(segment_rows))?;
-        let sample_row = |sample| SampleRow::from((sample, origin));
-        let samples = table(SAMPLES, SAMPLES.encode(self.samples.iter().map(sample_row)))?;
-        let rejected = table(
-            REJECTED,
-            REJECTED.encode(self.rejected.iter().map(sample_row)),
-        )?;
+        let encode_samples = |which: Table, samples: &[Sample]| {
+            let rows = samples
+                .iter()
+                .map(|row| SampleRow::from((row, origin(&row.processor))));
+            table(which, which.encode(rows))
+        };
+        let samples = encode_samples(SAMPLES, &self.samples)?;
+        let rejected = encode_samples(REJECTED, &self.rejected)?;
         let block_rows = self
             .blocks
             .iter()
-            .map(|block| BlockRow::from((block, origin)));
+            .map(|block| BlockRow::from((block, origin(&block.processor))));
         let blocks = table(BLOCKS, BLOCKS.encode(block_rows))?;
 
         let combination_rows = self
             .combinations
             .iter()
-            .map(|row| CombinationRow::from((row, origin)));
+            .map(|row| CombinationRow::from((row, header.origin_of_combination(row))));
         let combinations = table(COMBINATIONS, COMBINATIONS.encode(combination_rows))?;
         let unsupported_rows = self
             .unsupported
             .iter()
-            .map(|row| UnsupportedRow::from((row, origin)));
+            .map(|row| UnsupportedRow::from((row, origin(&row.processor))));
         let unsupported = table(UNSUPPORTED, UNSUPPORTED.encode(unsupported_rows))?;
-        let load_rows = self.loads.iter().map(|load| LoadRow::from((load, origin)));
+        let load_rows = self
+            .loads
+            .iter()
+            .map(|load| LoadRow::from((load, origin(&load.processor))));
         let loads = table(LOADS, LOADS.encode(load_rows))?;
+        let placement_rows: Vec<PlacementRow<'_>> = self
+            .placements
+            .iter()
+            .map(|row| PlacementRow::try_from((row, origin(&row.processor))))
+            .collect::<Result<_, _>>()?;
+        let placements = table(PLACEMENTS, PLACEMENTS.encode(placement_rows.iter()))?;
 
         let hashes = Files {
             layers: sha256(&layers),
@@ -99,6 +110,7 @@ impl Profile {
             combinations: sha256(&combinations),
             unsupported: sha256(&unsupported),
             loads: sha256(&loads),
+            placements: sha256(&placements),
         };
         let mut json =
             serde_json::to_vec_pretty(&ProfileJson::from((self, hashes))).map_err(|reason| {
@@ -119,6 +131,7 @@ impl Profile {
             (COMBINATIONS.file, combinations),
             (UNSUPPORTED.file, unsupported),
             (LOADS.file, loads),
+            (PLACEMENTS.file, placements),
             (PROFILE_JSON, json),
         ])
     }

@@ -9,7 +9,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
     Block, BlockEnd, BuildError, Clock, Conditions, Device, Evaluation, FORMAT, HashedFile, Header,
     Host, Judged, Load, Measured, Measurement, Method, Model, Numerics, Processor, ProcessorKind,
-    Profile, Program, Provenance, Sample, VERSION,
+    Profile, Program, ProvedPlacement, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
 
@@ -19,6 +19,10 @@ pub(crate) const SAMPLES: u64 = 9;
 /// Names that a careless table would break on.
 pub(crate) const CPU: &str = "cpu, \"big\" cores\nof 📱";
 pub(crate) const NPU: &str = "npu";
+
+/// What runs the accelerator's segments.
+pub(crate) const PROVIDER: &str = "QNNExecutionProvider";
+pub(crate) const BACKEND: &str = "libQnnHtp.so";
 
 pub(crate) fn header() -> Header {
     let measurement = |processor: &str, design, method, seed| Measurement {
@@ -36,6 +40,7 @@ pub(crate) fn header() -> Header {
         format: FORMAT.to_owned(),
         version: VERSION,
         simulated: false,
+        emulated: false,
         model: Model {
             name: "three-layers".to_owned(),
             sha256: "0123456789abcdef".repeat(4),
@@ -43,6 +48,7 @@ pub(crate) fn header() -> Header {
                 name: "three-layers.bin".to_owned(),
                 sha256: "ef".repeat(32),
             }]),
+            quantised: None,
             opset: 13,
             layers: 3,
         },
@@ -74,12 +80,12 @@ pub(crate) fn header() -> Header {
                 runtime_version: "1.20.0".to_owned(),
                 runtime_options: Some(BTreeMap::from([(
                     "provider".to_owned(),
-                    "nnapi, fp16".to_owned(),
+                    PROVIDER.to_owned(),
                 )])),
-                runtime_libraries: Some(vec![HashedFile {
-                    name: "libonnxruntime.so".to_owned(),
-                    sha256: "1b".repeat(32),
-                }]),
+                runtime_libraries: Some(vec![
+                    library("libonnxruntime.so", "1b"),
+                    library(BACKEND, "b1"),
+                ]),
                 memory_bytes: Some(Bytes::from_bytes(200 << 20)),
                 threads: None,
                 pinned_to_cores: None,
@@ -105,6 +111,13 @@ pub(crate) fn header() -> Header {
             },
         },
         written_by: Some(program("layerlab")),
+    }
+}
+
+fn library(name: &str, byte: &str) -> HashedFile {
+    HashedFile {
+        name: name.to_owned(),
+        sha256: byte.repeat(32),
     }
 }
 
@@ -208,6 +221,19 @@ pub(crate) fn measured(samples: Vec<Sample>) -> Measured {
             rejection: None,
         })
         .collect();
+    let placements = samples
+        .iter()
+        .filter(|sample| sample.processor != CPU)
+        .map(|sample| ProvedPlacement {
+            processor: sample.processor.clone(),
+            segment: sample.segment,
+            provider: PROVIDER.to_owned(),
+            backend: Some(BACKEND.to_owned()),
+            fallback_refused: true,
+            nodes: 2 * u64::from(sample.segment.layers()),
+            operators: ["Conv", "Relu"].map(str::to_owned).into(),
+        });
+    let placements = placements.collect();
     let loads = samples.iter().map(|sample| Load {
         processor: sample.processor.clone(),
         segment: sample.segment,
@@ -216,6 +242,7 @@ pub(crate) fn measured(samples: Vec<Sample>) -> Measured {
     });
     Measured {
         loads: loads.collect(),
+        placements,
         samples,
         blocks,
         ..Measured::default()
@@ -241,6 +268,7 @@ pub(crate) fn try_rebuilt(profile: Profile) -> Result<Profile, BuildError> {
         blocks: profile.blocks,
         unsupported: profile.unsupported,
         loads: profile.loads,
+        placements: profile.placements,
         ..Measured::default()
     };
     Profile::build(profile.header, profile.layers, measured)

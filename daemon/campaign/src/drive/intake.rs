@@ -72,19 +72,21 @@ impl<'a> JournalIntake<'a> {
                 segment,
                 load_ns,
                 memory_bytes,
-                placed: _,
-            } => self
-                .measured
-                .loads
-                .extend(
-                    self.processor_of(entry.order, segment)
-                        .map(|processor| Load {
-                            processor,
-                            segment,
-                            duration: load_ns,
-                            memory: memory_bytes,
-                        }),
-                ),
+                placed,
+            } => {
+                if let Some(processor) = self.processor_of(entry.order, segment) {
+                    let proved = placed.map(|placed| placed.proofs(&processor, segment));
+                    self.measured
+                        .placements
+                        .extend(proved.into_iter().flatten());
+                    self.measured.loads.push(Load {
+                        processor,
+                        segment,
+                        duration: load_ns,
+                        memory: memory_bytes,
+                    });
+                }
+            }
             Event::Sentinel { segment } => {
                 if let Some(processor) = self.processor_of(entry.order, segment) {
                     self.measured.sentinels.insert(processor, segment);

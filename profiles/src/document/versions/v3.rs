@@ -1,4 +1,4 @@
-//! Version 3: no `unsupported.csv` and no `loads.csv`, and less in `profile.json`. Every processor ran every layer, else
+//! Version 3: no `unsupported.csv`, `loads.csv` and `placements.csv`, and less in `profile.json`. Every processor ran every layer, else
 //! there was no profile; the sentinel was the whole model. What it did not record is absent.
 
 use std::collections::BTreeMap;
@@ -135,6 +135,7 @@ impl From<ProfileJson> for Opened {
                 format: json.format,
                 version: document::VERSION,
                 simulated: json.simulated,
+                emulated: false,
                 model: json.model.into(),
                 device: json.device,
                 processors: json.processors.into_iter().map(Into::into).collect(),
@@ -155,6 +156,7 @@ impl From<Model> for document::Model {
             name: model.name,
             sha256: model.sha256,
             external_weights: None,
+            quantised: None,
             opset: model.opset,
             layers: model.layers,
         }

@@ -6,7 +6,8 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, REJECTED, SAMPLES, SEGMENTS, TIMES, UNSUPPORTED,
+    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, PLACEMENTS, REJECTED, SAMPLES, SEGMENTS, TIMES,
+    UNSUPPORTED,
 };
 use crate::document::opened::Opened;
 use crate::document::{
@@ -28,6 +29,9 @@ pub(in crate::document) struct ProfileJson {
     /// True when any time or output comes from a simulated processor. Such a profile describes no real
     /// device.
     simulated: bool,
+    /// True when any processor was played by its maker's emulator: its times are no device's, its answers are the
+    /// processor's own.
+    emulated: bool,
     /// The network that was measured.
     model: Model,
     /// The device that it was measured on.
@@ -92,6 +96,10 @@ pub(in crate::document) struct Files {
     #[serde(rename = "loads.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) loads: String,
+    /// Where runtimes placed the nodes of segments.
+    #[serde(rename = "placements.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) placements: String,
 }
 
 impl From<(&Profile, Files)> for ProfileJson {
@@ -101,6 +109,7 @@ impl From<(&Profile, Files)> for ProfileJson {
             format: header.format,
             version: header.version,
             simulated: header.simulated,
+            emulated: header.emulated,
             model: header.model,
             device: header.device,
             processors: header.processors,
@@ -122,6 +131,7 @@ impl From<ProfileJson> for Opened {
                 format: json.format,
                 version: json.version,
                 simulated: json.simulated,
+                emulated: json.emulated,
                 model: json.model,
                 device: json.device,
                 processors: json.processors,
@@ -142,6 +152,7 @@ impl From<ProfileJson> for Opened {
                 (COMBINATIONS.file, files.combinations),
                 (UNSUPPORTED.file, files.unsupported),
                 (LOADS.file, files.loads),
+                (PLACEMENTS.file, files.placements),
             ]),
         }
     }
