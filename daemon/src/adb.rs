@@ -1,9 +1,10 @@
-//! The options that say how phones are reached, and the device that `--device` means.
+//! The options that say how phones are reached and what this machine has, and the device that `--device` means.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::exit::{Code, ExitWith, Failure};
+use super::runtimes::RuntimeArgs;
 use layerlab_farm::adb::{AdbError, Address, Content, DEFAULT_PORT, Fleet, Settings};
 use layerlab_farm::discovery::{self, BUILT_IN, Choice, UnknownDevice};
 use layerlab_farm::folders::Folders;
@@ -54,6 +55,8 @@ pub(super) struct AdbArgs {
         hide_env = true
     )]
     phones: Vec<Address>,
+    #[command(flatten)]
+    pub(super) host: RuntimeArgs,
 }
 
 impl AdbArgs {
@@ -145,7 +148,7 @@ pub(super) async fn open(
         }
         Ok(choice) => {
             let link = LocalLink::new(agent, choice).exit_with(Code::Output)?;
-            return Ok(Opened::Local(link));
+            return Ok(Opened::Local(link.with_runtimes(adb.host.settings())));
         }
         Err(unknown) => unknown,
     };

@@ -39,11 +39,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
         return Err(Failure::new(Code::Check, error));
     }
     if !args.json {
-        let what = if profile.header.simulated {
-            "simulated profile"
-        } else {
-            "profile"
-        };
+        let mark = profile.header.mark();
+        let what = mark.map_or_else(|| "profile".to_owned(), |mark| format!("{mark} profile"));
         output::print(format_args!(
             "{}: a sound {what} of {} on {}, {} samples, {} warnings",
             args.profile.display(),

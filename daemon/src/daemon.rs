@@ -80,7 +80,8 @@ async fn work(
         folder: config.reports(&folders),
         webhook: config.report.webhook.clone(),
     };
-    let farm = Farm::new(config, folders.clone(), program, store.clone());
+    let runtimes = adb.host.settings();
+    let farm = Farm::with_runtimes(config, folders.clone(), program, runtimes, store.clone());
     let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
     let (messages, inbox) = mpsc::channel(256);

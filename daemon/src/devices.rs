@@ -1,6 +1,7 @@
 //! `layerlab devices`: what `--device` can name, and the phones that cannot be used, with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -8,10 +9,12 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::adb::AdbArgs;
+use super::campaign::campaign_failure;
 use super::exit::Failure;
+use super::runtimes::in_words;
 use super::{lab, output};
 use layerlab_farm::adb::{AdbError, Fleet, Found, Printable};
-use layerlab_farm::discovery::{self, LOCAL, Listed, ListedState};
+use layerlab_farm::discovery::{self, HOST, LOCAL, Listed, ListedState};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::quarantine::Quarantine;
 use layerlab_lab::query::simulated_devices;
@@ -27,7 +30,7 @@ pub(super) struct DevicesArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs, agent: PathBuf) -> Result<(), Failure> {
     let folders = Folders::of_this_user();
     let fleet = adb.fleet(&folders).await;
     let played = Played::in_lab().await;
@@ -38,12 +41,26 @@ pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs) -> Result<(), Failure
     let (found, problems) = fleet.list().await;
     let phones = join_all(found.iter().map(|found| Listed::phone(found, &quarantine))).await;
     let phones = phones.into_iter().map(|phone| played.mark(phone));
-    let devices: Vec<Listed> = discovery::list().into_iter().chain(phones).collect();
+    let mut devices: Vec<Listed> = discovery::list().into_iter().chain(phones).collect();
+    if let Some(asked) = adb.host.processors(agent).await {
+        let processors = asked.map_err(|error| campaign_failure(error.into()))?;
+        let host = devices.iter_mut().find(|device| device.name == HOST);
+        if let Some(host) = host {
+            host.processors = Some(processors);
+        }
+    }
     if args.json {
         output::print_json(&devices)?;
     } else {
         output::print(devices_table(&devices))?;
         for device in &devices {
+            for processor in device.processors.iter().flatten() {
+                output::print(format_args!(
+                    "{}: {}",
+                    Printable(&device.name),
+                    Printable(&in_words(processor))
+                ))?;
+            }
             if let (Some(reason), Some(remedy)) = (&device.reason, &device.remedy) {
                 let name = Printable(&device.name);
                 output::print(format_args!(
@@ -83,7 +100,9 @@ fn tell(problem: &AdbError) {
 
 fn devices_table(devices: &[Listed]) -> String {
     let rows = devices.iter().map(|device| {
+        let mut processors = device.processors.iter().flatten();
         let kind = match (device.simulated, device.link) {
+            (false, _) if processors.any(|one| one.emulated) => "real, and emulated processors",
             (false, _) => "real",
             (true, LOCAL) => "simulated",
             // Whoever profiles it without the lab measures the phone itself.

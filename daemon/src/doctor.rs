@@ -10,12 +10,15 @@ use serde::Serialize;
 use super::adb::AdbArgs;
 use super::exit::{Code, Failure};
 use super::output;
+use super::runtimes::in_words;
+use layerlab_farm::LinkError;
 use layerlab_farm::adb::{
     AdbError, Address, Fleet, Found, Phone, Printable, Server, State, Values, quote,
 };
 use layerlab_farm::folders::Folders;
 use layerlab_farm::quarantine::Quarantine;
 use layerlab_lab::text_table::table;
+use layerlab_profiles::document::Processor;
 
 /// The port of everybody's adb server.
 const COMMON_PORT: u16 = 5037;
@@ -100,6 +103,9 @@ pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Res
     let mut findings = servers(&fleet).await;
     findings.push(udev(&RULES.map(Path::new)));
     findings.extend(agents(&folders, &agent));
+    if let Some(asked) = adb.host.processors(agent.clone()).await {
+        findings.push(runtimes(asked));
+    }
     let (phones, _) = fleet.list().await;
     if phones.is_empty() {
         findings.push(Finding::note(
@@ -221,6 +227,22 @@ fn udev(folders: &[&Path]) -> Finding {
             "udev rule",
             "no rule for phones: on USB only root may use them",
             "sudo apt install android-sdk-platform-tools-common && sudo usermod -aG plugdev $USER, then log in again",
+        ),
+    }
+}
+
+/// What the runtimes of this machine add to it.
+fn runtimes(asked: Result<Vec<Processor>, LinkError>) -> Finding {
+    let subject = "runtimes of this host";
+    match asked {
+        Ok(processors) => {
+            let words: Vec<String> = processors.iter().map(in_words).collect();
+            Finding::fine(subject, words.join("; "))
+        }
+        Err(error) => Finding::problem(
+            subject,
+            error.to_string(),
+            "give other --onnxruntime, --qnn, --emulate or --as-accelerator, or none",
         ),
     }
 }

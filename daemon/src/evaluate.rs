@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure, publish_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::DimArgs;
+use super::model::{DimArgs, refuse_other_twin};
 use super::output;
 use super::percent::Percent;
 use super::processors::ByDigit;
@@ -33,6 +33,9 @@ pub(super) struct EvaluateArgs {
     /// The device: a name that `layerlab devices` lists, or a simulated device's file
     #[arg(long, value_name = "DEVICE")]
     device: String,
+    /// The model's quantised twin, which 8-bit processors of ONNX Runtime run; `layerlab quantise` makes one
+    #[arg(long, value_name = "FILE")]
+    quantised: Option<PathBuf>,
     /// The evaluation set, as `layerlab set` makes it
     #[arg(long, value_name = "FILE")]
     set: PathBuf,
@@ -126,7 +129,10 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
+    let dims = args.dims.map();
+    let model = ModelFile::open(&args.model, &dims)
+        .and_then(|model| model.with_quantised(args.quantised.as_deref(), &dims))
+        .exit_with(Code::Input)?;
     let set = fitting_set(&args.set, &model)?;
     let layers = model.network.layer_count() as usize;
     if let Some(other) = args.combinations.iter().find(|one| one.layers() != layers) {
@@ -151,6 +157,9 @@ pub(super) async fn run(
     {
         let message = "the profile is of another model than --model; measure this one first";
         return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
+    }
+    if let Some(profile) = &profile {
+        refuse_other_twin(&profile.header.model, &model).exit_with(Code::Input)?;
     }
     let staging = match &args.out {
         Some(out) => Some(Staging::prepare(out, args.replace).map_err(publish_failure)?),

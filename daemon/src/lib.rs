@@ -17,6 +17,7 @@ mod job;
 mod jobs;
 mod lab;
 mod model;
+mod model_support;
 mod output;
 mod percent;
 mod plan;
@@ -26,6 +27,7 @@ mod progress;
 mod quarantine;
 mod report;
 mod reserve;
+mod runtimes;
 mod set;
 mod show;
 mod submit;
@@ -96,7 +98,7 @@ enum LayerlabCommand {
     /// Leave phones alone for a while
     #[command(subcommand)]
     Quarantine(quarantine::QuarantineCommand),
-    /// Look at a model
+    /// Look at a model, and at where its layers can run
     Model(model::ModelArgs),
     /// Say whether a published profile is sound
     Check(check::CheckArgs),
@@ -151,7 +153,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Job(command) => job::run(&command).await,
                 LayerlabCommand::Reserve(args) => reserve::run(&args).await,
                 LayerlabCommand::Release(args) => reserve::release(&args).await,
-                LayerlabCommand::Devices(args) => devices::run(&args, &cli.adb).await,
+                LayerlabCommand::Devices(args) => devices::run(&args, &cli.adb, campaign::agent_program(cli.agent)?).await,
                 LayerlabCommand::Doctor(args) => {
                     doctor::run(&args, &cli.adb, campaign::agent_program(cli.agent)?).await
                 }
@@ -159,7 +161,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Watch(args) => watch::run(&args).await,
                 LayerlabCommand::Config(command) => config::run(&command),
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command),
-                LayerlabCommand::Model(args) => model::run(&args),
+                LayerlabCommand::Model(args) => model::run(&args, cli.agent, &cli.adb).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Show(args) => show::run(&args),
                 LayerlabCommand::Plan(command) => plan::run(&command, cli.agent, &cli.adb).await,

@@ -1,11 +1,14 @@
-//! `layerlab model inspect`: the layer table of a model.
+//! `layerlab model inspect`: the layer table of a model, and what its options have in common with other commands'.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use layerlab_profiles::Layer;
+use layerlab_profiles::document::Model;
 
+use super::adb::AdbArgs;
 use super::exit::{Code, ExitWith, Failure};
+use super::model_support::{self, SupportArgs};
 use super::output;
 use layerlab_campaign::ModelFile;
 use layerlab_lab::text_table::{Cells, table};
@@ -29,6 +32,8 @@ enum ModelCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print which layers each processor of a device can run, and why not the others
+    Support(SupportArgs),
 }
 
 /// Sizes for the symbolic dimensions of a model.
@@ -58,11 +63,39 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, u64), String> {
     }
 }
 
-pub(super) fn run(args: &ModelArgs) -> Result<(), Failure> {
-    let ModelCommand::Inspect { model, dims, json } = &args.command;
+/// Refuses another quantised twin than the one that a profile's numbers are of.
+pub(super) fn refuse_other_twin(profiled: &Model, given: &ModelFile) -> anyhow::Result<()> {
+    let given = given.quantised.as_ref().map(|twin| &twin.source.sha256);
+    let profiled = profiled.quantised.as_ref().map(|twin| &twin.sha256);
+    match (given, profiled) {
+        (None, Some(_)) => anyhow::bail!(
+            "the profile is of a model with a quantised twin; give the twin with --quantised"
+        ),
+        (Some(_), None) => anyhow::bail!(
+            "the profile is of a model without a quantised twin; leave --quantised out, or measure this one first"
+        ),
+        (Some(given), Some(profiled)) if given != profiled => anyhow::bail!(
+            "--quantised is another quantised model than the profile's; measure this one first"
+        ),
+        _ => Ok(()),
+    }
+}
+
+pub(super) async fn run(
+    args: &ModelArgs,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
+    match &args.command {
+        ModelCommand::Inspect { model, dims, json } => inspect(model, dims, *json),
+        ModelCommand::Support(args) => model_support::run(args, agent, adb).await,
+    }
+}
+
+fn inspect(model: &Path, dims: &DimArgs, json: bool) -> Result<(), Failure> {
     let model = ModelFile::open(model, &dims.map()).exit_with(Code::Input)?;
     let layers = model.network.layers();
-    if *json {
+    if json {
         return output::print_json(&layers);
     }
     let network = &model.network;

@@ -17,9 +17,10 @@ use learnt::{Input, Learnt};
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::parse_dim;
+use super::model::{parse_dim, refuse_other_twin};
 use super::{evaluate, output};
 use crate::sweep_plot;
+use layerlab_campaign::plot::title_mark;
 use layerlab_campaign::{ModelFile, Passes, Verification, VerificationSet, Verified};
 use layerlab_lab::text_table::table;
 
@@ -76,6 +77,9 @@ struct Common {
     /// With --verify: the ONNX model
     #[arg(long, value_name = "FILE", requires = "verify")]
     model: Option<PathBuf>,
+    /// With --verify: the model's quantised twin, for processors that compute in 8 bits
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    quantised: Option<PathBuf>,
     /// With --verify: the evaluation set; without it the time alone is measured
     #[arg(long, value_name = "FILE", requires = "verify")]
     set: Option<PathBuf>,
@@ -157,11 +161,15 @@ async fn verify(
         return Ok(());
     };
     let dims = args.dims.iter().cloned().collect();
-    let model = ModelFile::open(model, &dims).exit_with(Code::Input)?;
+    let model = ModelFile::open(model, &dims)
+        .and_then(|model| model.with_quantised(args.quantised.as_deref(), &dims))
+        .exit_with(Code::Input)?;
     if model.source_sha256 != learnt.profile.header.model.sha256 {
         let message = "--model is another model than the profile's";
         return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
     }
+    let of_profile = &learnt.profile.header.model;
+    refuse_other_twin(of_profile, &model).exit_with(Code::Input)?;
     let set = match &args.set {
         Some(file) => Some(evaluate::fitting_set(file, &model)?),
         None => None,
@@ -250,14 +258,9 @@ fn all(args: &Sweep) -> Result<(), Failure> {
     let algorithms = Algorithm::to_compare(layers, learnt.processors.len());
     let outcomes = sweep(&learnt.problem, &goals, &algorithms).exit_with(Code::Input)?;
     if let Some(file) = &args.plot {
-        let simulated = match learnt.source.simulated {
-            true => " — SIMULATED, no real phone",
-            false => "",
-        };
-        let title = format!(
-            "{} on {}{simulated}",
-            learnt.source.model, learnt.source.device
-        );
+        let source = &learnt.source;
+        let mark = title_mark(source.simulated, source.emulated);
+        let title = format!("{} on {}{mark}", source.model, source.device);
         let svg = sweep_plot::svg(&title, &algorithms, &outcomes)
             .map_err(anyhow::Error::msg)
             .exit_with(Code::Internal)?;

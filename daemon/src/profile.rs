@@ -24,6 +24,9 @@ pub(super) struct ProfileArgs {
     /// The device: a name that `layerlab devices` lists, or a simulated device's file
     #[arg(long, value_name = "DEVICE")]
     device: String,
+    /// The model's quantised twin, which 8-bit processors of ONNX Runtime run; `layerlab quantise` makes one
+    #[arg(long, value_name = "FILE")]
+    quantised: Option<PathBuf>,
     /// Where to publish the profile [default: layerlab-profiles/DEVICE/MODEL]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -94,7 +97,10 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let model = ModelFile::open(&args.model, &args.dims.map()).exit_with(Code::Input)?;
+    let dims = args.dims.map();
+    let model = ModelFile::open(&args.model, &dims)
+        .and_then(|model| model.with_quantised(args.quantised.as_deref(), &dims))
+        .exit_with(Code::Input)?;
     let set = match &args.set {
         Some(file) => Some(evaluate::fitting_set(file, &model)?),
         None => None,

@@ -69,13 +69,13 @@ pub(super) fn title(header: &Header) -> String {
     )
 }
 
-/// The device's name, which says so if the device is simulated.
+/// The device's name, which says so if the device is simulated or one of its processors emulated.
 pub(super) fn device(header: &Header) -> String {
     let name = &header.device.name;
-    if header.simulated && !name.contains("(simulated)") {
-        format!("{name} (simulated)")
-    } else {
-        name.clone()
+    let mark = header.mark().map(|mark| format!("({mark})"));
+    match mark.filter(|mark| !name.contains(mark)) {
+        Some(mark) => format!("{name} {mark}"),
+        None => name.clone(),
     }
 }
 
@@ -92,11 +92,12 @@ fn methods(profile: &Profile) -> String {
                 Method::Graph => "derived by least squares over all segments",
             };
             format!(
-                "{}: {}, {} {}; design {}, {} samples per segment, {method}",
+                "{}: {}, {} {}{}; design {}, {} samples per segment, {method}",
                 processor.name,
                 numerics(processor),
                 processor.runtime,
                 processor.runtime_version,
+                if processor.emulated { ", emulated" } else { "" },
                 measurement.design,
                 measurement.samples_per_segment,
             )
@@ -276,6 +277,7 @@ pub(super) struct Published {
     model: String,
     device: String,
     simulated: bool,
+    emulated: bool,
     layers: u32,
     samples: usize,
     path: PathBuf,
@@ -293,6 +295,7 @@ pub(super) fn summary(profile: &Profile, path: &Path) -> Published {
         model: profile.header.model.name.clone(),
         device: profile.header.device.name.clone(),
         simulated: profile.header.simulated,
+        emulated: profile.header.emulated,
         layers: profile.header.model.layers,
         samples: profile.samples.len(),
         path: path.to_owned(),

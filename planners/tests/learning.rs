@@ -19,6 +19,7 @@ fn source() -> Source {
         npu: "npu".to_owned(),
         run: "r-0001".to_owned(),
         simulated: true,
+        emulated: false,
     }
 }
 
@@ -71,7 +72,7 @@ fn the_kind_that_does_best_on_held_back_rows_is_kept() {
     assert_eq!(again.tried(), tried, "the same rows give the same model");
     let table = tried_csv(&source(), tried).expect("a table");
     assert_eq!(table.lines().count(), 1 + Kind::ALL.len());
-    assert!(table.starts_with("model,device,simulated,regressor,settings,"));
+    assert!(table.starts_with("model,device,simulated,emulated,regressor,settings,"));
 }
 
 #[test]

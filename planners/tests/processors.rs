@@ -203,6 +203,7 @@ fn plans_are_written_with_their_processors() {
         npu: "gpu+npu".to_owned(),
         run: "r-0001".to_owned(),
         simulated: true,
+        emulated: false,
     };
     let json = outcomes_json(&source, std::slice::from_ref(&outcome)).expect("a document");
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");

@@ -39,6 +39,7 @@ pub use placement::{Passes, PlacementTime, time_placements};
 pub use provenance::this_program;
 pub use set_file::SetFile;
 pub use settings::{AccuracySettings, TimesSettings, UnfitProcessors};
+pub use survey::find_unsupported;
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
 pub use verification::{Verification, VerificationSet, Verified};

@@ -223,12 +223,8 @@ fn draw<B: DrawingBackend<ErrorType = std::io::Error>>(
 ) -> Drawn {
     root.fill(&WHITE)?;
     let header = &profile.header;
-    let simulated = if header.simulated {
-        " — SIMULATED, no real phone"
-    } else {
-        ""
-    };
-    let title = format!("{} on {}{simulated}", header.model.name, header.device.name);
+    let mark = title_mark(header.simulated, header.emulated);
+    let title = format!("{} on {}{mark}", header.model.name, header.device.name);
     let (title_area, rest) = root.split_vertically(TITLE_HEIGHT);
     title_area.draw_text(
         &title,
@@ -244,6 +240,15 @@ fn draw<B: DrawingBackend<ErrorType = std::io::Error>>(
         draw_panel(area, panel, &names)?;
     }
     Ok(())
+}
+
+/// What the title of a picture adds to the device's name if not all of its numbers are a real device's.
+pub fn title_mark(simulated: bool, emulated: bool) -> &'static str {
+    match (simulated, emulated) {
+        (true, _) => " — SIMULATED, no real phone",
+        (false, true) => " — EMULATED, no phone's times",
+        (false, false) => "",
+    }
 }
 
 fn draw_panel<B: DrawingBackend<ErrorType = std::io::Error>>(

@@ -8,8 +8,9 @@ use super::orders::{Fixed, survey};
 use super::{KnownJournal, ModelFile, RunError, drive, forget};
 use layerlab_farm::Link;
 
-/// What `processors` of the device behind `link` cannot run of `model`. Takes no device time.
-pub(super) async fn find_unsupported<L: Link>(
+/// What `processors` of the device behind `link` cannot run of `model`. A runtime that finds out by loading alone loads
+/// each layer for it.
+pub async fn find_unsupported<L: Link>(
     link: &L,
     model: &ModelFile,
     processors: &[String],

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use layerlab_profiles::document::Processor;
 use serde::{Serialize, Serializer};
 
 use super::adb::{Found, Phone, State, Values, quote};
@@ -59,6 +60,9 @@ pub struct Listed {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// The processors of this machine, if it was asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Vec<Processor>>,
     /// What a phone is and can do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Values>,
@@ -111,6 +115,7 @@ impl Listed {
             description,
             reason: None,
             remedy: None,
+            processors: None,
             capabilities: None,
         }
     }

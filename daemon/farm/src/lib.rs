@@ -6,6 +6,7 @@ mod adb_link;
 mod connection;
 pub mod discovery;
 pub mod folders;
+pub mod host_runtimes;
 pub mod local;
 pub mod provision;
 pub mod quarantine;

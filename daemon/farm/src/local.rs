@@ -15,10 +15,11 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::discovery::Choice;
+use super::host_runtimes::HostRuntimes;
 use super::{Connection, Link, LinkError};
 
-/// How long the agent may take from its start until it listens.
-const START_DEADLINE: Duration = Duration::from_secs(20);
+/// How long the agent may take from its start until it listens: it loads its runtimes and tries their processors first.
+const START_DEADLINE: Duration = Duration::from_secs(120);
 
 /// The agent's exit code for a device file that cannot be used.
 const AGENT_BAD_INPUT: i32 = 3;
@@ -31,6 +32,7 @@ pub struct LocalLink {
     program: PathBuf,
     /// The simulated device's file; `None` for the host itself.
     device_file: Option<PathBuf>,
+    runtimes: HostRuntimes,
     folder: PathBuf,
     /// Removed with the link, unless the folder is to be kept.
     _temporary: Option<TempDir>,
@@ -76,11 +78,17 @@ impl LocalLink {
         Ok(LocalLink {
             program,
             device_file,
+            runtimes: HostRuntimes::default(),
             folder,
             _temporary: None,
             token,
             child: Mutex::new(None),
         })
+    }
+
+    /// The same with these runtimes beside the agent's own, if the device is the host itself.
+    pub fn with_runtimes(self, runtimes: HostRuntimes) -> LocalLink {
+        LocalLink { runtimes, ..self }
     }
 
     /// The process id of the agent, while it runs. For tests that kill it.
@@ -114,6 +122,7 @@ impl LocalLink {
             .arg("--state")
             .arg(&self.folder)
             .env("LAYERLAB_AGENT_TOKEN", &self.token)
+            .envs(self.runtimes.environment())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -26,14 +26,15 @@ pub struct Device {
 impl Device {
     /// What to call it where people read: one that is simulated says so.
     pub fn label(&self) -> String {
-        label(&self.name, self.simulated)
+        label(&self.name, self.simulated, false)
     }
 }
 
-/// The name of a device with a mark if it is simulated.
-pub(crate) fn label(name: &str, simulated: bool) -> String {
-    match simulated {
-        true => format!("{name} (simulated)"),
-        false => name.to_owned(),
+/// The name of a device with a mark if it is simulated, or a processor of it emulated.
+pub(crate) fn label(name: &str, simulated: bool, emulated: bool) -> String {
+    match (simulated, emulated) {
+        (true, _) => format!("{name} (simulated)"),
+        (false, true) => format!("{name} (emulated)"),
+        (false, false) => name.to_owned(),
     }
 }

@@ -31,6 +31,7 @@ use layerlab_campaign::{
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found};
 use layerlab_farm::folders::Folders;
+use layerlab_farm::host_runtimes::HostRuntimes;
 pub use open::{OpenDevice, see};
 
 /// How often to try again what this host has no room for.
@@ -45,6 +46,8 @@ struct Inner {
     folders: Folders,
     /// The program of agents that run on this host.
     agent: PathBuf,
+    /// The runtimes that this host has beside its agent's own.
+    runtimes: HostRuntimes,
     library: Library,
     store: Store,
     /// The phones that servers list now, by name.
@@ -56,11 +59,23 @@ struct Inner {
 impl Farm {
     /// The devices that `config` speaks of.
     pub fn new(config: Config, folders: Folders, agent: PathBuf, store: Store) -> Farm {
+        Farm::with_runtimes(config, folders, agent, HostRuntimes::default(), store)
+    }
+
+    /// The same, where this host has these runtimes.
+    pub fn with_runtimes(
+        config: Config,
+        folders: Folders,
+        agent: PathBuf,
+        runtimes: HostRuntimes,
+        store: Store,
+    ) -> Farm {
         Farm(Arc::new(Inner {
             library: Library::in_state(&folders.state),
             config,
             folders,
             agent,
+            runtimes,
             store,
             found: Mutex::default(),
             restored: Mutex::default(),

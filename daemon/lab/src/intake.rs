@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::job::{JobSpec, SymbolicSizes};
+use crate::job::{JobSpec, SymbolicSizes, TwinSpec};
 use crate::library::Library;
 use crate::talk::{Answer, RefusalCode, Request};
-use layerlab_campaign::{ModelFile, SetFile};
+use layerlab_campaign::{ModelFile, QuantisedTwin, SetFile};
 
 /// Copies what jobs bring.
 #[derive(Clone, Debug)]
@@ -92,7 +92,8 @@ fn copy_all(library: &Library, spec: &JobSpec, sizes: &[SymbolicSizes]) -> Resul
     let none = BTreeMap::new();
     for (place, model) in spec.models.iter().enumerate() {
         let (what, path) = ("the model", &model.path);
-        let found = ModelFile::open(path, sizes.get(place).unwrap_or(&none));
+        let sizes = sizes.get(place).unwrap_or(&none);
+        let found = ModelFile::open(path, sizes);
         let found = found.map_err(|error| unreadable(what, &error))?;
         let same_file = found.source_sha256 == model.source_sha256
             && found.external_weights == model.external_weights;
@@ -100,6 +101,9 @@ fn copy_all(library: &Library, spec: &JobSpec, sizes: &[SymbolicSizes]) -> Resul
             return Err(changed(what, path));
         }
         keep(library, what, path, &found.onnx, &found.sha256)?;
+        if let Some(twin) = &model.quantised {
+            copy_twin(library, found, twin, sizes)?;
+        }
     }
     if let Some(accuracy) = &spec.accuracy {
         let (what, path) = ("the evaluation set", &accuracy.path);
@@ -110,6 +114,23 @@ fn copy_all(library: &Library, spec: &JobSpec, sizes: &[SymbolicSizes]) -> Resul
         keep(library, what, path, found.bytes(), &found.sha256)?;
     }
     Ok(())
+}
+
+fn copy_twin(
+    library: &Library,
+    model: ModelFile,
+    twin: &TwinSpec,
+    sizes: &SymbolicSizes,
+) -> Result<(), IntakeError> {
+    let (what, path) = ("the quantised model", &twin.path);
+    let found = model.with_quantised(Some(path), sizes);
+    let found = found.map_err(|error| unreadable(what, &error))?.quantised;
+    let same =
+        |found: &QuantisedTwin| (&found.sha256, &found.source) == (&twin.sha256, &twin.source);
+    match found.filter(same) {
+        Some(found) => keep(library, what, path, &found.onnx, &found.sha256),
+        None => Err(changed(what, path)),
+    }
 }
 
 fn changed(what: &'static str, path: &Path) -> IntakeError {

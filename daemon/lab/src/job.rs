@@ -57,6 +57,20 @@ pub struct ModelSpec {
     /// The files beside the user's that hold its weights; `None` in jobs from before this was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_weights: Option<Vec<HashedFile>>,
+    /// The model's quantised twin, if the job has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantised: Option<TwinSpec>,
+    /// Where the user's file was.
+    pub path: PathBuf,
+}
+
+/// The quantised twin of a model of a job. The lab keeps its own copy, by hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TwinSpec {
+    /// SHA-256 of the self-contained file that the lab keeps.
+    pub sha256: String,
+    /// The name of the user's file without its extension, and its SHA-256.
+    pub source: HashedFile,
     /// Where the user's file was.
     pub path: PathBuf,
 }
@@ -173,7 +187,11 @@ impl Default for JobSpec {
 impl JobSpec {
     /// What the job asks for, apart from its name and from when: jobs with the same hash do the same.
     pub fn content_sha256(&self) -> String {
-        let mut models: Vec<&str> = self.models.iter().map(|m| m.sha256.as_str()).collect();
+        let of_model = |model: &'_ ModelSpec| match &model.quantised {
+            None => model.sha256.clone(),
+            Some(twin) => format!("{}+{}", model.sha256, twin.sha256),
+        };
+        let mut models: Vec<String> = self.models.iter().map(of_model).collect();
         models.sort_unstable();
         let content: BTreeMap<&str, serde_json::Value> = BTreeMap::from([
             ("models", serde_json::json!(models)),

@@ -10,10 +10,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use toml::Table;
 
-use crate::job::{AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector, SymbolicSizes};
+use crate::job::{
+    AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector, SymbolicSizes, TwinSpec,
+};
 use crate::toml_file::{self, TomlFileError};
 use crate::when::{self, Direction};
-use content::{Accuracy, Content};
+use content::{Accuracy, Content, ModelTable};
 use keys::BadKey;
 use layerlab_campaign::evaluation_set::fits_network;
 use layerlab_campaign::{ModelFile, SetFile};
@@ -90,10 +92,16 @@ impl JobFile {
         let mut models: Vec<ModelSpec> = Vec::new();
         let mut sizes = Vec::new();
         for entry in content.models {
-            let (file, dims) = entry.parts();
+            let ModelTable {
+                file,
+                quantised,
+                dims,
+            } = entry.table();
             let path = folder.join(file);
-            let model =
-                ModelFile::open(&path, &dims).map_err(|error| bad("models", error.to_string()))?;
+            let twin = quantised.map(|quantised| folder.join(quantised));
+            let model = ModelFile::open(&path, &dims)
+                .and_then(|model| model.with_quantised(twin.as_deref(), &dims));
+            let model = model.map_err(|error| bad("models", error.to_string()))?;
             if let Some(set) = &set {
                 fits_network(&set.set, &model.network)
                     .map_err(|error| bad("accuracy.set", error.to_string()))?;
@@ -111,6 +119,11 @@ impl JobFile {
                 sha256: model.sha256,
                 source_sha256: model.source_sha256,
                 external_weights: model.external_weights,
+                quantised: model.quantised.zip(twin).map(|(given, path)| TwinSpec {
+                    sha256: given.sha256,
+                    source: given.source,
+                    path,
+                }),
                 path,
             });
         }

@@ -8,8 +8,8 @@ use layerlab_model::ModelError;
 use layerlab_profiles::accuracy::SetError;
 use layerlab_profiles::sha256;
 
-use super::job::ModelSpec;
-use layerlab_campaign::{ModelFile, SetFile};
+use super::job::{ModelSpec, TwinSpec};
+use layerlab_campaign::{ModelFile, QuantisedTwin, SetFile};
 use layerlab_farm::folders::write_whole;
 
 /// The folder of copies.
@@ -95,9 +95,31 @@ impl Library {
             source,
         })?;
         let (source_sha256, external) = (spec.source_sha256.clone(), spec.external_weights.clone());
-        ModelFile::restore(onnx, source_sha256, external).map_err(|source| LibraryError::Model {
+        let restored = ModelFile::restore(onnx, source_sha256, external);
+        let mut model = restored.map_err(|source| LibraryError::Model {
             what: what(),
             source,
+        })?;
+        model.quantised = spec
+            .quantised
+            .as_ref()
+            .map(|twin| self.twin(twin))
+            .transpose()?;
+        Ok(model)
+    }
+
+    /// The quantised twin that a job asks for, as it was when the job was submitted.
+    fn twin(&self, spec: &TwinSpec) -> Result<QuantisedTwin, LibraryError> {
+        let onnx = self
+            .get(&spec.sha256)
+            .map_err(|source| LibraryError::Read {
+                what: format!("the quantised model `{}`", spec.path.display()),
+                source,
+            })?;
+        Ok(QuantisedTwin {
+            onnx,
+            sha256: spec.sha256.clone(),
+            source: spec.source.clone(),
         })
     }
 

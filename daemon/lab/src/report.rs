@@ -140,6 +140,8 @@ pub struct Publication {
     pub findings: Vec<String>,
     /// Whether its device was simulated, if its folder was looked into and says so.
     pub simulated: Option<bool>,
+    /// Whether one of its processors was emulated, likewise.
+    pub emulated: Option<bool>,
     /// Whether its folder was looked for and is not there any more.
     pub gone: bool,
     /// Its picture, if it was looked for and is there.
@@ -176,6 +178,8 @@ pub struct DeviceReport {
     pub description: String,
     /// Whether anything says that it is simulated.
     pub simulated: bool,
+    /// Whether a profile of it says that one of its processors was emulated.
+    pub emulated: bool,
     /// How many runs it had.
     pub runs: usize,
     /// How many of them are published.
@@ -263,21 +267,29 @@ impl Report {
         jobs.flat_map(|job| job.runs.iter().map(move |run| (job, run)))
     }
 
-    /// What to call a device: one that is simulated says so.
+    /// What to call a device: one that is simulated or emulated says so.
     pub fn device(&self, name: &str) -> String {
-        label(name, self.is_simulated(name))
+        let is = |mark: fn(&DeviceReport) -> bool| self.is_any(name, mark);
+        label(name, is(|one| one.simulated), is(|one| one.emulated))
     }
 
-    /// What to call a run's device, of which its profile may know that it is simulated.
+    /// What to call a run's device, of which its profile may know that it is simulated or emulated.
     fn device_of(&self, run: &RunReport) -> String {
-        let simulated = run.published.as_ref().and_then(|profile| profile.simulated);
-        let simulated = simulated == Some(true) || self.is_simulated(&run.device);
-        label(&run.device, simulated)
+        let profile = run.published.as_ref();
+        let simulated = profile.and_then(|profile| profile.simulated) == Some(true);
+        let emulated = profile.and_then(|profile| profile.emulated) == Some(true);
+        let is = |mark: fn(&DeviceReport) -> bool| self.is_any(&run.device, mark);
+        label(
+            &run.device,
+            simulated || is(|one| one.simulated),
+            emulated || is(|one| one.emulated),
+        )
     }
 
-    fn is_simulated(&self, name: &str) -> bool {
+    /// Whether a device of this name bears the mark.
+    fn is_any(&self, name: &str, mark: fn(&DeviceReport) -> bool) -> bool {
         let mut devices = self.devices.iter();
-        devices.any(|device| device.name == name && device.simulated)
+        devices.any(|device| device.name == name && mark(device))
     }
 }
 

@@ -46,8 +46,11 @@ pub(super) fn describe(planned: &Plan, learnt: &Learnt) -> String {
     for reason in planned.reasons() {
         text.push_str(&format!("\n- {reason}"));
     }
-    if learnt.profile.header.simulated {
+    if learnt.source.simulated {
         text.push_str("\n\nPlanned from a simulated device.");
+    }
+    if learnt.source.emulated {
+        text.push_str("\n\nPlanned from an emulated processor: its times are no phone's.");
     }
     text
 }

@@ -21,6 +21,9 @@ pub struct Source {
     pub run: String,
     /// Whether any number comes from a simulated processor: then the document describes no real device.
     pub simulated: bool,
+    /// Whether any number comes from an emulated processor: then its times are no device's.
+    #[serde(default)]
+    pub emulated: bool,
 }
 
 impl Source {
@@ -35,6 +38,7 @@ impl Source {
             npu: npu.to_owned(),
             run: header.provenance.run.clone(),
             simulated: header.simulated,
+            emulated: header.is_emulated(cpu) || npu.split('+').any(|one| header.is_emulated(one)),
         }
     }
 }

@@ -40,6 +40,16 @@ pub struct Header {
 }
 
 impl Header {
+    /// What people are told beside the device's name wherever it is named: `simulated` if the device is, `emulated` if
+    /// one of its processors is, nothing if all numbers are a real device's.
+    pub fn mark(&self) -> Option<&'static str> {
+        match (self.simulated, self.emulated) {
+            (true, _) => Some("simulated"),
+            (false, true) => Some("emulated"),
+            (false, false) => None,
+        }
+    }
+
     /// Each processor's place in `processors`, by its name; the first of two that share a name.
     pub(crate) fn places(&self) -> BTreeMap<&str, usize> {
         let mut places = BTreeMap::new();

@@ -84,7 +84,8 @@ impl Header {
         }
     }
 
-    fn is_emulated(&self, processor: &str) -> bool {
+    /// Whether the processor of this name was played by its maker's emulator.
+    pub fn is_emulated(&self, processor: &str) -> bool {
         let mut processors = self.processors.iter();
         processors.any(|one| one.emulated && one.name == processor)
     }

@@ -140,6 +140,7 @@ impl Farm {
             path: folder,
             source,
         })?;
+        let link = link.with_runtimes(self.0.runtimes.clone());
         Ok(OpenDevice::Local(Box::new(link)))
     }
 
@@ -185,11 +186,15 @@ impl Farm {
         let local = self.0.config.phones.local.iter();
         let device = |name: &String| {
             let simulated = !matches!(discovery::choose(name), Ok(Choice::Host));
-            let description = if simulated { "simulated" } else { "this host" };
+            let description = match (simulated, &self.0.runtimes.emulate) {
+                (true, _) => "simulated".to_owned(),
+                (false, None) => "this host".to_owned(),
+                (false, Some(soc)) => format!("this host, with an emulated {soc}"),
+            };
             Device {
                 name: name.clone(),
                 serial: name.clone(),
-                description: description.to_owned(),
+                description,
                 simulated,
                 abi: Some(std::env::consts::ARCH.to_owned()),
                 pools: self.pools(&[name]),

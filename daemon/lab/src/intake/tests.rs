@@ -21,6 +21,7 @@ impl Submitted {
                 sha256: model.sha256,
                 source_sha256: model.source_sha256,
                 external_weights: model.external_weights,
+                quantised: None,
                 path: path.clone(),
             }],
             ..JobSpec::default()

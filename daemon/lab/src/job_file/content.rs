@@ -64,15 +64,22 @@ pub(super) enum ModelEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelTable {
     pub(super) file: PathBuf,
+    /// The model's quantised twin.
+    #[serde(default)]
+    pub(super) quantised: Option<PathBuf>,
     #[serde(default)]
     pub(super) dims: BTreeMap<String, u64>,
 }
 
 impl ModelEntry {
-    pub(super) fn parts(self) -> (PathBuf, BTreeMap<String, u64>) {
+    pub(super) fn table(self) -> ModelTable {
         match self {
-            ModelEntry::Path(file) => (file, BTreeMap::new()),
-            ModelEntry::Table(ModelTable { file, dims }) => (file, dims),
+            ModelEntry::Path(file) => ModelTable {
+                file,
+                quantised: None,
+                dims: BTreeMap::new(),
+            },
+            ModelEntry::Table(table) => table,
         }
     }
 }

@@ -54,7 +54,10 @@ impl JobFile {
                 "0 is no size of a dimension; write a whole number of at least 1".to_owned(),
             ),
             (
-                models.iter().any(|entry| home(&entry.clone().parts().0)),
+                models.iter().any(|entry| {
+                    let table = entry.clone().table();
+                    home(&table.file) || table.quantised.as_ref().is_some_and(|path| home(path))
+                }),
                 "models",
                 "`~` is not replaced in job files; write paths that begin with /, or from the job file's folder"
                     .to_owned(),

@@ -176,6 +176,7 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
         sha256: model.sha256,
         source_sha256: model.source_sha256,
         external_weights: model.external_weights,
+        quantised: None,
         path,
     };
     assert_eq!(

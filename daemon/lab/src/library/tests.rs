@@ -43,6 +43,7 @@ fn a_kept_model_is_the_one_that_the_user_gave() {
             sha256: given.sha256.clone(),
             source_sha256: given.source_sha256.clone(),
             external_weights: given.external_weights.clone(),
+            quantised: None,
             path,
         };
         let kept = library.model(&spec).expect("a model");

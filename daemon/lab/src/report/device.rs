@@ -44,6 +44,7 @@ fn report(kept: &Kept, history: &History, name: &str) -> DeviceReport {
     DeviceReport {
         name: name.to_owned(),
         simulated: device.is_some_and(|device| device.simulated),
+        emulated: false,
         description,
         runs: runs.len(),
         published: runs.iter().filter(|run| is_published(history, run)).count(),

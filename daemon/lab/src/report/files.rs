@@ -17,7 +17,7 @@ impl Report {
     /// Looks into the folders of the published profiles: whether they are there, what they say about their device,
     /// and, if `plots`, how they look.
     pub fn read_profiles(&mut self, plots: bool) {
-        let mut simulated = BTreeSet::new();
+        let (mut simulated, mut emulated) = (BTreeSet::new(), BTreeSet::new());
         for run in self.jobs.iter_mut().flat_map(|job| &mut job.runs) {
             let Some(published) = &mut run.published else {
                 continue;
@@ -26,9 +26,13 @@ impl Report {
             if published.simulated == Some(true) {
                 simulated.insert(run.device.clone());
             }
+            if published.emulated == Some(true) {
+                emulated.insert(run.device.clone());
+            }
         }
         for device in &mut self.devices {
             device.simulated |= simulated.contains(&device.name);
+            device.emulated |= emulated.contains(&device.name);
         }
     }
 
@@ -53,7 +57,9 @@ impl Publication {
             return;
         };
         let header: Option<serde_json::Value> = serde_json::from_slice(&header).ok();
-        self.simulated = header.and_then(|header| header.get("simulated")?.as_bool());
+        let says = |field: &str| header.as_ref()?.get(field)?.as_bool();
+        self.simulated = says("simulated");
+        self.emulated = says("emulated");
         if plots {
             self.plot = whole(&self.profile.join(PLOT));
         }

@@ -118,6 +118,7 @@ fn publication(history: &History, run: &Run) -> Publication {
         profile: profile.cloned().unwrap_or_default(),
         findings: event.map_or_else(Vec::new, |(_, findings)| findings.clone()),
         simulated: None,
+        emulated: None,
         gone: false,
         plot: None,
     }

@@ -217,7 +217,7 @@ impl Words<'_> {
                 format!("{length} from {}", self.moment(idle.from))
             });
             vec![
-                label(&device.name, device.simulated),
+                label(&device.name, device.simulated, device.emulated),
                 device.description.clone(),
                 format!("{} of {}", device.published, device.runs),
                 device.failed_attempts.to_string(),

@@ -10,7 +10,8 @@ use layerlab_profiles::document::HashedFile;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{
-    AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Requirement, Selector, written_duration,
+    AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Requirement, Selector, TwinSpec,
+    written_duration,
 };
 use crate::recurrence::Recurrence;
 use crate::window::Window;
@@ -38,6 +39,15 @@ struct ModelRow {
     source_sha256: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     external_weights: Option<Vec<HashedFileRow>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quantised: Option<TwinRow>,
+    path: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TwinRow {
+    sha256: String,
+    source: HashedFileRow,
     path: PathBuf,
 }
 
@@ -134,6 +144,7 @@ impl From<ModelSpec> for ModelRow {
             sha256: model.sha256,
             source_sha256: model.source_sha256,
             external_weights: model.external_weights.map(all_into),
+            quantised: model.quantised.map(Into::into),
             path: model.path,
         }
     }
@@ -146,6 +157,27 @@ impl From<ModelRow> for ModelSpec {
             sha256: row.sha256,
             source_sha256: row.source_sha256,
             external_weights: row.external_weights.map(all_into),
+            quantised: row.quantised.map(Into::into),
+            path: row.path,
+        }
+    }
+}
+
+impl From<TwinSpec> for TwinRow {
+    fn from(twin: TwinSpec) -> TwinRow {
+        TwinRow {
+            sha256: twin.sha256,
+            source: twin.source.into(),
+            path: twin.path,
+        }
+    }
+}
+
+impl From<TwinRow> for TwinSpec {
+    fn from(row: TwinRow) -> TwinSpec {
+        TwinSpec {
+            sha256: row.sha256,
+            source: row.source.into(),
             path: row.path,
         }
     }

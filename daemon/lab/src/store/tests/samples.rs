@@ -27,6 +27,7 @@ pub(in crate::store) fn job(id: i64) -> Job {
             sha256: "ab".repeat(32),
             source_sha256: "cd".repeat(32),
             external_weights: None,
+            quantised: None,
             path: PathBuf::from("models/alexnet.onnx"),
         }],
         devices: vec![Selector {
