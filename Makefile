@@ -1,7 +1,7 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo agent test slow-test bench
+.PHONY: demo farm-demo npu-demo npu-test agent test slow-test bench
 
 demo: ## Profile two networks on four simulated phones
 	cargo build --workspace --bin layerlab --bin layerlab-agent
@@ -10,6 +10,13 @@ demo: ## Profile two networks on four simulated phones
 farm-demo: ## Plug three virtual phones in (real adbd, real adb server) and profile on all of them at once
 	cargo build --bins
 	tests/farm-demo target/farm-demo
+
+npu-demo: ## Profile, quantise, evaluate and plan on Qualcomm's emulated Hexagon; installs two wheels from PyPI beside the build
+	cargo build --workspace --bins
+	tests/npu-demo target/npu-demo
+
+npu-test: ## The tests that need ONNX Runtime and Qualcomm's emulator, which it installs beside the build
+	tests/npu-test
 
 ABI ?= arm64-v8a
 AGENTS ?= $(or $(LAYERLAB_DATA),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/layerlab)/agents

@@ -67,10 +67,22 @@ pub fn binaries() -> &'static Path {
     })
 }
 
-/// The `layerlab` command, which sees no phones: those of the machine's owner are not for tests.
+/// What tells layerlab of runtimes. Where `make npu-test` names some, only the tests that ask for them are to have them.
+const RUNTIMES: [&str; 4] = [
+    "LAYERLAB_ONNXRUNTIME",
+    "LAYERLAB_QNN",
+    "LAYERLAB_EMULATE",
+    "LAYERLAB_AS_ACCELERATOR",
+];
+
+/// The `layerlab` command, which sees no phones and no runtimes beside its own: those of the machine's owner are not for
+/// tests.
 pub fn layerlab() -> Command {
     let mut command = Command::new(binaries().join("layerlab"));
     command.env("LAYERLAB_ADB", "");
+    for name in RUNTIMES {
+        command.env_remove(name);
+    }
     command
 }
 
