@@ -137,6 +137,11 @@ impl Constant {
         })
     }
 
+    /// The little-endian elements, last axis fastest.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// As an initialiser.
     pub(crate) fn to_proto(&self) -> TensorProto {
         TensorProto {
