@@ -32,6 +32,7 @@ mod network;
 mod no_ops;
 mod optimize;
 mod pairs;
+mod quantise;
 mod read;
 mod sub_model;
 mod tensor;
@@ -40,6 +41,9 @@ mod twin;
 pub use error::ModelError;
 pub use layers::OperatorClass;
 pub use network::{ModelSource, Network, Operator};
+pub use quantise::{
+    QuantiseError, QuantiseOptions, Quantised, RangeMethod, WeightScales, quantise,
+};
 pub use sub_model::SubModel;
 pub use tensor::{ElementType, TensorSpec};
 pub use twin::{NotATwin, twin_of};
