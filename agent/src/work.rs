@@ -80,8 +80,8 @@ fn model(task: &Task, files: &Files) -> Result<ModelWithTwin, Ended> {
     let Some(quantised) = &task.order.quantised_sha256 else {
         return Ok(ModelWithTwin::alone(model));
     };
-    let quantised = Arc::new(files.network(quantised)?);
-    ModelWithTwin::with_twin(model, quantised)
+    let quantised = files.network(quantised)?;
+    ModelWithTwin::with_twin(model, &quantised)
         .map_err(|reason| failed(FailureKind::Model, reason.to_string()))
 }
 

@@ -24,6 +24,7 @@ mod plan;
 mod processors;
 mod profile;
 mod progress;
+mod quantise;
 mod quarantine;
 mod report;
 mod reserve;
@@ -115,6 +116,8 @@ enum LayerlabCommand {
     Derive(derive::DeriveArgs),
     /// Make an evaluation set from labelled images, to measure what placements cost in accuracy
     Set(set::SetArgs),
+    /// Make an int8 model of a float one, with the ranges that activations have on an evaluation set
+    Quantise(quantise::QuantiseArgs),
 }
 
 /// Runs layerlab with the process's arguments.
@@ -169,6 +172,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Compare(args) => compare::run(&args),
                 LayerlabCommand::Derive(args) => derive::run(&args),
                 LayerlabCommand::Set(args) => set::run(&args),
+                LayerlabCommand::Quantise(args) => quantise::run(&args),
             }
         };
         tokio::select! {

@@ -21,6 +21,11 @@ pub(crate) struct Constant {
 }
 
 impl Constant {
+    /// `bytes` are the little-endian elements, last axis fastest.
+    pub(crate) fn new(spec: TensorSpec, bytes: Vec<u8>) -> Self {
+        Constant { spec, bytes }
+    }
+
     /// Reads `tensor`, whose external data are in `folder`; the constant is called `name`.
     pub(crate) fn read(
         tensor: TensorProto,
@@ -135,6 +140,11 @@ impl Constant {
             spec,
             bytes: value.as_bytes().to_vec(),
         })
+    }
+
+    /// The little-endian elements, last axis fastest.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// As an initialiser.

@@ -46,14 +46,6 @@ pub enum ModelError {
         /// Its size with everything inside.
         bytes: u64,
     },
-    /// A quantised model that has other layers or tensors than the model that it should be the twin of.
-    #[error(
-        "the quantised model is not the model's twin: {difference}: make one with `layerlab quantise`"
-    )]
-    NoTwin {
-        /// The first difference.
-        difference: String,
-    },
     /// The operator set is missing or older than 7.
     #[error(
         "the model uses operator set {found} and 7 is the oldest supported: export it with a newer one"

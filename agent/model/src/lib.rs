@@ -13,6 +13,9 @@
 //! Cut `l` lies after layer `l`; cut 0 lies before the first. Its frontier is what was given before it and
 //! is read after it or is an output of the model. A segment takes all of its left frontier and gives all of
 //! its right one, in that order; a tensor alive on both sides passes through it.
+//!
+//! # Quantised networks
+//! A network can have a twin whose tensors pass QDQ pairs: the same layers, between which floats cross.
 
 // A test that fails to unwrap has failed.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -26,15 +29,21 @@ mod graph;
 mod infer;
 mod layers;
 mod network;
+mod no_ops;
 mod optimize;
+mod pairs;
+mod quantise;
 mod read;
 mod sub_model;
 mod tensor;
-mod twins;
+mod twin;
 
 pub use error::ModelError;
 pub use layers::OperatorClass;
 pub use network::{ModelSource, Network, Operator};
+pub use quantise::{
+    QuantiseError, QuantiseOptions, Quantised, RangeMethod, WeightScales, quantise,
+};
 pub use sub_model::SubModel;
 pub use tensor::{ElementType, TensorSpec};
-pub use twins::refuse_unless_twins;
+pub use twin::{NotATwin, twin_of};

@@ -246,6 +246,22 @@ impl Network {
         )
     }
 
+    /// The nodes and constants that the layers are made of.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// A network with another graph, in the order of its nodes, and all else of this one.
+    pub(crate) fn with_graph(&self, graph: &Graph) -> Result<Network, ModelError> {
+        let model = self.model_of(graph);
+        Network::new(model, self.name.clone(), &self.name, None, &BTreeMap::new())
+    }
+
+    /// Another graph as a model with the header of this network; its outputs have no shapes yet.
+    pub(crate) fn model_of(&self, graph: &Graph) -> ModelProto {
+        whole(&self.header, &self.name, graph, &[])
+    }
+
     /// What the network is called: the name of its file without the ending.
     pub fn name(&self) -> &str {
         &self.name

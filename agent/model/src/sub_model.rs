@@ -8,11 +8,13 @@ use tract_onnx::prelude::TypedModel;
 
 use crate::constant::Constant;
 use crate::graph::named;
+use crate::pairs::{EntryPair, free_name};
 use crate::tensor::TensorSpec;
-use crate::{ModelError, infer};
+use crate::{ModelError, infer, no_ops, pairs};
 
 /// Layers i..=j as a valid ONNX model: it takes the frontier before i and gives the frontier after j, each
-/// in its order.
+/// in its order. Nodes that do nothing, such as a `Dropout`, are left out. What a quantised network has rounded is rounded
+/// again where it enters, which changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubModel {
     /// The ONNX model, with the frontiers as its inputs and outputs.
@@ -25,7 +27,7 @@ pub struct SubModel {
 }
 
 impl SubModel {
-    /// The model as a file.
+    /// The model as a file: weights inside, shapes fixed, in the operator set of the network.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.model.encode_to_vec()
     }
@@ -68,18 +70,25 @@ impl SubModel {
         names.extend(inputs.iter().map(|spec| spec.name.as_str()));
         names.extend(constants.keys().map(String::as_str));
 
+        let pairs = pairs::entering(nodes.clone().map(|(node, _)| node), inputs, &names);
         // Backwards, so that what a node reads is known to be needed before its producer comes.
         let mut needed: HashSet<&str> = outputs.iter().map(|spec| spec.name.as_str()).collect();
-        let mut kept: Vec<NodeProto> = Vec::new();
+        for node in pairs.iter().flat_map(|pair| &pair.nodes) {
+            needed.extend(named(&node.input[1..]));
+        }
+        let mut kept: Vec<(bool, NodeProto)> = Vec::new();
         for (node, inside) in nodes.rev() {
             let keep =
                 inside.unwrap_or_else(|| named(&node.output).any(|output| needed.contains(output)));
             if keep {
                 needed.extend(named(&node.input));
-                kept.push(node.clone());
+                kept.push((inside.is_some(), node.clone()));
             }
         }
         kept.reverse();
+        let kept = enter_rounded(kept, pairs);
+        let named_outputs = outputs.iter().map(|spec| spec.name.as_str()).collect();
+        let mut kept = no_ops::remove(kept, &given, &named_outputs, constants);
 
         let mut passed: HashMap<&str, String> = HashMap::new();
         let mut renamed = Vec::with_capacity(outputs.len());
@@ -87,7 +96,7 @@ impl SubModel {
             let mut spec = output.clone();
             if !given.contains(output.name.as_str()) {
                 let other = passed.entry(&output.name).or_insert_with(|| {
-                    let other = free_name(&output.name, &names);
+                    let other = free_name(&format!("{}.passed", output.name), &names);
                     kept.push(NodeProto {
                         name: other.clone(),
                         op_type: "Identity".to_owned(),
@@ -102,13 +111,13 @@ impl SubModel {
             renamed.push(spec);
         }
 
+        let read: HashSet<&str> = kept.iter().flat_map(|node| named(&node.input)).collect();
         let mut model = header.clone();
         model.graph = Some(GraphProto {
             name,
-            node: kept,
             initializer: constants
                 .iter()
-                .filter(|(name, _)| needed.contains(name.as_str()))
+                .filter(|(name, _)| read.contains(name.as_str()))
                 .map(|(_, constant)| constant.to_proto())
                 .collect(),
             input: inputs
@@ -119,6 +128,7 @@ impl SubModel {
                 .iter()
                 .map(|spec| spec.value_info(&spec.name))
                 .collect(),
+            node: kept,
             ..GraphProto::default()
         });
         SubModel {
@@ -129,11 +139,26 @@ impl SubModel {
     }
 }
 
-/// A name like `name` that nothing else has.
-fn free_name(name: &str, taken: &HashSet<&str>) -> String {
-    let mut free = format!("{name}.passed");
-    while taken.contains(free.as_str()) {
-        free.push('_');
+/// Puts the pairs at the entry of a segment, behind what is constant (marked by false).
+fn enter_rounded(mut kept: Vec<(bool, NodeProto)>, pairs: Vec<EntryPair<'_>>) -> Vec<NodeProto> {
+    let read = |tensor: &str| {
+        kept.iter()
+            .any(|(_, node)| named(&node.input).any(|name| name == tensor))
+    };
+    let pairs: Vec<EntryPair<'_>> = pairs.into_iter().filter(|pair| read(pair.tensor)).collect();
+    if !pairs.is_empty() {
+        kept.sort_by_key(|(inside, _)| *inside);
     }
-    free
+    let constant = kept.iter().take_while(|(inside, _)| !inside).count();
+    let mut nodes: Vec<NodeProto> = kept.into_iter().map(|(_, node)| node).collect();
+    for input in nodes.iter_mut().flat_map(|node| &mut node.input) {
+        if let Some(pair) = pairs.iter().find(|pair| pair.tensor == input) {
+            input.clone_from(&pair.rounded);
+        }
+    }
+    nodes.splice(
+        constant..constant,
+        pairs.into_iter().flat_map(|pair| pair.nodes),
+    );
+    nodes
 }

@@ -123,6 +123,88 @@ fn what_passes_through_a_segment_gets_another_name() {
 }
 
 #[test]
+fn nodes_that_do_nothing_leave_a_segment_and_its_tensors_keep_their_names() {
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 3, 5, 5]);
+    builder.node("Identity image same", vec![]);
+    builder.conv("a", "same", 3, 4, 3);
+    builder.node("Dropout a dropped", vec![]);
+    builder.node("Identity dropped end", vec![]);
+    builder.conv("b", "end", 4, 4, 3);
+    builder.node("Relu b c", vec![]);
+    builder.node("Dropout c d", vec![]);
+    builder.output("d");
+    let network = network(&builder);
+    assert_chains(&network);
+    let types = |segment: Segment| -> Vec<String> {
+        let sub_model = network.segment(segment).unwrap();
+        let graph = sub_model.model.graph.unwrap();
+        graph.node.into_iter().map(|node| node.op_type).collect()
+    };
+    assert_eq!(types(Segment::single(1)), ["Conv"]);
+    assert_eq!(types(Segment::single(2)), ["Conv", "Relu"]);
+    assert_eq!(types(Segment::whole(2)), ["Conv", "Conv", "Relu"]);
+    let first = network.segment(Segment::single(1)).unwrap();
+    assert_eq!(first.outputs[0].name, "end");
+    assert_eq!(frontier(&network, 1), ["end"]);
+    // The layer table still says what the file has.
+    assert_eq!(
+        network.layers()[0].operators,
+        ["Identity", "Conv", "Dropout", "Identity"]
+    );
+}
+
+#[test]
+fn an_output_that_two_names_stand_for_keeps_one_node_that_does_nothing() {
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 3, 5, 5]);
+    builder.conv("a", "image", 3, 4, 3);
+    builder.node("Dropout a dropped", vec![]);
+    builder.node("Dropout a again", vec![]);
+    builder.conv("b", "dropped", 4, 4, 3);
+    for output in ["a", "b", "again", "dropped"] {
+        builder.output(output);
+    }
+    let network = network(&builder);
+    assert_chains(&network);
+    let first = network.segment(Segment::single(1)).unwrap();
+    let graph = first.model.graph.unwrap();
+    let types: Vec<&str> = graph.node.iter().map(|n| n.op_type.as_str()).collect();
+    assert_eq!(types, ["Conv", "Identity", "Identity"]);
+}
+
+#[test]
+fn a_dropout_that_trains_stays() {
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 3, 5, 5]);
+    builder.conv("a", "image", 3, 4, 3);
+    builder.weights("ratio", &[]);
+    builder.graph.initializer.push(tract_onnx::pb::TensorProto {
+        name: "training".into(),
+        data_type: tract_onnx::pb::tensor_proto::DataType::Bool as i32,
+        int32_data: vec![0],
+        ..Default::default()
+    });
+    builder.node("Dropout a,ratio,training y", vec![]);
+    builder.output("y");
+    let types = |builder: &Builder| -> Vec<String> {
+        let whole = network(builder).segment(Segment::whole(1)).unwrap();
+        let graph = whole.model.graph.unwrap();
+        let types: Vec<_> = graph.node.into_iter().map(|n| n.op_type).collect();
+        let constants = graph.initializer.len();
+        assert_eq!(constants, if types.len() == 1 { 1 } else { 3 });
+        types
+    };
+    assert_eq!(types(&builder), ["Conv"]);
+    for tensor in &mut builder.graph.initializer {
+        if tensor.name == "training" {
+            tensor.int32_data = vec![1];
+        }
+    }
+    assert_eq!(types(&builder), ["Conv", "Dropout"]);
+}
+
+#[test]
 fn a_segment_beyond_the_model_is_an_error() {
     let error = network(&shortcut()).segment(Segment::whole(4)).unwrap_err();
     assert_eq!(

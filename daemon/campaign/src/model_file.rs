@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use layerlab_model::{ModelError, Network, refuse_unless_twins};
+use layerlab_model::{ModelError, Network, NotATwin, twin_of};
 use layerlab_profiles::document::HashedFile;
 use layerlab_profiles::sha256;
 
@@ -41,20 +41,31 @@ pub struct QuantisedTwin {
 #[derive(Debug)]
 pub struct ModelFileError {
     path: PathBuf,
-    reason: ModelError,
+    reason: Unusable,
+}
+
+/// What is wrong with a model file.
+#[derive(Debug)]
+enum Unusable {
+    Model(ModelError),
+    Twin(NotATwin),
 }
 
 impl std::error::Error for ModelFileError {}
 
 impl fmt::Display for ModelFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
         match &self.reason {
             // These are about the file and name it themselves.
-            ModelError::Unreadable { .. }
-            | ModelError::NotOnnx { .. }
-            | ModelError::Truncated { .. }
-            | ModelError::TooLarge { .. } => self.reason.fmt(f),
-            reason => write!(f, "`{}`: {reason}", self.path.display()),
+            Unusable::Model(
+                reason @ (ModelError::Unreadable { .. }
+                | ModelError::NotOnnx { .. }
+                | ModelError::Truncated { .. }
+                | ModelError::TooLarge { .. }),
+            ) => reason.fmt(f),
+            Unusable::Model(reason) => write!(f, "`{path}`: {reason}"),
+            Unusable::Twin(reason) => write!(f, "`{path}`: {reason}"),
         }
     }
 }
@@ -65,7 +76,7 @@ impl ModelFile {
         let opened = Network::open_with_source(path, dims);
         let (network, source) = opened.map_err(|reason| ModelFileError {
             path: path.to_owned(),
-            reason,
+            reason: Unusable::Model(reason),
         })?;
         let onnx = network.to_onnx();
         Ok(ModelFile {
@@ -122,9 +133,9 @@ impl ModelFile {
             return Ok(self);
         };
         let twin = ModelFile::open(path, dims)?;
-        refuse_unless_twins(&self.network, &twin.network).map_err(|reason| ModelFileError {
+        twin_of(&self.network, &twin.network).map_err(|reason| ModelFileError {
             path: path.to_owned(),
-            reason,
+            reason: Unusable::Twin(reason),
         })?;
         self.quantised = Some(QuantisedTwin {
             source: HashedFile {

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""int8 models by `layerlab quantise` beside those of onnxruntime.quantization: made from the same pictures, both run by
+onnxruntime's CPU on the 500 held-out pictures that neither has seen. Prints tests/reports/quantise.md.
+
+    quantised.py LAYERLAB FOLDER [MODEL ...]
+
+LAYERLAB is the program; FOLDER keeps the sets and models that are made. The models are vocnet-mini, yolo-mini and
+yolo-mini-unscaled, which unscaled.py writes into FOLDER.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Newer builds of onnxruntime report to their maker.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+import argparse
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    CalibrationMethod,
+    QuantFormat,
+    QuantType,
+    quantize_static,
+)
+
+from scenes import Box
+from scores import detection_f1, f_score
+
+HERE = Path(__file__).parent
+
+# What judges each model, and the metric that its set is made for.
+MODELS = {
+    "vocnet-mini": (f_score, "multi-label"),
+    "yolo-mini": (detection_f1, "detection"),
+    "yolo-mini-unscaled": (detection_f1, "detection"),
+}
+
+# onnxruntime.quantization keeps all activations of all pictures in memory for percentiles.
+PICTURES = {"min-max": 500, "percentile": 50}
+
+METHODS = {"min-max": CalibrationMethod.MinMax, "percentile": CalibrationMethod.Percentile}
+
+
+class Pictures(CalibrationDataReader):
+    def __init__(self, pixels: np.ndarray) -> None:
+        self.pixels: Iterator[np.ndarray] = iter(pixels)
+
+    def get_next(self) -> dict[str, np.ndarray] | None:
+        image = next(self.pixels, None)
+        return None if image is None else {"image": image[None].astype(np.float32)}
+
+
+def read_set(path: Path) -> np.ndarray:
+    """The pictures of an evaluation set: a line of JSON, then pixels."""
+    content = path.read_bytes()
+    end = content.index(b"\n")
+    shape = json.loads(content[:end])["shape"]
+    return np.frombuffer(content[end + 1 :], np.uint8).reshape([-1, *shape])
+
+
+def objects() -> list[list[Box]]:
+    """The objects of each held-out picture, in the order of the pictures."""
+    description = json.loads((HERE / "scenes" / "annotations.json").read_text())
+    boxes: dict[int, list[Box]] = {image["id"]: [] for image in description["images"]}
+    for item in description["annotations"]:
+        boxes[item["image_id"]].append(Box(item["category_id"] - 1, *item["bbox"]))
+    return list(boxes.values())
+
+
+def answers(model: Path, pixels: np.ndarray) -> np.ndarray:
+    engine = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return np.concatenate([engine.run(None, {"image": image[None].astype(np.float32)})[0] for image in pixels])
+
+
+def compare(layerlab: str, folder: Path, name: str, truth: list[list[Box]]) -> Iterator[str]:
+    """A row for each choice: the scores of both models and how far their answers are from the float model's."""
+    metric, set_metric = MODELS[name]
+    model = next(path for path in (HERE / f"{name}.onnx", folder / f"{name}.onnx") if path.exists())
+    images = folder / f"{set_metric}.set"
+    scenes = HERE / "scenes"
+    subprocess.run(
+        [layerlab, "set", "--coco", scenes / "annotations.json", "--images", scenes / "images", "--size", "112x112"]
+        + ["--metric", set_metric, "--out", images, "--replace"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    pixels = read_set(images)
+    found, unseen = pixels[::2], pixels[1::2]
+    expected = answers(model, unseen)
+    whole = metric(expected, truth[1::2])
+    yield f"| `{name}` | 32-bit floats | | {whole:.4f} | | |"
+    for weights in ("per-channel", "per-tensor"):
+        for ranges, count in PICTURES.items():
+            ours, theirs = (folder / f"{name}-{weights}-{ranges}-{who}.onnx" for who in ("ours", "theirs"))
+            subprocess.run(
+                [layerlab, "quantise", model, "--set", images, "--out", ours, "--replace"]
+                + ["--weights", weights, "--ranges", ranges, "--limit", str(count)],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+            quantize_static(
+                model,
+                theirs,
+                Pictures(found[:count]),
+                quant_format=QuantFormat.QDQ,
+                per_channel=weights == "per-channel",
+                activation_type=QuantType.QUInt8,
+                weight_type=QuantType.QInt8,
+                calibrate_method=METHODS[ranges],
+            )
+            cells = []
+            for path in (ours, theirs):
+                given = answers(path, unseen)
+                apart = np.linalg.norm(given - expected) / np.linalg.norm(expected)
+                cells.append((metric(given, truth[1::2]), apart))
+            (score, apart), (other, other_apart) = cells
+            yield (
+                f"| `{name}` | {weights}, {ranges} | {count} | {score:.4f} ({apart:.3f}) | {other:.4f} ({other_apart:.3f}) "
+                f"| {100 * (score - other):+.2f} |"
+            )
+
+
+HEADER = """\
+# int8 models
+
+`layerlab quantise` beside onnxruntime.quantization {version} (QDQ, activations uint8, weights int8), made from the same
+pictures and run by onnxruntime {version} on its CPU with the 500 held-out pictures that neither has seen. Score as in
+[MODELS.md](../models/MODELS.md): F-score of `vocnet-mini`, detection F1 of the others; in brackets how far all answers
+are from the float model's, relative L2. The last column is the difference of the two scores in points.
+
+    tests/models/quantised.py target/debug/layerlab FOLDER
+
+| model | weights, ranges | pictures | `layerlab quantise` | onnxruntime.quantization | points |
+|---|---|--:|--:|--:|--:|"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("layerlab")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("models", nargs="*", metavar="MODEL")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    truth = objects()
+    print(HEADER.format(version=onnxruntime.__version__))
+    for name in arguments.models or MODELS:
+        for row in compare(arguments.layerlab, arguments.folder, name, truth):
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
