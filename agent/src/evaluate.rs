@@ -1,13 +1,13 @@
 //! Orders to evaluate: a network answers labelled images under many placements, and each answer is judged.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
 
 use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::accuracy::EvaluationSet;
 use layerlab_profiles::{Bytes, Combination};
 use layerlab_protocol::{Event, FailureKind};
 
+use crate::ModelWithTwin;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
 use crate::runtime::{Runtimes, Tensor, TensorError};
@@ -33,9 +33,9 @@ impl Evaluation<'_> {
         task: &Task,
         queue: &Queue,
         runtimes: &mut Runtimes,
-        network: &Arc<Network>,
+        model: &ModelWithTwin,
     ) -> Result<(), Ended> {
-        let input = self.fitting_input(network)?;
+        let input = self.fitting_input(model.model())?;
         let done: HashSet<u64> = task
             .history
             .iter()
@@ -48,8 +48,8 @@ impl Evaluation<'_> {
         let Some(mut next) = left.next() else {
             return Ok(());
         };
-        let mut sessions = self.load(runtimes, network)?;
-        let costs = Costs::of(network);
+        let mut sessions = self.load(runtimes, model)?;
+        let costs = Costs::of(model.model());
         loop {
             let (tallies, flop) = self.judge(*next, input, &mut sessions, &costs)?;
             queue.record(
@@ -101,10 +101,10 @@ impl Evaluation<'_> {
     fn load(
         &self,
         runtimes: &mut Runtimes,
-        network: &Arc<Network>,
+        model: &ModelWithTwin,
     ) -> Result<Vec<LayerSessions>, Ended> {
         let mut all = Vec::new();
-        for layer in walk::layers(network) {
+        for layer in walk::layers(model.model()) {
             let index = layer.first() as usize - 1;
             let wanted: BTreeSet<usize> = self
                 .placements
@@ -114,7 +114,7 @@ impl Evaluation<'_> {
             let load = |(place, processor): (usize, &String)| {
                 let session = wanted
                     .contains(&place)
-                    .then(|| runtimes.load(processor, network, layer));
+                    .then(|| runtimes.load(processor, model, layer));
                 session.transpose()
             };
             let sessions = self.processors.iter().enumerate().map(load);

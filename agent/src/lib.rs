@@ -8,6 +8,7 @@ mod evaluate;
 pub mod files;
 pub mod hygiene;
 pub mod journal;
+mod model_with_twin;
 pub mod queue;
 pub mod runtime;
 pub mod serve;
@@ -16,3 +17,5 @@ mod timing;
 pub mod truth;
 mod walk;
 pub mod work;
+
+pub use model_with_twin::{ModelWithTwin, NoTwin};

@@ -1,8 +1,8 @@
 //! Orders to survey: which layers each processor cannot run.
 
-use layerlab_model::Network;
 use layerlab_protocol::Event;
 
+use crate::ModelWithTwin;
 use crate::ended::Ended;
 use crate::queue::{Queue, Task};
 use crate::runtime::{RuntimeError, Runtimes};
@@ -13,12 +13,12 @@ pub(crate) fn survey(
     task: &Task,
     queue: &Queue,
     runtimes: &Runtimes,
-    network: &Network,
+    model: &ModelWithTwin,
     processors: &[String],
 ) -> Result<(), Ended> {
     for processor in processors {
-        for layer in walk::layers(network) {
-            match runtimes.supports(processor, network, layer) {
+        for layer in walk::layers(model.model()) {
+            match runtimes.supports(processor, model, layer) {
                 Ok(()) => {}
                 Err(RuntimeError::Unsupported {
                     processor,

@@ -7,12 +7,11 @@ mod progress;
 mod sentinel;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use layerlab_model::Network;
 use layerlab_profiles::Segment;
 use layerlab_protocol::{Event, FailureKind, Work};
 
+use crate::ModelWithTwin;
 use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
@@ -28,7 +27,7 @@ pub(crate) fn time(
     queue: &Queue,
     device: &mut dyn Device,
     runtimes: &mut Runtimes,
-    network: Arc<Network>,
+    model: ModelWithTwin,
     segments: Vec<Segment>,
 ) -> Result<(), Ended> {
     let inferences = Inferences {
@@ -45,7 +44,7 @@ pub(crate) fn time(
     let mut timing = Timing {
         blocks,
         runtimes,
-        network,
+        model,
         segments,
         left_out: BTreeSet::new(),
         sentinel: None,
@@ -60,7 +59,7 @@ pub(crate) fn time(
 struct Timing<'a> {
     blocks: Blocks<'a>,
     runtimes: &'a mut Runtimes,
-    network: Arc<Network>,
+    model: ModelWithTwin,
     /// The order's segments; a sample's index counts by their places.
     segments: Vec<Segment>,
     /// The places of segments that the processor cannot run.
@@ -112,7 +111,7 @@ impl Timing<'_> {
         for place in 0..self.segments.len() {
             let segment = self.segments[place];
             let processor = self.blocks.inferences.order().processor_of(segment);
-            match self.runtimes.supports(processor, &self.network, segment) {
+            match self.runtimes.supports(processor, &self.model, segment) {
                 Ok(()) => {}
                 Err(error @ RuntimeError::Unsupported { .. }) => self.leave_out(place, error)?,
                 Err(error) => return Err(error.into()),
@@ -155,7 +154,7 @@ impl Timing<'_> {
         // Loading all parts but one, which the processor cannot run, would take long for nothing.
         for &segment in &self.segments {
             let processor = self.blocks.inferences.order().processor_of(segment);
-            self.runtimes.supports(processor, &self.network, segment)?;
+            self.runtimes.supports(processor, &self.model, segment)?;
         }
         let mut group = Vec::new();
         for place in 0..self.segments.len() {
@@ -201,16 +200,17 @@ impl Timing<'_> {
     fn load(&mut self, place: Option<usize>, segment: Segment) -> Result<LoadedSegment, NotLoaded> {
         let Inferences { task, queue, .. } = &self.blocks.inferences;
         let processor = task.order.processor_of(segment);
-        let session = self.runtimes.load(processor, &self.network, segment)?;
+        let session = self.runtimes.load(processor, &self.model, segment)?;
         queue.record(
             task,
             Event::Loaded {
                 segment,
                 load_ns: session.load_time(),
                 memory_bytes: session.memory(),
+                placed: session.placed(),
             },
         )?;
-        let frontier = self.network.frontier(segment.first() - 1);
+        let frontier = self.model.model().frontier(segment.first() - 1);
         Ok(LoadedSegment {
             place,
             segment,

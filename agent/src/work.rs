@@ -5,6 +5,7 @@ use std::sync::Arc;
 use layerlab_profiles::Segment;
 use layerlab_protocol::{Event, FailureKind, Work};
 
+use crate::ModelWithTwin;
 use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::evaluate::Evaluation;
@@ -34,8 +35,8 @@ fn execute(
     runtimes: &mut Runtimes,
     queue: &Queue,
 ) -> Result<(), Ended> {
-    let network = Arc::new(files.network(&task.order.model_sha256)?);
-    let layers = network.layer_count();
+    let model = model(task, files)?;
+    let layers = model.model().layer_count();
     let segments = match &task.order.work {
         Work::Evaluate {
             set_sha256,
@@ -51,10 +52,10 @@ fn execute(
                 placements: combinations,
                 budget: *memory_bytes,
             };
-            return evaluation.run(task, queue, runtimes, &network);
+            return evaluation.run(task, queue, runtimes, &model);
         }
         Work::Survey { processors } => {
-            return survey(task, queue, runtimes, &network, processors);
+            return survey(task, queue, runtimes, &model, processors);
         }
         Work::TimeSegments { segments } => segments.clone(),
         Work::TimePasses => (1..=layers).map(Segment::single).collect(),
@@ -70,7 +71,18 @@ fn execute(
         );
         return Err(failed(FailureKind::Order, message));
     }
-    timing::time(task, queue, device, runtimes, network, segments)
+    timing::time(task, queue, device, runtimes, model, segments)
+}
+
+/// The order's model, with its quantised twin where the order names one.
+fn model(task: &Task, files: &Files) -> Result<ModelWithTwin, Ended> {
+    let model = Arc::new(files.network(&task.order.model_sha256)?);
+    let Some(quantised) = &task.order.quantised_sha256 else {
+        return Ok(ModelWithTwin::alone(model));
+    };
+    let quantised = Arc::new(files.network(quantised)?);
+    ModelWithTwin::with_twin(model, quantised)
+        .map_err(|reason| failed(FailureKind::Model, reason.to_string()))
 }
 
 /// Whether each segment begins where the one before ends, the first with layer 1 and the last with the

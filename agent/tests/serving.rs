@@ -216,6 +216,7 @@ fn order(number: u32, sha256: &str, segments: &[(u32, u32)]) -> Order {
         run: run(),
         number,
         model_sha256: sha256.to_owned(),
+        quantised_sha256: None,
         processor: "npu".to_owned(),
         work: Work::TimeSegments {
             segments: segments.iter().map(segment).collect(),

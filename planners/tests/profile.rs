@@ -22,6 +22,7 @@ fn profile(design: Design, method: Method) -> Profile {
         name: name.to_owned(),
         kind,
         numerics,
+        emulated: false,
         runtime: "simulated".to_owned(),
         runtime_version: "1".to_owned(),
         runtime_options: None,

@@ -41,6 +41,8 @@ pub struct Processor {
     pub kind: ProcessorKind,
     /// What it computes in.
     pub numerics: Numerics,
+    /// True when its maker's emulator plays it: its answers are the processor's own, its times are not.
+    pub emulated: bool,
     /// The software that runs networks on it.
     pub runtime: String,
     /// That software's version.
@@ -118,6 +120,7 @@ impl From<Processor> for document::Processor {
             name: processor.name,
             kind: processor.kind.into(),
             numerics: processor.numerics.into(),
+            emulated: processor.emulated,
             runtime: processor.runtime,
             runtime_version: processor.runtime_version,
             runtime_options: processor.runtime_options,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::conditions::Conditions;
 use crate::order::Order;
+use crate::placed::Placed;
 
 /// One line of a run's journal. Entries of a run are numbered from 1 without gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,9 @@ pub enum Event {
         load_ns: Nanos,
         /// The processor's memory that it takes.
         memory_bytes: Bytes,
+        /// Where the runtime placed the segment's nodes; absent for runtimes that are part of the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        placed: Option<Placed>,
     },
     /// A segment is warm.
     Warm {

@@ -10,6 +10,7 @@ mod framing;
 mod journal;
 mod message;
 mod order;
+mod placed;
 
 pub use conditions::Conditions;
 pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind};
@@ -17,6 +18,7 @@ pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
 pub use journal::{Entry, Event, Failure, FailureKind, Rejection};
 pub use message::{Refusal, Request, Response};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, WarmUp, Work};
+pub use placed::{Placed, PlacedNode};
 
 /// The version of the protocol that this crate speaks. Daemon and agent must speak the same.
 pub const VERSION: u32 = 2;

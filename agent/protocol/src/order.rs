@@ -65,6 +65,10 @@ pub struct Order {
     pub number: u32,
     /// SHA-256, in hexadecimal, of the model file, which must have been pushed before.
     pub model_sha256: String,
+    /// SHA-256, in hexadecimal, of the model's quantised twin, of which the runtime `onnxruntime` runs segments on
+    /// processors that compute in 8 bits; absent without one. It must have been pushed before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantised_sha256: Option<String>,
     /// The processor to measure, by the name that the agent's hello gave it. The parts of a placement
     /// name their own, and so do evaluations.
     pub processor: String,
@@ -131,7 +135,7 @@ pub struct Part {
 }
 
 impl Order {
-    /// The SHA-256s of the files that it needs: its model, and its evaluation set.
+    /// The SHA-256s of the files that it needs: its model, the model's quantised twin and its evaluation set.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let set = match &self.work {
             Work::Evaluate { set_sha256, .. } => Some(set_sha256.as_str()),
@@ -140,7 +144,10 @@ impl Order {
             | Work::TimePlacement { .. }
             | Work::Survey { .. } => None,
         };
-        std::iter::once(self.model_sha256.as_str()).chain(set)
+        let twin = self.quantised_sha256.as_deref();
+        std::iter::once(self.model_sha256.as_str())
+            .chain(twin)
+            .chain(set)
     }
 
     /// The processor on which the order runs `segment`.

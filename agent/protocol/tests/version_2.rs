@@ -30,6 +30,7 @@ fn order(work: Work) -> Order {
         run: run(),
         number: 3,
         model_sha256: "ab".repeat(32),
+        quantised_sha256: None,
         processor: "npu".to_owned(),
         work,
         samples_per_segment: 30,
@@ -136,6 +137,7 @@ fn responses() {
                 name: "cpu".to_owned(),
                 kind: ProcessorKind::Cpu,
                 numerics: Numerics::F32,
+                emulated: false,
                 runtime: "tract".to_owned(),
                 runtime_version: "0.23.9".to_owned(),
                 runtime_options: None,
@@ -148,6 +150,7 @@ fn responses() {
                 name: "npu".to_owned(),
                 kind: ProcessorKind::Accelerator,
                 numerics: Numerics::F16,
+                emulated: false,
                 runtime: "simulated".to_owned(),
                 runtime_version: "0.1.0".to_owned(),
                 runtime_options: None,
@@ -160,7 +163,7 @@ fn responses() {
     };
     assert_frozen(
         &hello,
-        r#"{"type":"hello","protocol":2,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","runtime":"tract","runtime_version":"0.23.9","memory_bytes":null,"threads":2,"pinned_to_cores":[4,5]},{"name":"npu","kind":"accelerator","numerics":"f16","runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096,"threads":null,"pinned_to_cores":null}]}"#,
+        r#"{"type":"hello","protocol":2,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","emulated":false,"runtime":"tract","runtime_version":"0.23.9","memory_bytes":null,"threads":2,"pinned_to_cores":[4,5]},{"name":"npu","kind":"accelerator","numerics":"f16","emulated":false,"runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096,"threads":null,"pinned_to_cores":null}]}"#,
     );
     assert_frozen(
         &Response::Accepted {
@@ -231,6 +234,7 @@ fn journal_entries() {
             segment: Segment::single(2),
             load_ns: Nanos::from_nanos(10),
             memory_bytes: Bytes::from_bytes(20),
+            placed: None,
         }),
         &framed(r#"{"type":"loaded","segment":[2,2],"load_ns":10,"memory_bytes":20}"#),
     );
@@ -351,6 +355,7 @@ fn an_agent_may_tell_how_its_runtimes_were_set_up() {
         name: "npu".to_owned(),
         kind: ProcessorKind::Accelerator,
         numerics: Numerics::I8,
+        emulated: false,
         runtime: "onnxruntime".to_owned(),
         runtime_version: "1.20.0".to_owned(),
         runtime_options: Some([("provider".to_owned(), "nnapi".to_owned())].into()),
@@ -364,6 +369,6 @@ fn an_agent_may_tell_how_its_runtimes_were_set_up() {
     };
     assert_frozen(
         &processor,
-        r#"{"name":"npu","kind":"accelerator","numerics":"i8","runtime":"onnxruntime","runtime_version":"1.20.0","runtime_options":{"provider":"nnapi"},"runtime_libraries":[{"name":"libonnxruntime.so","sha256":"1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b"}],"memory_bytes":null,"threads":null,"pinned_to_cores":null}"#,
+        r#"{"name":"npu","kind":"accelerator","numerics":"i8","emulated":false,"runtime":"onnxruntime","runtime_version":"1.20.0","runtime_options":{"provider":"nnapi"},"runtime_libraries":[{"name":"libonnxruntime.so","sha256":"1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b"}],"memory_bytes":null,"threads":null,"pinned_to_cores":null}"#,
     );
 }

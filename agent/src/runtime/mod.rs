@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use layerlab_model::Network;
 use layerlab_profiles::{Bytes, Nanos, Segment};
-use layerlab_protocol::{Library, Numerics, ProcessorKind};
+use layerlab_protocol::{Library, Numerics, Placed, ProcessorKind};
 
 pub(crate) use self::error::SegmentOnProcessor;
 pub use self::error::{RuntimeError, Unsupported};
@@ -91,6 +91,11 @@ pub trait Session: Send {
     /// How long loading took, in nanoseconds.
     fn load_time(&self) -> Nanos;
 
+    /// Where the runtime placed the segment's nodes; `None` for runtimes that are part of the agent.
+    fn placed(&self) -> Option<Placed> {
+        None
+    }
+
     /// Runs the segment once on `inputs`, one tensor for each of its left frontier, in that order, and says how long
     /// that took.
     ///
@@ -131,6 +136,8 @@ pub struct ProcessorOffer {
     pub kind: ProcessorKind,
     /// What it computes in.
     pub numerics: Numerics,
+    /// True when its maker's emulator plays it: its answers are the processor's own, its times are not.
+    pub emulated: bool,
     /// Memory for loaded segments, in bytes, where the processor has a limit of its own.
     pub memory: Option<Bytes>,
     /// How many threads compute on it, where that is the runtime's choice.

@@ -7,6 +7,7 @@ use layerlab_profiles::Segment;
 use layerlab_protocol::Processor;
 
 use super::{Runtime, RuntimeError, SegmentOnProcessor, Session};
+use crate::ModelWithTwin;
 
 /// The runtimes of a device.
 pub struct Runtimes {
@@ -57,6 +58,7 @@ impl Runtimes {
                         name: offer.name,
                         kind: offer.kind,
                         numerics: offer.numerics,
+                        emulated: offer.emulated,
                         runtime: runtime.name().to_owned(),
                         runtime_version: runtime.version().to_owned(),
                         runtime_options: Some(runtime.options(place)),
@@ -81,43 +83,44 @@ impl Runtimes {
         self.processors.iter().map(|owned| &owned.processor)
     }
 
-    /// Whether the processor of this name can run layers `segment` of `network`.
+    /// Whether the processor of this name can run layers `segment` of `model`, or of its twin where it runs that.
     ///
     /// # Errors
-    /// [`RuntimeError::UnknownProcessor`], [`RuntimeError::Unsupported`], and [`RuntimeError::Load`] if the network
+    /// [`RuntimeError::UnknownProcessor`], [`RuntimeError::Unsupported`], and [`RuntimeError::Load`] if the model
     /// does not have these layers.
     pub fn supports(
         &self,
         processor: &str,
-        network: &Network,
+        model: &ModelWithTwin,
         segment: Segment,
     ) -> Result<(), RuntimeError> {
-        self.owner_that_supports(processor, network, segment)
+        self.owner_that_supports(processor, model, segment)
             .map(drop)
     }
 
-    /// Makes layers `segment` of `network` ready to run on the processor of this name, once its runtime has said that
-    /// it can.
+    /// Makes layers `segment` of `model`, or of its twin, ready to run on the processor of this name, once its runtime
+    /// has said that it can.
     ///
     /// # Errors
     /// Those of [`Runtimes::supports`] and of [`Runtime::load`].
     pub fn load(
         &mut self,
         processor: &str,
-        network: &Arc<Network>,
+        model: &ModelWithTwin,
         segment: Segment,
     ) -> Result<Box<dyn Session>, RuntimeError> {
-        let (runtime, place) = self.owner_that_supports(processor, network, segment)?;
+        let (runtime, place, network) = self.owner_that_supports(processor, model, segment)?;
         self.runtimes[runtime].load(place, network, segment)
     }
 
-    /// The place of the runtime that can run the segment on the processor, and the processor's place there.
-    fn owner_that_supports(
+    /// The place of the runtime that can run the segment on the processor, the processor's place there, and the network
+    /// that it runs: the one place where the model or its twin is chosen.
+    fn owner_that_supports<'m>(
         &self,
         processor: &str,
-        network: &Network,
+        model: &'m ModelWithTwin,
         segment: Segment,
-    ) -> Result<(usize, usize), RuntimeError> {
+    ) -> Result<(usize, usize, &'m Arc<Network>), RuntimeError> {
         let is_it = |owned: &&OwnedProcessor| owned.processor.name == processor;
         let Some(owned) = self.processors.iter().find(is_it) else {
             return Err(RuntimeError::UnknownProcessor {
@@ -125,7 +128,7 @@ impl Runtimes {
                 known: self.processors().map(|known| known.name.clone()).collect(),
             });
         };
-        let layers = network.layer_count();
+        let layers = model.model().layer_count();
         if segment.last() > layers {
             let subject = SegmentOnProcessor {
                 processor: processor.to_owned(),
@@ -133,14 +136,16 @@ impl Runtimes {
             };
             return Err(subject.cannot_load(format!("the network has {layers} layers")));
         }
+        let unsupported = |reason| RuntimeError::Unsupported {
+            processor: processor.to_owned(),
+            segment,
+            reason,
+        };
+        let network = model.for_processor(&owned.processor).map_err(unsupported)?;
         self.runtimes[owned.runtime]
             .supports(owned.place, network, segment)
-            .map_err(|reason| RuntimeError::Unsupported {
-                processor: processor.to_owned(),
-                segment,
-                reason,
-            })?;
-        Ok((owned.runtime, owned.place))
+            .map_err(unsupported)?;
+        Ok((owned.runtime, owned.place, network))
     }
 }
 
@@ -191,6 +196,7 @@ mod tests {
                 name: (*name).to_owned(),
                 kind: ProcessorKind::Accelerator,
                 numerics: Numerics::F16,
+                emulated: false,
                 memory: None,
                 threads: None,
                 pinned_to_cores: None,
@@ -229,9 +235,10 @@ mod tests {
             .collect()
     }
 
-    fn network() -> Arc<Network> {
+    fn model() -> ModelWithTwin {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/models/alexnet.onnx");
-        Arc::new(Network::open(path.as_ref(), &Default::default()).expect("a model"))
+        let network = Network::open(path.as_ref(), &Default::default()).expect("a model");
+        ModelWithTwin::alone(Arc::new(network))
     }
 
     #[test]
@@ -260,9 +267,9 @@ mod tests {
                 ("tpu", "two", "7")
             ]
         );
-        let network = network();
+        let model = model();
         for (processor, runtime_and_place) in [("cpu", 20), ("gpu", 30), ("npu", 31)] {
-            let session = both.load(processor, &network, Segment::single(1));
+            let session = both.load(processor, &model, Segment::single(1));
             let session = session.expect("it is supported");
             assert_eq!(session.memory(), Bytes::from_bytes(runtime_and_place));
         }
@@ -282,8 +289,8 @@ mod tests {
     fn what_cannot_be_loaded_says_why() {
         let offers: &[(_, &[_])] = &[("one", &["cpu", "npu"])];
         let mut runtimes = Runtimes::new(runtimes(offers)).expect("different names");
-        let network = network();
-        let layers = network.layer_count();
+        let model = model();
+        let layers = model.model().layer_count();
         let beyond = Segment::new(1, layers + 1).expect("a segment");
         for (processor, segment, sentence) in [
             (
@@ -303,7 +310,7 @@ mod tests {
                     .to_owned(),
             ),
         ] {
-            let error = runtimes.load(processor, &network, segment).err();
+            let error = runtimes.load(processor, &model, segment).err();
             assert_eq!(error.expect("it cannot be").to_string(), sentence);
         }
     }

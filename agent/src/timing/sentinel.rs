@@ -14,7 +14,7 @@ use crate::runtime::RuntimeError;
 impl Timing<'_> {
     /// Loads the sentinel. If it is one of the `candidates`, it has their place.
     pub(super) fn load_sentinel(&mut self, candidates: &[usize]) -> Result<LoadedSegment, Ended> {
-        let whole = Segment::whole(self.network.layer_count());
+        let whole = Segment::whole(self.model.model().layer_count());
         let known = self.known_sentinel();
         let segment = known.unwrap_or(whole);
         match self.load(self.place_among(candidates, segment), segment) {
@@ -68,7 +68,7 @@ impl Timing<'_> {
         &mut self,
         fit: impl Fn(&mut Self, Segment) -> Result<bool, Ended>,
     ) -> Result<Option<Segment>, Ended> {
-        let layers = self.network.layer_count();
+        let layers = self.model.model().layer_count();
         let mut longest: Option<Segment> = None;
         for first in 1..=layers {
             loop {
@@ -86,12 +86,12 @@ impl Timing<'_> {
 
     fn is_supported(&mut self, segment: Segment) -> Result<bool, Ended> {
         let processor = &self.blocks.inferences.order().processor;
-        is_there(self.runtimes.supports(processor, &self.network, segment))
+        is_there(self.runtimes.supports(processor, &self.model, segment))
     }
 
     fn is_held(&mut self, segment: Segment) -> Result<bool, Ended> {
         let processor = &self.blocks.inferences.order().processor;
-        is_there(self.runtimes.load(processor, &self.network, segment))
+        is_there(self.runtimes.load(processor, &self.model, segment))
     }
 }
 

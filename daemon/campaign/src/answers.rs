@@ -151,6 +151,7 @@ mod tests {
             run: layerlab_protocol::RunId::new("r").expect("a name"),
             number: 0,
             model_sha256: String::new(),
+            quantised_sha256: None,
             processor: "cpu".to_owned(),
             work: Work::Evaluate {
                 set_sha256: String::new(),

@@ -139,6 +139,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
+        quantised_sha256: None,
         processor: settings.cpu().to_owned(),
         work: Work::Evaluate {
             set_sha256: set.sha256.clone(),

@@ -141,6 +141,7 @@ mod tests {
             run: RunId::new("run").expect("a name"),
             number: 0,
             model_sha256: "ab".repeat(32),
+            quantised_sha256: None,
             processor: "npu".to_owned(),
             work: Work::TimePasses,
             samples_per_segment: 2,

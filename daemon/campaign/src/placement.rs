@@ -69,6 +69,7 @@ pub async fn time_placements<L: Link>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
+        quantised_sha256: None,
         processor: passes.processors[0].clone(),
         work: Work::TimePlacement {
             parts: parts(combination, passes),

@@ -191,6 +191,7 @@ mod tests {
             name: name.to_owned(),
             kind,
             numerics: Numerics::F32,
+            emulated: false,
             runtime: "test".to_owned(),
             runtime_version: "1".to_owned(),
             runtime_options: None,

@@ -19,6 +19,7 @@ pub(super) async fn find_unsupported<L: Link>(
         run: journal.id.clone(),
         number: 0,
         model_sha256: model.sha256.clone(),
+        quantised_sha256: None,
         processor: String::new(),
         work: Work::TimePasses,
         samples_per_segment: 1,

@@ -129,6 +129,7 @@ fn order(number: u32) -> Order {
         run: run(),
         number,
         model_sha256: "ab".repeat(32),
+        quantised_sha256: None,
         processor: "npu".to_owned(),
         work: Work::TimePasses,
         samples_per_segment: 1,

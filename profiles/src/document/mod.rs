@@ -33,7 +33,7 @@ pub use histogram::{decode_histogram, encode_histogram};
 pub use load::Load;
 pub use measurement::Measurement;
 pub use origin::Origin;
-pub use processor::{Numerics, Processor, SIMULATED_RUNTIME};
+pub use processor::{Numerics, ONNX_RUNTIME, Processor, SIMULATED_RUNTIME};
 pub use provenance::{Host, Program, Provenance};
 pub use unsupported::Unsupported;
 pub use wire::schema;

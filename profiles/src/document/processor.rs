@@ -12,6 +12,9 @@ use crate::units::Bytes;
 /// The runtime of every simulated processor, and of no other.
 pub const SIMULATED_RUNTIME: &str = "simulated";
 
+/// ONNX Runtime, as agents name it: it places nodes on providers, of which an accelerator's must be proved.
+pub const ONNX_RUNTIME: &str = "onnxruntime";
+
 /// One processor of the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +25,8 @@ pub struct Processor {
     pub kind: ProcessorKind,
     /// What it computes in.
     pub numerics: Numerics,
+    /// True when its maker's emulator played it: its answers are the processor's own, its times are not.
+    pub emulated: bool,
     /// The software that runs networks on it.
     pub runtime: String,
     /// That software's version.

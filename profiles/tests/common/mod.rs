@@ -56,6 +56,7 @@ pub(crate) fn header() -> Header {
                 name: CPU.to_owned(),
                 kind: ProcessorKind::Cpu,
                 numerics: Numerics::F32,
+                emulated: false,
                 runtime: "tract".to_owned(),
                 runtime_version: "0.23.0".to_owned(),
                 runtime_options: Some(BTreeMap::new()),
@@ -68,6 +69,7 @@ pub(crate) fn header() -> Header {
                 name: NPU.to_owned(),
                 kind: ProcessorKind::Accelerator,
                 numerics: Numerics::F16,
+                emulated: false,
                 runtime: "onnxruntime".to_owned(),
                 runtime_version: "1.20.0".to_owned(),
                 runtime_options: Some(BTreeMap::from([(

@@ -65,6 +65,7 @@ impl Runtime for SimulatedRuntime {
             name: processor.name.clone(),
             kind: processor.kind(),
             numerics: processor.arithmetic.numerics(),
+            emulated: false,
             memory: processor.memory,
             threads: None,
             pinned_to_cores: None,

@@ -3,6 +3,7 @@
 use layerlab_model::ElementType;
 
 use super::*;
+use crate::ModelWithTwin;
 use crate::device::simulated::DeviceFile;
 use crate::device::{Device, Invocation};
 use crate::runtime::{Inference, Runtimes, Tensor, timing_input};
@@ -27,7 +28,11 @@ impl Played {
         network: &Arc<Network>,
         segment: Segment,
     ) -> Result<Box<dyn Session>, RuntimeError> {
-        self.runtimes.load(processor, network, segment)
+        self.runtimes.load(
+            processor,
+            &ModelWithTwin::alone(Arc::clone(network)),
+            segment,
+        )
     }
 
     fn run(

@@ -63,6 +63,7 @@ impl Runtime for TractRuntime {
             name: set.name.clone(),
             kind: ProcessorKind::Cpu,
             numerics: Numerics::F32,
+            emulated: false,
             memory: None,
             threads: Some(set.cores.len() as u32),
             pinned_to_cores: set.pinned.then(|| set.cores.clone()),

@@ -72,6 +72,7 @@ impl<'a> JournalIntake<'a> {
                 segment,
                 load_ns,
                 memory_bytes,
+                placed: _,
             } => self
                 .measured
                 .loads

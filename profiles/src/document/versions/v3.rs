@@ -167,6 +167,7 @@ impl From<Processor> for document::Processor {
             name: processor.name,
             kind: processor.kind,
             numerics: processor.numerics,
+            emulated: false,
             runtime: processor.runtime,
             runtime_version: processor.runtime_version,
             runtime_options: None,
