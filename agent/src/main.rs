@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -14,6 +14,9 @@ use layerlab_agent::device::simulated::{DeviceFile, SimulatedDevice};
 use layerlab_agent::device::{Device, Host};
 use layerlab_agent::files::Files;
 use layerlab_agent::queue::Queue;
+use layerlab_agent::runtime::onnxruntime::{
+    CHILD_COMMAND, OnnxRuntimeOptions, OnnxRuntimeSetup, serve_runtime,
+};
 use layerlab_agent::runtime::simulated::SimulatedRuntime;
 use layerlab_agent::runtime::{Runtimes, registry};
 use layerlab_agent::serve::{Address, Server};
@@ -70,6 +73,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// The process that an agent loads a runtime in
+    #[command(name = CHILD_COMMAND, hide = true)]
+    RuntimeChild,
 }
 
 #[derive(Args)]
@@ -77,11 +83,13 @@ struct DeviceArgs {
     /// Play the simulated device described by this file instead of using this machine
     #[arg(long)]
     device: Option<PathBuf>,
+    #[command(flatten)]
+    onnxruntime: OnnxRuntimeOptions,
 }
 
 impl DeviceArgs {
-    /// The device with its runtimes.
-    fn open(&self) -> anyhow::Result<(Box<dyn Device>, Runtimes)> {
+    /// The device with its runtimes, which compile into `state` if there is such a folder.
+    fn open(&self, state: Option<&Path>) -> anyhow::Result<(Box<dyn Device>, Runtimes)> {
         Ok(match &self.device {
             Some(file) => {
                 let device = SimulatedDevice::new(DeviceFile::open(file)?);
@@ -90,9 +98,22 @@ impl DeviceArgs {
             }
             None => {
                 let host = Host::new();
-                let runtimes = registry::runtimes(host.cores())?;
+                let runtimes = registry::runtimes(host.cores(), &self.onnxruntime_setup(state)?)?;
                 (Box::new(host), runtimes)
             }
+        })
+    }
+}
+
+impl DeviceArgs {
+    fn onnxruntime_setup(&self, state: Option<&Path>) -> anyhow::Result<OnnxRuntimeSetup> {
+        let program = std::env::current_exe().context("the agent does not know its own program")?;
+        let scratch = state.map_or_else(std::env::temp_dir, |state| state.join("runtime"));
+        Ok(OnnxRuntimeSetup {
+            options: self.onnxruntime.clone(),
+            program,
+            scratch,
+            compiled: state.map(|state| state.join("compiled")),
         })
     }
 }
@@ -118,7 +139,7 @@ fn main() -> ExitCode {
             state,
             until_stdin_ends,
             device,
-        } => match device.open() {
+        } => match device.open(Some(&state)) {
             Ok(device) => (serve(device, &listen, &state, until_stdin_ends), FAILED),
             Err(error) => (Err(error), BAD_INPUT),
         },
@@ -132,6 +153,7 @@ fn main() -> ExitCode {
             print_truth(&device, &model, dims.into_iter().collect(), json),
             BAD_INPUT,
         ),
+        Command::RuntimeChild => serve_runtime(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -145,7 +167,7 @@ fn main() -> ExitCode {
 fn serve(
     (mut device, mut runtimes): (Box<dyn Device>, Runtimes),
     listen: &Address,
-    state: &std::path::Path,
+    state: &Path,
     until_stdin_ends: bool,
 ) -> anyhow::Result<()> {
     let token = std::env::var("LAYERLAB_AGENT_TOKEN").context("LAYERLAB_AGENT_TOKEN is not set")?;
@@ -182,15 +204,15 @@ fn serve(
 }
 
 fn describe(device: &DeviceArgs) -> anyhow::Result<()> {
-    let (device, runtimes) = device.open()?;
+    let (device, runtimes) = device.open(None)?;
     let description = DeviceDescription::of(device.as_ref(), &runtimes);
     let text = serde_json::to_string_pretty(&description)?;
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
 fn print_truth(
-    device: &std::path::Path,
-    model: &std::path::Path,
+    device: &Path,
+    model: &Path,
     dims: BTreeMap<String, u64>,
     json: bool,
 ) -> anyhow::Result<()> {

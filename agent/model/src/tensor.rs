@@ -79,7 +79,7 @@ impl ElementType {
     }
 
     /// The type that ONNX has under this number, or ONNX's name for what is not supported.
-    pub(crate) fn from_onnx(number: i32) -> Result<Self, String> {
+    pub fn from_onnx(number: i32) -> Result<Self, String> {
         let Ok(data_type) = DataType::try_from(number) else {
             return Err(format!("{number}, unknown to ONNX"));
         };

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
 
 /// A set of cores.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreSet {
     /// The processor's name: `cpu:all`, or `cpu:big4`, `cpu:mid2`, `cpu:little4` after the cores' speed and
     /// number.

@@ -4,6 +4,8 @@
 //! runs. A new one is a folder here, declared below, and a line in the registry.
 
 mod error;
+mod memory;
+pub mod onnxruntime;
 pub mod registry;
 mod runtimes;
 pub mod simulated;
@@ -44,12 +46,13 @@ pub trait Runtime: Send {
         BTreeMap::new()
     }
 
-    /// The libraries that it was loaded from, as profiles give them; none if it is part of the agent.
-    fn libraries(&self) -> Vec<Library> {
+    /// The libraries that `processor` needs, as profiles give them; none if the runtime is part of the agent.
+    fn libraries(&self, _processor: usize) -> Vec<Library> {
         Vec::new()
     }
 
-    /// Whether `processor` can run layers `segment` of `network`, and if not, why. Takes no memory and little time.
+    /// Whether `processor` can run layers `segment` of `network`, and if not, why. Takes no memory, and
+    /// little time but where the runtime has to compile a layer to find out.
     ///
     /// [`Runtimes`] asks before it loads. A runtime that finds out by loading alone says that it can, and fails then with
     /// [`RuntimeError::Unsupported`].

@@ -62,7 +62,7 @@ impl Runtimes {
                         runtime: runtime.name().to_owned(),
                         runtime_version: runtime.version().to_owned(),
                         runtime_options: Some(runtime.options(place)),
-                        runtime_libraries: Some(runtime.libraries()),
+                        runtime_libraries: Some(runtime.libraries(place)),
                         memory_bytes: offer.memory,
                         threads: offer.threads,
                         pinned_to_cores: offer.pinned_to_cores,

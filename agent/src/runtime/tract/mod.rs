@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use layerlab_model::{Network, TensorSpec};
-use layerlab_profiles::{Bytes, Segment};
+use layerlab_model::Network;
+use layerlab_profiles::Segment;
 use layerlab_protocol::{Numerics, ProcessorKind};
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
@@ -17,6 +17,7 @@ pub(super) use self::convert::{from_tract, to_tract};
 pub(super) use self::session::optimized;
 
 use self::session::TractSession;
+use super::memory::estimated_memory;
 use super::{ProcessorOffer, Runtime, RuntimeError, SegmentOnProcessor, Session, Unsupported};
 use crate::device::CoreSet;
 
@@ -95,7 +96,7 @@ impl Runtime for TractRuntime {
             .threads(processor)
             .map_err(|error| subject.cannot_load(error))?;
         Ok(Box::new(TractSession {
-            memory: memory(network, segment),
+            memory: estimated_memory(network, segment),
             load_time: begin.elapsed().into(),
             state,
             threads,
@@ -104,19 +105,10 @@ impl Runtime for TractRuntime {
     }
 }
 
-/// An estimate: weights once, inputs and outputs once. tract also repacks weights and reuses buffers,
-/// and says nothing about either.
-fn memory(network: &Network, segment: Segment) -> Bytes {
-    let tensors = |cut| network.frontier(cut).iter().map(TensorSpec::bytes).sum();
-    let layers = &network.layers()[segment.first() as usize - 1..segment.last() as usize];
-    let weights: Bytes = layers.iter().map(|layer| layer.parameter_bytes).sum();
-    weights + tensors(segment.first() - 1) + tensors(segment.last())
-}
-
 #[cfg(test)]
 mod tests {
     use layerlab_model::ElementType;
-    use layerlab_profiles::Nanos;
+    use layerlab_profiles::{Bytes, Nanos};
 
     use super::*;
     use crate::device::{Device, Host};

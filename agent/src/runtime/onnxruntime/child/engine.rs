@@ -1,0 +1,314 @@
+//! ONNX Runtime in the child process: its environment, and the sessions of one processor.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use layerlab_assignment::{RECORD_ASSIGNMENT, assigned_nodes};
+use layerlab_model::ElementType;
+use layerlab_profiles::Nanos;
+use layerlab_protocol::PlacedNode;
+use ort::ErrorCode;
+use ort::environment::Environment;
+use ort::ep;
+use ort::logging::LogLevel;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::session::{Session, SessionInputValue};
+use ort::value::DynTensor;
+
+use super::convert;
+use super::log::RuntimeLog;
+use super::messages::{ChildSetup, TensorHeader};
+use crate::runtime::onnxruntime::provider::Provider;
+
+/// The runtime, and what it loaded.
+pub(super) struct Engine {
+    environment: Environment,
+    setup: ChildSetup,
+    log: RuntimeLog,
+    sessions: HashMap<u64, LoadedModel>,
+    /// Where outputs are copied to, used again and again.
+    pub(super) outputs: Vec<u8>,
+}
+
+/// A model that is ready to run, with tensors for its inputs.
+struct LoadedModel {
+    session: Session,
+    inputs: Vec<(TensorHeader, ElementType, DynTensor)>,
+}
+
+/// Why a model was not loaded.
+pub(super) enum NotLoaded {
+    /// The processor cannot run it, for this reason.
+    Refused(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl From<ort::Error> for NotLoaded {
+    fn from(error: ort::Error) -> Self {
+        NotLoaded::Failed(error.to_string())
+    }
+}
+
+impl Engine {
+    /// Loads the libraries on the calling thread, to whose cores all threads of the runtime will be bound.
+    ///
+    /// # Errors
+    /// Why it cannot be loaded, for a person.
+    pub(super) fn start(setup: ChildSetup) -> Result<Engine, String> {
+        setup.cores.bind_this_thread();
+        let log = RuntimeLog::default();
+        let builder = ort::init_from(&setup.library).map_err(load_error)?;
+        let environment = builder
+            .with_name("layerlab")
+            .with_telemetry(false)
+            .with_logger(log.logger())
+            .build()
+            .map_err(|error| error.to_string())?;
+        // What is loaded says what it logs; by itself the environment would tell everything.
+        environment.set_log_level(LogLevel::Error);
+        if let Provider::QnnHtp(qnn) = &setup.provider {
+            environment
+                .register_ep_library(setup.provider.name(), &qnn.plugin)
+                .map_err(|error| format!("`{}` cannot be used: {error}", qnn.plugin.display()))?;
+        }
+        Ok(Engine {
+            environment,
+            setup,
+            log,
+            sessions: HashMap::new(),
+            outputs: Vec::new(),
+        })
+    }
+
+    /// Makes `model` ready to run as `number`, and says how long that took and where its nodes were placed.
+    pub(super) fn load(
+        &mut self,
+        number: u64,
+        model: &[u8],
+        save_to: Option<&Path>,
+    ) -> Result<(Nanos, Vec<PlacedNode>), NotLoaded> {
+        let begin = Instant::now();
+        let session = match self.session(model, save_to, LogLevel::Error) {
+            Ok(session) => session,
+            Err(error) => return Err(self.explained(model, error)),
+        };
+        let load_time = begin.elapsed().into();
+        let nodes = placed_nodes(&session)?;
+        let provider = self.setup.provider.name();
+        if let Some(elsewhere) = nodes.iter().find(|node| node.provider != provider) {
+            return Err(NotLoaded::Refused(format!(
+                "ONNX Runtime placed {} at node {} on {} instead of {provider}",
+                elsewhere.operator, elsewhere.name, elsewhere.provider
+            )));
+        }
+        let mut inputs = Vec::new();
+        for input in session.inputs() {
+            let header = convert::header(input.dtype()).map_err(NotLoaded::Failed)?;
+            let element = header.element_type().map_err(NotLoaded::Failed)?;
+            let tensor = convert::zeros(element, &header.shape)?;
+            inputs.push((header, element, tensor));
+        }
+        self.sessions
+            .insert(number, LoadedModel { session, inputs });
+        Ok((load_time, nodes))
+    }
+
+    /// Runs session `number` on the tensors in `bytes`; the outputs' bytes are in [`Engine::outputs`] afterwards.
+    ///
+    /// The time is that of the run alone, or from before the inputs are copied to after the outputs are, as the setup
+    /// says.
+    pub(super) fn run(
+        &mut self,
+        number: u64,
+        headers: &[TensorHeader],
+        bytes: &[u8],
+    ) -> Result<(Nanos, Vec<TensorHeader>), String> {
+        let loaded = self
+            .sessions
+            .get_mut(&number)
+            .ok_or_else(|| format!("there is no session {number}"))?;
+        if !headers
+            .iter()
+            .eq(loaded.inputs.iter().map(|(header, _, _)| header))
+        {
+            return Err("the inputs are not those of the segment".to_owned());
+        }
+        self.outputs.clear();
+        let copies_begin = Instant::now();
+        let mut rest = bytes;
+        for (header, element, tensor) in &mut loaded.inputs {
+            let (this, others) = rest
+                .split_at_checked(header.bytes()?)
+                .ok_or("an input has too few bytes")?;
+            convert::fill(tensor, *element, this).map_err(|error| error.to_string())?;
+            rest = others;
+        }
+        let values: Vec<SessionInputValue<'_>> = loaded
+            .inputs
+            .iter()
+            .map(|(_, _, tensor)| tensor.into())
+            .collect();
+        let run_begin = Instant::now();
+        let outputs = loaded
+            .session
+            .run(values.as_slice())
+            .map_err(|error| error.to_string())?;
+        let run_time = run_begin.elapsed();
+        let mut told = Vec::with_capacity(outputs.len());
+        for output in outputs.values() {
+            let header = convert::append(&output, &mut self.outputs);
+            told.push(header.map_err(|error| error.to_string())?);
+        }
+        let time = match self.setup.copies_count {
+            true => copies_begin.elapsed(),
+            false => run_time,
+        };
+        Ok((time.into(), told))
+    }
+
+    /// Frees session `number`.
+    pub(super) fn forget(&mut self, number: u64) {
+        self.sessions.remove(&number);
+    }
+
+    fn session(
+        &self,
+        model: &[u8],
+        save_to: Option<&Path>,
+        level: LogLevel,
+    ) -> ort::Result<Session> {
+        let provider = &self.setup.provider;
+        let threads = self.setup.cores.cores.len();
+        let mut builder = Session::builder(&self.environment)?
+            .with_optimization_level(GraphOptimizationLevel::Level2)?
+            .with_intra_threads(threads)?
+            .with_inter_threads(1)?
+            .with_intra_op_spinning(false)?
+            .with_config_entry(RECORD_ASSIGNMENT, "1")?
+            .with_logger(self.log.logger())?
+            .with_log_level(level)?;
+        builder = match provider {
+            Provider::Cpu => self.on_device(builder)?,
+            Provider::QnnHtp(_) => self.on_device(builder)?.with_disable_cpu_fallback()?,
+            Provider::Xnnpack => builder
+                .with_execution_providers([ep::XNNPACK::default()
+                    .with_intra_op_num_threads(threads.try_into().unwrap_or(NonZeroUsize::MIN))
+                    .build()
+                    .error_on_failure()])?
+                .with_disable_cpu_fallback()?,
+            Provider::Nnapi => builder
+                .with_execution_providers([ep::NNAPI::default()
+                    .with_fp16(true)
+                    .with_disable_cpu(true)
+                    .build()
+                    .error_on_failure()])?
+                .with_disable_cpu_fallback()?,
+        };
+        if let Some(path) = save_to {
+            builder = builder
+                .with_config_entry("ep.context_enable", "1")?
+                .with_config_entry("ep.context_embed_mode", "1")?
+                .with_config_entry("ep.context_file_path", path.display().to_string())?;
+        }
+        builder.commit_from_memory(model)
+    }
+
+    /// Chooses the device by its provider's name, with the provider's options. Its type would not do: an emulated
+    /// accelerator calls itself a CPU.
+    fn on_device(&self, builder: SessionBuilder) -> ort::Result<SessionBuilder> {
+        let name = self.setup.provider.name();
+        let devices = self.environment.devices();
+        let mut devices: Vec<_> = devices
+            .filter(|device| device.ep().is_ok_and(|provider| provider == name))
+            .collect();
+        // A machine with several has the accelerator itself among them.
+        devices.sort_by_key(|device| device.hardware_device().ty() != ort::memory::DeviceType::NPU);
+        devices.truncate(1);
+        if devices.is_empty() {
+            return Err(ort::Error::new(format!("it has no device for {name}")));
+        }
+        let options: Vec<(String, String)> = self
+            .setup
+            .provider
+            .options()
+            .into_iter()
+            .map(|(option, value)| (format!("{name}.{option}"), value))
+            .collect();
+        Ok(builder.with_devices(devices, Some(&options))?)
+    }
+
+    /// Why a model was not loaded. Where the processor may have refused it, it is loaded again with a log that tells
+    /// more.
+    fn explained(&self, model: &[u8], error: ort::Error) -> NotLoaded {
+        let message = error.to_string();
+        if error.code() == ErrorCode::NotImplemented {
+            return NotLoaded::Refused(message);
+        }
+        if !self.setup.provider.compiles() {
+            return NotLoaded::Failed(message);
+        }
+        self.log.clear();
+        if self.session(model, None, LogLevel::Verbose).is_ok() {
+            return NotLoaded::Failed(format!("{message} (and it succeeded when tried again)"));
+        }
+        let who = self.setup.provider.short_name();
+        let unsupported = self.log.unsupported_nodes();
+        let error = self.log.first_error().unwrap_or(message);
+        self.log.clear();
+        match unsupported.is_empty() {
+            true => NotLoaded::Failed(error),
+            false => NotLoaded::Refused(format!("{who} does not support {}", unsupported.join(", "))),
+        }
+    }
+}
+
+fn placed_nodes(session: &Session) -> ort::Result<Vec<PlacedNode>> {
+    let nodes = assigned_nodes(session)?.into_iter();
+    Ok(nodes
+        .map(|node| PlacedNode {
+            name: node.name,
+            operator: node.operator,
+            provider: node.provider,
+        })
+        .collect())
+}
+
+/// Why the library cannot be loaded, with the remedy.
+fn load_error(error: ort::LoadDynamicError) -> String {
+    use ort::LoadDynamicError::{BadVersion, Dlopen, InvalidVersionString, MissingApi};
+    match error {
+        BadVersion { version_str, path } => format!(
+            "`{}` is ONNX Runtime {version_str}, and 1.{} or a later one is needed: install 1.24.4",
+            path.display(),
+            ort::MINOR_VERSION
+        ),
+        MissingApi { path } => format!(
+            "`{}` is not the library of ONNX Runtime: give the folder with libonnxruntime.so",
+            path.display()
+        ),
+        Dlopen { error, path } => {
+            format!("the system cannot load `{}`: {error}", path.display())
+        }
+        InvalidVersionString => "the library of ONNX Runtime does not tell its version".to_owned(),
+    }
+}
+
+/// The files that are mapped into this process and lie beside the library or the provider's plugin.
+pub(super) fn loaded_libraries(setup: &ChildSetup) -> Vec<PathBuf> {
+    let mut folders = vec![setup.library.parent()];
+    if let Provider::QnnHtp(qnn) = &setup.provider {
+        folders.push(qnn.plugin.parent());
+    }
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut files: Vec<PathBuf> = maps
+        .lines()
+        .filter_map(|line| Some(PathBuf::from(&line[line.find('/')?..])))
+        .filter(|file| folders.contains(&file.parent()))
+        .collect();
+    files.sort();
+    files.dedup();
+    files
+}

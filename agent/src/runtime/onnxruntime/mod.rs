@@ -1,0 +1,178 @@
+//! ONNX Runtime, whose library is found at run time: its CPU provider on each set of cores, and what else it has here.
+//!
+//! It is loaded in child processes, one for each processor: a driver that crashes takes its process with it and no other,
+//! the threads of each keep to its cores, and no processor can change what another one is told.
+
+mod cache;
+mod child;
+mod error;
+mod libraries;
+mod offers;
+mod options;
+mod parent;
+mod probe;
+mod provider;
+mod soc;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use layerlab_model::{Network, SubModel};
+use layerlab_profiles::Segment;
+use layerlab_profiles::document::ONNX_RUNTIME;
+use layerlab_protocol::Library;
+use sha2::{Digest, Sha256};
+
+pub use self::child::serve_runtime;
+pub use self::error::OnnxRuntimeError;
+pub use self::options::OnnxRuntimeOptions;
+pub use self::parent::connection::CHILD_COMMAND;
+
+use self::parent::loading::{LoadFailure, SharedChild};
+use self::parent::session::OnnxSession;
+use super::memory::estimated_memory;
+use super::{ProcessorOffer, Runtime, RuntimeError, SegmentOnProcessor, Session, Unsupported};
+use crate::device::CoreSet;
+
+/// What it takes to offer the runtime.
+#[derive(Clone, Debug)]
+pub struct OnnxRuntimeSetup {
+    /// Where it is found, and how it is offered.
+    pub options: OnnxRuntimeOptions,
+    /// The agent's program, which is its child processes' as well.
+    pub program: PathBuf,
+    /// A folder for whatever the runtime may write.
+    pub scratch: PathBuf,
+    /// A folder for compiled models; without one, each is compiled whenever it is loaded.
+    pub compiled: Option<PathBuf>,
+}
+
+/// ONNX Runtime with the processors that passed their probes.
+struct OnnxRuntime {
+    version: String,
+    processors: Vec<OnnxProcessor>,
+}
+
+/// A processor that passed its probe.
+struct OnnxProcessor {
+    offer: ProcessorOffer,
+    options: BTreeMap<String, String>,
+    libraries: Vec<Library>,
+    /// Whether it finds out by compiling what it can run.
+    compiles: bool,
+    child: SharedChild,
+    /// Which layers it can run, by the SHA-256 of each as a model.
+    supported: Mutex<HashMap<[u8; 32], Result<(), Unsupported>>>,
+}
+
+/// ONNX Runtime on a machine with these cores, if the agent was told where it is.
+///
+/// # Errors
+/// When it was told something that cannot be had.
+pub(super) fn offered(
+    cores: &[CoreSet],
+    setup: &OnnxRuntimeSetup,
+) -> Result<Option<Box<dyn Runtime>>, OnnxRuntimeError> {
+    let Some((version, processors)) = offers::processors(cores, setup)? else {
+        return Ok(None);
+    };
+    Ok(Some(Box::new(OnnxRuntime {
+        version,
+        processors,
+    })))
+}
+
+impl Runtime for OnnxRuntime {
+    fn name(&self) -> &str {
+        ONNX_RUNTIME
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn processors(&self) -> Vec<ProcessorOffer> {
+        let offers = self.processors.iter();
+        offers.map(|processor| processor.offer.clone()).collect()
+    }
+
+    fn options(&self, processor: usize) -> BTreeMap<String, String> {
+        self.processors[processor].options.clone()
+    }
+
+    fn libraries(&self, processor: usize) -> Vec<Library> {
+        self.processors[processor].libraries.clone()
+    }
+
+    /// A provider that compiles has a single layer compiled for the answer, once. It is asked about no longer segment
+    /// before that is loaded.
+    fn supports(
+        &self,
+        processor: usize,
+        network: &Network,
+        segment: Segment,
+    ) -> Result<(), Unsupported> {
+        let processor = &self.processors[processor];
+        if !processor.compiles || segment.layers() > 1 {
+            return Ok(());
+        }
+        let cut = network.segment(segment).map_err(Unsupported::because)?;
+        processor.supports(&cut)
+    }
+
+    fn load(
+        &mut self,
+        processor: usize,
+        network: &Arc<Network>,
+        segment: Segment,
+    ) -> Result<Box<dyn Session>, RuntimeError> {
+        let processor = &self.processors[processor];
+        let subject = SegmentOnProcessor {
+            processor: processor.offer.name.clone(),
+            segment,
+        };
+        let cut = network
+            .segment(segment)
+            .map_err(|error| subject.cannot_load(error))?;
+        match processor.child.load(&cut.to_bytes()) {
+            Ok(loaded) => Ok(Box::new(OnnxSession {
+                memory: estimated_memory(network, segment),
+                subject,
+                network: Arc::clone(network),
+                child: processor.child.clone(),
+                loaded,
+            })),
+            Err(LoadFailure::Refused(reason)) => Err(RuntimeError::Unsupported {
+                processor: subject.processor,
+                segment,
+                reason: Unsupported::because(reason),
+            }),
+            Err(LoadFailure::Failed(cause)) => Err(subject.cannot_load(cause)),
+        }
+    }
+}
+
+impl OnnxProcessor {
+    /// Whether it can run a layer. One whose compilation kills the process, twice, is one that it cannot run.
+    fn supports(&self, cut: &SubModel) -> Result<(), Unsupported> {
+        let model = cut.to_bytes();
+        let key: [u8; 32] = Sha256::digest(&model).into();
+        let known = |layers: &HashMap<_, Result<(), Unsupported>>| layers.get(&key).cloned();
+        let lock = || self.supported.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(answer) = known(&lock()) {
+            return answer;
+        }
+        let answer = match self.child.load(&model) {
+            Ok(loaded) => {
+                self.child.forget(&loaded);
+                Ok(())
+            }
+            Err(LoadFailure::Refused(why) | LoadFailure::Failed(why)) => {
+                Err(Unsupported::because(why))
+            }
+        };
+        lock().insert(key, answer.clone());
+        answer
+    }
+}

@@ -1,0 +1,251 @@
+//! Which processors ONNX Runtime offers here: those that pass a probe.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+
+use layerlab_protocol::{Numerics, ProcessorKind};
+
+use super::cache::CompileCache;
+use super::child::messages::ChildSetup;
+use super::parent::connection::RuntimeChild;
+use super::parent::loading::{LoadFailure, SharedChild};
+use super::provider::{Provider, QnnHtp};
+use super::soc::Soc;
+use super::{OnnxProcessor, OnnxRuntimeError, OnnxRuntimeSetup, libraries, probe};
+use crate::device::CoreSet;
+use crate::runtime::ProcessorOffer;
+
+/// Whether this is a computer, on which Qualcomm's libraries emulate the Hexagon.
+const EMULATES: bool = cfg!(target_arch = "x86_64");
+
+/// The runtime's version and the processors that it offers on a machine with these cores, if the agent was told where it
+/// is.
+pub(super) fn processors(
+    cores: &[CoreSet],
+    setup: &OnnxRuntimeSetup,
+) -> Result<Option<(String, Vec<OnnxProcessor>)>, OnnxRuntimeError> {
+    let options = &setup.options;
+    let Some(folder) = &options.onnxruntime else {
+        let alone = [
+            ("--qnn", options.qnn.is_some()),
+            ("--emulate", options.emulate.is_some()),
+            ("--as-accelerator", options.as_accelerator.is_some()),
+        ];
+        return match alone.into_iter().find(|(_, given)| *given) {
+            None => Ok(None),
+            Some((option, _)) => Err(OnnxRuntimeError::OptionAlone {
+                option,
+                needed: "--onnxruntime",
+            }),
+        };
+    };
+    let library = libraries::onnx_runtime(folder)?;
+    let mut wanted = cpu_offers(cores);
+    if let Some(name) = &options.as_accelerator {
+        let known = wanted.iter().map(|(offer, ..)| offer.name.clone());
+        let known: Vec<String> = known.collect();
+        let found = wanted.iter_mut().find(|(offer, ..)| offer.name == *name);
+        let (offer, ..) = found.ok_or_else(|| OnnxRuntimeError::NoSuchCpu {
+            given: name.clone(),
+            known: known.join(", "),
+        })?;
+        offer.kind = ProcessorKind::Accelerator;
+    }
+    let builtin = wanted.len();
+    wanted.extend(phone_offers(cores));
+    let on_phone = wanted.len();
+    wanted.extend(qnn_offers(cores, setup)?);
+
+    let mut version = String::new();
+    let mut processors = Vec::new();
+    for (place, (offer, provider, set)) in wanted.into_iter().enumerate() {
+        let setup_of_child = ChildSetup {
+            library: library.clone(),
+            copies_count: offer.kind == ProcessorKind::Accelerator && provider == Provider::Cpu,
+            provider,
+            cores: set,
+        };
+        let name = offer.name.clone();
+        match probed(offer, setup_of_child, setup) {
+            Ok((of_library, processor)) => {
+                version = of_library;
+                processors.push(processor);
+            }
+            // Nobody asked for these: most libraries are built without them.
+            Err(error) if (builtin..on_phone).contains(&place) => {
+                tracing::info!(%error, name, "not offered");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some((version, processors)))
+}
+
+/// A processor to be probed, on which cores the child process runs, and what computes.
+type Wanted = (ProcessorOffer, Provider, CoreSet);
+
+fn cpu_offers(cores: &[CoreSet]) -> Vec<Wanted> {
+    let wanted = |set: &CoreSet| {
+        let name = set.name.replacen("cpu:", "cpu:ort-", 1);
+        (on_cores(name, set), Provider::Cpu, set.clone())
+    };
+    cores.iter().map(wanted).collect()
+}
+
+fn phone_offers(cores: &[CoreSet]) -> Vec<Wanted> {
+    let Some(all) = cores.first() else {
+        return Vec::new();
+    };
+    let nnapi = accelerator("nnapi", Numerics::F16);
+    vec![
+        (on_cores("xnnpack".to_owned(), all), Provider::Xnnpack, all.clone()),
+        (nnapi, Provider::Nnapi, all.clone()),
+    ]
+}
+
+fn qnn_offers(cores: &[CoreSet], setup: &OnnxRuntimeSetup) -> Result<Vec<Wanted>, OnnxRuntimeError> {
+    let options = &setup.options;
+    let (Some(folder), Some(all)) = (&options.qnn, cores.first()) else {
+        return match &options.emulate {
+            None => Ok(Vec::new()),
+            Some(_) => Err(OnnxRuntimeError::OptionAlone {
+                option: "--emulate",
+                needed: "--qnn",
+            }),
+        };
+    };
+    let (plugin, backend) = libraries::qnn(folder)?;
+    let soc: Soc = match (&options.emulate, EMULATES) {
+        (Some(name), true) => name.parse()?,
+        (Some(_), false) => return Err(OnnxRuntimeError::EmulationOnPhone),
+        (None, true) => return Err(OnnxRuntimeError::NothingToEmulate),
+        (None, false) => soc_of_phone().parse()?,
+    };
+    let provider = Provider::QnnHtp(QnnHtp {
+        plugin,
+        backend,
+        soc_model: soc.qnn_model,
+    });
+    let float = match soc.float_numerics() {
+        Numerics::F16 => accelerator("qnn-htp-f16", Numerics::F16),
+        other => accelerator("qnn-htp-f32", other),
+    };
+    let offers = [float, accelerator("qnn-htp-i8", Numerics::I8)];
+    let wanted = |mut offer: ProcessorOffer| {
+        offer.emulated = EMULATES;
+        (offer, provider.clone(), all.clone())
+    };
+    Ok(offers.into_iter().map(wanted).collect())
+}
+
+fn on_cores(name: String, set: &CoreSet) -> ProcessorOffer {
+    ProcessorOffer {
+        name,
+        kind: ProcessorKind::Cpu,
+        numerics: Numerics::F32,
+        emulated: false,
+        memory: None,
+        threads: Some(set.cores.len() as u32),
+        pinned_to_cores: set.pinned.then(|| set.cores.clone()),
+    }
+}
+
+fn accelerator(name: &str, numerics: Numerics) -> ProcessorOffer {
+    ProcessorOffer {
+        name: name.to_owned(),
+        kind: ProcessorKind::Accelerator,
+        numerics,
+        emulated: false,
+        memory: None,
+        threads: None,
+        pinned_to_cores: None,
+    }
+}
+
+/// The name of the phone's SoC; empty if it does not say.
+fn soc_of_phone() -> String {
+    let told = Command::new("getprop").arg("ro.soc.model").output();
+    let told = told.map(|told| String::from_utf8_lossy(&told.stdout).into_owned());
+    told.unwrap_or_default().trim().to_owned()
+}
+
+/// Starts the processor's child process and has it load and run a model of one node.
+fn probed(
+    offer: ProcessorOffer,
+    setup_of_child: ChildSetup,
+    setup: &OnnxRuntimeSetup,
+) -> Result<(String, OnnxProcessor), OnnxRuntimeError> {
+    let compiles = setup_of_child.provider.compiles();
+    let options = published_options(&setup_of_child);
+    let mut files = vec![setup_of_child.library.clone()];
+    if let Provider::QnnHtp(qnn) = &setup_of_child.provider {
+        files.extend([qnn.plugin.clone(), qnn.backend.clone()]);
+    }
+    let child = RuntimeChild::new(
+        setup.program.clone(),
+        setup.scratch.clone(),
+        setup_of_child.clone(),
+    );
+    let mut child = SharedChild::new(child, None);
+    let loaded = child
+        .load(&probe::probe(offer.numerics))
+        .map_err(|failure| OnnxRuntimeError::Probe {
+            processor: offer.name.clone(),
+            cause: match failure {
+                LoadFailure::Refused(why) | LoadFailure::Failed(why) => why,
+            },
+        })?;
+    child.forget(&loaded);
+    add_others(&mut files, loaded.libraries);
+    let libraries = libraries::hashed(&files)?;
+    // Only this plugin can read back what it compiled.
+    if let (Some(folder), Provider::QnnHtp(_)) = (&setup.compiled, &setup_of_child.provider) {
+        let cache = CompileCache::open(folder, &libraries, &(&options, offer.numerics));
+        child.cache = Some(cache.map_err(|error| OnnxRuntimeError::Unreadable {
+            library: folder.clone(),
+            cause: error.to_string(),
+        })?);
+    }
+    let version = child.lock().version().to_owned();
+    Ok((
+        version,
+        OnnxProcessor {
+            offer,
+            options,
+            libraries,
+            compiles,
+            child,
+            supported: Mutex::new(HashMap::new()),
+        },
+    ))
+}
+
+fn add_others(files: &mut Vec<PathBuf>, others: Vec<PathBuf>) {
+    for file in others {
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+}
+
+/// All that may change times or answers.
+fn published_options(setup: &ChildSetup) -> BTreeMap<String, String> {
+    let mut options = setup.provider.options();
+    // Its path differs between machines; which library it is, the list of libraries says.
+    options.remove("backend_path");
+    let all: [(&str, &str); 3] = [
+        ("graph_optimization_level", "2"),
+        ("inter_op_threads", "1"),
+        ("intra_op_spinning", "0"),
+    ];
+    for (name, value) in all {
+        options.insert(name.to_owned(), value.to_owned());
+    }
+    options.insert("provider".to_owned(), setup.provider.name().to_owned());
+    if setup.copies_count {
+        options.insert("timed_as".to_owned(), "accelerator".to_owned());
+    }
+    options
+}
