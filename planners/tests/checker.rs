@@ -6,7 +6,7 @@ use layerlab_planners::check::{Evidence, Fault, Loss, check};
 use layerlab_planners::sweep::{accuracy_limits, time_limits};
 use layerlab_planners::{AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Set, plan};
 use layerlab_profiles::derive::LayerTime;
-use layerlab_profiles::{Combination, SignedNanos};
+use layerlab_profiles::{Placement, SignedNanos};
 use planted::{Planted, pair};
 
 const MLMP: Algorithm = Algorithm::Mlmp;
@@ -20,7 +20,7 @@ fn faults(planted: &Planted, outcome: &Outcome, change: impl FnOnce(&mut Tables)
         more_loss: 0.0,
     };
     change(&mut tables);
-    let formula = |combination: &Combination| planted.loss(combination) + tables.more_loss;
+    let formula = |combination: &Placement| planted.loss(combination) + tables.more_loss;
     let evidence = Evidence {
         layers: &planted.layers,
         times: &pair(&tables.cpu, &tables.npu),

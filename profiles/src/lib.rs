@@ -29,4 +29,4 @@ pub use supported::SupportedLayers;
 pub use units::{Bytes, MilliCelsius, Nanos, SignedNanos};
 
 /// A placement, as the papers call it; the word of `combinations.csv`.
-pub type Combination = Placement;
+pub type Placement = Placement;

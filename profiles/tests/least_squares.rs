@@ -9,7 +9,7 @@ use layerlab_profiles::compare::{CompareError, Quantity, compare};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::held_back;
 use layerlab_profiles::document::{BuildError, Header, Method, Profile, Sample};
-use layerlab_profiles::{Bytes, Combination, Layer, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, Nanos, Placement, Segment, SignedNanos};
 use plant::{Plant, phone, proportional};
 
 const LAYERS: u32 = 8;
@@ -256,7 +256,7 @@ fn the_fit_of_a_profile_predicts_combinations_as_its_table_does() {
     let (cpu, npu) = (of(CPU), of(NPU));
     let table = layerlab_profiles::time_model::TimeModel::new(&cpu, &npu).expect("one model");
     for text in ["00000000", "11111111", "01101001", "10000001"] {
-        let combination: Combination = text.parse().expect("bits");
+        let combination: Placement = text.parse().expect("bits");
         let predicted = fit.combination(&cpu, &combination).expect("one model");
         let by_table = table.predict(&combination).expect("one model").total();
         let rounding = (predicted.value - by_table).as_nanos().abs();

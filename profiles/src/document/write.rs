@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LOADS, LayerRow,
-    LoadRow, PLACEMENTS, PlacementRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow,
-    SegmentRow, TIMES, Table, TimeRow, UNSUPPORTED, UnsupportedRow,
+    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, Files, LAYERS, LOADS,
+    LayerRecord, LoadRecord, PLACEMENTS, PlacementRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS,
+    SampleRecord, SegmentRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UnsupportedRecord,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, Sample, VERSION};
 use crate::sha256;
@@ -41,32 +41,32 @@ impl Profile {
                 version: header.version,
             });
         }
-        let layer_rows: Vec<LayerRow<'_>> = self
+        let layer_rows: Vec<LayerRecord<'_>> = self
             .layers
             .iter()
-            .map(LayerRow::try_from)
+            .map(LayerRecord::try_from)
             .collect::<Result<_, _>>()?;
         let layers = table(LAYERS, LAYERS.encode(layer_rows.iter()))?;
         let time_rows = self.times.iter().map(|row| {
             let origin = header.origin_of_times(&row.processor, row.method);
-            TimeRow::from((row, origin))
+            TimeRecord::from((row, origin))
         });
         let times = table(TIMES, TIMES.encode(time_rows))?;
         let cut_rows = self.cuts.iter().map(|row| {
             let origin = header.origin_of_times(&row.processor, row.method);
-            CutRow::from((row, origin))
+            CutRecord::from((row, origin))
         });
         let cuts = table(CUTS, CUTS.encode(cut_rows))?;
         let origin = |processor: &str| header.origin_of_samples(processor);
         let segment_rows = self
             .segments
             .iter()
-            .map(|row| SegmentRow::from((row, origin(&row.processor))));
+            .map(|row| SegmentRecord::from((row, origin(&row.processor))));
         let segments = table(SEGMENTS, SEGMENTS.encode(segment_rows))?;
         let encode_samples = |which: Table, samples: &[Sample]| {
             let rows = samples
                 .iter()
-                .map(|row| SampleRow::from((row, origin(&row.processor))));
+                .map(|row| SampleRecord::from((row, origin(&row.processor))));
             table(which, which.encode(rows))
         };
         let samples = encode_samples(SAMPLES, &self.samples)?;
@@ -74,28 +74,28 @@ impl Profile {
         let block_rows = self
             .blocks
             .iter()
-            .map(|block| BlockRow::from((block, origin(&block.processor))));
+            .map(|block| BlockRecord::from((block, origin(&block.processor))));
         let blocks = table(BLOCKS, BLOCKS.encode(block_rows))?;
 
         let combination_rows = self
             .combinations
             .iter()
-            .map(|row| CombinationRow::from((row, header.origin_of_combination(row))));
+            .map(|row| CombinationRecord::from((row, header.origin_of_combination(row))));
         let combinations = table(COMBINATIONS, COMBINATIONS.encode(combination_rows))?;
         let unsupported_rows = self
             .unsupported
             .iter()
-            .map(|row| UnsupportedRow::from((row, origin(&row.processor))));
+            .map(|row| UnsupportedRecord::from((row, origin(&row.processor))));
         let unsupported = table(UNSUPPORTED, UNSUPPORTED.encode(unsupported_rows))?;
         let load_rows = self
             .loads
             .iter()
-            .map(|load| LoadRow::from((load, origin(&load.processor))));
+            .map(|load| LoadRecord::from((load, origin(&load.processor))));
         let loads = table(LOADS, LOADS.encode(load_rows))?;
-        let placement_rows: Vec<PlacementRow<'_>> = self
+        let placement_rows: Vec<PlacementRecord<'_>> = self
             .placements
             .iter()
-            .map(|row| PlacementRow::try_from((row, origin(&row.processor))))
+            .map(|row| PlacementRecord::try_from((row, origin(&row.processor))))
             .collect::<Result<_, _>>()?;
         let placements = table(PLACEMENTS, PLACEMENTS.encode(placement_rows.iter()))?;
 

@@ -24,7 +24,7 @@ pub(in crate::document) const PLACEMENTS: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct PlacementRow<'a> {
+pub(in crate::document) struct PlacementRecord<'a> {
     processor: Cow<'a, str>,
     first_layer: u32,
     last_layer: u32,
@@ -36,7 +36,7 @@ pub(in crate::document) struct PlacementRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> TryFrom<(&'a ProvedPlacement, Origin)> for PlacementRow<'a> {
+impl<'a> TryFrom<(&'a ProvedPlacement, Origin)> for PlacementRecord<'a> {
     type Error = DocumentError;
     fn try_from((placement, origin): (&'a ProvedPlacement, Origin)) -> Result<Self, DocumentError> {
         let unwritable = |name: &&String| name.is_empty() || name.contains(JOINT);
@@ -47,7 +47,7 @@ impl<'a> TryFrom<(&'a ProvedPlacement, Origin)> for PlacementRow<'a> {
             });
         }
         let operators: Vec<&str> = placement.operators.iter().map(String::as_str).collect();
-        Ok(PlacementRow {
+        Ok(PlacementRecord {
             processor: Cow::Borrowed(&placement.processor),
             first_layer: placement.segment.first(),
             last_layer: placement.segment.last(),
@@ -61,9 +61,9 @@ impl<'a> TryFrom<(&'a ProvedPlacement, Origin)> for PlacementRow<'a> {
     }
 }
 
-impl TryFrom<PlacementRow<'_>> for ProvedPlacement {
+impl TryFrom<PlacementRecord<'_>> for ProvedPlacement {
     type Error = RowError;
-    fn try_from(row: PlacementRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: PlacementRecord<'_>) -> Result<Self, RowError> {
         let operators = row.operators.split(JOINT).filter(|name| !name.is_empty());
         Ok(ProvedPlacement {
             processor: row.processor.into_owned(),
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_columns_are_the_fields() {
         let placement = placement();
-        let row = PlacementRow::try_from((&placement, Origin::Emulated)).expect("plain names");
+        let row = PlacementRecord::try_from((&placement, Origin::Emulated)).expect("plain names");
         assert_eq!(row.operators, "Conv+Relu");
         assert_columns_are_fields(PLACEMENTS, row);
     }
@@ -106,6 +106,6 @@ mod tests {
     fn an_operator_whose_name_joins_others_is_refused() {
         let mut placement = placement();
         placement.operators.insert("Conv+Relu".to_owned());
-        assert!(PlacementRow::try_from((&placement, Origin::Measured)).is_err());
+        assert!(PlacementRecord::try_from((&placement, Origin::Measured)).is_err());
     }
 }
