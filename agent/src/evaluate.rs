@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::accuracy::EvaluationSet;
-use layerlab_profiles::{Bytes, Combination};
+use layerlab_profiles::{Bytes, Placement};
 use layerlab_protocol::{Event, FailureKind};
 
 use crate::ended::{Ended, failed};
@@ -21,7 +21,7 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) set: EvaluationSet,
     /// Which answers to give, by their places in the set.
     pub(crate) answers: &'a [u64],
-    pub(crate) placements: &'a [Combination],
+    pub(crate) placements: &'a [Placement],
     /// What activations may take.
     pub(crate) budget: Bytes,
 }

@@ -29,12 +29,12 @@ const STORAGE_RETRY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Queue {
     folder: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     journals: BTreeMap<RunId, Journal>,
     /// How often each run was forgotten: a task from before must not write into a run of the same name.
     forgotten: BTreeMap<RunId, u64>,
@@ -91,7 +91,7 @@ impl Queue {
             source,
         };
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let mut state = State::default();
+        let mut state = QueueState::default();
         for file in std::fs::read_dir(folder).map_err(failed)? {
             let path = file.map_err(failed)?.path();
             let name = path
@@ -337,12 +337,12 @@ impl Queue {
 
     // A panic while the lock was held leaves at worst a journal entry that memory lacks, which the
     // sequence check finds on reopening; going on is better than losing the run.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueueState {
     /// The order to work on next.
     fn first_wanted(&self) -> Option<&(RunId, u32)> {
         self.pending

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use layerlab_model::Network;
-use layerlab_profiles::{Combination, Nanos, Segment};
+use layerlab_profiles::{Nanos, Placement, Segment};
 use layerlab_protocol::ProcessorKind;
 use serde::Serialize;
 
@@ -154,7 +154,7 @@ impl Truth {
     ///
     /// # Panics
     /// When the placement is of another network.
-    pub fn placement(&self, processors: &[&str], placement: &Combination) -> Option<Nanos> {
+    pub fn placement(&self, processors: &[&str], placement: &Placement) -> Option<Nanos> {
         placement.refuse_beyond(processors.len()).ok()?;
         let times: Option<Vec<&PlantedTimes>> = processors
             .iter()
@@ -182,7 +182,7 @@ impl Truth {
         for cpu in of_kind(ProcessorKind::Cpu) {
             for accelerator in of_kind(ProcessorKind::Accelerator) {
                 for on_npu in &telling {
-                    let combination = Combination::new(on_npu.clone());
+                    let combination = Placement::new(on_npu.clone());
                     rows.push(CombinationTruth {
                         cpu: cpu.processor.clone(),
                         accelerator: accelerator.processor.clone(),
@@ -333,7 +333,7 @@ npu: whole network 14.82 ms
     #[test]
     fn a_placement_is_looked_up_by_its_processors() {
         let truth = two_layers();
-        let both = Combination::all_on(1, 2);
+        let both = Placement::all_on(1, 2);
         let whole = truth.segment("npu", Segment::whole(2));
         assert_eq!(truth.placement(&["cpu", "npu"], &both), whole);
         assert_eq!(

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use layerlab_model::Network;
-use layerlab_profiles::{Bytes, Combination, Segment};
+use layerlab_profiles::{Bytes, Placement, Segment};
 
 use crate::runtime::{RuntimeError, Session, Tensor};
 
@@ -56,7 +56,7 @@ pub(crate) struct Answers {
 }
 
 /// Placements whose activations are the same so far.
-struct State {
+struct WalkState {
     tensors: Vec<Tensor>,
     placements: Vec<usize>,
 }
@@ -66,7 +66,7 @@ struct State {
 pub(crate) fn walk(
     sessions: &mut [LayerSessions],
     costs: &Costs,
-    placements: &[Combination],
+    placements: &[Placement],
     input: Vec<Tensor>,
     budget: Bytes,
 ) -> Result<Answers, RuntimeError> {
@@ -78,7 +78,7 @@ pub(crate) fn walk(
         flop: 0,
     };
     for together in order.chunks(costs.together(budget)) {
-        let mut states = vec![State {
+        let mut states = vec![WalkState {
             tensors: input.clone(),
             placements: together.to_vec(),
         }];
@@ -104,7 +104,7 @@ pub(crate) fn walk(
             }
             states = next.states;
         }
-        for State {
+        for WalkState {
             tensors,
             placements,
         } in states
@@ -121,7 +121,7 @@ pub(crate) fn walk(
 /// States of which no two have the same activations.
 #[derive(Default)]
 struct States {
-    states: Vec<State>,
+    states: Vec<WalkState>,
     by_hash: HashMap<u64, Vec<usize>>,
 }
 
@@ -137,7 +137,7 @@ impl States {
             Some(&place) => self.states[place].placements.append(&mut placements),
             None => {
                 alike.push(self.states.len());
-                self.states.push(State {
+                self.states.push(WalkState {
                     tensors,
                     placements,
                 });

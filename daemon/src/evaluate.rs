@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::document::{CombinationRow, Device, Evaluation, EvaluationError, Profile};
-use layerlab_profiles::{Bytes, Combination};
+use layerlab_profiles::{Bytes, Placement};
 use serde::Serialize;
 
 use super::adb::{self, AdbArgs, PhoneArgs};
@@ -51,7 +51,7 @@ pub(super) struct EvaluateArgs {
     /// accelerator; may be given several times
     #[arg(long = "combination", value_name = "DIGITS",
         conflicts_with_all = ["placements", "profile"])]
-    combinations: Vec<Combination>,
+    combinations: Vec<Placement>,
     /// A published profile of this model on this device, which gets the accuracy beside its times
     #[arg(long, value_name = "FOLDER", requires = "out")]
     profile: Option<PathBuf>,
@@ -234,7 +234,7 @@ pub(super) fn evaluation_failure(error: EvaluationError) -> Failure {
 /// One placement, without features.
 #[derive(Serialize)]
 struct Row {
-    combination: Combination,
+    combination: Placement,
     answers: u64,
     score: f64,
     loss: f64,

@@ -7,7 +7,7 @@ use layerlab_profiles::document::{
 };
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::TimeModel;
-use layerlab_profiles::{Combination, Layer, SignedNanos};
+use layerlab_profiles::{Layer, Placement, SignedNanos};
 use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
@@ -249,7 +249,7 @@ impl Whole {
         let accelerators = processors.filter(|one| one.kind == ProcessorKind::Accelerator);
         let whole = |processor: &Processor| {
             let times = column(processor);
-            let all = Combination::all_on(1, times.len());
+            let all = Placement::all_on(1, times.len());
             let model = TimeModel::new(&cpu_times, &times).ok()?;
             let time = model.predict(&all).ok()?;
             Some((processor.name.clone(), time.total()))

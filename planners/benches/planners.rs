@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use layerlab_planners::accuracy::AccuracyModel;
-use layerlab_planners::placement::Placement;
+use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::regress::{GbrtSettings, Grid, Kind, Settings};
 use layerlab_planners::{Algorithm, Goal, Problem, plan_keeping};
 use layerlab_profiles::Nanos;
@@ -57,7 +57,7 @@ fn problem(trees: usize) -> Problem {
 fn planning(criterion: &mut Criterion) {
     for trees in [100, 300] {
         let problem = problem(trees);
-        let ends = [Placement::all_cpu(26), Placement::all_npu(26)];
+        let ends = [PackedPlacement::all_cpu(26), PackedPlacement::all_npu(26)];
         let ends = ends.map(|end| problem.time(&end.expect("few layers")).as_nanos());
         let within = Nanos::from_nanos((ends[0] + ends[1]).unsigned_abs() / 2);
         for (name, goal) in [

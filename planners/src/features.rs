@@ -4,9 +4,9 @@
 //! Sums are kept as integers, losses as multiples of 2^-40, so that a sum is the same in whatever order layers
 //! were moved: one L has one A(L).
 
-use layerlab_profiles::{Combination, Layer};
+use layerlab_profiles::{Layer, Placement};
 
-use crate::placement::{MOST_PROCESSORS, Placement, PlacementLimitError};
+use crate::placement::{MOST_PROCESSORS, PackedPlacement, PlacementLimitError};
 
 /// Features of a processor beside x_1..x_n.
 pub const SUMMED: usize = 7;
@@ -66,7 +66,7 @@ pub struct LayerSums {
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     /// Which layer runs on which processor.
-    pub placement: Placement,
+    pub placement: PackedPlacement,
     /// The sums over the layers on processor 1, on processor 2, and so on.
     pub sums: [LayerSums; MOST_PROCESSORS - 1],
 }
@@ -103,7 +103,7 @@ pub fn names(layers: usize, processors: usize) -> Vec<String> {
 pub fn features(
     layers: &[Layer],
     single_losses: &[f64],
-    combination: &Combination,
+    combination: &Placement,
 ) -> Result<Vec<f64>, FeaturesError> {
     let columns = LayerColumns::new(layers, single_losses)?;
     let mut row = Vec::with_capacity(columns.width());
@@ -116,7 +116,7 @@ impl LayerColumns {
     /// then on processor 2, and so on.
     pub fn new(layers: &[Layer], single_losses: &[f64]) -> Result<LayerColumns, FeaturesError> {
         let count = layers.len();
-        Placement::all_cpu(count)?;
+        PackedPlacement::all_cpu(count)?;
         if single_losses.is_empty() || !single_losses.len().is_multiple_of(count) {
             return Err(FeaturesError::Different {
                 what: "single-layer losses",
@@ -152,7 +152,7 @@ impl LayerColumns {
     }
 
     /// `placement` with its sums.
-    pub fn candidate(&self, placement: Placement) -> Candidate {
+    pub fn candidate(&self, placement: PackedPlacement) -> Candidate {
         let mut sums = [LayerSums::default(); MOST_PROCESSORS - 1];
         for index in 0..self.layers {
             let here = placement.processor(index);
@@ -164,7 +164,7 @@ impl LayerColumns {
     }
 
     /// The placement that a profile writes so, with its sums.
-    pub fn candidate_of(&self, combination: &Combination) -> Result<Candidate, FeaturesError> {
+    pub fn candidate_of(&self, combination: &Placement) -> Result<Candidate, FeaturesError> {
         if combination.layers() != self.layers {
             return Err(FeaturesError::Different {
                 what: "places in the combination",
@@ -180,7 +180,7 @@ impl LayerColumns {
                 processors,
             });
         }
-        Ok(self.candidate(Placement::of(combination)?))
+        Ok(self.candidate(PackedPlacement::of(combination)?))
     }
 
     /// `from` with the layer at `index` on the processor `to`, both counted from 0.
@@ -324,7 +324,7 @@ mod tests {
         let layers: Vec<Layer> = (1..=40).map(layer).collect();
         let losses: Vec<f64> = (1..=80).map(|l| 1.0 / f64::from(l * l) - 0.01).collect();
         let columns = LayerColumns::new(&layers, &losses).expect("forty layers");
-        let mut candidate = columns.candidate(Placement::all_npu(40).expect("few layers"));
+        let mut candidate = columns.candidate(PackedPlacement::all_npu(40).expect("few layers"));
         for step in 0..1_000 {
             candidate = columns.moved(&candidate, step * step % 40, step % 3);
             assert_eq!(candidate.sums, columns.candidate(candidate.placement).sums);

@@ -7,7 +7,7 @@
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::{Combination, SignedNanos};
+use layerlab_profiles::{Placement, SignedNanos};
 
 use crate::processor_table::ProcessorTable;
 
@@ -16,7 +16,7 @@ use crate::processor_table::ProcessorTable;
 pub(crate) fn of(
     total: SignedNanos,
     processors: &[ProcessorTable],
-    placement: &Combination,
+    placement: &Placement,
 ) -> Option<(SignedNanos, SignedNanos)> {
     let is_accelerator = |place: &usize| processors[*place].kind == ProcessorKind::Accelerator;
     let is_used = |place: &usize| placement.processors().contains(&(*place as u8));
@@ -52,13 +52,13 @@ pub(crate) fn of(
 }
 
 /// One where `placement` has `place`, zero elsewhere.
-fn on(place: usize, placement: &Combination) -> Combination {
+fn on(place: usize, placement: &Placement) -> Placement {
     let processors = placement.processors().iter();
-    Combination::new(processors.map(|&p| usize::from(p) == place).collect())
+    Placement::new(processors.map(|&p| usize::from(p) == place).collect())
 }
 
 /// The time of each layer that runs on a CPU; of the others, the time on processor 0.
-fn on_cpus(processors: &[ProcessorTable], placement: &Combination) -> Vec<LayerTime> {
+fn on_cpus(processors: &[ProcessorTable], placement: &Placement) -> Vec<LayerTime> {
     let places = placement.processors().iter().enumerate();
     places
         .map(|(index, &place)| {
@@ -73,7 +73,7 @@ fn on_cpus(processors: &[ProcessorTable], placement: &Combination) -> Vec<LayerT
 }
 
 /// Half the width of the interval of what the ones cost on an accelerator.
-fn part(accelerator: &ProcessorTable, ones: &Combination) -> Option<f64> {
+fn part(accelerator: &ProcessorTable, ones: &Placement) -> Option<f64> {
     let times = &accelerator.times;
     if let Some(fit) = &accelerator.fit {
         let elsewhere = vec![NOTHING; times.len()];

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use layerlab_profiles::time_model::PredictedTime;
-use layerlab_profiles::{Combination, SignedNanos};
+use layerlab_profiles::{Placement, SignedNanos};
 
 use crate::goal::Goal;
 use crate::problem::{PredictedAccuracy, Problem, Triple};
@@ -26,7 +26,7 @@ pub struct Plan {
     keep: Option<usize>,
     goal: Goal,
     processors: Vec<String>,
-    combination: Combination,
+    combination: Placement,
     time: PredictedTime,
     time_ci95: Option<(SignedNanos, SignedNanos)>,
     accuracy: PredictedAccuracy,
@@ -100,7 +100,7 @@ impl Plan {
     }
 
     /// Which layer runs on which processor.
-    pub fn combination(&self) -> &Combination {
+    pub fn combination(&self) -> &Placement {
         &self.combination
     }
 

@@ -1,6 +1,6 @@
 //! A placement as a set of bits: what searches copy, compare and change by the thousand.
 
-use layerlab_profiles::Combination;
+use layerlab_profiles::Placement;
 
 /// The most layers that a placement can hold.
 pub const MOST_LAYERS: usize = 64 * WORDS;
@@ -15,7 +15,7 @@ const WORDS: usize = 4;
 ///
 /// The order of placements is arbitrary but fixed; it decides between plans that are equal in all else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Placement {
+pub struct PackedPlacement {
     /// Before `low`, so that placements on two processors have the order of their bits.
     high: [u64; WORDS],
     low: [u64; WORDS],
@@ -49,11 +49,11 @@ impl PlacementLimitError {
     }
 }
 
-impl Placement {
+impl PackedPlacement {
     /// All of `layers` layers on processor 0, the CPU.
-    pub fn all_cpu(layers: usize) -> Result<Placement, PlacementLimitError> {
+    pub fn all_cpu(layers: usize) -> Result<PackedPlacement, PlacementLimitError> {
         match u16::try_from(layers) {
-            Ok(count) if (1..=MOST_LAYERS).contains(&layers) => Ok(Placement {
+            Ok(count) if (1..=MOST_LAYERS).contains(&layers) => Ok(PackedPlacement {
                 high: [0; WORDS],
                 low: [0; WORDS],
                 layers: count,
@@ -63,23 +63,23 @@ impl Placement {
     }
 
     /// All of `layers` layers on processor 1, of two processors the NPU.
-    pub fn all_npu(layers: usize) -> Result<Placement, PlacementLimitError> {
-        Placement::all_on(1, layers)
+    pub fn all_npu(layers: usize) -> Result<PackedPlacement, PlacementLimitError> {
+        PackedPlacement::all_on(1, layers)
     }
 
     /// All of `layers` layers on one processor, counted from 0.
-    pub fn all_on(processor: usize, layers: usize) -> Result<Placement, PlacementLimitError> {
+    pub fn all_on(processor: usize, layers: usize) -> Result<PackedPlacement, PlacementLimitError> {
         if processor >= MOST_PROCESSORS {
             let processors = processor + 1;
             return Err(PlacementLimitError::Processors { processors });
         }
-        let start = Placement::all_cpu(layers)?;
+        let start = PackedPlacement::all_cpu(layers)?;
         Ok((0..layers).fold(start, |placement, index| placement.placed(index, processor)))
     }
 
     /// The same placement as `combination`.
-    pub fn of(combination: &Combination) -> Result<Placement, PlacementLimitError> {
-        let mut placement = Placement::all_cpu(combination.layers())?;
+    pub fn of(combination: &Placement) -> Result<PackedPlacement, PlacementLimitError> {
+        let mut placement = PackedPlacement::all_cpu(combination.layers())?;
         for (index, &processor) in combination.processors().iter().enumerate() {
             let processor = usize::from(processor);
             if processor >= MOST_PROCESSORS {
@@ -92,9 +92,9 @@ impl Placement {
     }
 
     /// The placement as the profile writes it.
-    pub fn combination(&self) -> Combination {
+    pub fn combination(&self) -> Placement {
         let processors = (0..self.layers()).map(|index| self.processor(index) as u8);
-        Combination::new(processors.collect())
+        Placement::new(processors.collect())
     }
 
     /// How many layers the model has.
@@ -121,7 +121,7 @@ impl Placement {
     }
 
     /// The placement with the layer at `index` on the processor `to`, both counted from 0.
-    pub(crate) fn placed(mut self, index: usize, to: usize) -> Placement {
+    pub(crate) fn placed(mut self, index: usize, to: usize) -> PackedPlacement {
         let (word, place) = (index / 64, index % 64);
         let set = |plane: &mut [u64; WORDS], bit: usize| {
             plane[word] = plane[word] & !(1 << place) | (bit as u64 & 1) << place;
@@ -136,8 +136,8 @@ impl Placement {
 mod tests {
     use super::*;
 
-    fn placement(text: &str) -> Placement {
-        Placement::of(&text.parse().expect("digits")).expect("few layers")
+    fn placement(text: &str) -> PackedPlacement {
+        PackedPlacement::of(&text.parse().expect("digits")).expect("few layers")
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
     fn a_layer_is_placed_anywhere_from_anywhere() {
         for from in 0..MOST_PROCESSORS {
             for to in 0..MOST_PROCESSORS {
-                let all = Placement::all_on(from, 200).expect("few layers");
+                let all = PackedPlacement::all_on(from, 200).expect("few layers");
                 let placed = all.placed(130, to);
                 assert_eq!(placed.processor(130), to);
                 assert_eq!(placed.placed(130, from), all);
@@ -183,14 +183,15 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         for layers in [0, MOST_LAYERS + 1, 100_000] {
             let error = Err(PlacementLimitError::Layers { layers });
-            assert_eq!(Placement::all_cpu(layers), error);
-            assert_eq!(Placement::all_npu(layers), error);
+            assert_eq!(PackedPlacement::all_cpu(layers), error);
+            assert_eq!(PackedPlacement::all_npu(layers), error);
         }
-        let error = Placement::of(&"014".parse().expect("digits")).expect_err("five processors");
+        let error =
+            PackedPlacement::of(&"014".parse().expect("digits")).expect_err("five processors");
         assert_eq!(
             error.to_string(),
             "there are 5 processors; the planners take 2 to 4"
         );
-        assert!(Placement::all_on(4, 3).is_err());
+        assert!(PackedPlacement::all_on(4, 3).is_err());
     }
 }

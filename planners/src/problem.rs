@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use layerlab_profiles::{Layer, SignedNanos};
 
 use crate::features::{Candidate, FeaturesError, LayerColumns};
-use crate::placement::Placement;
+use crate::placement::PackedPlacement;
 use crate::rows::AccuracyTable;
 use crate::times::TimeTable;
 
@@ -57,7 +57,7 @@ pub struct Problem {
     baseline: f64,
     single_losses: Vec<f64>,
     model: Box<dyn LossModel>,
-    measured: HashMap<Placement, f64>,
+    measured: HashMap<PackedPlacement, f64>,
 }
 
 /// A(L) of one placement.
@@ -102,10 +102,10 @@ impl Problem {
                 losses: columns.processors(),
             });
         }
-        let all_cpu = Placement::all_cpu(layers.len()).map_err(FeaturesError::from)?;
+        let all_cpu = PackedPlacement::all_cpu(layers.len()).map_err(FeaturesError::from)?;
         let accuracy = |loss: f64| measured.baseline() - loss;
         let rows = measured.rows().iter().filter_map(|row| {
-            let placement = Placement::of(&row.combination).ok()?;
+            let placement = PackedPlacement::of(&row.combination).ok()?;
             Some((placement, accuracy(row.loss)))
         });
         Ok(Problem {
@@ -151,7 +151,7 @@ impl Problem {
     }
 
     /// A(L) as it was measured, if this placement was.
-    pub fn measured_accuracy(&self, placement: &Placement) -> Option<f64> {
+    pub fn measured_accuracy(&self, placement: &PackedPlacement) -> Option<f64> {
         if placement.layers_off_cpu() == 0 {
             return Some(self.baseline);
         }
@@ -164,12 +164,12 @@ impl Problem {
     }
 
     /// T(L).
-    pub fn time(&self, placement: &Placement) -> SignedNanos {
+    pub fn time(&self, placement: &PackedPlacement) -> SignedNanos {
         SignedNanos::from_nanos(self.times.total(placement))
     }
 
     /// A(L) = A(all-CPU) - Loss(L) of each placement, in their order.
-    pub fn accuracies(&self, placements: &[Placement]) -> Vec<PredictedAccuracy> {
+    pub fn accuracies(&self, placements: &[PackedPlacement]) -> Vec<PredictedAccuracy> {
         let candidates = placements
             .iter()
             .map(|&placement| self.columns.candidate(placement));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::Combination;
+use layerlab_profiles::Placement;
 use layerlab_profiles::placement::PlacementError;
 
 use crate::placement::PlacementLimitError;
@@ -22,7 +22,7 @@ pub enum Set {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccuracyRow {
     /// Which layer ran on which processor.
-    pub combination: Combination,
+    pub combination: Placement,
     /// What the row is for.
     pub set: Set,
     /// A(all-CPU) - A(L), a fraction. Negative where the combination did better.
@@ -59,7 +59,7 @@ pub enum RowsError {
     #[error("the combination {combination} has {given} layers, the model {expected}")]
     Length {
         /// The row's combination.
-        combination: Combination,
+        combination: Placement,
         /// How many layers the row's combination has.
         given: usize,
         /// The model's layers.
@@ -69,7 +69,7 @@ pub enum RowsError {
     #[error("the loss of {combination} is {loss}; a loss lies between -1 and 1")]
     Loss {
         /// The row's combination.
-        combination: Combination,
+        combination: Placement,
         /// The loss that was given.
         loss: f64,
     },
@@ -79,7 +79,7 @@ pub enum RowsError {
     )]
     Twice {
         /// The combination with two rows.
-        combination: Combination,
+        combination: Placement,
     },
     /// A layer was never run alone on a processor.
     #[error(
@@ -139,7 +139,7 @@ impl AccuracyTable {
         if !(baseline > 0.0 && baseline <= 1.0) {
             return Err(RowsError::Baseline { baseline });
         }
-        let mut known: BTreeMap<&Combination, &AccuracyRow> = BTreeMap::new();
+        let mut known: BTreeMap<&Placement, &AccuracyRow> = BTreeMap::new();
         for row in &rows {
             refuse_odd_row(row, layers, processors)?;
             let Some(other) = known.insert(&row.combination, row) else {
@@ -158,7 +158,7 @@ impl AccuracyTable {
             if !is_supported(processor, index) {
                 return Ok(0.0);
             }
-            let row = known.get(&Combination::alone_on(processor as u8, index, layers));
+            let row = known.get(&Placement::alone_on(processor as u8, index, layers));
             row.map(|row| row.loss).ok_or_else(|| RowsError::NoSingle {
                 layer: index + 1,
                 processor: match processors {

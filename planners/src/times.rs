@@ -8,7 +8,7 @@ use layerlab_profiles::time_model::PredictedTime;
 use layerlab_profiles::{Segment, SignedNanos};
 
 use crate::interval;
-use crate::placement::{Placement, PlacementLimitError};
+use crate::placement::{PackedPlacement, PlacementLimitError};
 use crate::unsupported::UnsupportedSegment;
 
 pub use crate::processor_table::ProcessorTable;
@@ -125,7 +125,7 @@ impl TimeTable {
                 given: other.times.len(),
             });
         }
-        Placement::all_cpu(layers)?;
+        PackedPlacement::all_cpu(layers)?;
         if let Some(lacked) = first.unsupported.first() {
             return Err(TimesError::FirstLacks {
                 processor: first.name.clone(),
@@ -159,7 +159,7 @@ impl TimeTable {
 
     /// What of the placement a processor cannot run, and that processor, counted from 0; `None` if the placement is
     /// possible.
-    pub fn refusal(&self, placement: &Placement) -> Option<(usize, &UnsupportedSegment)> {
+    pub fn refusal(&self, placement: &PackedPlacement) -> Option<(usize, &UnsupportedSegment)> {
         let processors = self.published.iter().enumerate();
         processors
             .flat_map(|(on, processor)| processor.unsupported.iter().map(move |one| (on, one)))
@@ -167,7 +167,7 @@ impl TimeTable {
     }
 
     /// Whether every processor can run what the placement has on it.
-    pub fn allows(&self, placement: &Placement) -> bool {
+    pub fn allows(&self, placement: &PackedPlacement) -> bool {
         self.refusal(placement).is_none()
     }
 
@@ -187,7 +187,7 @@ impl TimeTable {
     ///
     /// Transfers are paid on each accelerator wherever its neighbour runs elsewhere and at the model's ends
     /// (mlmp §4.2.2).
-    pub fn time(&self, placement: &Placement) -> PredictedTime {
+    pub fn time(&self, placement: &PackedPlacement) -> PredictedTime {
         let mut time = PredictedTime::default();
         self.walk(placement, |processor, compute, transfer| {
             let compute = SignedNanos::from_nanos(compute);
@@ -198,7 +198,7 @@ impl TimeTable {
     }
 
     /// T(L) in nanoseconds.
-    pub(crate) fn total(&self, placement: &Placement) -> i64 {
+    pub(crate) fn total(&self, placement: &PackedPlacement) -> i64 {
         let mut total = 0;
         self.walk(placement, |_, compute, transfer| {
             total += compute + transfer
@@ -207,7 +207,7 @@ impl TimeTable {
     }
 
     /// What each layer pays in order: its processor, for computing, and for its transfers.
-    fn walk(&self, placement: &Placement, mut pay: impl FnMut(usize, i64, i64)) {
+    fn walk(&self, placement: &PackedPlacement, mut pay: impl FnMut(usize, i64, i64)) {
         let layers = self.layers();
         let mut before = None;
         let mut here = placement.processor(0);
@@ -228,7 +228,7 @@ impl TimeTable {
     }
 
     /// By how many nanoseconds T(L) changes when the layer at `index` moves to the processor `to`.
-    pub(crate) fn change(&self, placement: &Placement, index: usize, to: usize) -> i64 {
+    pub(crate) fn change(&self, placement: &PackedPlacement, index: usize, to: usize) -> i64 {
         let before = (index > 0).then(|| placement.processor(index - 1));
         let after = (index + 1 < self.layers()).then(|| placement.processor(index + 1));
         // What the layer costs on a processor, with the cuts on both sides of it.
@@ -252,7 +252,7 @@ impl TimeTable {
     }
 
     /// The 95 % interval of T(L); nothing where a published time has none.
-    pub fn interval(&self, placement: &Placement) -> Option<(SignedNanos, SignedNanos)> {
+    pub fn interval(&self, placement: &PackedPlacement) -> Option<(SignedNanos, SignedNanos)> {
         let total = self.time(placement).total();
         interval::of(total, &self.published, &placement.combination())
     }
@@ -326,7 +326,7 @@ mod tests {
                 fit: None,
             });
             let table = TimeTable::of(processors.collect()).expect("all transfers");
-            let mut placement = Placement::all_cpu(rows.len()).expect("few");
+            let mut placement = PackedPlacement::all_cpu(rows.len()).expect("few");
             for (index, row) in rows.iter().enumerate() {
                 placement = placement.placed(index, row.1 % count);
             }

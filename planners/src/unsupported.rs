@@ -2,7 +2,7 @@
 
 use layerlab_profiles::Segment;
 
-use crate::placement::Placement;
+use crate::placement::PackedPlacement;
 
 /// Layers that a processor cannot run as one unit, and why. A single layer is one that it cannot run at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl UnsupportedSegment {
     }
 
     /// Whether the placement has all these layers on `processor`, counted from 0, which would run them as one unit.
-    pub fn is_on(&self, placement: &Placement, processor: usize) -> bool {
+    pub fn is_on(&self, placement: &PackedPlacement, processor: usize) -> bool {
         indices(self.segment).all(|index| placement.processor(index) == processor)
     }
 }

@@ -6,7 +6,7 @@ use layerlab_planners::check::{Evidence, Fault, Loss, check};
 use layerlab_planners::sweep::{accuracy_limits, time_limits};
 use layerlab_planners::{AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Set, plan};
 use layerlab_profiles::derive::LayerTime;
-use layerlab_profiles::{Combination, SignedNanos};
+use layerlab_profiles::{Placement, SignedNanos};
 use planted::{Planted, pair};
 
 const MLMP: Algorithm = Algorithm::Mlmp;
@@ -20,7 +20,7 @@ fn faults(planted: &Planted, outcome: &Outcome, change: impl FnOnce(&mut Tables)
         more_loss: 0.0,
     };
     change(&mut tables);
-    let formula = |combination: &Combination| planted.loss(combination) + tables.more_loss;
+    let formula = |combination: &Placement| planted.loss(combination) + tables.more_loss;
     let evidence = Evidence {
         layers: &planted.layers,
         times: &pair(&tables.cpu, &tables.npu),
@@ -50,8 +50,8 @@ fn mixed() -> (Planted, [Outcome; 2]) {
     let goals = [time_limits(&problem, 5)[2], accuracy_limits(&problem, 5)[2]];
     let outcomes = goals.map(|goal| plan(&problem, goal, MLMP).expect("sensible"));
     for outcome in &outcomes {
-        let on_npu = outcome.plan().expect("feasible").combination().on_npu();
-        assert!(on_npu.contains(&true) && on_npu.contains(&false));
+        let processors = outcome.plan().expect("feasible").combination().processors();
+        assert!(processors.contains(&0) && processors.contains(&1));
     }
     (planted, outcomes)
 }

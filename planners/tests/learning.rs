@@ -4,7 +4,7 @@ mod planted;
 
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::export::{Source, outcomes_csv, outcomes_json, tried_csv};
-use layerlab_planners::placement::Placement;
+use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::regress::{Grid, Kind};
 use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
 use layerlab_planners::{Algorithm, Goal, Outcome};
@@ -80,7 +80,7 @@ fn all_layers_on_the_cpu_lose_nothing_whatever_a_model_says() {
     let model =
         AccuracyModel::train(&planted.layers, &planted.table, &Grid::default()).expect("trains");
     let problem = planted.learnt(&model);
-    let all_cpu = Placement::all_cpu(9).expect("few layers");
+    let all_cpu = PackedPlacement::all_cpu(9).expect("few layers");
     let accuracy = problem.accuracies(&[all_cpu])[0];
     assert_eq!((accuracy.value, accuracy.clamped), (BASELINE, false));
     assert_eq!(problem.measured_accuracy(&all_cpu), Some(BASELINE));
@@ -154,7 +154,7 @@ fn what_is_to_be_said_about_a_plan_reads_as_sentences() {
     };
     let time = problem
         .times()
-        .time(&Placement::all_cpu(6).expect("few layers"));
+        .time(&PackedPlacement::all_cpu(6).expect("few layers"));
     assert_eq!(
         infeasible.to_string(),
         format!(

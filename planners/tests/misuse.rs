@@ -3,7 +3,7 @@
 mod planted;
 
 use layerlab_planners::accuracy::AccuracyModel;
-use layerlab_planners::placement::Placement;
+use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::regress::{GbrtSettings, Grid, MlpSettings, RidgeSettings, Settings};
 use layerlab_planners::times::TimeTable;
 use layerlab_planners::{
@@ -179,5 +179,5 @@ fn tables_of_different_models_are_refused() {
         sentence(TimeTable::new(small.cpu.clone(), npu, None))
             .contains("layer 3 has no transfer time")
     );
-    assert!(sentence(Placement::all_cpu(300)).contains("the planners take 1 to 256"));
+    assert!(sentence(PackedPlacement::all_cpu(300)).contains("the planners take 1 to 256"));
 }

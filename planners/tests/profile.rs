@@ -1,7 +1,7 @@
 //! From a published profile, read from disk, to times with intervals and to other people's format.
 
 use layerlab_planners::export::{Source, dnn_partitioning};
-use layerlab_planners::placement::Placement;
+use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::profile::{Pair, accuracy_table, layer_times, time_table};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
@@ -9,7 +9,7 @@ use layerlab_profiles::document::{
     ProcessorKind, Profile, Program, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::time_model::TimeModel;
-use layerlab_profiles::{Bytes, Combination, Layer, Nanos, Segment};
+use layerlab_profiles::{Bytes, Layer, Nanos, Placement, Segment};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -136,9 +136,9 @@ fn planted(processor: &str, segment: Segment) -> f64 {
     }
 }
 
-fn every_combination() -> impl Iterator<Item = Combination> {
+fn every_combination() -> impl Iterator<Item = Placement> {
     (0..1_u32 << LAYERS)
-        .map(|bits| Combination::new((0..LAYERS).map(|layer| bits >> layer & 1 == 1).collect()))
+        .map(|bits| Placement::new((0..LAYERS).map(|layer| bits >> layer & 1 == 1).collect()))
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn times_are_those_of_the_profiles_own_model_and_have_intervals() {
         let npu = layer_times(&profile, "npu").expect("all layers");
         let model = TimeModel::new(&cpu, &npu).expect("of one model");
         for combination in every_combination() {
-            let placement = Placement::of(&combination).expect("few layers");
+            let placement = PackedPlacement::of(&combination).expect("few layers");
             let time = table.time(&placement);
             assert_eq!(Ok(time), model.predict(&combination), "{combination}");
             let (low, high) = table.interval(&placement).expect("nine samples");
@@ -163,7 +163,7 @@ fn times_are_those_of_the_profiles_own_model_and_have_intervals() {
                 .map(|run| planted("npu", run))
                 .sum::<f64>()
                 + (1..=LAYERS)
-                    .filter(|&layer| !combination.on_npu()[layer as usize - 1])
+                    .filter(|&layer| combination.processors()[layer as usize - 1] == 0)
                     .map(|layer| planted("cpu", Segment::single(layer)))
                     .sum::<f64>();
             let error = (time.total().as_nanos() as f64 - truth).abs() / truth;
@@ -252,7 +252,8 @@ fn the_exported_workload_gives_the_same_time_to_200_random_combinations() {
         let mut random = ChaCha8Rng::seed_from_u64(1);
         for _ in 0..200 {
             let on_npu: Vec<bool> = (0..LAYERS).map(|_| random.random()).collect();
-            let placement = Placement::of(&Combination::new(on_npu.clone())).expect("few layers");
+            let placement =
+                PackedPlacement::of(&Placement::new(on_npu.clone())).expect("few layers");
             let ours = table.time(&placement).total().as_nanos() as f64 / 1e6;
             assert!((latency(&workload, &on_npu) - ours).abs() < 1e-6);
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use layerlab_profiles::derive::graph::{Fit, Observations, observe};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings, held_back};
-use layerlab_profiles::design::planned_block::{Block, Next, Purpose, Reason};
+use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
 use layerlab_profiles::{Nanos, Segment};
 use plant::{Plant, phone, proportional};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ struct Run<'a> {
     overhead: Overhead,
     samples: BTreeMap<Segment, Vec<Nanos>>,
     spent: Nanos,
-    blocks: Vec<Block>,
+    blocks: Vec<PlannedBlock>,
 }
 
 impl<'a> Run<'a> {
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
         panic!("the planner does not end");
     }
 
-    fn measure(&mut self, block: &Block, noise: &mut impl FnMut(f64) -> f64) {
+    fn measure(&mut self, block: &PlannedBlock, noise: &mut impl FnMut(f64) -> f64) {
         let repetitions = block.repetitions as usize;
         let measured = self
             .plant

@@ -6,7 +6,7 @@ use layerlab_profiles::derive::{Includes, LayerTime, differencing};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::time_model::{TimeModel, TimeModelError};
-use layerlab_profiles::{Combination, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Nanos, Placement, Segment, SignedNanos};
 use proptest::prelude::*;
 
 /// A processor of which everything is known, in ns.
@@ -62,7 +62,7 @@ impl Plant {
     }
 
     /// What running the combination takes: each run of NPU layers as a unit, each other layer by itself.
-    fn simulated(&self, combination: &Combination) -> i64 {
+    fn simulated(&self, combination: &Placement) -> i64 {
         let on_npu: i64 = combination.npu_runs().map(|run| self.segment(run)).sum();
         let on_cpu = combination.processors().iter().zip(&self.on_cpu);
         let on_cpu: i64 = on_cpu
@@ -109,10 +109,10 @@ fn symmetric() -> impl Strategy<Value = Plant> {
 
 fn with_combinations(
     plant: impl Strategy<Value = Plant>,
-) -> impl Strategy<Value = (Plant, Vec<Combination>)> {
+) -> impl Strategy<Value = (Plant, Vec<Placement>)> {
     plant.prop_flat_map(|plant| {
         let n = plant.computing.len();
-        let combination = prop::collection::vec(any::<bool>(), n).prop_map(Combination::new);
+        let combination = prop::collection::vec(any::<bool>(), n).prop_map(Placement::new);
         (Just(plant), prop::collection::vec(combination, 20))
     })
 }
@@ -121,7 +121,7 @@ fn close(derived: Option<Estimate>, planted: i64) -> bool {
     derived.is_some_and(|derived| (derived.value.as_nanos() - planted).abs() <= 2)
 }
 
-fn assert_predicts(plant: &Plant, combination: &Combination) -> Result<(), TestCaseError> {
+fn assert_predicts(plant: &Plant, combination: &Placement) -> Result<(), TestCaseError> {
     let cpu = plant.cpu_table();
     for design in [Design::PrefixSuffix, Design::Grouped] {
         let npu = plant.derived(design);

@@ -8,7 +8,7 @@ use layerlab_profiles::derive::graph::{Fit, GraphError, Observations, additivity
 use layerlab_profiles::derive::{LayerTime, differencing};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::summary::{Estimate, Summary};
-use layerlab_profiles::{Combination, Nanos, Segment};
+use layerlab_profiles::{Nanos, Placement, Segment};
 use plant::{any_plant, phone, proportional};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -89,9 +89,9 @@ proptest! {
             prop_assert!(error.abs() <= 1, "{segment}: {error} ns");
         }
         let cpu: Vec<LayerTime> = cpu(layers, 7_000_000, 1_000.0);
-        let combination = Combination::new(bits[..layers as usize].to_vec());
+        let combination = Placement::new(bits[..layers as usize].to_vec());
         let on_npu: i64 = combination.npu_runs().map(|run| plant.segment(run)).sum();
-        let on_cpu = combination.on_npu().iter().filter(|npu| !**npu).count() as i64 * 7_000_000;
+        let on_cpu = combination.processors().iter().filter(|&&p| p == 0).count() as i64 * 7_000_000;
         let predicted = fit.combination(&cpu, &combination).expect("one model");
         let error = predicted.value.as_nanos() - on_npu - on_cpu;
         prop_assert!(error.abs() <= 1, "{error} ns");
@@ -191,7 +191,7 @@ fn the_interval_of_a_combination_includes_the_cpus() {
     let samples = plant.measure(Design::Local.iter(6), 200, proportional(0.01, 3));
     let fit = fit(6, &observe(&samples));
     let width = |text: &str, error| {
-        let combination: Combination = text.parse().expect("bits");
+        let combination: Placement = text.parse().expect("bits");
         half_width(
             fit.combination(&cpu(6, 9_000_000, error), &combination)
                 .expect("fits"),

@@ -9,7 +9,7 @@ use layerlab_profiles::compare::{CompareError, Quantity, compare};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::held_back;
 use layerlab_profiles::document::{BuildError, Header, Method, Profile, Sample};
-use layerlab_profiles::{Bytes, Combination, Layer, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, Nanos, Placement, Segment, SignedNanos};
 use plant::{Plant, phone, proportional};
 
 const LAYERS: u32 = 8;
@@ -256,13 +256,13 @@ fn the_fit_of_a_profile_predicts_combinations_as_its_table_does() {
     let (cpu, npu) = (of(CPU), of(NPU));
     let table = layerlab_profiles::time_model::TimeModel::new(&cpu, &npu).expect("one model");
     for text in ["00000000", "11111111", "01101001", "10000001"] {
-        let combination: Combination = text.parse().expect("bits");
+        let combination: Placement = text.parse().expect("bits");
         let predicted = fit.combination(&cpu, &combination).expect("one model");
         let by_table = table.predict(&combination).expect("one model").total();
         let rounding = (predicted.value - by_table).as_nanos().abs();
         assert!(rounding <= 10, "{text}: {rounding} ns");
         let runs: i64 = combination.npu_runs().map(|run| plant.segment(run)).sum();
-        let zeros = combination.on_npu().iter().filter(|npu| !**npu).count() as i64;
+        let zeros = combination.processors().iter().filter(|&&p| p == 0).count() as i64;
         let truth = SignedNanos::from_nanos(runs + 30_000_000 * zeros);
         let (low, high) = predicted.ci95.expect("an interval");
         // Twice the width: this asserts that it is right, not how often.

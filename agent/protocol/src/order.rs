@@ -3,7 +3,7 @@
 use std::fmt;
 
 use layerlab_profiles::units::{Bytes, Nanos};
-use layerlab_profiles::{Combination, Segment};
+use layerlab_profiles::{Placement, Segment};
 use serde::{Deserialize, Serialize};
 
 /// The name of a run: what joins orders, journal entries and the published profile.
@@ -112,7 +112,7 @@ pub enum Work {
         /// gave them.
         processors: Vec<String>,
         /// The placements under which each answer is given; tallies come in this order.
-        combinations: Vec<Combination>,
+        combinations: Vec<Placement>,
         /// Which answers to give, by their places in the set.
         answers: Vec<u64>,
         /// What activations may take while placements are walked together.

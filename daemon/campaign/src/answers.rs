@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use layerlab_profiles::Combination;
+use layerlab_profiles::Placement;
 use layerlab_profiles::accuracy::{Tally, loss};
 use layerlab_protocol::{Order, Work};
 
@@ -21,7 +21,7 @@ pub const LEAST_ANSWERS: usize = 250;
 /// The orders of an evaluation, slice by slice of the answers.
 pub(super) struct Answers<'a> {
     template: Order,
-    placements: &'a [Combination],
+    placements: &'a [Placement],
     /// Answers that are not ordered yet.
     left: &'a [u64],
     stop_at_half_width: Option<f64>,
@@ -38,7 +38,7 @@ pub(super) struct Answers<'a> {
 impl<'a> Answers<'a> {
     pub(super) fn new(
         template: Order,
-        placements: &'a [Combination],
+        placements: &'a [Placement],
         answers: &'a [u64],
         stop_at_half_width: Option<f64>,
     ) -> Answers<'a> {
@@ -142,7 +142,7 @@ mod tests {
 
     /// All orders done, by a device that answers as `tally` says: a placement's place, and the answer's.
     fn answered<'a>(
-        combinations: &'a [Combination],
+        combinations: &'a [Placement],
         answers: &'a [u64],
         stop_at: f64,
         tally: impl Fn(usize, u64) -> Tally,
@@ -165,7 +165,7 @@ mod tests {
             hygiene: Hygiene::default(),
             seed: 1,
         };
-        let place_of: BTreeMap<&Combination, usize> = combinations.iter().zip(0..).collect();
+        let place_of: BTreeMap<&Placement, usize> = combinations.iter().zip(0..).collect();
         let mut all = Answers::new(template, combinations, answers, Some(stop_at));
         let mut open = all.next(&[]).expect("orders");
         while !open.is_empty() {
@@ -205,7 +205,7 @@ mod tests {
             false_alarms: 1,
             misses: 1,
         };
-        let combinations: Vec<Combination> = ["00", "01", "11"]
+        let combinations: Vec<Placement> = ["00", "01", "11"]
             .map(|bits| bits.parse().expect("bits"))
             .to_vec();
         let answers: Vec<u64> = (0..1_000).collect();
@@ -287,8 +287,8 @@ mod tests {
         const ANSWERS: usize = 1_000;
         /// From 0.1 % to 30 %, in bands.
         const BOUNDS: [f64; 7] = [0.001, 0.01, 0.02, 0.03, 0.05, 0.1, 0.3];
-        let combinations: Vec<Combination> = (0..=PLACEMENTS)
-            .map(|place| Combination::new((0..8).map(|bit| place >> bit & 1 == 1).collect()))
+        let combinations: Vec<Placement> = (0..=PLACEMENTS)
+            .map(|place| Placement::new((0..8).map(|bit| place >> bit & 1 == 1).collect()))
             .collect();
         let answers: Vec<u64> = (0..ANSWERS as u64).collect();
         for images in [Images::Whole, Images::Objects] {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use layerlab_profiles::accuracy::{Part, references_on, sample_on, split};
 use layerlab_profiles::document::{Evaluation, Judged, Unsupported};
 use layerlab_profiles::supported::SupportedLayers;
-use layerlab_profiles::{Bytes, Combination, Nanos};
+use layerlab_profiles::{Bytes, Nanos, Placement};
 use layerlab_protocol::{Hygiene, Order, WarmUp, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -82,7 +82,7 @@ pub enum Placements {
     /// All layers on each processor, each single layer on each but the first, and so many random ones.
     Random(usize),
     /// These, and all layers on the CPU to compare with.
-    These(Vec<Combination>),
+    These(Vec<Placement>),
 }
 
 /// What an evaluation gave.
@@ -201,10 +201,10 @@ pub async fn evaluate_in<L: Link, F: Follower>(
 fn placements(
     supported: &[SupportedLayers],
     settings: &EvaluationSettings,
-) -> (Vec<Combination>, Vec<Part>) {
-    let mut parts: BTreeMap<Combination, Part> = BTreeMap::new();
+) -> (Vec<Placement>, Vec<Part>) {
+    let mut parts: BTreeMap<Placement, Part> = BTreeMap::new();
     let mut order = Vec::new();
-    let mut add = |combination: Combination, part| {
+    let mut add = |combination: Placement, part| {
         if parts.insert(combination.clone(), part).is_none() {
             order.push(combination);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::{Combination, Nanos};
+use layerlab_profiles::{Nanos, Placement};
 use layerlab_protocol::{Entry, Hygiene, Order, Part, WarmUp, Work};
 
 use super::orders::{Fixed, Orders, Sequence};
@@ -49,7 +49,7 @@ impl Passes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementTime {
     /// Which layer was on which processor.
-    pub combination: Combination,
+    pub combination: Placement,
     /// Each pass that counts: the sum of its parts, from the input in main memory to the output there.
     pub passes: Vec<Nanos>,
 }
@@ -61,7 +61,7 @@ pub struct PlacementTime {
 pub async fn time_placements<L: Link>(
     link: &L,
     model: &ModelFile,
-    combinations: &[Combination],
+    combinations: &[Placement],
     passes: &Passes,
 ) -> Result<Vec<PlacementTime>, CampaignError> {
     let journal = KnownJournal::fresh();
@@ -126,7 +126,7 @@ fn turns(samples: u64) -> Vec<u64> {
         .collect()
 }
 
-fn parts(combination: &Combination, passes: &Passes) -> Vec<Part> {
+fn parts(combination: &Placement, passes: &Passes) -> Vec<Part> {
     let part = |(segment, processor)| Part {
         segment,
         processor: passes.processors[usize::from(processor)].clone(),

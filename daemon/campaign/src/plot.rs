@@ -6,7 +6,7 @@ use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::document::{Evaluation, LayerTimeRow, Processor, ProcessorKind, Profile};
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::TimeModel;
-use layerlab_profiles::{Combination, SignedNanos};
+use layerlab_profiles::{Placement, SignedNanos};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
@@ -111,21 +111,21 @@ fn singles_panel(profile: &Profile, evaluation: &Evaluation, place: u8, npu: &st
     let cpu = &evaluation.cpu;
     let (cpu_times, npu_times) = (profile.layer_times(cpu), profile.layer_times(npu));
     let model = TimeModel::new(&cpu_times, &npu_times).ok();
-    let time = |combination: &Combination| {
+    let time = |combination: &Placement| {
         let predicted = model.as_ref()?.predict(combination).ok()?;
         Some(predicted.total().as_nanos() as f64)
     };
     let layers = profile.layers.len();
-    let all_cpu = time(&Combination::all_on(0, layers));
+    let all_cpu = time(&Placement::all_on(0, layers));
     let of_layer = |layer: usize| {
         // Of the two processors of the time model.
-        let alone = Combination::alone_on(1, layer, layers);
+        let alone = Placement::alone_on(1, layer, layers);
         let saved = all_cpu.zip(time(&alone)).map(|(all, one)| Part {
             value: 100.0 * (all - one) / all,
             ci95: None,
             colour: CPU,
         });
-        let alone = Combination::alone_on(place, layer, layers);
+        let alone = Placement::alone_on(place, layer, layers);
         let wanted = (cpu, &evaluation.accelerator, &alone);
         let mut rows = profile.combinations.iter();
         let row = rows.find(|row| (&row.cpu, &row.accelerator, &row.combination) == wanted);

@@ -1,6 +1,6 @@
 //! A planned placement run on a device: is it as fast and as accurate as predicted?
 
-use layerlab_profiles::Combination;
+use layerlab_profiles::Placement;
 
 use super::{
     AccuracySettings, CampaignError, Evaluated, EvaluationSettings, Follower, ModelFile, Passes,
@@ -13,7 +13,7 @@ pub struct Verification<'a> {
     /// The model.
     pub model: &'a ModelFile,
     /// Which layer runs on which processor.
-    pub placement: Combination,
+    pub placement: Placement,
     /// How it is timed, and on which processors.
     pub passes: Passes,
     /// The images by which its accuracy is measured; without them the time alone is.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use layerlab_profiles::time_model::TimeModelError;
-use layerlab_profiles::{Combination, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Nanos, Placement, Segment, SignedNanos};
 
 /// Something that an outcome says and the tables do not. Each reads as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,12 +58,12 @@ pub enum Fault {
     /// What is said to break the limit keeps it.
     FeasibleAfterAll {
         /// The placement that keeps the limit.
-        combination: Combination,
+        combination: Placement,
     },
     /// A processor cannot run the placement.
     Unsupported {
         /// The placement.
-        combination: Combination,
+        combination: Placement,
         /// The processor, counted from 0.
         processor: usize,
         /// The layers that it cannot run as one unit.
@@ -74,12 +74,12 @@ pub enum Fault {
     /// The processors can run what is said to be unsupported.
     SupportedAfterAll {
         /// The placement.
-        combination: Combination,
+        combination: Placement,
     },
     /// What is said to be the fastest combination is not.
     NotFastest {
         /// A faster one.
-        faster: Combination,
+        faster: Placement,
     },
 }
 

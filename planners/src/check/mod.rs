@@ -6,7 +6,7 @@ mod fault;
 mod recalculate;
 
 use layerlab_profiles::time_model::{PredictedTime, ProcessorTimes, TimeModel};
-use layerlab_profiles::{Combination, Layer, SignedNanos};
+use layerlab_profiles::{Layer, Placement, SignedNanos};
 
 use crate::accuracy::AccuracyModel;
 use crate::goal::Goal;
@@ -41,7 +41,7 @@ pub enum Loss<'a> {
     /// A trained model, whose parameters are read and whose arithmetic is done again.
     Model(&'a AccuracyModel),
     /// A function of the placement, for problems whose losses are planted.
-    Formula(&'a dyn Fn(&Combination) -> f64),
+    Formula(&'a dyn Fn(&Placement) -> f64),
 }
 
 /// Everything that is wrong with an outcome; nothing if it is what it says.
@@ -145,7 +145,7 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
 }
 
 /// What of the placement a processor cannot run.
-fn unsupported(combination: &Combination, evidence: &Evidence) -> Option<Fault> {
+fn unsupported(combination: &Placement, evidence: &Evidence) -> Option<Fault> {
     let processors = evidence.unsupported.iter().enumerate();
     let mut all = processors.flat_map(|(on, unsupported)| unsupported.iter().map(move |s| (on, s)));
     let is_there = |layer: u32, on: usize| {
@@ -165,10 +165,7 @@ fn unsupported(combination: &Combination, evidence: &Evidence) -> Option<Fault> 
 }
 
 /// The placements that have one layer on another processor.
-fn neighbours(
-    combination: &Combination,
-    processors: usize,
-) -> impl Iterator<Item = Combination> + '_ {
+fn neighbours(combination: &Placement, processors: usize) -> impl Iterator<Item = Placement> + '_ {
     let here = combination.processors();
     (0..here.len())
         .flat_map(move |index| (0..processors as u8).map(move |to| (index, to)))
@@ -176,13 +173,13 @@ fn neighbours(
         .map(|(index, to)| {
             let mut moved = here.to_vec();
             moved[index] = to;
-            Combination::new(moved)
+            Placement::new(moved)
         })
 }
 
 /// T(L) and A(L); nothing if the tables do not give them, which is a fault of its own.
 fn evaluate(
-    combination: &Combination,
+    combination: &Placement,
     evidence: &Evidence,
     faults: &mut Vec<Fault>,
 ) -> Option<(PredictedTime, f64)> {
@@ -228,7 +225,7 @@ fn broken(goal: Goal, time: SignedNanos, accuracy: f64) -> Option<Fault> {
     }
 }
 
-fn measured(combination: &Combination, evidence: &Evidence) -> Option<f64> {
+fn measured(combination: &Placement, evidence: &Evidence) -> Option<f64> {
     let table = evidence.accuracy;
     if combination.is_all_on(0) {
         return Some(table.baseline());

@@ -1,14 +1,14 @@
 //! Loss(L) by a trained model's parameters, the slow and plain way: features summed in floating point from
 //! the tables, scaled by ranges found again in the training rows, trees walked node by node.
 
-use layerlab_profiles::{Combination, Layer};
+use layerlab_profiles::{Layer, Placement};
 
 use super::Evidence;
 use crate::accuracy::AccuracyModel;
 use crate::regress::{Mlp, Regressor, Tree};
 use crate::rows::Set;
 
-pub(super) fn loss(combination: &Combination, evidence: &Evidence, model: &AccuracyModel) -> f64 {
+pub(super) fn loss(combination: &Placement, evidence: &Evidence, model: &AccuracyModel) -> f64 {
     let raw = features(combination, evidence);
     let training: Vec<Vec<f64>> = evidence
         .accuracy
@@ -49,7 +49,7 @@ pub(super) fn loss(combination: &Combination, evidence: &Evidence, model: &Accur
 }
 
 /// The features of docs/method.md §6.
-fn features(combination: &Combination, evidence: &Evidence) -> Vec<f64> {
+fn features(combination: &Placement, evidence: &Evidence) -> Vec<f64> {
     let layers = evidence.layers;
     let others = 1..evidence.times.len();
     let is_on =

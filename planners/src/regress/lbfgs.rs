@@ -34,7 +34,7 @@ pub fn minimise(
     let mut x = start;
     let mut gradient = vec![0.0; x.len()];
     let mut value = function(&x, &mut gradient);
-    let mut history: VecDeque<Pair> = VecDeque::with_capacity(MEMORY);
+    let mut history: VecDeque<CorrectionPair> = VecDeque::with_capacity(MEMORY);
     for _ in 0..stop.iterations {
         if gradient.iter().all(|g| g.abs() <= stop.gradient) {
             break;
@@ -58,7 +58,7 @@ pub fn minimise(
         let Some(next) = step(&from, &direction, first_step, &mut function) else {
             break;
         };
-        let pair = Pair {
+        let pair = CorrectionPair {
             step: difference(&next.x, &x),
             change: difference(&next.gradient, &gradient),
         };
@@ -74,7 +74,7 @@ pub fn minimise(
 }
 
 /// A step and what it changed of the gradient.
-struct Pair {
+struct CorrectionPair {
     step: Vec<f64>,
     change: Vec<f64>,
 }
@@ -93,7 +93,7 @@ struct Next {
 }
 
 /// The direction in which the function, as its curvature so far suggests, falls to its minimum.
-fn descent(gradient: &[f64], history: &VecDeque<Pair>) -> Vec<f64> {
+fn descent(gradient: &[f64], history: &VecDeque<CorrectionPair>) -> Vec<f64> {
     let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
     let mut factors = Vec::with_capacity(history.len());
     for pair in history.iter().rev() {

@@ -88,14 +88,14 @@ impl Shape {
 }
 
 /// The loss |y - f(x)|² / 2 + penalty |w|² / 2, per row, and its gradient.
-struct Loss {
+struct TrainingLoss {
     shape: Shape,
     x: DMatrix<f64>,
     y: DVector<f64>,
     penalty: f64,
 }
 
-impl Loss {
+impl TrainingLoss {
     fn evaluate(&self, parameters: &[f64], gradient: &mut [f64]) -> f64 {
         let rows = self.y.len() as f64;
         let shape = self.shape;
@@ -148,7 +148,7 @@ impl Mlp {
             });
         }
         let shape = Shape([rows.columns(), first, second, 1]);
-        let loss = Loss {
+        let loss = TrainingLoss {
             shape,
             x: matrix(rows),
             y: DVector::from_column_slice(targets),
@@ -203,7 +203,7 @@ mod tests {
     fn the_gradient_is_the_slope_of_the_loss() {
         let shape = Shape([3, 4, 2, 1]);
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        let loss = Loss {
+        let loss = TrainingLoss {
             shape,
             x: DMatrix::from_fn(7, 3, |_, _| random.random_range(-1.0..1.0)),
             y: DVector::from_fn(7, |_, _| random.random_range(-1.0..1.0)),

@@ -5,9 +5,9 @@ use super::{Found, PlanError, fixed};
 use crate::goal::Goal;
 use crate::problem::Problem;
 
-pub(super) struct Search;
+pub(super) struct AllNpu;
 
-impl Solver for Search {
+impl Solver for AllNpu {
     fn name(&self) -> &'static str {
         "all-npu"
     }

@@ -14,12 +14,12 @@ use super::solver::{SearchOptions, Solver};
 use super::{Found, PlanError, fastest, heuristic, is_answer, meets, too_slow};
 use crate::features::Candidate;
 use crate::goal::Goal;
-use crate::placement::Placement;
+use crate::placement::PackedPlacement;
 use crate::problem::{Problem, Triple};
 
-pub(super) struct Search;
+pub(super) struct Mlmp;
 
-impl Solver for Search {
+impl Solver for Mlmp {
     fn name(&self) -> &'static str {
         "mlmp"
     }
@@ -144,7 +144,7 @@ impl Beam<'_> {
     /// The triples of these candidates that the next step goes on from. Those of the `first` step need not
     /// keep the limit: what they lead to may.
     fn evaluate(&mut self, mut candidates: Vec<Candidate>, first: bool) -> Vec<Triple> {
-        let mut seen: HashSet<Placement> = HashSet::with_capacity(candidates.len());
+        let mut seen: HashSet<PackedPlacement> = HashSet::with_capacity(candidates.len());
         candidates.retain(|candidate| seen.insert(candidate.placement));
         self.evaluated += candidates.len() as u64;
         let mut triples = self.problem.triples(&candidates);

@@ -18,9 +18,9 @@ pub fn most_exhaustive_layers(processors: usize) -> usize {
     MOST_PLACEMENTS.ilog(processors.max(2) as u64) as usize
 }
 
-pub(super) struct Search;
+pub(super) struct Exhaustive;
 
-impl Solver for Search {
+impl Solver for Exhaustive {
     fn name(&self) -> &'static str {
         "exhaustive"
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::solver::{SearchOptions, Solver};
 use super::{Found, PlanError, meets, only, too_slow};
 use crate::goal::Goal;
-use crate::placement::Placement;
+use crate::placement::PackedPlacement;
 use crate::problem::Problem;
 use crate::times::TimeTable;
 use crate::unsupported::indices;
@@ -15,12 +15,12 @@ use crate::unsupported::indices;
 #[derive(Clone, Copy)]
 struct Path {
     time: i64,
-    placement: Placement,
+    placement: PackedPlacement,
 }
 
-pub(super) struct Search;
+pub(super) struct Fastest;
 
-impl Solver for Search {
+impl Solver for Fastest {
     fn name(&self) -> &'static str {
         "fastest"
     }
@@ -43,7 +43,7 @@ impl Solver for Search {
 
 /// The placement of the least T(L), by dynamic programming over layers, the processor of the last one, and which segments
 /// that it cannot run as one unit it has begun to run. Among equals, each step prefers the lower processor before it.
-pub(super) fn fastest(times: &TimeTable, all_cpu: Placement) -> Placement {
+pub(super) fn fastest(times: &TimeTable, all_cpu: PackedPlacement) -> PackedPlacement {
     let processors = 0..times.processors();
     // Before the first layer everything is in main memory.
     let start = |to: usize| {

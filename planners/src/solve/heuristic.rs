@@ -10,9 +10,9 @@ use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::problem::Problem;
 
-pub(super) struct Search;
+pub(super) struct Heuristic;
 
-impl Solver for Search {
+impl Solver for Heuristic {
     fn name(&self) -> &'static str {
         "heuristic"
     }

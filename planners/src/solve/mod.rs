@@ -14,7 +14,7 @@ use std::str::FromStr;
 use layerlab_profiles::SignedNanos;
 
 use crate::goal::Goal;
-use crate::placement::Placement;
+use crate::placement::PackedPlacement;
 use crate::problem::{Problem, Triple};
 use solver::{SearchOptions, Solver};
 
@@ -40,7 +40,7 @@ macro_rules! algorithms {
 
             fn solver(self) -> &'static dyn Solver {
                 match self {
-                    $(Algorithm::$algorithm => &$file::Search,)+
+                    $(Algorithm::$algorithm => &$file::$algorithm,)+
                 }
             }
         }
@@ -172,7 +172,7 @@ fn only(triple: &Triple) -> Why {
 }
 
 /// Why there is no plan at all where not even the fastest placement is fast enough.
-fn too_slow(problem: &Problem, fastest: &Placement) -> Why {
+fn too_slow(problem: &Problem, fastest: &PackedPlacement) -> Why {
     Why::FastestTooSlow {
         fastest: fastest.combination(),
         time: problem.time(fastest),
@@ -180,7 +180,7 @@ fn too_slow(problem: &Problem, fastest: &Placement) -> Why {
 }
 
 /// Why an algorithm that considers nothing else than `placement` has no plan, if a processor cannot run it.
-fn unsupported(problem: &Problem, placement: &Placement) -> Option<Why> {
+fn unsupported(problem: &Problem, placement: &PackedPlacement) -> Option<Why> {
     let (processor, lacked) = problem.times().refusal(placement)?;
     Some(Why::Unsupported {
         combination: placement.combination(),

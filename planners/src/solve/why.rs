@@ -1,6 +1,6 @@
 //! Why an algorithm has no plan.
 
-use layerlab_profiles::{Combination, Segment, SignedNanos};
+use layerlab_profiles::{Placement, Segment, SignedNanos};
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,14 +8,14 @@ pub enum Why {
     /// Proven: not even the fastest of all placements is fast enough.
     FastestTooSlow {
         /// The fastest placement.
-        fastest: Combination,
+        fastest: Placement,
         /// Its T(L).
         time: SignedNanos,
     },
     /// The one placement that the algorithm considers does not meet the limit; others may.
     OnlyOne {
         /// The one placement that was considered.
-        combination: Combination,
+        combination: Placement,
         /// Its T(L).
         time: SignedNanos,
         /// Its A(L).
@@ -24,7 +24,7 @@ pub enum Why {
     /// A processor cannot run the one placement that the algorithm considers; others may be possible.
     Unsupported {
         /// The one placement that was considered.
-        combination: Combination,
+        combination: Placement,
         /// What plans call the processor.
         processor: String,
         /// The layers that it cannot run.

@@ -17,7 +17,7 @@ use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::ProcessorTimes;
-use layerlab_profiles::{Bytes, Combination, Layer, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, Placement, SignedNanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -131,7 +131,7 @@ impl Planted {
         Problem::new(&self.layers, self.times(), &self.table, model).expect("of one model")
     }
 
-    pub(crate) fn loss(&self, combination: &Combination) -> f64 {
+    pub(crate) fn loss(&self, combination: &Placement) -> f64 {
         self.truth
             .loss(|layer| combination.processors()[layer] != 0)
     }
@@ -151,7 +151,7 @@ impl Planted {
 
     /// Has an answer recalculated from the raw tables.
     pub(crate) fn assert_checked(&self, model: Option<&AccuracyModel>, outcome: &Outcome) {
-        let formula = |combination: &Combination| self.loss(combination);
+        let formula = |combination: &Placement| self.loss(combination);
         let evidence = Evidence {
             layers: &self.layers,
             times: &pair(&self.cpu, &self.npu),
@@ -188,7 +188,7 @@ impl Truth {
 fn measured(layers: usize, truth: &Truth, rows: usize, random: &mut ChaCha8Rng) -> AccuracyTable {
     let row = |bits: Vec<bool>, set| AccuracyRow {
         loss: truth.loss(|layer| bits[layer]),
-        combination: Combination::new(bits),
+        combination: Placement::new(bits),
         set,
     };
     let single = |layer| {

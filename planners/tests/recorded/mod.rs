@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use layerlab_planners::{AccuracyRow, AccuracyTable, Set, TimeTable};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::{Bytes, Combination, Layer, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, Placement, SignedNanos};
 
 /// A(all-CPU), which the rows do not say.
 const BASELINE: f64 = 0.8;
@@ -43,7 +43,7 @@ pub(crate) fn network() -> Network {
         });
     }
     let count = layers.len();
-    let alone = |layer| Combination::new((0..count).map(|other| other == layer).collect());
+    let alone = |layer| Placement::new((0..count).map(|other| other == layer).collect());
     let mut rows = Vec::new();
     let mut reader = csv::Reader::from_path(folder().join("rows.csv")).expect("committed");
     for row in reader.records() {

@@ -15,7 +15,7 @@ use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::ProcessorTimes;
-use layerlab_profiles::{Bytes, Combination, Layer, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, Placement, Segment, SignedNanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -207,7 +207,7 @@ impl Several {
     /// Plans, and checks the answer.
     pub(crate) fn plan(&self, problem: &Problem, goal: Goal, algorithm: Algorithm) -> Outcome {
         let outcome = plan(problem, goal, algorithm).expect("a sensible question");
-        let formula = |combination: &Combination| {
+        let formula = |combination: &Placement| {
             let digits = combination.processors().iter().map(|&on| usize::from(on));
             self.losses.of(&digits.collect::<Vec<_>>())
         };
@@ -241,7 +241,7 @@ fn measured(
     losses: &Losses,
     random: &mut ChaCha8Rng,
 ) -> AccuracyTable {
-    let row = |combination: Combination, set| {
+    let row = |combination: Placement, set| {
         let digits = combination.processors().iter().map(|&on| usize::from(on));
         AccuracyRow {
             loss: losses.of(&digits.collect::<Vec<_>>()),
@@ -250,12 +250,12 @@ fn measured(
         }
     };
     let mut rows: Vec<AccuracyRow> = (1..processors as u8)
-        .flat_map(|on| (0..layers).map(move |layer| Combination::alone_on(on, layer, layers)))
+        .flat_map(|on| (0..layers).map(move |layer| Placement::alone_on(on, layer, layers)))
         .map(|alone| row(alone, Set::Reference))
         .collect();
     for place in 0..60 {
         let digits = (0..layers).map(|_| random.random_range(0..processors as u8));
-        let combination = Combination::new(digits.collect());
+        let combination = Placement::new(digits.collect());
         if rows.iter().all(|other| other.combination != combination) {
             let set = if place % 6 == 5 {
                 Set::Test

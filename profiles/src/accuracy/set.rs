@@ -131,7 +131,7 @@ struct Kind {
 /// The first line of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header {
+struct SetHeader {
     format: String,
     version: u32,
     name: String,
@@ -178,7 +178,7 @@ impl EvaluationSet {
     /// When the values are not those of as many images as the truths ask for, or a truth is none that the
     /// metric judges by.
     pub fn to_bytes(&self) -> Result<Vec<u8>, SetError> {
-        let header = Header {
+        let header = SetHeader {
             format: FORMAT.to_owned(),
             version: VERSION,
             name: self.name.clone(),
@@ -229,7 +229,7 @@ impl EvaluationSet {
             let reason = format!("it is `{format}` version {version}, not `{FORMAT}` {VERSION}");
             return Err(SetError::NotASet(reason));
         }
-        let header: Header = serde_json::from_slice(line).map_err(not_json)?;
+        let header: SetHeader = serde_json::from_slice(line).map_err(not_json)?;
         check_truths(&header)?;
         let expected = expected_len(&header, header.truths.len())?;
         if rest.len() != expected {
@@ -258,7 +258,7 @@ impl EvaluationSet {
 
 /// Whether the metric can judge by each truth: an answer would be refused on the device, a class that is none
 /// would never be missed.
-fn check_truths(header: &Header) -> Result<(), SetError> {
+fn check_truths(header: &SetHeader) -> Result<(), SetError> {
     for (answer, truth) in header.truths.iter().enumerate() {
         let classes: Vec<u32> = match (&header.metric, truth) {
             (Metric::TopK { .. } | Metric::MultiLabel { .. }, Truth::Labels(labels)) => {
@@ -282,7 +282,7 @@ fn check_truths(header: &Header) -> Result<(), SetError> {
     Ok(())
 }
 
-fn expected_len(header: &Header, answers: usize) -> Result<usize, SetError> {
+fn expected_len(header: &SetHeader, answers: usize) -> Result<usize, SetError> {
     let size = match header.values.as_str() {
         "u8" => 1,
         "f32" => 4,

@@ -49,7 +49,7 @@ pub fn differencing(
     if layers == 0 {
         return Err(DifferencingError::NoLayers);
     }
-    let table = Table { layers, segments };
+    let table = SegmentMedians { layers, segments };
     let all = table.prefix(layers)?;
     if layers == 1 {
         return Ok(vec![LayerTime {
@@ -65,12 +65,12 @@ pub fn differencing(
     (1..=layers).map(|layer| table.layer(layer)).collect()
 }
 
-struct Table<'a> {
+struct SegmentMedians<'a> {
     layers: u32,
     segments: &'a BTreeMap<Segment, Summary>,
 }
 
-impl Table<'_> {
+impl SegmentMedians<'_> {
     fn segment(&self, first: u32, last: u32) -> Result<&Summary, DifferencingError> {
         let segment = Segment::new(first, last).map_err(|_| DifferencingError::NoLayers)?;
         self.segments

@@ -7,9 +7,9 @@ use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
 
-pub(super) struct Rules;
+pub(super) struct Grouped;
 
-impl DesignRules for Rules {
+impl DesignRules for Grouped {
     fn name(&self) -> &'static str {
         "grouped"
     }

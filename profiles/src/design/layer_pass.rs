@@ -8,9 +8,9 @@ use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
 
-pub(super) struct Rules;
+pub(super) struct LayerPass;
 
-impl DesignRules for Rules {
+impl DesignRules for LayerPass {
     fn name(&self) -> &'static str {
         "layer-pass"
     }

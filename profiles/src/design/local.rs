@@ -10,9 +10,9 @@ use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
 
-pub(super) struct Rules;
+pub(super) struct Local;
 
-impl DesignRules for Rules {
+impl DesignRules for Local {
     fn name(&self) -> &'static str {
         "local"
     }

@@ -40,7 +40,7 @@ macro_rules! designs {
 
             fn rules(self) -> &'static dyn DesignRules {
                 match self {
-                    $(Design::$design => &$file::Rules,)+
+                    $(Design::$design => &$file::$design,)+
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::units::Nanos;
 
 /// What to measure next.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct PlannedBlock {
     /// The segments, ascending, each once.
     pub segments: Vec<Segment>,
     /// How often each is to be timed.
@@ -35,7 +35,7 @@ pub enum Purpose {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Measure this, then ask again.
-    Measure(Block),
+    Measure(PlannedBlock),
     /// Measure no more.
     Done(Reason),
 }

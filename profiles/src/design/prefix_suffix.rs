@@ -5,9 +5,9 @@ use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
 
-pub(super) struct Rules;
+pub(super) struct PrefixSuffix;
 
-impl DesignRules for Rules {
+impl DesignRules for PrefixSuffix {
     fn name(&self) -> &'static str {
         "prefix-suffix"
     }

@@ -43,7 +43,7 @@ pub struct TestedSegment {
 
 impl Additivity {
     /// Rounded to what is published: no digit that another machine's arithmetic would give otherwise.
-    pub(crate) fn new(processor: &str, tested: &graph::Additivity) -> Additivity {
+    pub(crate) fn new(processor: &str, tested: &graph::AdditivityTest) -> Additivity {
         Additivity {
             processor: processor.to_owned(),
             segments: tested.held_back.iter().map(TestedSegment::from).collect(),

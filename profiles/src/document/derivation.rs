@@ -111,7 +111,7 @@ impl Timings {
 struct OfStretch {
     times: Vec<LayerTime>,
     cuts: Vec<Estimate>,
-    additivity: Option<graph::Additivity>,
+    additivity: Option<graph::AdditivityTest>,
     suspects: Vec<Segment>,
 }
 

@@ -162,7 +162,7 @@ pub enum RowError {
     Includes(String),
     /// A combination is not one.
     #[error("column combination: {0}")]
-    Combination(String),
+    Placement(String),
     /// A clock cap is not `group=kHz`.
     #[error("columns frequency_caps_*_khz: `{0}` is not a group of cores, `=` and a number of kHz")]
     FrequencyCap(String),

@@ -7,9 +7,9 @@ use std::path::Path;
 use super::opened::Opened;
 use super::versions::open;
 use super::wire::{
-    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, LAYERS, LOADS, LayerRow, LoadRow,
-    REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table, TimeRow, UNSUPPORTED,
-    UnsupportedRow,
+    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, LAYERS, LOADS,
+    LayerRecord, LoadRecord, REJECTED, SAMPLES, SEGMENTS, SampleRecord, SegmentRecord, TIMES,
+    Table, TimeRecord, UNSUPPORTED, UnsupportedRecord,
 };
 use super::{
     Block, Contradiction, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON, Profile, Sample,
@@ -52,48 +52,48 @@ pub(crate) fn read_with_contradictions(
         contradictions: Vec::new(),
     };
 
-    let layers = reading.table(LAYERS, |row: LayerRow<'_>| {
+    let layers = reading.table(LAYERS, |row: LayerRecord<'_>| {
         Ok((Layer::try_from(row)?, None))
     })?;
-    let times = reading.table(TIMES, |row: TimeRow<'_>| {
+    let times = reading.table(TIMES, |row: TimeRecord<'_>| {
         let found = row.origin;
         let row = LayerTimeRow::try_from(row)?;
         let expected = header.origin_of_times(row.method);
         Ok((row, Some((found, expected))))
     })?;
-    let cuts = reading.table(CUTS, |row: CutRow<'_>| {
+    let cuts = reading.table(CUTS, |row: CutRecord<'_>| {
         let found = row.origin;
         let row = super::CutRow::try_from(row)?;
         let expected = header.origin_of_times(row.method);
         Ok((row, Some((found, expected))))
     })?;
-    let segments = reading.table(SEGMENTS, |row: SegmentRow<'_>| {
+    let segments = reading.table(SEGMENTS, |row: SegmentRecord<'_>| {
         let found = row.origin;
         let row = super::SegmentRow::try_from(row)?;
         Ok((row, Some((found, of_samples))))
     })?;
-    let sample = |row: SampleRow<'_>| {
+    let sample = |row: SampleRecord<'_>| {
         let found = row.origin;
         Ok((Sample::try_from(row)?, Some((found, of_samples))))
     };
     let samples = reading.table(SAMPLES, sample)?;
     let rejected = reading.table(REJECTED, sample)?;
-    let blocks = reading.table(BLOCKS, |row: BlockRow<'_>| {
+    let blocks = reading.table(BLOCKS, |row: BlockRecord<'_>| {
         let found = row.origin;
         Ok((Block::try_from(row)?, Some((found, of_samples))))
     })?;
-    let combinations = reading.table(COMBINATIONS, |row: CombinationRow<'_>| {
+    let combinations = reading.table(COMBINATIONS, |row: CombinationRecord<'_>| {
         let found = row.origin;
         Ok((
             super::CombinationRow::try_from(row)?,
             Some((found, of_samples)),
         ))
     })?;
-    let unsupported = reading.table(UNSUPPORTED, |row: UnsupportedRow<'_>| {
+    let unsupported = reading.table(UNSUPPORTED, |row: UnsupportedRecord<'_>| {
         let found = row.origin;
         Ok((Unsupported::try_from(row)?, Some((found, of_samples))))
     })?;
-    let loads = reading.table(LOADS, |row: LoadRow<'_>| {
+    let loads = reading.table(LOADS, |row: LoadRecord<'_>| {
         let found = row.origin;
         Ok((Load::try_from(row)?, Some((found, of_samples))))
     })?;

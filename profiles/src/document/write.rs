@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    BLOCKS, BlockRow, COMBINATIONS, CUTS, CombinationRow, CutRow, Files, LAYERS, LOADS, LayerRow,
-    LoadRow, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRow, SegmentRow, TIMES, Table,
-    TimeRow, UNSUPPORTED, UnsupportedRow,
+    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, Files, LAYERS, LOADS,
+    LayerRecord, LoadRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRecord, SegmentRecord,
+    TIMES, Table, TimeRecord, UNSUPPORTED, UnsupportedRecord,
 };
 use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, VERSION};
 use crate::sha256;
@@ -41,29 +41,29 @@ impl Profile {
                 version: header.version,
             });
         }
-        let layer_rows: Vec<LayerRow<'_>> = self
+        let layer_rows: Vec<LayerRecord<'_>> = self
             .layers
             .iter()
-            .map(LayerRow::try_from)
+            .map(LayerRecord::try_from)
             .collect::<Result<_, _>>()?;
         let layers = table(LAYERS, LAYERS.encode(layer_rows.iter()))?;
         let time_rows = self.times.iter().map(|row| {
             let origin = header.origin_of_times(row.method);
-            TimeRow::from((row, origin))
+            TimeRecord::from((row, origin))
         });
         let times = table(TIMES, TIMES.encode(time_rows))?;
         let cut_rows = self.cuts.iter().map(|row| {
             let origin = header.origin_of_times(row.method);
-            CutRow::from((row, origin))
+            CutRecord::from((row, origin))
         });
         let cuts = table(CUTS, CUTS.encode(cut_rows))?;
         let origin = header.origin_of_samples();
         let segment_rows = self
             .segments
             .iter()
-            .map(|row| SegmentRow::from((row, origin)));
+            .map(|row| SegmentRecord::from((row, origin)));
         let segments = table(SEGMENTS, SEGMENTS.encode(segment_rows))?;
-        let sample_row = |sample| SampleRow::from((sample, origin));
+        let sample_row = |sample| SampleRecord::from((sample, origin));
         let samples = table(SAMPLES, SAMPLES.encode(self.samples.iter().map(sample_row)))?;
         let rejected = table(
             REJECTED,
@@ -72,20 +72,23 @@ impl Profile {
         let block_rows = self
             .blocks
             .iter()
-            .map(|block| BlockRow::from((block, origin)));
+            .map(|block| BlockRecord::from((block, origin)));
         let blocks = table(BLOCKS, BLOCKS.encode(block_rows))?;
 
         let combination_rows = self
             .combinations
             .iter()
-            .map(|row| CombinationRow::from((row, origin)));
+            .map(|row| CombinationRecord::from((row, origin)));
         let combinations = table(COMBINATIONS, COMBINATIONS.encode(combination_rows))?;
         let unsupported_rows = self
             .unsupported
             .iter()
-            .map(|row| UnsupportedRow::from((row, origin)));
+            .map(|row| UnsupportedRecord::from((row, origin)));
         let unsupported = table(UNSUPPORTED, UNSUPPORTED.encode(unsupported_rows))?;
-        let load_rows = self.loads.iter().map(|load| LoadRow::from((load, origin)));
+        let load_rows = self
+            .loads
+            .iter()
+            .map(|load| LoadRecord::from((load, origin)));
         let loads = table(LOADS, LOADS.encode(load_rows))?;
 
         let hashes = Files {

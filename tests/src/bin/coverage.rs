@@ -16,7 +16,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings};
 use layerlab_profiles::design::planned_block::Next;
 use layerlab_profiles::summary::{Estimate, Summary};
-use layerlab_profiles::{Combination, Nanos, Segment};
+use layerlab_profiles::{Nanos, Placement, Segment};
 use layerlab_tests::file;
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::proof::{Measured, Planted, SimulatedProcessor};
@@ -186,7 +186,7 @@ impl Run {
             // As docs/method.md §6 draws combinations.
             let share = f64::from(random.random_range(1..=layers)) / f64::from(layers);
             let on_npu = (0..layers).map(|_| random.random_bool(share)).collect();
-            let combination = Combination::new(on_npu);
+            let combination = Placement::new(on_npu);
             let truth =
                 PlantedTimes::of_placement(&[&self.cpu.times, &self.npu.times], &combination);
             let found = fit.combination(&cpu, &combination).expect("one model");

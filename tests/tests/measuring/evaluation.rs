@@ -9,7 +9,7 @@ use layerlab_farm::discovery::Choice;
 use layerlab_farm::local::LocalLink;
 use layerlab_profiles::accuracy::{Part, references, sample};
 use layerlab_profiles::document::{CombinationRow, Profile};
-use layerlab_profiles::{Bytes, Combination};
+use layerlab_profiles::{Bytes, Placement};
 use layerlab_protocol::{Entry, Event};
 use layerlab_tests::watched::Watched;
 use layerlab_tests::{agent_program, device, file, layerlab, model, output, root, stderr, succeed};
@@ -117,7 +117,7 @@ fn settings(
     let layers = model.network.layer_count();
     let count = processors.len() as u8;
     let references = references(layers, count).into_iter();
-    let mut these: Vec<Combination> = references.take(processors.len()).collect();
+    let mut these: Vec<Placement> = references.take(processors.len()).collect();
     these.extend(sample(layers, count, random, 3));
     EvaluationSettings {
         processors: processors.iter().map(ToString::to_string).collect(),
@@ -238,7 +238,7 @@ fn a_profile_with_accuracy_is_sound_and_the_same_seed_gives_the_same_table() {
     let rows = &profile.combinations;
     let of = |part| rows.iter().filter(|row| row.part == part).count();
     assert_eq!((of(Part::Train), of(Part::Test)), (17, 3));
-    let row = |combination: &Combination| -> &CombinationRow {
+    let row = |combination: &Placement| -> &CombinationRow {
         let mut rows = rows.iter();
         rows.find(|row| row.combination == *combination)
             .unwrap_or_else(|| panic!("no row of {combination}"))

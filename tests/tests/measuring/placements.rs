@@ -19,7 +19,7 @@ use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::summary::{Estimate, Summary};
-use layerlab_profiles::{Combination, Nanos};
+use layerlab_profiles::{Nanos, Placement};
 use layerlab_protocol::{Entry, Hygiene};
 use layerlab_tests::{agent_program, device, model};
 use rand::{Rng, SeedableRng};
@@ -63,19 +63,19 @@ async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> 
 }
 
 /// As docs/method.md §6 draws combinations.
-fn combinations(layers: u32, seed: u64) -> Vec<Combination> {
+fn combinations(layers: u32, seed: u64) -> Vec<Placement> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     (0..COMBINATIONS)
         .map(|_| {
             let share = f64::from(random.random_range(1..=layers)) / f64::from(layers);
-            Combination::new((0..layers).map(|_| random.random_bool(share)).collect())
+            Placement::new((0..layers).map(|_| random.random_bool(share)).collect())
         })
         .collect()
 }
 
 /// A profile of the device that does everything to spoil it, and what it says of some combinations.
 struct Predictions {
-    combinations: Vec<Combination>,
+    combinations: Vec<Placement>,
     predicted: Vec<Estimate>,
 }
 
@@ -98,7 +98,7 @@ impl Predictions {
 
     /// How many intervals hold what the combination takes without noise or heat.
     fn holding(&self, truth: &Truth) -> usize {
-        let holds = |(predicted, combination): &(&Estimate, &Combination)| {
+        let holds = |(predicted, combination): &(&Estimate, &Placement)| {
             let (low, high) = predicted.ci95.expect("an interval");
             let planted = truth.placement(&["cpu", "npu"], combination);
             (low..=high).contains(&planted.expect("both processors").signed())

@@ -124,7 +124,7 @@ fn times_are_the_planted_ones(profile: &Profile) {
     let truth = truth(&trio, &network);
     let error = |placement| {
         let planted = truth.placement(&THREE, placement).expect("all three");
-        let placement = layerlab_planners::placement::Placement::of(placement).expect("fits");
+        let placement = layerlab_planners::placement::PackedPlacement::of(placement).expect("fits");
         let predicted = times.time(&placement).total().as_nanos() as f64;
         (predicted / planted.as_nanos() as f64 - 1.0).abs()
     };

@@ -6,7 +6,7 @@
 //! cost that the processor's on-chip memory does not hold.
 
 use layerlab_model::{Network, OperatorClass};
-use layerlab_profiles::{Bytes, Combination, Nanos, Segment};
+use layerlab_profiles::{Bytes, Nanos, Placement, Segment};
 
 use crate::device::simulated::{OnChip, SimulatedProcessor, Throughput};
 
@@ -191,7 +191,7 @@ impl PlantedTimes {
     /// # Panics
     /// When the tables and the placement are not of one network, or the placement names a processor without
     /// a table.
-    pub fn of_placement(processors: &[&PlantedTimes], placement: &Combination) -> Nanos {
+    pub fn of_placement(processors: &[&PlantedTimes], placement: &Placement) -> Nanos {
         for table in processors {
             assert_eq!(
                 placement.layers(),
@@ -342,7 +342,7 @@ mod tests {
             let gpu = on(Some(transfer(9e8, 8e8, 0.2)));
             let npu = on(Some(transfer(3e8, 7e8, 0.4)));
             let processors = [&cpu, &gpu, &npu, &cpu];
-            let placement = Combination::new(digits[..layers.len()].to_vec());
+            let placement = Placement::new(digits[..layers.len()].to_vec());
             // Layer by layer, as the papers write it, and the gains between neighbours on an accelerator.
             let on = |layer: usize| placement.processors().get(layer).copied();
             let mut expected = 0i64;

@@ -10,9 +10,9 @@ use super::error::{Entry, Place, SetError};
 use super::listing::{Classes, Corners, Listed, Listing, Object, image_path};
 
 #[derive(Deserialize)]
-struct File {
+struct CocoFile {
     images: Vec<Image>,
-    annotations: Vec<Annotation>,
+    annotations: Vec<CocoAnnotation>,
     categories: Vec<Category>,
 }
 
@@ -25,7 +25,7 @@ struct Image {
 }
 
 #[derive(Deserialize)]
-struct Annotation {
+struct CocoAnnotation {
     id: i64,
     image_id: i64,
     category_id: i64,
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, given: Option<&[String]>) -> Result<Listing, Set
         path: path.to_owned(),
         reason,
     })?;
-    let file: File = serde_json::from_slice(&bytes).map_err(|reason| SetError::Coco {
+    let file: CocoFile = serde_json::from_slice(&bytes).map_err(|reason| SetError::Coco {
         path: path.to_owned(),
         reason,
     })?;

@@ -12,7 +12,7 @@ use super::error::{Entry, Place, SetError};
 use super::listing::{Classes, Corners, Listed, Listing, Object, image_path};
 
 #[derive(Deserialize)]
-struct Annotation {
+struct VocAnnotation {
     filename: String,
     size: Size,
     #[serde(default, rename = "object")]
@@ -77,7 +77,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, SetError> {
     Ok(files)
 }
 
-fn annotation(file: &Path) -> Result<Annotation, SetError> {
+fn annotation(file: &Path) -> Result<VocAnnotation, SetError> {
     let text = fs::read_to_string(file).map_err(|reason| SetError::Read {
         path: file.to_owned(),
         reason,
@@ -88,7 +88,7 @@ fn annotation(file: &Path) -> Result<Annotation, SetError> {
     })
 }
 
-fn listed(annotation: &Annotation, file: &Path, classes: &Classes) -> Result<Listed, SetError> {
+fn listed(annotation: &VocAnnotation, file: &Path, classes: &Classes) -> Result<Listed, SetError> {
     let place = Place::new(file, Entry::Whole);
     let objects = (1..).zip(&annotation.objects).map(|(number, object)| {
         let place = Place::new(file, Entry::Object(number));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use layerlab_profiles::derive::graph::observe;
 use layerlab_profiles::design::agenda::BlockPlanner;
-use layerlab_profiles::design::planned_block::{Block, Next, Reason};
+use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Reason};
 use layerlab_profiles::document::Sample;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Order, Work};
@@ -117,7 +117,7 @@ impl Adaptive {
         }
     }
 
-    fn order(&mut self, block: &Block) -> Order {
+    fn order(&mut self, block: &PlannedBlock) -> Order {
         let samples = block.segments.len() as u64 * block.repetitions;
         self.outstanding += samples;
         self.last_order = samples;

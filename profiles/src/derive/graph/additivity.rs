@@ -15,7 +15,7 @@ use crate::units::Nanos;
 
 /// How well segment times add up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Additivity {
+pub struct AdditivityTest {
     /// The segments that were kept out of the fit, ascending.
     pub held_back: Vec<HeldBack>,
     /// How probable a misfit at least as large is if times do add up. `None` when samples are too few to
@@ -43,7 +43,7 @@ pub fn additivity(
     layers: u32,
     observations: &Observations,
     held_back: &BTreeSet<Segment>,
-) -> Result<Option<Additivity>, GraphError> {
+) -> Result<Option<AdditivityTest>, GraphError> {
     let tested: Vec<&Observation> = observations
         .segments
         .iter()
@@ -106,7 +106,7 @@ pub fn additivity(
             predicted: fit.segment(observation.segment),
         })
         .collect();
-    Ok(Some(Additivity {
+    Ok(Some(AdditivityTest {
         held_back,
         p_value,
         misfit_percent: mean_square_percent.sqrt(),

@@ -19,7 +19,7 @@ mod observation;
 mod quantile;
 mod snooping;
 
-pub use additivity::{Additivity, HeldBack, additivity};
+pub use additivity::{AdditivityTest, HeldBack, additivity};
 pub use connected::GraphError;
 pub use fit::Fit;
 pub use noise::NoiseModel;

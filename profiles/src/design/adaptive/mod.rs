@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Design;
 use super::agenda::{Agenda, BlockPlanner, DesignTask, SEGMENTS_PER_BLOCK};
-use super::planned_block::{Block, Next, Purpose, Reason};
+use super::planned_block::{Next, PlannedBlock, Purpose, Reason};
 use super::rules::DesignRules;
 use crate::derive::graph::{Fit, GraphError, Observations};
 use crate::method::Method;
@@ -44,9 +44,9 @@ const GROWTH: f64 = 0.1;
 /// How often a block repeats its segments, at least: few, so that what they tell can be acted on early.
 const REPETITIONS: u64 = 6;
 
-pub(super) struct Rules;
+pub(super) struct Adaptive;
 
-impl DesignRules for Rules {
+impl DesignRules for Adaptive {
     fn name(&self) -> &'static str {
         "adaptive"
     }
@@ -227,7 +227,7 @@ impl Planner {
         };
         let Some(gauge) = observations.segments.iter().find(|o| o.segment == longest) else {
             return Ok(if left_ns > 0.0 {
-                Next::Measure(Block {
+                Next::Measure(PlannedBlock {
                     segments: vec![longest],
                     repetitions: self.repetitions(),
                     expected: Nanos::ZERO,
@@ -251,7 +251,7 @@ impl Planner {
         if count == 0 {
             return Next::Done(Reason::BudgetSpent { widest: None });
         }
-        Next::Measure(Block {
+        Next::Measure(PlannedBlock {
             segments: missing[..count].to_vec(),
             repetitions: self.repetitions(),
             expected: nanos(block + each * count as f64),
@@ -287,7 +287,7 @@ impl Planner {
             let widest = Some(widest);
             return Ok(Next::Done(Reason::BudgetSpent { widest }));
         }
-        Ok(Next::Measure(Block {
+        Ok(Next::Measure(PlannedBlock {
             segments: segments.into_iter().collect(),
             repetitions,
             expected: nanos(cost),

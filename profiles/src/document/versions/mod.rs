@@ -31,7 +31,7 @@ pub(super) fn open(path: &Path, bytes: &[u8]) -> Result<Opened, DocumentError> {
         });
     }
     match preamble.version {
-        Some(3) => parse::<v3::ProfileJson>(path, bytes).map(Opened::from),
+        Some(3) => parse::<v3::ProfileJsonV3>(path, bytes).map(Opened::from),
         Some(version) if version > u64::from(VERSION) => Err(DocumentError::Newer {
             path: path.to_owned(),
             version,

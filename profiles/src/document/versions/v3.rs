@@ -24,24 +24,24 @@ const DEVICE_PROGRAM: &str = "layerlab-agent";
 /// `profile.json` as version 3 has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ProfileJson {
+pub(super) struct ProfileJsonV3 {
     format: String,
     #[expect(dead_code, reason = "it was read before, to come here")]
     version: u32,
     simulated: bool,
-    model: Model,
+    model: ModelV3,
     device: Device,
-    processors: Vec<Processor>,
-    measurements: Vec<Measurement>,
+    processors: Vec<ProcessorV3>,
+    measurements: Vec<MeasurementV3>,
     additivity: Vec<Additivity>,
-    evaluations: Vec<Evaluation>,
-    provenance: Provenance,
-    files: Files,
+    evaluations: Vec<EvaluationV3>,
+    provenance: ProvenanceV3,
+    files: FilesV3,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Model {
+struct ModelV3 {
     name: String,
     sha256: String,
     opset: i64,
@@ -50,7 +50,7 @@ struct Model {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Processor {
+struct ProcessorV3 {
     name: String,
     kind: ProcessorKind,
     numerics: Numerics,
@@ -63,7 +63,7 @@ struct Processor {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Measurement {
+struct MeasurementV3 {
     processor: String,
     design: Design,
     samples_per_segment: u64,
@@ -74,7 +74,7 @@ struct Measurement {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Evaluation {
+struct EvaluationV3 {
     cpu: String,
     accelerator: String,
     set: String,
@@ -88,12 +88,12 @@ struct Evaluation {
     executed_flop: u64,
     naive_flop: u64,
     #[serde(default)]
-    provenance: Option<Provenance>,
+    provenance: Option<ProvenanceV3>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Provenance {
+struct ProvenanceV3 {
     started_at: String,
     finished_at: String,
     layerlab_version: String,
@@ -106,7 +106,7 @@ struct Provenance {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Files {
+struct FilesV3 {
     #[serde(rename = "layers.csv")]
     layers: String,
     #[serde(rename = "times.csv")]
@@ -125,8 +125,8 @@ struct Files {
     combinations: String,
 }
 
-impl From<ProfileJson> for Opened {
-    fn from(json: ProfileJson) -> Self {
+impl From<ProfileJsonV3> for Opened {
+    fn from(json: ProfileJsonV3) -> Self {
         let layers = json.model.layers;
         let sentinel = (layers > 0).then(|| Segment::whole(layers));
         let measurements = json.measurements.into_iter();
@@ -149,8 +149,8 @@ impl From<ProfileJson> for Opened {
     }
 }
 
-impl From<Model> for document::Model {
-    fn from(model: Model) -> Self {
+impl From<ModelV3> for document::Model {
+    fn from(model: ModelV3) -> Self {
         document::Model {
             name: model.name,
             sha256: model.sha256,
@@ -161,8 +161,8 @@ impl From<Model> for document::Model {
     }
 }
 
-impl From<Processor> for document::Processor {
-    fn from(processor: Processor) -> Self {
+impl From<ProcessorV3> for document::Processor {
+    fn from(processor: ProcessorV3) -> Self {
         document::Processor {
             name: processor.name,
             kind: processor.kind,
@@ -178,7 +178,7 @@ impl From<Processor> for document::Processor {
     }
 }
 
-impl Measurement {
+impl MeasurementV3 {
     fn upgraded(self, sentinel: Option<Segment>) -> document::Measurement {
         document::Measurement {
             processor: self.processor,
@@ -194,8 +194,8 @@ impl Measurement {
     }
 }
 
-impl From<Evaluation> for document::Evaluation {
-    fn from(evaluation: Evaluation) -> Self {
+impl From<EvaluationV3> for document::Evaluation {
+    fn from(evaluation: EvaluationV3) -> Self {
         document::Evaluation {
             cpu: evaluation.cpu,
             accelerator: evaluation.accelerator,
@@ -214,8 +214,8 @@ impl From<Evaluation> for document::Evaluation {
     }
 }
 
-impl From<Provenance> for document::Provenance {
-    fn from(provenance: Provenance) -> Self {
+impl From<ProvenanceV3> for document::Provenance {
+    fn from(provenance: ProvenanceV3) -> Self {
         let program = |name: &str, version| document::Program {
             name: name.to_owned(),
             version,
@@ -233,8 +233,8 @@ impl From<Provenance> for document::Provenance {
     }
 }
 
-impl From<Files> for BTreeMap<&'static str, String> {
-    fn from(files: Files) -> Self {
+impl From<FilesV3> for BTreeMap<&'static str, String> {
+    fn from(files: FilesV3) -> Self {
         BTreeMap::from([
             (LAYERS.file, files.layers),
             (TIMES.file, files.times),

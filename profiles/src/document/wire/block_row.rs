@@ -32,7 +32,7 @@ pub(in crate::document) const BLOCKS: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct BlockRow<'a> {
+pub(in crate::document) struct BlockRecord<'a> {
     processor: Cow<'a, str>,
     order: u32,
     block: u32,
@@ -51,10 +51,10 @@ pub(in crate::document) struct BlockRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a Block, Origin)> for BlockRow<'a> {
+impl<'a> From<(&'a Block, Origin)> for BlockRecord<'a> {
     fn from((block, origin): (&'a Block, Origin)) -> Self {
         let Block { before, after, .. } = block;
-        BlockRow {
+        BlockRecord {
             processor: Cow::Borrowed(&block.processor),
             order: block.order,
             block: block.number,
@@ -75,9 +75,9 @@ impl<'a> From<(&'a Block, Origin)> for BlockRow<'a> {
     }
 }
 
-impl TryFrom<BlockRow<'_>> for Block {
+impl TryFrom<BlockRecord<'_>> for Block {
     type Error = RowError;
-    fn try_from(row: BlockRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: BlockRecord<'_>) -> Result<Self, RowError> {
         Ok(Block {
             processor: row.processor.into_owned(),
             order: row.order,
@@ -143,7 +143,7 @@ mod tests {
             after: end,
             rejection: None,
         };
-        assert_columns_are_fields(BLOCKS, BlockRow::from((&block, Origin::Measured)));
+        assert_columns_are_fields(BLOCKS, BlockRecord::from((&block, Origin::Measured)));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(in crate::document) const COMBINATIONS: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct CombinationRow<'a> {
+pub(in crate::document) struct CombinationRecord<'a> {
     cpu: Cow<'a, str>,
     accelerator: Cow<'a, str>,
     combination: String,
@@ -60,10 +60,10 @@ pub(in crate::document) struct CombinationRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a Row, Origin)> for CombinationRow<'a> {
+impl<'a> From<(&'a Row, Origin)> for CombinationRecord<'a> {
     fn from((row, origin): (&'a Row, Origin)) -> Self {
         let Row { features, .. } = row;
-        CombinationRow {
+        CombinationRecord {
             cpu: Cow::Borrowed(&row.cpu),
             accelerator: Cow::Borrowed(&row.accelerator),
             combination: row.combination.to_string(),
@@ -88,13 +88,13 @@ impl<'a> From<(&'a Row, Origin)> for CombinationRow<'a> {
     }
 }
 
-impl TryFrom<CombinationRow<'_>> for Row {
+impl TryFrom<CombinationRecord<'_>> for Row {
     type Error = RowError;
-    fn try_from(row: CombinationRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: CombinationRecord<'_>) -> Result<Self, RowError> {
         let combination: Placement = row
             .combination
             .parse()
-            .map_err(|error| RowError::Combination(format!("{error}")))?;
+            .map_err(|error| RowError::Placement(format!("{error}")))?;
         Ok(Row {
             cpu: row.cpu.into_owned(),
             accelerator: row.accelerator.into_owned(),

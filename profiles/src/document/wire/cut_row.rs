@@ -25,7 +25,7 @@ pub(in crate::document) const CUTS: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct CutRow<'a> {
+pub(in crate::document) struct CutRecord<'a> {
     after_layer: u32,
     processor: Cow<'a, str>,
     cost_ns: SignedNanos,
@@ -36,10 +36,10 @@ pub(in crate::document) struct CutRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a document::CutRow, Origin)> for CutRow<'a> {
+impl<'a> From<(&'a document::CutRow, Origin)> for CutRecord<'a> {
     fn from((row, origin): (&'a document::CutRow, Origin)) -> Self {
         let (low, high) = row.cost.ci95.unzip();
-        CutRow {
+        CutRecord {
             after_layer: row.after_layer,
             processor: Cow::Borrowed(&row.processor),
             cost_ns: row.cost.value,
@@ -52,9 +52,9 @@ impl<'a> From<(&'a document::CutRow, Origin)> for CutRow<'a> {
     }
 }
 
-impl TryFrom<CutRow<'_>> for document::CutRow {
+impl TryFrom<CutRecord<'_>> for document::CutRow {
     type Error = RowError;
-    fn try_from(row: CutRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: CutRecord<'_>) -> Result<Self, RowError> {
         let ci95 = match (row.cost_ci95_low_ns, row.cost_ci95_high_ns) {
             (Some(low), Some(high)) => Some((low, high)),
             (None, None) => None,
@@ -90,13 +90,13 @@ mod tests {
 
     #[test]
     fn the_columns_are_the_fields() {
-        assert_columns_are_fields(CUTS, CutRow::from((&row(), Origin::Derived)));
+        assert_columns_are_fields(CUTS, CutRecord::from((&row(), Origin::Derived)));
     }
 
     #[test]
     fn a_cut_comes_back_from_its_row_and_says_that_it_is_unresolved() {
         let row = row();
-        let wire = CutRow::from((&row, Origin::Derived));
+        let wire = CutRecord::from((&row, Origin::Derived));
         assert_eq!(wire.unresolved, "cost");
         assert_eq!(document::CutRow::try_from(wire).expect("just made"), row);
     }
@@ -104,10 +104,10 @@ mod tests {
     #[test]
     fn half_an_interval_and_a_wrong_mark_are_refused() {
         let row = row();
-        let mut wire = CutRow::from((&row, Origin::Derived));
+        let mut wire = CutRecord::from((&row, Origin::Derived));
         wire.cost_ci95_low_ns = None;
         assert!(document::CutRow::try_from(wire).is_err());
-        let mut wire = CutRow::from((&row, Origin::Derived));
+        let mut wire = CutRecord::from((&row, Origin::Derived));
         wire.unresolved.clear();
         assert!(document::CutRow::try_from(wire).is_err());
     }

@@ -24,7 +24,7 @@ pub(in crate::document) const LAYERS: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct LayerRow<'a> {
+pub(in crate::document) struct LayerRecord<'a> {
     layer: u32,
     name: Cow<'a, str>,
     operators: String,
@@ -35,7 +35,7 @@ pub(in crate::document) struct LayerRow<'a> {
     multiplications: u64,
 }
 
-impl<'a> TryFrom<&'a Layer> for LayerRow<'a> {
+impl<'a> TryFrom<&'a Layer> for LayerRecord<'a> {
     type Error = DocumentError;
     fn try_from(layer: &'a Layer) -> Result<Self, DocumentError> {
         let unwritable = |name: &&String| name.is_empty() || name.contains(JOINT);
@@ -45,7 +45,7 @@ impl<'a> TryFrom<&'a Layer> for LayerRow<'a> {
                 operator: operator.clone(),
             });
         }
-        Ok(LayerRow {
+        Ok(LayerRecord {
             layer: layer.number,
             name: Cow::Borrowed(&layer.name),
             operators: layer.operators.join(JOINT),
@@ -58,9 +58,9 @@ impl<'a> TryFrom<&'a Layer> for LayerRow<'a> {
     }
 }
 
-impl TryFrom<LayerRow<'_>> for Layer {
+impl TryFrom<LayerRecord<'_>> for Layer {
     type Error = RowError;
-    fn try_from(row: LayerRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: LayerRecord<'_>) -> Result<Self, RowError> {
         let operators: Vec<String> = match row.operators.as_str() {
             "" => Vec::new(),
             joined => joined.split(JOINT).map(str::to_owned).collect(),
@@ -105,14 +105,14 @@ mod tests {
     #[test]
     fn the_columns_are_the_fields() {
         let layer = layer(&["Conv", "Relu"]);
-        assert_columns_are_fields(LAYERS, LayerRow::try_from(&layer).expect("plain names"));
+        assert_columns_are_fields(LAYERS, LayerRecord::try_from(&layer).expect("plain names"));
     }
 
     #[test]
     fn a_layer_comes_back_from_its_row() {
         for operators in [&["Conv", "Relu"][..], &["MaxPool"], &[]] {
             let layer = layer(operators);
-            let row = LayerRow::try_from(&layer).expect("plain names");
+            let row = LayerRecord::try_from(&layer).expect("plain names");
             assert_eq!(Layer::try_from(row).expect("just made"), layer);
         }
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn operators_that_could_not_be_told_apart_are_refused() {
         for operators in [&["A+B"][..], &[""]] {
-            assert!(LayerRow::try_from(&layer(operators)).is_err());
+            assert!(LayerRecord::try_from(&layer(operators)).is_err());
         }
     }
 }

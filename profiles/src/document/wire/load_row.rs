@@ -22,7 +22,7 @@ pub(in crate::document) const LOADS: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct LoadRow<'a> {
+pub(in crate::document) struct LoadRecord<'a> {
     processor: Cow<'a, str>,
     first_layer: u32,
     last_layer: u32,
@@ -31,9 +31,9 @@ pub(in crate::document) struct LoadRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a Load, Origin)> for LoadRow<'a> {
+impl<'a> From<(&'a Load, Origin)> for LoadRecord<'a> {
     fn from((load, origin): (&'a Load, Origin)) -> Self {
-        LoadRow {
+        LoadRecord {
             processor: Cow::Borrowed(&load.processor),
             first_layer: load.segment.first(),
             last_layer: load.segment.last(),
@@ -44,9 +44,9 @@ impl<'a> From<(&'a Load, Origin)> for LoadRow<'a> {
     }
 }
 
-impl TryFrom<LoadRow<'_>> for Load {
+impl TryFrom<LoadRecord<'_>> for Load {
     type Error = RowError;
-    fn try_from(row: LoadRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: LoadRecord<'_>) -> Result<Self, RowError> {
         Ok(Load {
             processor: row.processor.into_owned(),
             segment: Segment::new(row.first_layer, row.last_layer)?,
@@ -69,6 +69,6 @@ mod tests {
             duration: Nanos::from_nanos(1),
             memory: Bytes::from_bytes(1),
         };
-        assert_columns_are_fields(LOADS, LoadRow::from((&load, Origin::Measured)));
+        assert_columns_are_fields(LOADS, LoadRecord::from((&load, Origin::Measured)));
     }
 }

@@ -14,17 +14,17 @@ mod time_row;
 mod unresolved;
 mod unsupported_row;
 
-pub(super) use block_row::{BLOCKS, BlockRow};
-pub(super) use combination_row::{COMBINATIONS, CombinationRow};
-pub(super) use cut_row::{CUTS, CutRow};
-pub(super) use layer_row::{LAYERS, LayerRow};
-pub(super) use load_row::{LOADS, LoadRow};
+pub(super) use block_row::{BLOCKS, BlockRecord};
+pub(super) use combination_row::{COMBINATIONS, CombinationRecord};
+pub(super) use cut_row::{CUTS, CutRecord};
+pub(super) use layer_row::{LAYERS, LayerRecord};
+pub(super) use load_row::{LOADS, LoadRecord};
 pub(super) use profile_json::{Files, ProfileJson};
-pub(super) use sample_row::{REJECTED, SAMPLES, SampleRow};
-pub(super) use segment_row::{SEGMENTS, SegmentRow};
+pub(super) use sample_row::{REJECTED, SAMPLES, SampleRecord};
+pub(super) use segment_row::{SEGMENTS, SegmentRecord};
 pub(super) use table::Table;
-pub(super) use time_row::{TIMES, TimeRow};
-pub(super) use unsupported_row::{UNSUPPORTED, UnsupportedRow};
+pub(super) use time_row::{TIMES, TimeRecord};
+pub(super) use unsupported_row::{UNSUPPORTED, UnsupportedRecord};
 
 pub use profile_json::schema;
 

@@ -32,7 +32,7 @@ const COLUMNS: [&str; 9] = [
 ];
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct SampleRow<'a> {
+pub(in crate::document) struct SampleRecord<'a> {
     processor: Cow<'a, str>,
     first_layer: u32,
     last_layer: u32,
@@ -44,9 +44,9 @@ pub(in crate::document) struct SampleRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a Sample, Origin)> for SampleRow<'a> {
+impl<'a> From<(&'a Sample, Origin)> for SampleRecord<'a> {
     fn from((sample, origin): (&'a Sample, Origin)) -> Self {
-        SampleRow {
+        SampleRecord {
             processor: Cow::Borrowed(&sample.processor),
             first_layer: sample.segment.first(),
             last_layer: sample.segment.last(),
@@ -60,9 +60,9 @@ impl<'a> From<(&'a Sample, Origin)> for SampleRow<'a> {
     }
 }
 
-impl TryFrom<SampleRow<'_>> for Sample {
+impl TryFrom<SampleRecord<'_>> for Sample {
     type Error = RowError;
-    fn try_from(row: SampleRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: SampleRecord<'_>) -> Result<Self, RowError> {
         Ok(Sample {
             processor: row.processor.into_owned(),
             segment: Segment::new(row.first_layer, row.last_layer)?,
@@ -91,6 +91,6 @@ mod tests {
             started: Nanos::ZERO,
             duration: Nanos::from_nanos(1),
         };
-        assert_columns_are_fields(SAMPLES, SampleRow::from((&sample, Origin::Measured)));
+        assert_columns_are_fields(SAMPLES, SampleRecord::from((&sample, Origin::Measured)));
     }
 }

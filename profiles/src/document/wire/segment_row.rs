@@ -31,7 +31,7 @@ pub(in crate::document) const SEGMENTS: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct SegmentRow<'a> {
+pub(in crate::document) struct SegmentRecord<'a> {
     processor: Cow<'a, str>,
     first_layer: u32,
     last_layer: u32,
@@ -48,10 +48,10 @@ pub(in crate::document) struct SegmentRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a document::SegmentRow, Origin)> for SegmentRow<'a> {
+impl<'a> From<(&'a document::SegmentRow, Origin)> for SegmentRecord<'a> {
     fn from((row, origin): (&'a document::SegmentRow, Origin)) -> Self {
         let summary = &row.summary;
-        SegmentRow {
+        SegmentRecord {
             processor: Cow::Borrowed(&row.processor),
             first_layer: row.segment.first(),
             last_layer: row.segment.last(),
@@ -70,9 +70,9 @@ impl<'a> From<(&'a document::SegmentRow, Origin)> for SegmentRow<'a> {
     }
 }
 
-impl TryFrom<SegmentRow<'_>> for document::SegmentRow {
+impl TryFrom<SegmentRecord<'_>> for document::SegmentRow {
     type Error = RowError;
-    fn try_from(row: SegmentRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: SegmentRecord<'_>) -> Result<Self, RowError> {
         let median_ci95 = match (row.median_ci95_low_ns, row.median_ci95_high_ns) {
             (Some(low), Some(high)) => Some((low, high)),
             (None, None) => None,
@@ -112,13 +112,13 @@ mod tests {
 
     #[test]
     fn the_columns_are_the_fields() {
-        assert_columns_are_fields(SEGMENTS, SegmentRow::from((&row(), Origin::Measured)));
+        assert_columns_are_fields(SEGMENTS, SegmentRecord::from((&row(), Origin::Measured)));
     }
 
     #[test]
     fn half_an_interval_is_refused() {
         let row = row();
-        let mut wire = SegmentRow::from((&row, Origin::Measured));
+        let mut wire = SegmentRecord::from((&row, Origin::Measured));
         wire.median_ci95_low_ns = Some(Nanos::from_nanos(1));
         assert!(document::SegmentRow::try_from(wire).is_err());
     }

@@ -36,7 +36,7 @@ const TO_PROCESSOR: &str = "to_processor";
 const FROM_PROCESSOR: &str = "from_processor";
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct TimeRow<'a> {
+pub(in crate::document) struct TimeRecord<'a> {
     layer: u32,
     processor: Cow<'a, str>,
     compute_ns: SignedNanos,
@@ -54,7 +54,7 @@ pub(in crate::document) struct TimeRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a LayerTimeRow, Origin)> for TimeRow<'a> {
+impl<'a> From<(&'a LayerTimeRow, Origin)> for TimeRecord<'a> {
     fn from((row, origin): (&'a LayerTimeRow, Origin)) -> Self {
         let LayerTime {
             compute,
@@ -62,7 +62,7 @@ impl<'a> From<(&'a LayerTimeRow, Origin)> for TimeRow<'a> {
             to_processor,
             from_processor,
         } = row.time;
-        TimeRow {
+        TimeRecord {
             layer: row.layer,
             processor: Cow::Borrowed(&row.processor),
             compute_ns: compute.value,
@@ -86,9 +86,9 @@ impl<'a> From<(&'a LayerTimeRow, Origin)> for TimeRow<'a> {
     }
 }
 
-impl TryFrom<TimeRow<'_>> for LayerTimeRow {
+impl TryFrom<TimeRecord<'_>> for LayerTimeRow {
     type Error = RowError;
-    fn try_from(row: TimeRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: TimeRecord<'_>) -> Result<Self, RowError> {
         let compute = estimate(
             COMPUTE,
             Some(row.compute_ns),
@@ -201,20 +201,20 @@ mod tests {
 
     #[test]
     fn the_columns_are_the_fields() {
-        assert_columns_are_fields(TIMES, TimeRow::from((&row(), Origin::Derived)));
+        assert_columns_are_fields(TIMES, TimeRecord::from((&row(), Origin::Derived)));
     }
 
     #[test]
     fn a_time_comes_back_from_its_row() {
         let row = row();
-        let wire = TimeRow::from((&row, Origin::Derived));
+        let wire = TimeRecord::from((&row, Origin::Derived));
         assert_eq!(LayerTimeRow::try_from(wire).expect("just made"), row);
     }
 
     #[test]
     fn an_interval_without_a_value_is_refused() {
         let row = row();
-        let mut wire = TimeRow::from((&row, Origin::Derived));
+        let mut wire = TimeRecord::from((&row, Origin::Derived));
         wire.to_processor_ci95_low_ns = Some(SignedNanos::ZERO);
         wire.to_processor_ci95_high_ns = Some(SignedNanos::ZERO);
         assert!(LayerTimeRow::try_from(wire).is_err());

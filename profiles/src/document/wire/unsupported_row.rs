@@ -14,7 +14,7 @@ pub(in crate::document) const UNSUPPORTED: Table = Table {
 };
 
 #[derive(Serialize, Deserialize)]
-pub(in crate::document) struct UnsupportedRow<'a> {
+pub(in crate::document) struct UnsupportedRecord<'a> {
     processor: Cow<'a, str>,
     first_layer: u32,
     last_layer: u32,
@@ -22,9 +22,9 @@ pub(in crate::document) struct UnsupportedRow<'a> {
     pub(in crate::document) origin: Origin,
 }
 
-impl<'a> From<(&'a Unsupported, Origin)> for UnsupportedRow<'a> {
+impl<'a> From<(&'a Unsupported, Origin)> for UnsupportedRecord<'a> {
     fn from((row, origin): (&'a Unsupported, Origin)) -> Self {
-        UnsupportedRow {
+        UnsupportedRecord {
             processor: Cow::Borrowed(&row.processor),
             first_layer: row.segment.first(),
             last_layer: row.segment.last(),
@@ -34,9 +34,9 @@ impl<'a> From<(&'a Unsupported, Origin)> for UnsupportedRow<'a> {
     }
 }
 
-impl TryFrom<UnsupportedRow<'_>> for Unsupported {
+impl TryFrom<UnsupportedRecord<'_>> for Unsupported {
     type Error = RowError;
-    fn try_from(row: UnsupportedRow<'_>) -> Result<Self, RowError> {
+    fn try_from(row: UnsupportedRecord<'_>) -> Result<Self, RowError> {
         Ok(Unsupported {
             processor: row.processor.into_owned(),
             segment: Segment::new(row.first_layer, row.last_layer)?,
@@ -57,6 +57,9 @@ mod tests {
             segment: Segment::single(1),
             reason: "no such operator".to_owned(),
         };
-        assert_columns_are_fields(UNSUPPORTED, UnsupportedRow::from((&row, Origin::Measured)));
+        assert_columns_are_fields(
+            UNSUPPORTED,
+            UnsupportedRecord::from((&row, Origin::Measured)),
+        );
     }
 }
