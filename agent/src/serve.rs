@@ -1,7 +1,10 @@
 //! Connections: one daemon at a time. A newer connection takes the place of an older one, which may
 //! be the remains of a cable that was pulled.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+mod connections;
+mod wire;
+
+use std::io;
 #[cfg(target_os = "android")]
 use std::os::android::net::SocketAddrExt;
 #[cfg(not(target_os = "android"))]
@@ -9,14 +12,14 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use layerlab_protocol::{
-    FramingError, MAX_LINE_BYTES, Order, Refusal, Request, Response, RunId, VERSION, decode, encode,
-};
+use layerlab_protocol::{FramingError, Order, Refusal, Request, Response, RunId, VERSION};
+
+use self::connections::Connections;
+use self::wire::{Lines, Writer};
 
 use crate::description::DeviceDescription;
 use crate::files::Files;
@@ -30,6 +33,12 @@ const WRITE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// How long a follower sleeps at most before it looks whether its connection still exists.
 const FOLLOW_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long to wait for other connections to end when the process cannot have one more open.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// A refusal says no more of what it refuses than this, in characters: a request may be as long as a line.
+const MOST_SAID: usize = 1_000;
 
 /// Entries sent in one go: enough to fill a packet, few enough to let a response pass between.
 const FOLLOW_BATCH: usize = 256;
@@ -83,24 +92,51 @@ pub struct Server {
 
 impl Server {
     /// Serves connections until the queue stops.
+    ///
+    /// # Errors
+    /// When the listener itself fails. That the process has too many files open is no failure: some will be closed.
     pub fn serve(self: Arc<Self>, listener: &UnixListener) -> io::Result<()> {
-        let current: Arc<Mutex<Option<UnixStream>>> = Arc::default();
+        let connections: Arc<Connections> = Arc::default();
         for stream in listener.incoming() {
             if self.queue.is_stopping() {
                 break;
             }
-            let stream = stream?;
-            let (server, current) = (Arc::clone(&self), Arc::clone(&current));
-            thread::spawn(move || {
-                if let Err(error) = server.converse(stream, &current) {
+            let stream = match stream {
+                Ok(stream) => stream,
+                Err(error) if is_passing(&error) => {
+                    tracing::warn!(%error, "no connection can be accepted just now");
+                    thread::sleep(ACCEPT_AGAIN);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let (server, connections) = (Arc::clone(&self), Arc::clone(&connections));
+            let talk = move || {
+                if let Err(error) = server.converse(stream, &connections) {
                     tracing::info!(%error, "connection ended");
                 }
-            });
+            };
+            if let Err(error) = thread::Builder::new().spawn(talk) {
+                tracing::warn!(%error, "a connection was dropped");
+            }
         }
         Ok(())
     }
 
-    fn converse(&self, stream: UnixStream, current: &Mutex<Option<UnixStream>>) -> io::Result<()> {
+    fn converse(&self, stream: UnixStream, connections: &Connections) -> io::Result<()> {
+        let number = connections.wait(&stream)?;
+        let result = self.converse_as(number, stream, connections);
+        // Copies of the stream are elsewhere: without this the daemon would wait for answers.
+        connections.end(number);
+        result
+    }
+
+    fn converse_as(
+        &self,
+        number: u64,
+        stream: UnixStream,
+        connections: &Connections,
+    ) -> io::Result<()> {
         stream.set_write_timeout(Some(WRITE_DEADLINE))?;
         stream.set_read_timeout(Some(HELLO_DEADLINE))?;
         let mut lines = Lines::new(stream.try_clone()?);
@@ -113,14 +149,7 @@ impl Server {
             return writer.send(&hello);
         }
         // Before the hello is sent: a daemon that has heard it may already be connecting anew.
-        let previous = current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .replace(stream.try_clone()?);
-        if let Some(previous) = previous {
-            // It may be closed already, which is what is wanted.
-            let _ = previous.shutdown(std::net::Shutdown::Both);
-        }
+        connections.admit(number);
         writer.send(&hello)?;
         stream.set_read_timeout(None)?;
         thread::scope(|scope| {
@@ -159,6 +188,10 @@ impl Server {
                 Ok(Request::Ping) => Response::Pong,
                 Ok(Request::Hello { .. }) => {
                     refused(Refusal::Malformed, "hello was said already".to_owned())
+                }
+                Err(error @ FramingError::TooLong) => {
+                    // Where the next line begins is unknown.
+                    return writer.send(&refused(Refusal::Malformed, error.to_string()));
                 }
                 Err(error) => refused(Refusal::Malformed, error.to_string()),
             };
@@ -239,61 +272,23 @@ impl Server {
 }
 
 fn refused(refusal: Refusal, message: String) -> Response {
+    let message = match message.char_indices().nth(MOST_SAID) {
+        Some((end, _)) => format!("{} …", &message[..end]),
+        None => message,
+    };
     Response::Refused { refusal, message }
 }
 
-/// The requests of a connection, one a line.
-struct Lines(BufReader<UnixStream>);
-
-impl Lines {
-    fn new(stream: UnixStream) -> Lines {
-        Lines(BufReader::new(stream))
-    }
-
-    /// The next line as a request; `None` at the end of the connection.
-    fn next(&mut self) -> io::Result<Option<Result<Request, FramingError>>> {
-        let mut line = Vec::new();
-        let limit = MAX_LINE_BYTES as u64 + 1;
-        self.0.by_ref().take(limit).read_until(b'\n', &mut line)?;
-        if line.is_empty() {
-            return Ok(None);
-        }
-        if line.len() > MAX_LINE_BYTES {
-            // Where the next line begins is unknown.
-            return Err(io::Error::other(FramingError::TooLong));
-        }
-        let text = String::from_utf8_lossy(&line);
-        Ok(Some(decode(&text)))
-    }
-}
-
-/// The sending side of a connection, shared by its answers and its followers.
-struct Writer {
-    stream: Mutex<UnixStream>,
-    open: AtomicBool,
-}
-
-impl Writer {
-    fn new(stream: UnixStream) -> Writer {
-        Writer {
-            stream: Mutex::new(stream),
-            open: AtomicBool::new(true),
-        }
-    }
-
-    fn send(&self, response: &Response) -> io::Result<()> {
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        // After a failure half a line may be out: nothing sensible can follow it.
-        stream
-            .write_all(encode(response).as_bytes())
-            .inspect_err(|_| self.close())
-    }
-
-    fn is_open(&self) -> bool {
-        self.open.load(Ordering::Relaxed)
-    }
-
-    fn close(&self) {
-        self.open.store(false, Ordering::Relaxed);
-    }
+/// Whether a connection can be accepted later although one could not be now.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let passing = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::NOBUFS,
+        Errno::CONNABORTED,
+        Errno::INTR,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| passing.contains(&errno))
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment, sha256};
 use layerlab_protocol::{
-    Entry, Event, FailureKind, Hygiene, Order, Part, Refusal, Request, Response, RunId, VERSION,
-    WarmUp, Work, decode, encode,
+    Entry, Event, FailureKind, Hygiene, MAX_LINE_BYTES, Order, Part, Refusal, Request, Response,
+    RunId, VERSION, WarmUp, Work, decode, encode,
 };
 
 const TOKEN: &str = "a secret";
@@ -110,8 +110,15 @@ impl Drop for Agent {
     }
 }
 
+const AGENT: &str = env!("CARGO_BIN_EXE_layerlab-agent");
+
 fn spawn(folder: &Path, device: &Path) -> Child {
-    let mut process = Command::new(env!("CARGO_BIN_EXE_layerlab-agent"))
+    spawn_by(&mut Command::new(AGENT), folder, device)
+}
+
+/// An agent that `program` becomes.
+fn spawn_by(program: &mut Command, folder: &Path, device: &Path) -> Child {
+    let mut process = program
         .arg("serve")
         .arg(format!("--listen=unix:{}", folder.join("socket").display()))
         .arg("--state")
@@ -573,6 +580,53 @@ fn where_memory_does_not_hold_the_model_the_longest_segment_that_it_holds_is_the
             if failure.kind == FailureKind::OutOfMemory),
         "{entries:?}"
     );
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_ends_the_conversation() {
+    let agent = Agent::start();
+    let mut talk = agent.greet();
+    talk.is_refused(&"x".repeat(MAX_LINE_BYTES + 1), Refusal::Malformed);
+    assert_eq!(talk.hear(), None);
+    assert_eq!(agent.greet().ask(&Request::Ping), Response::Pong);
+}
+
+#[test]
+fn a_refusal_does_not_repeat_all_of_what_it_refuses() {
+    let agent = Agent::start();
+    let mut talk = agent.greet();
+    let unknown = order(1, &"a".repeat(900_000), &[(1, 1)]);
+    let Response::Refused { message, .. } = talk.ask(&submit(&unknown)) else {
+        panic!("no model has such a name");
+    };
+    assert!(message.len() < 2_000, "{} bytes", message.len());
+    assert!(message.ends_with(" …"), "{message}");
+}
+
+#[test]
+fn connections_that_say_nothing_keep_no_daemon_out() {
+    let agent = Agent::start();
+    let idle: Vec<UnixStream> = (0..700).map(|_| agent.connect().stream).collect();
+    assert_eq!(agent.greet().ask(&Request::Ping), Response::Pong);
+    drop(idle);
+    assert_eq!(agent.greet().ask(&Request::Ping), Response::Pong);
+}
+
+#[test]
+fn an_agent_that_could_open_no_more_files_serves_again() {
+    let mut agent = Agent::start();
+    agent.kill();
+    agent.process = spawn_by(
+        // Fewer files than the connections that may wait.
+        Command::new("sh")
+            .args(["-c", "ulimit -n 48; exec \"$0\" \"$@\""])
+            .arg(AGENT),
+        agent.folder.path(),
+        &agent.device,
+    );
+    let idle: Vec<Talk> = (0..100).map(|_| agent.connect()).collect();
+    drop(idle);
+    assert_eq!(agent.greet().ask(&Request::Ping), Response::Pong);
 }
 
 #[test]

@@ -50,8 +50,8 @@ fn mixed() -> (Planted, [Outcome; 2]) {
     let goals = [time_limits(&problem, 5)[2], accuracy_limits(&problem, 5)[2]];
     let outcomes = goals.map(|goal| plan(&problem, goal, MLMP).expect("sensible"));
     for outcome in &outcomes {
-        let on_npu = outcome.plan().expect("feasible").combination().on_npu();
-        assert!(on_npu.contains(&true) && on_npu.contains(&false));
+        let processors = outcome.plan().expect("feasible").combination().processors();
+        assert!(processors.contains(&0) && processors.contains(&1));
     }
     (planted, outcomes)
 }

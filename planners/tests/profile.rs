@@ -166,7 +166,7 @@ fn times_are_those_of_the_profiles_own_model_and_have_intervals() {
                 .map(|run| planted("npu", run))
                 .sum::<f64>()
                 + (1..=LAYERS)
-                    .filter(|&layer| !combination.on_npu()[layer as usize - 1])
+                    .filter(|&layer| combination.processors()[layer as usize - 1] == 0)
                     .map(|layer| planted("cpu", Segment::single(layer)))
                     .sum::<f64>();
             let error = (time.total().as_nanos() as f64 - truth).abs() / truth;

@@ -27,6 +27,3 @@ pub use segment::Segment;
 pub use sha256::{Hash, sha256};
 pub use supported::SupportedLayers;
 pub use units::{Bytes, MilliCelsius, Nanos, SignedNanos};
-
-/// A placement, as the papers call it; the word of `combinations.csv`.
-pub type Placement = Placement;

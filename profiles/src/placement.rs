@@ -103,18 +103,6 @@ impl Placement {
         }
     }
 
-    /// A placement on two processors, from zeros and ones.
-    pub fn of_two(text: &str) -> Result<Placement, PlacementError> {
-        let placement: Placement = text.parse()?;
-        placement.refuse_beyond(2)?;
-        Ok(placement)
-    }
-
-    /// Whether each layer runs elsewhere than on processor 0, layer 1 first.
-    pub fn on_npu(&self) -> Vec<bool> {
-        self.0.iter().map(|&processor| processor != 0).collect()
-    }
-
     /// The maximal runs of neighbouring layers on one processor, in order, and that processor.
     pub fn runs(&self) -> impl Iterator<Item = (Segment, u8)> + '_ {
         let mut before = 0;
@@ -193,8 +181,10 @@ mod tests {
 
     #[test]
     fn a_processor_that_there_is_not_is_refused() {
-        assert!(Placement::of_two("0110").is_ok());
-        let error = Placement::of_two("0210").expect_err("three processors");
+        assert!(placement("0110").refuse_beyond(2).is_ok());
+        let error = placement("0210")
+            .refuse_beyond(2)
+            .expect_err("three processors");
         assert_eq!(
             error.to_string(),
             "the placement 0210 names processor 2, and there are 2, counted from 0"
@@ -228,8 +218,7 @@ mod tests {
     #[test]
     fn booleans_are_the_two_processors_of_the_papers() {
         let bits = vec![false, true, true, false];
-        assert_eq!(Placement::new(bits.clone()), placement("0110"));
-        assert_eq!(placement("0120").on_npu(), bits);
+        assert_eq!(Placement::new(bits), placement("0110"));
         assert_eq!(Placement::alone_on(2, 1, 3), placement("020"));
         assert!(Placement::all_on(2, 3).is_all_on(2));
     }

@@ -91,7 +91,7 @@ proptest! {
         let cpu: Vec<LayerTime> = cpu(layers, 7_000_000, 1_000.0);
         let combination = Placement::new(bits[..layers as usize].to_vec());
         let on_npu: i64 = combination.npu_runs().map(|run| plant.segment(run)).sum();
-        let on_cpu = combination.on_npu().iter().filter(|npu| !**npu).count() as i64 * 7_000_000;
+        let on_cpu = combination.processors().iter().filter(|&&p| p == 0).count() as i64 * 7_000_000;
         let predicted = fit.combination(&cpu, &combination).expect("one model");
         let error = predicted.value.as_nanos() - on_npu - on_cpu;
         prop_assert!(error.abs() <= 1, "{error} ns");

@@ -262,7 +262,7 @@ fn the_fit_of_a_profile_predicts_combinations_as_its_table_does() {
         let rounding = (predicted.value - by_table).as_nanos().abs();
         assert!(rounding <= 10, "{text}: {rounding} ns");
         let runs: i64 = combination.npu_runs().map(|run| plant.segment(run)).sum();
-        let zeros = combination.on_npu().iter().filter(|npu| !**npu).count() as i64;
+        let zeros = combination.processors().iter().filter(|&&p| p == 0).count() as i64;
         let truth = SignedNanos::from_nanos(runs + 30_000_000 * zeros);
         let (low, high) = predicted.ci95.expect("an interval");
         // Twice the width: this asserts that it is right, not how often.

@@ -312,7 +312,7 @@ pub(crate) fn evaluated(profile: Profile) -> Profile {
     let judged: Vec<Judged> = distinct
         .into_iter()
         .map(|combination| {
-            let wrong = combination.on_npu().iter().filter(|&&on| on).count();
+            let wrong = combination.processors().iter().filter(|&&p| p != 0).count();
             let right = Tally {
                 hits: 1,
                 ..Tally::default()

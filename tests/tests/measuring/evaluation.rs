@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use layerlab_campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
 use layerlab_farm::discovery::Choice;
 use layerlab_farm::local::LocalLink;
-use layerlab_profiles::accuracy::{Part, references, sample};
+use layerlab_profiles::accuracy::{Part, Tally, references, sample};
 use layerlab_profiles::document::{CombinationRow, Profile};
 use layerlab_profiles::{Bytes, Placement};
 use layerlab_protocol::{Entry, Event};
@@ -179,6 +179,46 @@ async fn yolo_in_16_bits_answers_together_as_alone() {
 #[tokio::test]
 async fn vocnet_on_three_processors_answers_together_as_alone() {
     together_and_alone("vocnet-mini", ("trio", THREE), LABELS, 8, 2).await;
+}
+
+/// A placement's digits are places in the list of processors: in another order of the list the same placements have other
+/// digits and the same answers.
+#[tokio::test]
+async fn placements_run_on_the_processors_that_their_digits_name() {
+    let set = Bench::new("112x112", LABELS).set();
+    let (model, link) = (open("vocnet-mini"), link("trio"));
+    let swapped = |placement: &Placement| {
+        let digit = |&digit: &u8| [0, 2, 1][usize::from(digit)];
+        Placement::new(placement.processors().iter().map(digit).collect())
+    };
+    let mut settings = settings(&model, THREE, 4, 20, PLENTY);
+    let given = evaluate(&link, &model, &set, &settings, &mut |_: &Entry| {}).await;
+    settings.processors.swap(1, 2);
+    if let Placements::These(these) = &mut settings.placements {
+        *these = these.iter().map(swapped).collect();
+    }
+    let given_again = evaluate(&link, &model, &set, &settings, &mut |_: &Entry| {}).await;
+
+    let tallies = |evaluated: Result<Evaluated, _>| -> Vec<(Placement, Vec<Tally>)> {
+        let judged = evaluated.expect("tallies").judged.into_iter();
+        judged.map(|one| (one.combination, one.tallies)).collect()
+    };
+    let (given, given_again) = (tallies(given), tallies(given_again));
+    assert!(given.len() > 4);
+    for ((placement, tallies), (again, tallies_again)) in given.iter().zip(&given_again) {
+        assert_eq!((&swapped(placement), tallies), (again, tallies_again));
+    }
+    let all_on = |processor| {
+        let found = given
+            .iter()
+            .find(|(placement, _)| placement.is_all_on(processor));
+        &found.expect("a reference").1
+    };
+    assert_ne!(
+        all_on(1),
+        all_on(2),
+        "16 and 8 bits answer alike, so that nothing was shown"
+    );
 }
 
 /// Evaluates on an agent that is killed whenever one of `kill_at` answers has come. Returns also how often the
