@@ -46,7 +46,7 @@ pub enum WeightScales {
 pub enum RangeMethod {
     /// All of it.
     MinMax,
-    /// 99.999 % of its values, without half of the rest at either end, found with a histogram of 2,048 bins.
+    /// All but the outermost 0.001 % of its values at either end, found with a histogram of 2,048 bins.
     Percentile,
 }
 

@@ -12,8 +12,9 @@ use crate::{Network, infer};
 
 /// Bins of a histogram between the smallest and the largest value; onnxruntime.quantization has as many.
 const BINS: usize = 2048;
-/// The share of a tensor's values that a percentile range holds; as in onnxruntime.quantization.
-const HELD: f64 = 0.999_99;
+/// The share of a tensor's values that a percentile range leaves out at either end, at most; onnxruntime.quantization
+/// leaves out as many by default.
+const LEFT_OUT: f64 = 1e-5;
 
 /// The range of each of `tensors` over all `images`.
 pub(super) fn ranges(
@@ -152,10 +153,10 @@ impl Histogram {
         }
     }
 
-    /// The range without half of the values beyond [`HELD`] at either end.
+    /// The range without [`LEFT_OUT`] of the values at either end.
     fn held(&self) -> ValueRange {
         let all: u64 = self.counts.iter().sum();
-        let beyond = all as f64 * (1.0 - HELD) / 2.0;
+        let beyond = all as f64 * LEFT_OUT;
         // Bins that hold no more than what may be lost, from one end on.
         let lost = |counts: &mut dyn Iterator<Item = &u64>| {
             let mut sum = 0;
