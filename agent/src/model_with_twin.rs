@@ -28,10 +28,7 @@ impl ModelWithTwin {
     ///
     /// # Errors
     /// [`NotATwin`], with what differs.
-    pub fn with_twin(
-        model: Arc<Network>,
-        quantised: &Network,
-    ) -> Result<ModelWithTwin, NotATwin> {
+    pub fn with_twin(model: Arc<Network>, quantised: &Network) -> Result<ModelWithTwin, NotATwin> {
         let twin = twin_of(&model, quantised)?;
         Ok(ModelWithTwin {
             model,
@@ -90,7 +87,10 @@ mod tests {
 
     #[test]
     fn eight_bit_processors_of_onnx_runtime_alone_run_the_twin() {
-        let (model, quantised) = (network("inception.onnx"), network("quantised/inception.onnx"));
+        let (model, quantised) = (
+            network("inception.onnx"),
+            network("quantised/inception.onnx"),
+        );
         let both = ModelWithTwin::with_twin(Arc::clone(&model), &quantised).expect("twins");
         for (runtime, numerics, runs_twin) in [
             (ONNX_RUNTIME, Numerics::I8, true),

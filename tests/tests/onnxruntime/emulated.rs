@@ -16,8 +16,18 @@ const PROVIDER: &str = "QNNExecutionProvider";
 fn scenes(folder: &Path) -> PathBuf {
     let set = folder.join("scenes.set");
     let mut command = layerlab();
-    command.args(["set", "--metric", "multi-label", "--size", "112x112", "--limit", "12"]);
-    command.arg("--coco").arg(file("models/scenes/annotations.json"));
+    command.args([
+        "set",
+        "--metric",
+        "multi-label",
+        "--size",
+        "112x112",
+        "--limit",
+        "12",
+    ]);
+    command
+        .arg("--coco")
+        .arg(file("models/scenes/annotations.json"));
     command.arg("--images").arg(file("models/scenes/images"));
     succeed(command.arg("--out").arg(&set));
     set
@@ -45,11 +55,13 @@ fn an_emulated_hexagon_is_marked_and_proved_from_its_times_to_a_plan() {
     assert!(emulated(HEXAGON) && !emulated(CPU));
     let layers = profile.header.model.layers;
     let mut placements = profile.placements.iter();
-    let whole = |row: &&ProvedPlacement| {
-        row.processor == HEXAGON && row.segment == Segment::whole(layers)
-    };
+    let whole =
+        |row: &&ProvedPlacement| row.processor == HEXAGON && row.segment == Segment::whole(layers);
     assert!(placements.any(|row| whole(&row)), "all layers as one unit");
-    let of_hexagon = profile.placements.iter().filter(|row| row.processor == HEXAGON);
+    let of_hexagon = profile
+        .placements
+        .iter()
+        .filter(|row| row.processor == HEXAGON);
     for row in of_hexagon {
         assert_eq!(row.provider, PROVIDER, "{row:?}");
         assert_eq!(row.backend.as_deref(), Some("libQnnHtp.so"), "{row:?}");
@@ -84,8 +96,7 @@ fn a_layer_that_the_hexagon_refuses_is_named_and_the_others_run() {
     let mut command = libraries.on_hexagon();
     command.args(["model", "support", "--device", "host", "--json"]);
     command.arg(file("models/variants/gemm-matmul.onnx"));
-    let support: serde_json::Value =
-        serde_json::from_str(&succeed(&mut command)).expect("JSON");
+    let support: serde_json::Value = serde_json::from_str(&succeed(&mut command)).expect("JSON");
     assert_eq!(support["emulated"], true);
     let layers = support["layers"].as_array().expect("layers");
     for layer in layers {
@@ -107,7 +118,10 @@ fn a_layer_that_the_hexagon_refuses_is_named_and_the_others_run() {
         }
     }
     let f2 = layers.iter().find(|layer| layer["name"] == "F2");
-    assert!(f2.expect("a layer").to_string().contains("Gemm"), "the operator is named");
+    assert!(
+        f2.expect("a layer").to_string().contains("Gemm"),
+        "the operator is named"
+    );
 }
 
 #[test]

@@ -11,7 +11,11 @@ const INPUT: i32 = 3;
 /// `command` refuses to list what the host has, in one sentence with all of `words`.
 #[track_caller]
 fn refuses(command: &mut Command, words: &[&str]) {
-    let output = output(command.args(["model", "support", "--device", "host"]).arg(model("alexnet")));
+    let output = output(
+        command
+            .args(["model", "support", "--device", "host"])
+            .arg(model("alexnet")),
+    );
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(INPUT), "{said}");
     assert_eq!(said.lines().count(), 1, "one sentence: {said}");
@@ -28,7 +32,10 @@ fn a_folder_without_onnx_runtime_is_refused() {
         layerlab().args(["--onnxruntime", path]),
         &[path, "libonnxruntime.so"],
     );
-    refuses(layerlab().args(["--qnn", path]), &["--qnn", "--onnxruntime"]);
+    refuses(
+        layerlab().args(["--qnn", path]),
+        &["--qnn", "--onnxruntime"],
+    );
     refuses(
         layerlab().args(["--as-accelerator", "cpu:ort-all"]),
         &["--as-accelerator", "--onnxruntime"],
@@ -47,9 +54,15 @@ fn a_chip_that_nobody_knows_is_refused_with_those_that_are_known() {
     let mut command = libraries.on_host();
     refuses(command.arg("--qnn").arg(&libraries.qnn), &["--emulate"]);
     let mut command = libraries.on_host();
-    refuses(command.args(["--as-accelerator", "cpu:ort-none"]), &["cpu:ort-none", "cpu:ort-all"]);
+    refuses(
+        command.args(["--as-accelerator", "cpu:ort-none"]),
+        &["cpu:ort-none", "cpu:ort-all"],
+    );
     // Its own folder has no provider of Qualcomm's.
     let mut command = libraries.on_host();
-    command.arg("--qnn").arg(&libraries.onnxruntime).args(["--emulate", SOC]);
+    command
+        .arg("--qnn")
+        .arg(&libraries.onnxruntime)
+        .args(["--emulate", SOC]);
     refuses(&mut command, &["libonnxruntime_providers_qnn.so"]);
 }

@@ -83,8 +83,11 @@ impl CompileCache {
         match (entry, content) {
             (Some(entry), Some(content)) if entry.sha256 == sha256(&content) => {
                 // What was used last is removed last.
-                let used = fs::File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
-                used.unwrap_or_else(|error| tracing::debug!(%error, "a compiled model keeps its time"));
+                let used =
+                    fs::File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
+                used.unwrap_or_else(
+                    |error| tracing::debug!(%error, "a compiled model keeps its time"),
+                );
                 Some(CompiledModel {
                     file,
                     nodes: entry.nodes,
@@ -137,7 +140,11 @@ impl CompileCache {
         let mut models: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
-            if entry.path().extension().is_some_and(|ending| ending == "onnx") {
+            if entry
+                .path()
+                .extension()
+                .is_some_and(|ending| ending == "onnx")
+            {
                 let data = entry.metadata()?;
                 models.push((data.modified()?, data.len(), entry.path()));
             }

@@ -70,7 +70,9 @@ pub enum OnnxRuntimeError {
     #[error("--emulate is for computers: a phone's own Hexagon is measured, leave it out")]
     EmulationOnPhone,
     /// A processor to be treated as an accelerator is none of ONNX Runtime's.
-    #[error("--as-accelerator takes a CPU processor of ONNX Runtime, not `{given}`: choose one of {known}")]
+    #[error(
+        "--as-accelerator takes a CPU processor of ONNX Runtime, not `{given}`: choose one of {known}"
+    )]
     NoSuchCpu {
         /// The name given.
         given: String,

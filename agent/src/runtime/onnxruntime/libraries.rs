@@ -27,7 +27,10 @@ const OTHER_BACKENDS: [(&str, &str); 5] = [
     ("libQnnCpu", "the CPU"),
     ("libQnnGpu", "the GPU"),
     ("libQnnDsp", "an older DSP"),
-    ("libQnnSaver", "nothing: it writes down what it is asked for"),
+    (
+        "libQnnSaver",
+        "nothing: it writes down what it is asked for",
+    ),
     ("libQnnIr", "nothing: it writes down what it is asked for"),
 ];
 
@@ -139,7 +142,10 @@ fn soname_of_this_machine(library: &Path) -> Result<String, OnnxRuntimeError> {
 
 fn soname(elf: &mut ElfStream<AnyEndian, File>) -> Option<String> {
     let dynamic = elf.dynamic().ok()??;
-    let place = dynamic.iter().find(|entry| entry.d_tag == DT_SONAME)?.d_val();
+    let place = dynamic
+        .iter()
+        .find(|entry| entry.d_tag == DT_SONAME)?
+        .d_val();
     let (_, texts) = elf.dynamic_symbol_table().ok()??;
     Some(texts.get(place as usize).ok()?.to_owned())
 }

@@ -159,7 +159,11 @@ impl OnnxProcessor {
         let model = cut.to_bytes();
         let key: [u8; 32] = Sha256::digest(&model).into();
         let known = |layers: &HashMap<_, Result<(), Unsupported>>| layers.get(&key).cloned();
-        let lock = || self.supported.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || {
+            self.supported
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         if let Some(answer) = known(&lock()) {
             return answer;
         }

@@ -100,12 +100,19 @@ fn phone_offers(cores: &[CoreSet]) -> Vec<Wanted> {
     };
     let nnapi = accelerator("nnapi", Numerics::F16);
     vec![
-        (on_cores("xnnpack".to_owned(), all), Provider::Xnnpack, all.clone()),
+        (
+            on_cores("xnnpack".to_owned(), all),
+            Provider::Xnnpack,
+            all.clone(),
+        ),
         (nnapi, Provider::Nnapi, all.clone()),
     ]
 }
 
-fn qnn_offers(cores: &[CoreSet], setup: &OnnxRuntimeSetup) -> Result<Vec<Wanted>, OnnxRuntimeError> {
+fn qnn_offers(
+    cores: &[CoreSet],
+    setup: &OnnxRuntimeSetup,
+) -> Result<Vec<Wanted>, OnnxRuntimeError> {
     let options = &setup.options;
     let (Some(folder), Some(all)) = (&options.qnn, cores.first()) else {
         return match &options.emulate {

@@ -260,7 +260,9 @@ impl Engine {
         self.log.clear();
         match unsupported.is_empty() {
             true => NotLoaded::Failed(error),
-            false => NotLoaded::Refused(format!("{who} does not support {}", unsupported.join(", "))),
+            false => {
+                NotLoaded::Refused(format!("{who} does not support {}", unsupported.join(", ")))
+            }
         }
     }
 }

@@ -37,10 +37,7 @@ impl RuntimeLog {
     /// The nodes that a provider named as unsupported, each once, such as `Sinh at node sinh`.
     pub(super) fn unsupported_nodes(&self) -> Vec<String> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let nodes: BTreeSet<String> = lines
-            .iter()
-            .flat_map(|line| nodes_named_by(line))
-            .collect();
+        let nodes: BTreeSet<String> = lines.iter().flat_map(|line| nodes_named_by(line)).collect();
         nodes.into_iter().collect()
     }
 
@@ -76,8 +73,12 @@ mod tests {
 
     #[test]
     fn a_line_names_each_node_with_its_operator() {
-        let line = "Unsupported nodes in QNN EP: { name: s,1, type: Sinh },{ name: /erf, type: Erf },\n";
-        assert_eq!(nodes_named_by(line), ["Sinh at node s,1", "Erf at node /erf"]);
+        let line =
+            "Unsupported nodes in QNN EP: { name: s,1, type: Sinh },{ name: /erf, type: Erf },\n";
+        assert_eq!(
+            nodes_named_by(line),
+            ["Sinh at node s,1", "Erf at node /erf"]
+        );
         assert!(nodes_named_by("All nodes placed on [QNNExecutionProvider]").is_empty());
     }
 }

@@ -70,7 +70,9 @@ impl SharedChild {
             Err(Attempt::NoAnswer(why)) => {
                 tracing::warn!(%why, "the process of ONNX Runtime is started again");
                 self.load_once(model).map_err(|attempt| match attempt {
-                    Attempt::NoAnswer(again) => LoadFailure::Failed(format!("the process of ONNX Runtime {again}, twice")),
+                    Attempt::NoAnswer(again) => {
+                        LoadFailure::Failed(format!("the process of ONNX Runtime {again}, twice"))
+                    }
                     Attempt::Failure(failure) => failure,
                 })
             }

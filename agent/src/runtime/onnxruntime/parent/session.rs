@@ -77,7 +77,11 @@ impl OnnxSession {
     }
 
     fn reload(&mut self) -> Result<(), RunFailure> {
-        let failed = |cause: String| RunFailure::Failed(format!("it was lost with the process of ONNX Runtime: {cause}"));
+        let failed = |cause: String| {
+            RunFailure::Failed(format!(
+                "it was lost with the process of ONNX Runtime: {cause}"
+            ))
+        };
         let cut = self.network.segment(self.subject.segment);
         let cut = cut.map_err(|error| failed(error.to_string()))?;
         self.loaded = self
@@ -102,7 +106,9 @@ impl OnnxSession {
                 duration,
             }),
             ChildAnswer::Failed { cause } => Err(RunFailure::Failed(cause)),
-            other => Err(RunFailure::Failed(format!("its process answered {other:?}"))),
+            other => Err(RunFailure::Failed(format!(
+                "its process answered {other:?}"
+            ))),
         }
     }
 
@@ -116,7 +122,11 @@ impl OnnxSession {
                 inputs.len()
             )));
         }
-        match inputs.iter().zip(frontier).find(|(input, spec)| !fits(input, spec)) {
+        match inputs
+            .iter()
+            .zip(frontier)
+            .find(|(input, spec)| !fits(input, spec))
+        {
             None => Ok(()),
             Some((input, spec)) => Err(self.subject.cannot_run(format!(
                 "its input {} is {} of shape {:?}, not {} of shape {:?}",
