@@ -1,13 +1,16 @@
-//! Where ONNX Runtime placed the nodes of a session.
+//! Where ONNX Runtime placed the nodes of a session, and which version of it a library is.
 //!
-//! `ort` has no safe function for it, so that this crate, alone of layerlab's, has unsafe code.
+//! `ort` has no safe functions for that, so that this crate, alone of layerlab's, has unsafe code.
 
 use std::ffi::{CStr, c_char};
+use std::path::Path;
 use std::{ptr, slice};
+
+use libloading::{Library, Symbol};
 
 use ort::AsPointer;
 use ort::session::Session;
-use ort::sys::{OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtStatusPtr};
+use ort::sys::{OrtApiBase, OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtStatusPtr};
 
 /// The session option, to be set to `1`, without which ONNX Runtime forgets where it placed nodes.
 pub const RECORD_ASSIGNMENT: &str = "session.record_ep_graph_assignment_info";
@@ -71,6 +74,24 @@ pub fn assigned_nodes(session: &Session) -> ort::Result<Vec<AssignedNode>> {
         }
     }
     Ok(found)
+}
+
+/// The version of ONNX Runtime that `library` is, such as `1.24.4`; none if it is another library, or cannot be loaded.
+///
+/// To be asked about a library that `ort` has loaded: it does not run again what runs when a library is loaded.
+pub fn version_of(library: &Path) -> Option<String> {
+    // SAFETY: the library is loaded already, and stays so. It has the function that its interface begins with, which
+    // returns something that lives as long as the library.
+    unsafe {
+        let library = Library::new(library).ok()?;
+        let base: Symbol<'_, unsafe extern "C" fn() -> *const OrtApiBase> =
+            library.get(b"OrtGetApiBase").ok()?;
+        let base = base();
+        if base.is_null() {
+            return None;
+        }
+        Some(text(((*base).GetVersionString)()))
+    }
 }
 
 /// # Safety

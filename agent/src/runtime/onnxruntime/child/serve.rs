@@ -7,6 +7,8 @@ use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use layerlab_assignment::version_of;
+
 use super::engine::{Engine, NotLoaded, loaded_libraries};
 use super::frames::{read_frame, write_frame};
 use super::messages::{ChildAnswer, ChildRequest, ChildSetup};
@@ -63,9 +65,10 @@ fn answered(
     match (request, state) {
         (ChildRequest::Start(setup), state) => match Engine::start(setup.clone()) {
             Ok(engine) => {
+                let version = version_of(&setup.library);
                 *state = Some((engine, setup));
                 ChildAnswer::Started {
-                    version: ort::info().to_owned(),
+                    version: version.unwrap_or_else(|| ort::info().to_owned()),
                 }
             }
             Err(cause) => ChildAnswer::Failed { cause },

@@ -138,13 +138,7 @@ impl RuntimeChild {
             }
             Ok((ChildAnswer::Failed { cause }, _)) => Err(NoAnswer::NotStarted(cause)),
             Ok((other, _)) => Err(NoAnswer::NotStarted(format!("it answered {other:?}"))),
-            Err(error) => {
-                let how = live.end(&error, START_DEADLINE);
-                Err(NoAnswer::NotStarted(format!(
-                    "its process {how} while it loaded `{}`",
-                    self.setup.library.display()
-                )))
-            }
+            Err(error) => Err(live.end(&error, START_DEADLINE)),
         }
     }
 

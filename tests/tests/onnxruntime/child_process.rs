@@ -1,0 +1,121 @@
+//! The process that holds a runtime may die: that costs the segment one more try, and an order goes on.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use layerlab_profiles::Segment;
+use layerlab_tests::succeed;
+
+use super::{Lab, cpu_alone, folders, input, network};
+
+/// The children of this test that live, whose working folder is `scratch`.
+fn children(scratch: &Path) -> Vec<String> {
+    let mut children = Vec::new();
+    for process in std::fs::read_dir("/proc").expect("processes").flatten() {
+        let folder = process.path().join("cwd");
+        if std::fs::read_link(folder).is_ok_and(|folder| folder == scratch) {
+            children.push(process.file_name().to_string_lossy().into_owned());
+        }
+    }
+    children
+}
+
+fn signal(name: &str, process: &str) {
+    succeed(Command::new("kill").arg(format!("-{name}")).arg(process));
+}
+
+#[test]
+fn a_child_that_dies_between_two_runs_is_replaced() {
+    let Some((onnxruntime, _)) = folders() else {
+        return;
+    };
+    let mut lab = Lab::open(cpu_alone(&onnxruntime));
+    let scratch = lab.state.path().join("runtime");
+    let model = network("vocnet-mini");
+    let input = input(&model);
+    let mut first = lab.load("cpu:ort-all", &model, (1, 3));
+    let mut second = lab.load("cpu:ort-all", &model, (1, 5));
+    let before = (
+        first.outputs(&input).expect("outputs"),
+        second.outputs(&input).expect("outputs"),
+    );
+    let [child] = &children(&scratch)[..] else {
+        panic!("one processor has one child: {:?}", children(&scratch));
+    };
+    signal("KILL", child);
+    let after = (
+        first.outputs(&input).expect("outputs"),
+        second.outputs(&input).expect("outputs"),
+    );
+    assert_eq!(after, before);
+    let now = children(&scratch);
+    assert!(now.len() == 1 && now[0] != *child, "{now:?} after {child}");
+    drop((first, second, lab));
+    assert_eq!(children(&scratch), [""; 0], "a child outlives its agent");
+}
+
+#[test]
+fn a_child_that_dies_while_it_loads_costs_the_segment_one_more_try() {
+    let Some((onnxruntime, _)) = folders() else {
+        return;
+    };
+    let mut lab = Lab::open(cpu_alone(&onnxruntime));
+    let scratch = lab.state.path().join("runtime");
+    let model = network("vocnet-mini");
+    let child = children(&scratch).remove(0);
+    // It takes the request and does not get to answer it.
+    signal("STOP", &child);
+    let killer = thread::spawn({
+        let child = child.clone();
+        move || {
+            thread::sleep(Duration::from_millis(300));
+            signal("KILL", &child);
+        }
+    });
+    let begin = Instant::now();
+    lab.load("cpu:ort-all", &model, (1, 3))
+        .outputs(&input(&model))
+        .expect("outputs");
+    assert!(
+        begin.elapsed() >= Duration::from_millis(200),
+        "it answered while it was stopped"
+    );
+    killer.join().expect("the killer ends");
+    assert!(!children(&scratch).contains(&child));
+}
+
+#[test]
+fn a_child_that_dies_again_and_again_is_an_error_that_names_segment_and_runtime() {
+    let Some((onnxruntime, _)) = folders() else {
+        return;
+    };
+    let mut lab = Lab::open(cpu_alone(&onnxruntime));
+    let scratch = lab.state.path().join("runtime");
+    let model = network("vocnet-mini");
+    let over = AtomicBool::new(false);
+    let error = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for child in children(&scratch) {
+                    // It may have died by itself meanwhile.
+                    let _ = Command::new("kill").arg("-SEGV").arg(child).output();
+                }
+            }
+        });
+        let error = lab
+            .runtimes
+            .load("cpu:ort-all", &model, Segment::single(3))
+            .err();
+        over.store(true, Ordering::Relaxed);
+        error
+    });
+    assert_eq!(
+        error.expect("no child lives long enough").to_string(),
+        "cannot load layers 3..=3 on cpu:ort-all: the process of ONNX Runtime died (signal 11), twice"
+    );
+    // Nobody kills them any more.
+    lab.load("cpu:ort-all", &model, (3, 3));
+}
