@@ -3,7 +3,9 @@
 
 mod chains;
 mod child_process;
+mod command_line;
 mod compile_cache;
+mod emulated;
 mod hexagon;
 mod refusals;
 
