@@ -31,7 +31,8 @@ pub(super) struct QuantiseArgs {
     /// How many scales the weights of one operator have: one (per-tensor) or one for each output channel (per-channel)
     #[arg(long, value_enum, default_value = "per-channel")]
     weights: WeightsName,
-    /// What range of an activation its integers hold: all of it (min-max) or 99.999 % of its values (percentile)
+    /// What range of an activation its integers hold: all of it (min-max) or all but the 0.001 % of its values that are
+    /// farthest from zero (percentile)
     #[arg(long, value_enum, default_value = "min-max")]
     ranges: RangesName,
     /// Find ranges on at most so many images

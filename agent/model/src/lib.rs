@@ -23,6 +23,7 @@
 mod constant;
 mod count;
 mod dims;
+mod encode;
 mod error;
 mod external;
 mod graph;

@@ -15,7 +15,7 @@ use crate::layers::{OperatorClass, assign};
 use crate::read::PROTOBUF_LIMIT;
 use crate::sub_model::SubModel;
 use crate::tensor::TensorSpec;
-use crate::{ModelError, external, infer, read};
+use crate::{ModelError, encode, external, infer, read};
 
 /// The oldest operator set that is read.
 const OLDEST_OPSET: i64 = 7;
@@ -234,7 +234,7 @@ impl Network {
     /// The network as one ONNX file: no external data, no open dimension. The same network gives the same
     /// bytes.
     pub fn to_onnx(&self) -> Vec<u8> {
-        self.model().encode_to_vec()
+        encode::to_bytes(self.model())
     }
 
     fn model(&self) -> ModelProto {

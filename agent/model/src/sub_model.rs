@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use prost::Message;
 use tract_onnx::pb::{GraphProto, ModelProto, NodeProto};
 use tract_onnx::prelude::TypedModel;
 
@@ -10,7 +9,7 @@ use crate::constant::Constant;
 use crate::graph::named;
 use crate::pairs::{EntryPair, free_name};
 use crate::tensor::TensorSpec;
-use crate::{ModelError, infer, no_ops, pairs};
+use crate::{ModelError, encode, infer, no_ops, pairs};
 
 /// Layers i..=j as a valid ONNX model: it takes the frontier before i and gives the frontier after j, each
 /// in its order. Nodes that do nothing, such as a `Dropout`, are left out. What a quantised network has rounded is rounded
@@ -29,7 +28,7 @@ pub struct SubModel {
 impl SubModel {
     /// The model as a file: weights inside, shapes fixed, in the operator set of the network.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.model.encode_to_vec()
+        encode::to_bytes(self.model.clone())
     }
 
     /// The model as tract's typed graph, neither decluttered nor optimised.
