@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use layerlab_profiles::Segment;
-use layerlab_tests::{agent_program, succeed};
+use layerlab_tests::{FEW, agent_program, layerlab, model, profile, succeed};
 
 use super::{Lab, cpu_alone, folders, input, network};
 
@@ -122,4 +122,61 @@ fn a_child_that_dies_again_and_again_is_an_error_that_names_segment_and_runtime(
     // The next segment is none the worse for it.
     symlink(agent_program(), &agent).expect("a link");
     lab.load("cpu:ort-all", &model, (4, 4));
+}
+
+/// The processes of runtimes in the agents that process `of` has started.
+fn grandchildren(of: u32) -> Vec<String> {
+    let parent = |process: &str| {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        Some(line?.trim().to_owned())
+    };
+    let is_it = |process: &String| {
+        let command = fs::read_to_string(format!("/proc/{process}/cmdline"));
+        let runs_runtime = command.is_ok_and(|command| command.contains("runtime-child"));
+        let grandparent = parent(process).and_then(|agent| parent(&agent));
+        runs_runtime && grandparent == Some(of.to_string())
+    };
+    let processes = fs::read_dir("/proc").expect("processes").flatten();
+    let named = processes.map(|process| process.file_name().to_string_lossy().into_owned());
+    named.filter(is_it).collect()
+}
+
+#[test]
+fn a_run_whose_child_dies_ends_well() {
+    let Some((onnxruntime, _)) = folders() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("profile");
+    let mut command = layerlab();
+    profile(&mut command, FEW * 20, model("alexnet"), "host", &out);
+    command.args([
+        "--processors",
+        "cpu:ort-all",
+        "--as-accelerator",
+        "cpu:ort-all",
+    ]);
+    command.arg("--onnxruntime").arg(onnxruntime);
+    let mut run = command.spawn().expect("it starts");
+    let begin = Instant::now();
+    let mut child = Vec::new();
+    while child.is_empty() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "there is no child"
+        );
+        assert_eq!(
+            run.try_wait().expect("it is known"),
+            None,
+            "it ended at once"
+        );
+        thread::sleep(Duration::from_millis(20));
+        child = grandchildren(run.id());
+    }
+    // By then it is loading or timing segments; whenever it dies, the run must end well.
+    thread::sleep(Duration::from_millis(1_000));
+    signal("KILL", &grandchildren(run.id())[0]);
+    assert!(run.wait().expect("it ends").success());
+    succeed(layerlab().arg("check").arg(&out));
 }

@@ -78,8 +78,10 @@ fn a_network_runs_wholly_on_it_and_its_layers_give_the_bits_of_the_whole() {
         "{libraries:?}"
     );
     drop(session);
-    let [whole, chain] = lab.whole_and_chain("qnn-htp-f16", &model);
-    assert_eq!(chain, whole);
+    for name in ["vocnet-mini", "alexnet", "inception", "resnet50"] {
+        let [whole, chain] = lab.whole_and_chain("qnn-htp-f16", &network(name));
+        assert_eq!(chain, whole, "{name}");
+    }
 }
 
 #[test]
