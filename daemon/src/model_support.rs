@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::DimArgs;
+use super::model_options::DimArgs;
 use super::output;
 use layerlab_campaign::{ModelFile, find_unsupported};
 use layerlab_farm::Link;

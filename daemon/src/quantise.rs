@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::campaign::publish_failure;
 use super::evaluate::fitting_set;
 use super::exit::{Code, ExitWith, Failure};
-use super::model::DimArgs;
+use super::model_options::DimArgs;
 use super::output;
 use layerlab_campaign::ModelFile;
 use layerlab_campaign::publish::StagedFile;
