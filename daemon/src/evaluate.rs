@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure, publish_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::{DimArgs, refuse_other_twin};
+use super::model_options::{DimArgs, refuse_other_twin};
 use super::output;
 use super::percent::Percent;
 use super::processors::ByDigit;

@@ -17,6 +17,7 @@ mod job;
 mod jobs;
 mod lab;
 mod model;
+mod model_options;
 mod model_support;
 mod output;
 mod percent;

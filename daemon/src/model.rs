@@ -1,13 +1,12 @@
-//! `layerlab model inspect`: the layer table of a model, and what its options have in common with other commands'.
+//! `layerlab model inspect`: the layer table of a model.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::Layer;
-use layerlab_profiles::document::Model;
 
 use super::adb::AdbArgs;
 use super::exit::{Code, ExitWith, Failure};
+use super::model_options::DimArgs;
 use super::model_support::{self, SupportArgs};
 use super::output;
 use layerlab_campaign::ModelFile;
@@ -34,51 +33,6 @@ enum ModelCommand {
     },
     /// Print which layers each processor of a device can run, and why not the others
     Support(SupportArgs),
-}
-
-/// Sizes for the symbolic dimensions of a model.
-#[derive(clap::Args)]
-pub(super) struct DimArgs {
-    /// The size of a symbolic dimension of the model; may be repeated
-    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim)]
-    dims: Vec<(String, u64)>,
-}
-
-impl DimArgs {
-    pub(super) fn map(&self) -> BTreeMap<String, u64> {
-        self.dims.iter().cloned().collect()
-    }
-}
-
-/// `NAME=SIZE`.
-pub(super) fn parse_dim(text: &str) -> Result<(String, u64), String> {
-    let (name, size) = text
-        .split_once('=')
-        .ok_or("write NAME=SIZE, such as H=224")?;
-    match size.parse() {
-        Ok(size) if size > 0 => Ok((name.to_owned(), size)),
-        _ => Err(format!(
-            "`{size}` is no size: write a whole number of at least 1"
-        )),
-    }
-}
-
-/// Refuses another quantised twin than the one that a profile's numbers are of.
-pub(super) fn refuse_other_twin(profiled: &Model, given: &ModelFile) -> anyhow::Result<()> {
-    let given = given.quantised.as_ref().map(|twin| &twin.source.sha256);
-    let profiled = profiled.quantised.as_ref().map(|twin| &twin.sha256);
-    match (given, profiled) {
-        (None, Some(_)) => anyhow::bail!(
-            "the profile is of a model with a quantised twin; give the twin with --quantised"
-        ),
-        (Some(_), None) => anyhow::bail!(
-            "the profile is of a model without a quantised twin; leave --quantised out, or measure this one first"
-        ),
-        (Some(given), Some(profiled)) if given != profiled => anyhow::bail!(
-            "--quantised is another quantised model than the profile's; measure this one first"
-        ),
-        _ => Ok(()),
-    }
 }
 
 pub(super) async fn run(

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::DimArgs;
+use super::model_options::DimArgs;
 use super::output;
 use layerlab_campaign::{ModelFile, find_unsupported};
 use layerlab_farm::Link;
@@ -99,7 +99,7 @@ pub(super) async fn run(
             layers: support.views(),
         });
     }
-    output::print(support.table())?;
+    output::print(format_args!("{}\n", support.table()))?;
     for line in support.lines(hello.device.simulated) {
         output::print(line)?;
     }
@@ -179,7 +179,7 @@ impl<'a> Support<'a> {
                 .collect();
             let runs = why.iter().filter(|(_, why)| why.is_none()).count();
             lines.push(format!(
-                "\n{}{mark} runs {runs} of {} layers",
+                "{}{mark} runs {runs} of {} layers",
                 processor.name,
                 self.layers.len()
             ));

@@ -17,7 +17,7 @@ use learnt::{Input, Learnt};
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::{parse_dim, refuse_other_twin};
+use super::model_options::{parse_dim, refuse_other_twin};
 use super::{evaluate, output};
 use crate::sweep_plot;
 use layerlab_campaign::plot::title_mark;

@@ -8,7 +8,7 @@ use layerlab_profiles::units::Nanos;
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model::DimArgs;
+use super::model_options::DimArgs;
 use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::campaign::publish_failure;
 use super::evaluate::fitting_set;
 use super::exit::{Code, ExitWith, Failure};
-use super::model::DimArgs;
+use super::model_options::DimArgs;
 use super::output;
 use layerlab_campaign::ModelFile;
 use layerlab_campaign::publish::StagedFile;
@@ -31,7 +31,8 @@ pub(super) struct QuantiseArgs {
     /// How many scales the weights of one operator have: one (per-tensor) or one for each output channel (per-channel)
     #[arg(long, value_enum, default_value = "per-channel")]
     weights: WeightsName,
-    /// What range of an activation its integers hold: all of it (min-max) or all but the outermost 0.001 % of its values at either end (percentile)
+    /// What range of an activation its integers hold: all of it (min-max) or all but the 0.001 % of its values that are
+    /// farthest from zero (percentile)
     #[arg(long, value_enum, default_value = "min-max")]
     ranges: RangesName,
     /// Find ranges on at most so many images

@@ -204,6 +204,17 @@ pub struct Hygiene {
     pub cool_down_deadline_ns: Nanos,
 }
 
+impl Hygiene {
+    /// What holds on a processor that an emulator plays: its times are no device's, so that it proves nothing whether they
+    /// are steady, and every block counts.
+    pub fn of_emulated(self) -> Hygiene {
+        Hygiene {
+            sentinel_tolerance_percent: u32::MAX,
+            ..self
+        }
+    }
+}
+
 impl Default for Hygiene {
     /// docs/method.md §5: 10 %. Five redos outlast a passing disturbance. Fleets poll every 5 to 30 s, for at most
     /// 20 minutes.

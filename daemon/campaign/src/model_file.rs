@@ -89,6 +89,22 @@ impl ModelFile {
         })
     }
 
+    /// This model as the quantised twin of `float`: what is sent to devices has its nodes in the order of `float`, so that
+    /// layers have the same numbers there.
+    ///
+    /// # Errors
+    /// When it is no quantised twin of `float`, with the first difference.
+    pub fn twin_of(self, float: &Network) -> Result<ModelFile, NotATwin> {
+        let network = twin_of(float, &self.network)?;
+        let onnx = network.to_onnx();
+        Ok(ModelFile {
+            network,
+            sha256: sha256(&onnx),
+            onnx,
+            ..self
+        })
+    }
+
     /// The self-contained model in `onnx`, which goes by the name of its graph.
     pub fn from_onnx(onnx: &[u8]) -> Result<ModelFile, ModelError> {
         let network = Network::from_onnx(onnx)?;
@@ -177,6 +193,26 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
+
+    #[test]
+    fn a_twin_is_sent_with_the_layers_of_the_float_model() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/models");
+        let open = |name: &str| ModelFile::open(&folder.join(name), &BTreeMap::new()).expect(name);
+        let float = open("inception.onnx");
+        let read = open("quantised/inception.onnx");
+        let source = read.source_sha256.clone();
+        let twin = read.twin_of(&float.network).expect("a twin");
+        assert_eq!(twin.source_sha256, source);
+        assert_eq!(twin.sha256, sha256(&twin.onnx));
+        let sent = Network::from_onnx(&twin.onnx).expect("a network");
+        let names = |network: &Network| -> Vec<String> {
+            network.layers().iter().map(|l| l.name.clone()).collect()
+        };
+        assert_eq!(names(&sent), names(&float.network));
+        let refused = open("alexnet.onnx").twin_of(&float.network).err();
+        let sentence = refused.expect("no pairs").to_string();
+        assert!(sentence.contains("layerlab quantise"), "{sentence}");
+    }
 
     /// As a shell hands it over that writes `--model <(cat net.onnx)`.
     #[test]

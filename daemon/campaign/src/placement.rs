@@ -64,6 +64,12 @@ pub async fn time_placements<L: Link>(
     combinations: &[Placement],
     passes: &Passes,
 ) -> Result<Vec<PlacementTime>, CampaignError> {
+    let there = link.connect().await?.hello.processors;
+    let is_emulated = |name: &String| there.iter().any(|one| one.emulated && one.name == *name);
+    let hygiene = match passes.processors.iter().any(is_emulated) {
+        true => passes.hygiene.of_emulated(),
+        false => passes.hygiene,
+    };
     let journal = KnownJournal::fresh();
     let order = |combination, samples| Order {
         run: journal.id.clone(),
@@ -77,7 +83,7 @@ pub async fn time_placements<L: Link>(
         samples_per_segment: samples,
         gap_ns: passes.gap,
         warm_up: WarmUp::default(),
-        hygiene: passes.hygiene,
+        hygiene,
         seed: passes.seed,
     };
     let turns = turns(passes.samples);

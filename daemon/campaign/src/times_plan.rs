@@ -156,8 +156,13 @@ impl TimesPlan {
         task: &DesignTask,
         random: &mut ChaCha8Rng,
     ) -> Box<dyn Orders> {
+        let hygiene = self.template.hygiene;
         let template = Order {
             processor: plan.processor.name.clone(),
+            hygiene: match plan.processor.emulated {
+                true => hygiene.of_emulated(),
+                false => hygiene,
+            },
             ..self.template.clone()
         };
         let order = |block| Order {
@@ -371,6 +376,20 @@ mod tests {
                 segments.map(move |segment| segment.moved_into(stretch))
             });
             assert_eq!(ordered, expected.collect::<Vec<_>>(), "{design}");
+        }
+    }
+
+    #[test]
+    fn blocks_count_on_an_emulated_processor_however_busy_the_computer_is() {
+        let mut emulated = processor("npu", ProcessorKind::Accelerator);
+        emulated.emulated = true;
+        let processors = [processor("cpu", ProcessorKind::Cpu), emulated];
+        let run = RunId::new("r").expect("a name");
+        let plan = TimesPlan::new(&run, "ab", 30, &processors, settings(Design::Local, 1));
+        let orders = all_orders(&plan.expect("processors"));
+        for order in &orders[1..] {
+            let tolerance = order.hygiene.sentinel_tolerance_percent;
+            assert_eq!(tolerance == u32::MAX, order.processor == "npu", "{order:?}");
         }
     }
 

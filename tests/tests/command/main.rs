@@ -3,6 +3,7 @@
 mod bad_input;
 mod evaluation_sets;
 mod published;
+mod quantise;
 mod terminal;
 mod versions;
 

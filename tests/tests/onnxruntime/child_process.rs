@@ -1,13 +1,14 @@
 //! The process that holds a runtime may die: that costs the segment one more try, and an order goes on.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use layerlab_profiles::Segment;
-use layerlab_tests::succeed;
+use layerlab_tests::{FEW, agent_program, layerlab, model, profile, succeed};
 
 use super::{Lab, cpu_alone, folders, input, network};
 
@@ -92,30 +93,90 @@ fn a_child_that_dies_again_and_again_is_an_error_that_names_segment_and_runtime(
     let Some((onnxruntime, _)) = folders() else {
         return;
     };
-    let mut lab = Lab::open(cpu_alone(&onnxruntime));
-    let scratch = lab.state.path().join("runtime");
+    // A program that crashes once the agent's is out of its sight.
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, agent) = (folder.path().join("program"), folder.path().join("agent"));
+    let script = format!(
+        "#!/bin/sh\n[ -e {0} ] && exec {0} \"$@\"\nkill -SEGV $$\n",
+        agent.display()
+    );
+    fs::write(&program, script).expect("a script");
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
+    symlink(agent_program(), &agent).expect("a link");
+    let mut lab = Lab::try_open_with(cpu_alone(&onnxruntime), program).expect("the runtimes");
     let model = network("vocnet-mini");
-    let over = AtomicBool::new(false);
-    let error = thread::scope(|scope| {
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                for child in children(&scratch) {
-                    // It may have died by itself meanwhile.
-                    let _ = Command::new("kill").arg("-SEGV").arg(child).output();
-                }
-            }
-        });
-        let error = lab
-            .runtimes
-            .load("cpu:ort-all", &model, Segment::single(3))
-            .err();
-        over.store(true, Ordering::Relaxed);
-        error
-    });
+    lab.load("cpu:ort-all", &model, (3, 3));
+
+    fs::remove_file(&agent).expect("it was there");
+    for child in children(&lab.state.path().join("runtime")) {
+        signal("KILL", &child);
+    }
+    let error = lab
+        .runtimes
+        .load("cpu:ort-all", &model, Segment::single(3))
+        .err();
     assert_eq!(
-        error.expect("no child lives long enough").to_string(),
+        error.expect("each child dies").to_string(),
         "cannot load layers 3..=3 on cpu:ort-all: the process of ONNX Runtime died (signal 11), twice"
     );
-    // Nobody kills them any more.
-    lab.load("cpu:ort-all", &model, (3, 3));
+    // The next segment is none the worse for it.
+    symlink(agent_program(), &agent).expect("a link");
+    lab.load("cpu:ort-all", &model, (4, 4));
+}
+
+/// The processes of runtimes in the agents that process `of` has started.
+fn grandchildren(of: u32) -> Vec<String> {
+    let parent = |process: &str| {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        Some(line?.trim().to_owned())
+    };
+    let is_it = |process: &String| {
+        let command = fs::read_to_string(format!("/proc/{process}/cmdline"));
+        let runs_runtime = command.is_ok_and(|command| command.contains("runtime-child"));
+        let grandparent = parent(process).and_then(|agent| parent(&agent));
+        runs_runtime && grandparent == Some(of.to_string())
+    };
+    let processes = fs::read_dir("/proc").expect("processes").flatten();
+    let named = processes.map(|process| process.file_name().to_string_lossy().into_owned());
+    named.filter(is_it).collect()
+}
+
+#[test]
+fn a_run_whose_child_dies_ends_well() {
+    let Some((onnxruntime, _)) = folders() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("profile");
+    let mut command = layerlab();
+    profile(&mut command, FEW * 20, model("alexnet"), "host", &out);
+    command.args([
+        "--processors",
+        "cpu:ort-all",
+        "--as-accelerator",
+        "cpu:ort-all",
+    ]);
+    command.arg("--onnxruntime").arg(onnxruntime);
+    let mut run = command.spawn().expect("it starts");
+    let begin = Instant::now();
+    let mut child = Vec::new();
+    while child.is_empty() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "there is no child"
+        );
+        assert_eq!(
+            run.try_wait().expect("it is known"),
+            None,
+            "it ended at once"
+        );
+        thread::sleep(Duration::from_millis(20));
+        child = grandchildren(run.id());
+    }
+    // By then it is loading or timing segments; whenever it dies, the run must end well.
+    thread::sleep(Duration::from_millis(1_000));
+    signal("KILL", &grandchildren(run.id())[0]);
+    assert!(run.wait().expect("it ends").success());
+    succeed(layerlab().arg("check").arg(&out));
 }

@@ -6,7 +6,8 @@ use layerlab_profiles::Segment;
 use layerlab_profiles::document::{Profile, ProvedPlacement};
 use layerlab_tests::{file, layerlab, model, succeed};
 
-use super::Libraries;
+use super::command_line::{on_hexagon, on_host};
+use super::folders;
 
 const CPU: &str = "cpu:ort-all";
 const HEXAGON: &str = "qnn-htp-f16";
@@ -35,12 +36,12 @@ fn scenes(folder: &Path) -> PathBuf {
 
 #[test]
 fn an_emulated_hexagon_is_marked_and_proved_from_its_times_to_a_plan() {
-    let Some(libraries) = Libraries::find() else {
+    let Some(folders) = folders() else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
     let published = folder.path().join("profile");
-    let mut command = libraries.on_hexagon();
+    let mut command = on_hexagon(&folders);
     command.args(["profile", "--device", "host", "--processors"]);
     command.arg(format!("{CPU},{HEXAGON}"));
     command.arg("--model").arg(model("vocnet-mini"));
@@ -90,10 +91,10 @@ fn an_emulated_hexagon_is_marked_and_proved_from_its_times_to_a_plan() {
 
 #[test]
 fn a_layer_that_the_hexagon_refuses_is_named_and_the_others_run() {
-    let Some(libraries) = Libraries::find() else {
+    let Some(folders) = folders() else {
         return;
     };
-    let mut command = libraries.on_hexagon();
+    let mut command = on_hexagon(&folders);
     command.args(["model", "support", "--device", "host", "--json"]);
     command.arg(file("models/variants/gemm-matmul.onnx"));
     let support: serde_json::Value = serde_json::from_str(&succeed(&mut command)).expect("JSON");
@@ -126,12 +127,12 @@ fn a_layer_that_the_hexagon_refuses_is_named_and_the_others_run() {
 
 #[test]
 fn onnx_runtime_s_cpu_can_be_measured_as_an_accelerator() {
-    let Some(libraries) = Libraries::find() else {
+    let Some(folders) = folders() else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
     let published = folder.path().join("profile");
-    let mut command = libraries.on_host();
+    let mut command = on_host(&folders);
     command.args(["--as-accelerator", CPU]);
     command.args(["profile", "--device", "host", "--processors", CPU]);
     command.arg("--model").arg(model("vocnet-mini"));

@@ -1,6 +1,10 @@
 //! The emulated Hexagon: what it computes, where it says that it computes, and what it refuses.
 
+use std::sync::Arc;
+
+use layerlab_agent::ModelWithTwin;
 use layerlab_agent::runtime::RuntimeError;
+use layerlab_model::{QuantiseOptions, RangeMethod, WeightScales, quantise};
 use layerlab_profiles::Segment;
 use layerlab_protocol::{Numerics, ProcessorKind};
 
@@ -74,8 +78,10 @@ fn a_network_runs_wholly_on_it_and_its_layers_give_the_bits_of_the_whole() {
         "{libraries:?}"
     );
     drop(session);
-    let [whole, chain] = lab.whole_and_chain("qnn-htp-f16", &model);
-    assert_eq!(chain, whole);
+    for name in ["vocnet-mini", "alexnet", "inception", "resnet50"] {
+        let [whole, chain] = lab.whole_and_chain("qnn-htp-f16", &network(name));
+        assert_eq!(chain, whole, "{name}");
+    }
 }
 
 #[test]
@@ -109,7 +115,7 @@ fn the_soc_decides_what_it_computes_in() {
     let model = network("vocnet-mini");
     let whole = (1, model.model().layer_count());
     let input = input(&model);
-    let mut distance = |soc: &str, processor: &str| {
+    let distance = |soc: &str, processor: &str| {
         let mut lab = Lab::open(with_hexagon(folders.clone(), soc));
         let on_cpu = lab.outputs("cpu:ort-all", &model, whole, &input);
         relative_distance(&lab.outputs(processor, &model, whole, &input), &on_cpu)
@@ -178,4 +184,84 @@ fn eight_bits_need_a_quantised_twin() {
         .supports("qnn-htp-i8", &model, Segment::single(1));
     let sentence = error.expect_err("there is no twin").to_string();
     assert!(sentence.contains("--quantised"), "{sentence}");
+}
+
+#[test]
+fn a_quantised_twin_runs_wholly_on_it_in_eight_bits() {
+    let Some(folders) = folders() else { return };
+    let mut lab = Lab::open(with_hexagon(folders, SOC));
+    let float = network("vocnet-mini");
+    let options = QuantiseOptions {
+        weights: WeightScales::PerChannel,
+        ranges: RangeMethod::MinMax,
+    };
+    let input = input(&float);
+    let images = [input[0].to_floats()];
+    let twin = quantise(float.model(), &images.into_iter(), options).expect("a twin");
+    let both = ModelWithTwin::with_twin(Arc::clone(float.model()), &twin.network).expect("twins");
+    let layers = both.model().layer_count();
+    let placed = lab
+        .load("qnn-htp-i8", &both, (1, layers))
+        .placed()
+        .expect("a proof");
+    assert!(
+        placed
+            .nodes
+            .iter()
+            .all(|node| node.provider == "QNNExecutionProvider")
+    );
+    assert!(
+        placed
+            .nodes
+            .iter()
+            .any(|node| node.operator == "QuantizeLinear")
+    );
+    let [whole, chain] = lab.whole_and_chain("qnn-htp-i8", &both);
+    let in_32_bits = lab.outputs("cpu:ort-all", &both, (1, layers), &input);
+    for answers in [whole, chain] {
+        let distance = relative_distance(&answers, &in_32_bits);
+        assert!(distance > 1e-4 && distance < 0.2, "{distance:e}");
+    }
+}
+
+#[test]
+fn all_networks_run_wholly_on_it() {
+    let Some(folders) = folders() else { return };
+    let mut lab = Lab::open(with_hexagon(folders, SOC));
+    for name in [
+        "alexnet",
+        "vgg16",
+        "inception",
+        "resnet50",
+        "yolo-small",
+        "vocnet-mini",
+    ] {
+        let model = network(name);
+        let session = lab.load("qnn-htp-f16", &model, (1, model.model().layer_count()));
+        let placed = session.placed().expect("ONNX Runtime says where nodes are");
+        assert!(
+            placed
+                .nodes
+                .iter()
+                .all(|node| node.provider == "QNNExecutionProvider"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: make slow-test"]
+fn every_segment_of_inception_runs_on_it() {
+    let Some(folders) = folders() else { return };
+    let mut lab = Lab::open(with_hexagon(folders, SOC));
+    let model = network("inception");
+    let layers = model.model().layer_count();
+    let mut loaded = 0;
+    for first in 1..=layers {
+        for last in first..=layers {
+            lab.load("qnn-htp-f16", &model, (first, last));
+            loaded += 1;
+        }
+    }
+    assert_eq!(loaded, 465);
 }

@@ -3,7 +3,9 @@
 
 mod chains;
 mod child_process;
+mod command_line;
 mod compile_cache;
+mod emulated;
 mod hexagon;
 mod refusals;
 
@@ -62,10 +64,15 @@ fn with_hexagon((onnxruntime, qnn): (PathBuf, PathBuf), soc: &str) -> OnnxRuntim
 
 impl Lab {
     fn try_open(options: OnnxRuntimeOptions) -> Result<Lab, RegistryError> {
+        Lab::try_open_with(options, agent_program())
+    }
+
+    /// The runtimes, whose child processes run `program`.
+    fn try_open_with(options: OnnxRuntimeOptions, program: PathBuf) -> Result<Lab, RegistryError> {
         let state = tempfile::tempdir().expect("a folder");
         let setup = OnnxRuntimeSetup {
             options,
-            program: agent_program(),
+            program,
             scratch: state.path().join("runtime"),
             compiled: Some(state.path().join("compiled")),
         };

@@ -7,10 +7,11 @@
 //!   output channel or one for all; biases 32-bit integers in units of input scale x weight scale; other constants that
 //!   are added, multiplied or concatenated become unsigned like activations.
 //! - A `Relu`, or a `Clip` from zero, whose input nothing else reads goes: its pair cuts off what it would.
-//! - Operators that only move or choose values (poolings of maxima, reshapes) give their input's scale on.
+//! - Operators that only move or choose values (poolings of maxima, reshapes) give their input's scale on; what only a
+//!   concatenation reads has that one's scale.
 //! - Batch normalisation behind a convolution, and the factors of a `Gemm`, are folded into weights first.
 //!
-//! onnxruntime.quantization does much the same, but for the folding and for shared scales of average poolings.
+//! onnxruntime.quantization does much the same, but for the folding and the scales around concatenations.
 
 mod constants;
 mod error;
@@ -46,7 +47,7 @@ pub enum WeightScales {
 pub enum RangeMethod {
     /// All of it.
     MinMax,
-    /// All but the outermost 0.001 % of its values at either end, found with a histogram of 2,048 bins.
+    /// All but the 0.001 % of its values that are farthest from zero, found with a histogram of 2,048 bins.
     Percentile,
 }
 

@@ -10,10 +10,10 @@ use crate::graph::Graph;
 use crate::tensor::TensorSpec;
 use crate::{Network, infer};
 
-/// Bins of a histogram between the smallest and the largest value; onnxruntime.quantization has as many.
+/// Bins of a histogram from zero to the largest magnitude; onnxruntime.quantization begins with as many.
 const BINS: usize = 2048;
-/// The share of a tensor's values that a percentile range leaves out at either end, at most; onnxruntime.quantization
-/// leaves out as many by default.
+/// The share of a tensor's values that a percentile range leaves out at most, those farthest from zero;
+/// onnxruntime.quantization leaves out as many by default.
 const LEFT_OUT: f64 = 1e-5;
 
 /// The range of each of `tensors` over all `images`.
@@ -124,7 +124,7 @@ fn one_line(error: &TractError) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How often values fall into equal parts of a range.
+/// How often magnitudes fall into equal parts of a range from zero on.
 struct Histogram {
     range: ValueRange,
     counts: Vec<u64>,
@@ -139,41 +139,32 @@ impl Histogram {
     }
 
     fn width(&self) -> f64 {
-        (f64::from(self.range.high()) - f64::from(self.range.low())) / BINS as f64
+        f64::from(self.range.high().max(-self.range.low())) / BINS as f64
     }
 
     fn add(&mut self, values: &[f32]) {
-        let (low, width) = (f64::from(self.range.low()), self.width());
+        let width = self.width();
         if width == 0.0 {
             return;
         }
         for value in values {
-            let bin = ((f64::from(*value) - low) / width) as usize;
+            let bin = (f64::from(value.abs()) / width) as usize;
             self.counts[bin.min(BINS - 1)] += 1;
         }
     }
 
-    /// The range without [`LEFT_OUT`] of the values at either end.
+    /// The range without [`LEFT_OUT`] of the values.
     fn held(&self) -> ValueRange {
         let all: u64 = self.counts.iter().sum();
-        let beyond = all as f64 * LEFT_OUT;
-        // Bins that hold no more than what may be lost, from one end on.
-        let lost = |counts: &mut dyn Iterator<Item = &u64>| {
-            let mut sum = 0;
-            counts
-                .take_while(|&&count| {
-                    sum += count;
-                    sum as f64 <= beyond
-                })
-                .count() as f64
-        };
-        let (left, right) = (
-            lost(&mut self.counts.iter()),
-            lost(&mut self.counts.iter().rev()),
-        );
-        let low = f64::from(self.range.low()) + left * self.width();
-        let high = f64::from(self.range.high()) - right * self.width();
-        ValueRange::new(low as f32, high as f32)
+        let most = all as f64 * LEFT_OUT;
+        let mut sum = 0;
+        // Bins that hold no more than what may be left out, from the largest magnitude on.
+        let beyond = self.counts.iter().rev().take_while(|&&count| {
+            sum += count;
+            sum as f64 <= most
+        });
+        let limit = ((BINS - beyond.count()) as f64 * self.width()) as f32;
+        ValueRange::new(self.range.low().max(-limit), self.range.high().min(limit))
     }
 }
 
@@ -182,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_leaves_out_what_is_rare_at_either_end() {
+    fn a_percentile_leaves_out_what_is_rare_and_far_from_zero() {
         let mut histogram = Histogram::new(ValueRange::new(-100.0, 100.0));
         let common: Vec<f32> = (0..1_000_000)
             .map(|i| (i % 1000) as f32 / 500.0 - 1.0)

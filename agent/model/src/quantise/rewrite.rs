@@ -38,8 +38,8 @@ pub(super) fn rewrite(
     for (tensor, &range) in ranges {
         scales.insert(tensor, AffineScale::holding(range));
     }
-    for (tensor, root) in &structure.same_as {
-        if let Some(&scale) = scales.get(root.as_str()) {
+    for (tensor, root) in structure.shared() {
+        if let Some(&scale) = scales.get(root) {
             scales.insert(tensor, scale);
         }
     }

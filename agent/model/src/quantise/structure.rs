@@ -44,8 +44,8 @@ const KEEP_VALUES: [&str; 13] = [
 pub(super) struct Structure {
     /// The tensors whose ranges are needed, in the order in which they are given.
     pub(super) observed: Vec<String>,
-    /// The tensors that have the scale of another one.
-    pub(super) same_as: HashMap<String, String>,
+    /// The tensors that have the scale of another one, which may have that of a third.
+    same_as: HashMap<String, String>,
     /// By the index of a node: the activation behind it that goes.
     pub(super) cut_off: HashMap<usize, usize>,
 }
@@ -60,14 +60,11 @@ impl Structure {
                 .get(name)
                 .is_some_and(|spec| spec.element == ElementType::F32)
         };
-        let mut structure = Structure {
-            observed: Vec::new(),
-            same_as: HashMap::new(),
-            cut_off: HashMap::new(),
-        };
+        let mut same_as = into_concatenations(graph);
+        let mut observed = Vec::new();
         let inputs = graph.inputs.iter().map(|input| &input.name);
         let inputs = inputs.filter(|name| is_float(name) && is_read(graph, name));
-        structure.observed.extend(inputs.cloned());
+        observed.extend(inputs.cloned());
         for (index, node) in graph.nodes.iter().enumerate() {
             if going.contains(&index) {
                 continue;
@@ -82,18 +79,51 @@ impl Structure {
                     && !graph.constants.contains_key(*name)
             });
             for output in named(outputs).filter(|name| is_float(name)) {
-                match source {
-                    Some(source) => {
-                        let root = structure.same_as.get(source).unwrap_or(source).clone();
-                        structure.same_as.insert(output.to_owned(), root);
-                    }
-                    None => structure.observed.push(output.to_owned()),
+                if let Some(source) = source {
+                    same_as.insert(output.to_owned(), source.clone());
+                } else if !same_as.contains_key(output) {
+                    observed.push(output.to_owned());
                 }
             }
         }
-        structure.cut_off = cut_off;
-        structure
+        Structure {
+            observed,
+            same_as,
+            cut_off,
+        }
     }
+
+    /// The tensors that have the scale of another one, each with the one that was observed.
+    pub(super) fn shared(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.same_as.iter().map(|(tensor, source)| {
+            let mut root = source;
+            while let Some(next) = self.same_as.get(root) {
+                root = next;
+            }
+            (tensor.as_str(), root.as_str())
+        })
+    }
+}
+
+/// The tensors that only a concatenation reads, each with what that gives: one scale for both, or values would be rounded
+/// twice where a runtime does not see through the concatenation, and once where it does.
+fn into_concatenations(graph: &Graph) -> HashMap<String, String> {
+    let readers = readers(graph);
+    let mut found = HashMap::new();
+    let inputs: HashSet<&str> = graph
+        .inputs
+        .iter()
+        .map(|input| input.name.as_str())
+        .collect();
+    for node in graph.nodes.iter().filter(|node| node.op_type == "Concat") {
+        for input in named(&node.input) {
+            let free = !inputs.contains(input) && !graph.constants.contains_key(input);
+            if free && readers.get(input) == Some(&1) {
+                found.insert(input.to_owned(), node.output[0].clone());
+            }
+        }
+    }
+    found
 }
 
 fn is_read(graph: &Graph, tensor: &str) -> bool {
@@ -102,8 +132,8 @@ fn is_read(graph: &Graph, tensor: &str) -> bool {
         || graph.outputs.iter().any(|output| output == tensor)
 }
 
-/// Each node whose only reader is an activation from zero on, with that activation.
-fn cut_off(graph: &Graph) -> HashMap<usize, usize> {
+/// How often each tensor is read by nodes and as an output.
+fn readers(graph: &Graph) -> HashMap<&str, usize> {
     let mut readers: HashMap<&str, usize> = HashMap::new();
     for name in graph.nodes.iter().flat_map(|node| named(&node.input)) {
         *readers.entry(name).or_default() += 1;
@@ -111,6 +141,12 @@ fn cut_off(graph: &Graph) -> HashMap<usize, usize> {
     for output in &graph.outputs {
         *readers.entry(output).or_default() += 1;
     }
+    readers
+}
+
+/// Each node whose only reader is an activation from zero on, with that activation.
+fn cut_off(graph: &Graph) -> HashMap<usize, usize> {
+    let readers = readers(graph);
     let mut producers: HashMap<&str, usize> = HashMap::new();
     let mut found = HashMap::new();
     for (index, node) in graph.nodes.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::ModelSpec;
+use crate::job_file::JobFile;
 
 struct Submitted {
     folder: tempfile::TempDir,
@@ -100,4 +101,51 @@ async fn a_copy_that_cannot_be_kept_is_refused() {
         message.starts_with("cannot keep a copy of the model"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_quantised_twin_is_copied_with_its_model_and_comes_back_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (model, twin) = (
+        test_model("inception.onnx"),
+        test_model("quantised/inception.onnx"),
+    );
+    let text = format!(
+        "models = [{{ file = {model:?}, quantised = {twin:?} }}]\n[[devices]]\nserial = \"R58\"\n"
+    );
+    let path = folder.path().join("job.toml");
+    std::fs::write(&path, text).expect("room");
+    let job = JobFile::read(&path).expect("a job file");
+    let resolved = job.resolve(jiff::Timestamp::UNIX_EPOCH).expect("a job");
+    let spec = resolved.spec;
+    let of_twin = spec.models[0].quantised.clone().expect("a twin");
+    let intake = Intake::in_state(folder.path());
+    let submitted = |spec: &JobSpec| Request::Submit {
+        spec: Box::new(spec.clone()),
+        again: false,
+        sizes: resolved.sizes.clone(),
+    };
+    intake
+        .take_in(&submitted(&spec))
+        .await
+        .expect("it is copied");
+    let kept = Library::in_state(folder.path()).model(&spec.models[0]);
+    let kept = kept.expect("a model").quantised.expect("its twin");
+    assert_eq!(
+        (&kept.sha256, &kept.source),
+        (&of_twin.sha256, &of_twin.source)
+    );
+
+    let mut alone = spec.clone();
+    alone.models[0].quantised = None;
+    assert_ne!(alone.content_sha256(), spec.content_sha256());
+    let mut changed = spec;
+    let expected = changed.models[0].quantised.as_mut().expect("a twin");
+    expected.source.sha256 = "00".repeat(32);
+    let refused = intake.take_in(&submitted(&changed)).await;
+    let is_changed = |answer: Answer| match answer {
+        Answer::Refused { code, .. } => code == RefusalCode::FileChanged,
+        _ => false,
+    };
+    assert!(refused.is_err_and(is_changed));
 }

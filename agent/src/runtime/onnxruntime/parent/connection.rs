@@ -154,6 +154,8 @@ impl RuntimeChild {
             .stderr(Stdio::inherit())
             .current_dir(&self.scratch)
             .env("HOME", &self.scratch)
+            // What gives access to the agent is none of a driver's business.
+            .env_remove("LAYERLAB_AGENT_TOKEN")
             // From 1.29 on ONNX Runtime reports to its maker unless it finds this when it starts.
             .env("ORT_DISABLE_TELEMETRY", "1");
         if let Provider::QnnHtp(qnn) = &self.setup.provider {

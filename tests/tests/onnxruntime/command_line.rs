@@ -1,10 +1,29 @@
-//! What is wrong with the options is said in one sentence, with the exit code of unusable input.
+//! The options of layerlab itself: the runtimes go to the host's agent, and what is wrong with them is said in one
+//! sentence, with the exit code of unusable input.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use layerlab_tests::{layerlab, model, output, stderr};
 
-use super::{Libraries, SOC};
+use super::{SOC, folders};
+
+/// `layerlab` on a host that has ONNX Runtime of the first of `folders`.
+pub(super) fn on_host(folders: &(PathBuf, PathBuf)) -> Command {
+    let mut command = layerlab();
+    command.arg("--onnxruntime").arg(&folders.0);
+    command
+}
+
+/// The same with an emulated Hexagon, by the libraries of the second.
+pub(super) fn on_hexagon(folders: &(PathBuf, PathBuf)) -> Command {
+    let mut command = on_host(folders);
+    command
+        .arg("--qnn")
+        .arg(&folders.1)
+        .args(["--emulate", SOC]);
+    command
+}
 
 const INPUT: i32 = 3;
 
@@ -44,25 +63,25 @@ fn a_folder_without_onnx_runtime_is_refused() {
 
 #[test]
 fn a_chip_that_nobody_knows_is_refused_with_those_that_are_known() {
-    let Some(libraries) = Libraries::find() else {
+    let Some(folders) = folders() else {
         return;
     };
-    let mut command = libraries.on_host();
-    command.arg("--qnn").arg(&libraries.qnn);
+    let mut command = on_host(&folders);
+    command.arg("--qnn").arg(&folders.1);
     refuses(command.args(["--emulate", "SM1"]), &["SM1", SOC]);
     // A computer has no Hexagon of its own.
-    let mut command = libraries.on_host();
-    refuses(command.arg("--qnn").arg(&libraries.qnn), &["--emulate"]);
-    let mut command = libraries.on_host();
+    let mut command = on_host(&folders);
+    refuses(command.arg("--qnn").arg(&folders.1), &["--emulate"]);
+    let mut command = on_host(&folders);
     refuses(
         command.args(["--as-accelerator", "cpu:ort-none"]),
         &["cpu:ort-none", "cpu:ort-all"],
     );
     // Its own folder has no provider of Qualcomm's.
-    let mut command = libraries.on_host();
+    let mut command = on_host(&folders);
     command
         .arg("--qnn")
-        .arg(&libraries.onnxruntime)
+        .arg(&folders.0)
         .args(["--emulate", SOC]);
     refuses(&mut command, &["libonnxruntime_providers_qnn.so"]);
 }
