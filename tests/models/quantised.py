@@ -160,10 +160,10 @@ by chance: 500 pictures have about 1,070 objects, and one point is some twenty a
 easily where quantising costs much, as in `yolo-mini` and, per tensor, in `vocnet-mini`, whose channels were made
 unequal.
 
-The integers of `vocnet-mini` are no measure: onnxruntime {version} computes integer convolutions in two groups wrongly on the
-machine of this report. In C2 of `alexnet` 1 % of the values are far off, others each time the file is loaded, on one
-thread as on two, with either tool's model. Scores move by a point from run to run with that. *As written* nothing
-changes, and models without groups agree with it.
+The integers of `vocnet-mini` are no measure: onnxruntime {version} computes integer convolutions in two groups wrongly on
+the machine of this report. In C2 of `alexnet` 1 % of the values are far off, others each time the file is loaded, on
+one thread as on two, with either tool's model. Scores move by a point from run to run with that. *As written* nothing
+changes, nor do models without groups from load to load.
 """
 
 
