@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -155,6 +155,7 @@ fn a_run_whose_child_dies_ends_well() {
     command.args(["--processors", "qnn-htp-f16", "--gap-us", "0"]);
     command.arg("--onnxruntime").arg(onnxruntime);
     command.arg("--qnn").arg(qnn).args(["--emulate", SOC]);
+    command.stdout(Stdio::null());
     let mut run = command.spawn().expect("it starts");
     let begin = Instant::now();
     let hexagon = loop {
