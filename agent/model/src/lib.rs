@@ -26,11 +26,13 @@ mod dims;
 mod encode;
 mod error;
 mod external;
+mod frontier;
 mod graph;
 mod infer;
 mod layers;
 mod network;
 mod no_ops;
+mod operator;
 mod optimize;
 mod pairs;
 mod quantise;
@@ -41,7 +43,8 @@ mod twin;
 
 pub use error::ModelError;
 pub use layers::OperatorClass;
-pub use network::{ModelSource, Network, Operator};
+pub use network::{ModelSource, Network};
+pub use operator::Operator;
 pub use quantise::{
     QuantiseError, QuantiseOptions, Quantised, RangeMethod, WeightScales, quantise,
 };

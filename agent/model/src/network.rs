@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use layerlab_profiles::document::HashedFile;
-use layerlab_profiles::{Bytes, Layer, Segment};
+use layerlab_profiles::{Layer, Segment};
 use prost::Message;
 use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
 
-use crate::count::{Count, count};
+use crate::frontier::{computed, frontiers};
 use crate::graph::{Graph, named};
 use crate::layers::{OperatorClass, assign};
+use crate::operator::Operator;
 use crate::read::PROTOBUF_LIMIT;
 use crate::sub_model::SubModel;
 use crate::tensor::TensorSpec;
@@ -41,27 +42,6 @@ pub struct ModelSource {
     pub onnx: Vec<u8>,
     /// The files beside it that hold its weights, sorted by name; none where it holds all of them itself.
     pub external_weights: Vec<HashedFile>,
-}
-
-/// One node of a layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operator {
-    /// The node's name, which no other node of the network has.
-    pub name: String,
-    /// Its ONNX operator type.
-    pub op_type: String,
-    /// What kind of work it is.
-    pub class: OperatorClass,
-    /// Additions, subtractions and comparisons of one inference.
-    pub additions: u64,
-    /// Multiplications and divisions of one inference.
-    pub multiplications: u64,
-    /// The constants that it reads.
-    pub parameter_bytes: Bytes,
-    /// The computed tensors that it reads.
-    pub input_bytes: Bytes,
-    /// The tensors that it gives.
-    pub output_bytes: Bytes,
 }
 
 impl Network {
@@ -327,105 +307,6 @@ impl Network {
             self.frontier(segment.last()),
         ))
     }
-}
-
-impl Operator {
-    fn new(
-        node: &NodeProto,
-        opset: i64,
-        computed: &HashMap<&str, u32>,
-        specs: &HashMap<String, TensorSpec>,
-    ) -> Self {
-        let Count {
-            additions,
-            multiplications,
-        } = count(node, opset, |name| specs.get(name));
-        let inputs: HashSet<&str> = named(&node.input).collect();
-        let bytes = |of_computed: bool| {
-            let read = inputs
-                .iter()
-                .filter(|input| computed.contains_key(**input) == of_computed);
-            read.filter_map(|input| specs.get(*input))
-                .map(TensorSpec::bytes)
-                .sum()
-        };
-        Operator {
-            name: node.name.clone(),
-            op_type: node.op_type.clone(),
-            class: OperatorClass::of(&node.op_type),
-            additions,
-            multiplications,
-            parameter_bytes: bytes(false),
-            input_bytes: bytes(true),
-            output_bytes: named(&node.output)
-                .filter_map(|name| specs.get(name))
-                .map(TensorSpec::bytes)
-                .sum(),
-        }
-    }
-}
-
-/// The tensors that are no constants, with the layer that gives each: 0 for the network's inputs.
-fn computed<'a>(graph: &'a Graph, node_layers: &[Option<u32>]) -> HashMap<&'a str, u32> {
-    let inputs = graph.inputs.iter().map(|input| (input.name.as_str(), 0));
-    let nodes = graph
-        .nodes
-        .iter()
-        .zip(node_layers)
-        .filter_map(|(node, layer)| Some((node, (*layer)?)));
-    inputs
-        .chain(nodes.flat_map(|(node, layer)| named(&node.output).map(move |name| (name, layer))))
-        .collect()
-}
-
-/// What crosses each cut, from 0 to `count`: inputs in their order, then what nodes give in theirs.
-fn frontiers(
-    graph: &Graph,
-    node_layers: &[Option<u32>],
-    count: u32,
-    specs: &HashMap<String, TensorSpec>,
-) -> Vec<Vec<TensorSpec>> {
-    let mut last_use: HashMap<&str, u32> = HashMap::new();
-    for (node, layer) in graph.nodes.iter().zip(node_layers) {
-        for input in named(&node.input) {
-            let last = last_use.entry(input).or_default();
-            *last = (*last).max(layer.unwrap_or(0));
-        }
-    }
-    for output in &graph.outputs {
-        last_use.insert(output, u32::MAX);
-    }
-    let computed = computed(graph, node_layers);
-    let in_order = graph
-        .inputs
-        .iter()
-        .map(|input| input.name.as_str())
-        .chain(graph.nodes.iter().flat_map(|node| named(&node.output)));
-    let lives: Vec<(&TensorSpec, u32, u32)> = in_order
-        .filter_map(|name| {
-            Some((
-                specs.get(name)?,
-                *computed.get(name)?,
-                last_use.get(name).copied().unwrap_or(0),
-            ))
-        })
-        .collect();
-    (0..=count)
-        .map(|cut| match cut {
-            0 => graph.inputs.clone(),
-            _ if cut == count => graph
-                .outputs
-                .iter()
-                .filter_map(|name| specs.get(name))
-                .cloned()
-                .collect(),
-            _ => lives
-                .iter()
-                .filter(|(_, given, last)| *given <= cut && *last > cut)
-                .map(|(spec, _, _)| (*spec).clone())
-                .collect(),
-        })
-        .collect()
 }
 
 /// A row of the layer table; `cuts` are the frontiers before and after it.

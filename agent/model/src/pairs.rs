@@ -1,9 +1,9 @@
 //! QDQ pairs: a `QuantizeLinear` and the `DequantizeLinear` that reads it. Floats go in and floats come out, rounded to
 //! what eight bits hold.
 //!
-//! Both nodes of a pair stay in the layer that gives the tensor, so that floats cross each cut. A segment that reads such
-//! a tensor begins with a pair of its own, or its first operator would compute in floats: runtimes recognise a quantised
-//! operator by the pairs around it. What was rounded before is not changed by being rounded again.
+//! Both nodes of a pair stay in the layer that gives the tensor, so that floats cross each cut. A segment that reads
+//! such a tensor begins with a pair of its own, or its first operator would compute in floats: runtimes recognise a
+//! quantised operator by the pairs around it. What was rounded before is not changed by being rounded again.
 
 use std::collections::{HashMap, HashSet};
 

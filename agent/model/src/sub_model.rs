@@ -12,8 +12,8 @@ use crate::tensor::TensorSpec;
 use crate::{ModelError, encode, infer, no_ops, pairs};
 
 /// Layers i..=j as a valid ONNX model: it takes the frontier before i and gives the frontier after j, each
-/// in its order. Nodes that do nothing, such as a `Dropout`, are left out. What a quantised network has rounded is rounded
-/// again where it enters, which changes nothing.
+/// in its order. Nodes that do nothing, such as a `Dropout`, are left out. What a quantised network has rounded is
+/// rounded again where it enters, which changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubModel {
     /// The ONNX model, with the frontiers as its inputs and outputs.

@@ -26,7 +26,8 @@ pub enum NotATwin {
     /// It computes in integers in another way.
     #[error(
         "node `{node}` of the quantised model is a `{operator}`, which computes in integers without pairs of \
-         QuantizeLinear and DequantizeLinear: quantise the model in the QDQ format, for instance with `layerlab quantise`"
+         QuantizeLinear and DequantizeLinear: quantise the model in the QDQ format, for instance with \
+         `layerlab quantise`"
     )]
     IntegerOperator {
         /// The node's name.

@@ -8,7 +8,8 @@ use crate::{ModelError, NotATwin};
 pub enum QuantiseError {
     /// It computes in integers already.
     #[error(
-        "node `{node}` is a `{operator}`: the model is quantised already; give the 32-bit float model that it was made of"
+        "node `{node}` is a `{operator}`: the model is quantised already; give the 32-bit float model that it was \
+         made of"
     )]
     AlreadyQuantised {
         /// The node's name.

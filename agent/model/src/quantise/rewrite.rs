@@ -245,8 +245,8 @@ impl Rewriter<'_> {
         })
     }
 
-    /// A constant of integers without zero point and the node that expands it: the name of what that gives. There is one
-    /// scale for each index of `axis`, or one.
+    /// A constant of integers without zero point and the node that expands it: the name of what that gives. There is
+    /// one scale for each index of `axis`, or one.
     fn expand(
         &mut self,
         stem: &str,

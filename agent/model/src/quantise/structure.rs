@@ -105,8 +105,8 @@ impl Structure {
     }
 }
 
-/// The tensors that only a concatenation reads, each with what that gives: one scale for both, or values would be rounded
-/// twice where a runtime does not see through the concatenation, and once where it does.
+/// The tensors that only a concatenation reads, each with what that gives: one scale for both, or values would be
+/// rounded twice where a runtime does not see through the concatenation, and once where it does.
 fn into_concatenations(graph: &Graph) -> HashMap<String, String> {
     let readers = readers(graph);
     let mut found = HashMap::new();
