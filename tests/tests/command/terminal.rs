@@ -120,7 +120,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "demo",
     "profile",
     "evaluate",
@@ -144,6 +144,7 @@ const COMMANDS: [&str; 23] = [
     "compare",
     "derive",
     "set",
+    "quantise",
 ];
 
 #[test]
