@@ -9,7 +9,7 @@ mod sentinel;
 use std::collections::BTreeSet;
 
 use layerlab_profiles::Segment;
-use layerlab_protocol::{Event, FailureKind, Work};
+use layerlab_protocol::{Event, FailureKind, TimingSettings, Work};
 
 use crate::ModelWithTwin;
 use crate::device::Device;
@@ -29,9 +29,11 @@ pub(crate) fn time(
     runtimes: &mut Runtimes,
     model: ModelWithTwin,
     segments: Vec<Segment>,
+    settings: TimingSettings,
 ) -> Result<(), Ended> {
     let inferences = Inferences {
         task,
+        settings,
         queue,
         device,
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use layerlab_profiles::Segment;
-use layerlab_protocol::{Event, FailureKind, Work};
+use layerlab_protocol::{Event, FailureKind, TimingSettings, Work};
 
 use crate::ModelWithTwin;
 use crate::device::Device;
@@ -37,7 +37,7 @@ fn execute(
 ) -> Result<(), Ended> {
     let model = model(task, files)?;
     let layers = model.model().layer_count();
-    let segments = match &task.order.work {
+    let (segments, settings): (Vec<Segment>, TimingSettings) = match &task.order.work {
         Work::Evaluate {
             set_sha256,
             processors,
@@ -57,9 +57,11 @@ fn execute(
         Work::Survey { processors } => {
             return survey(task, queue, runtimes, &model, processors);
         }
-        Work::TimeSegments { segments } => segments.clone(),
-        Work::TimePasses => (1..=layers).map(Segment::single).collect(),
-        Work::TimePlacement { parts } => parts.iter().map(|part| part.segment).collect(),
+        Work::TimeSegments { segments, timing } => (segments.clone(), *timing),
+        Work::TimePasses { timing } => ((1..=layers).map(Segment::single).collect(), *timing),
+        Work::TimePlacement { parts, timing } => {
+            (parts.iter().map(|part| part.segment).collect(), *timing)
+        }
     };
     if let Some(beyond) = segments.iter().find(|segment| segment.last() > layers) {
         let message = format!("the order names layers {beyond}, but the model has {layers}");
@@ -71,7 +73,7 @@ fn execute(
         );
         return Err(failed(FailureKind::Order, message));
     }
-    timing::time(task, queue, device, runtimes, model, segments)
+    timing::time(task, queue, device, runtimes, model, segments, settings)
 }
 
 /// The order's model, with its quantised twin where the order names one.

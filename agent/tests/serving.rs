@@ -10,7 +10,7 @@ use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment, sha256};
 use layerlab_protocol::{
     Entry, Event, FailureKind, Hygiene, MAX_LINE_BYTES, Order, Part, Refusal, Request, Response,
-    RunId, VERSION, WarmUp, Work, decode, encode,
+    RunId, TimingSettings, VERSION, WarmUp, Work, decode, encode,
 };
 
 const TOKEN: &str = "a secret";
@@ -217,6 +217,15 @@ fn run() -> RunId {
     RunId::new("talk").expect("a name")
 }
 
+fn timing(samples_per_segment: u64) -> TimingSettings {
+    TimingSettings {
+        samples_per_segment,
+        gap_ns: Nanos::from_micros(1),
+        warm_up: WarmUp::default(),
+        hygiene: Hygiene::default(),
+    }
+}
+
 fn order(number: u32, sha256: &str, segments: &[(u32, u32)]) -> Order {
     let segment = |&(first, last): &(u32, u32)| Segment::new(first, last).expect("a segment");
     Order {
@@ -227,11 +236,8 @@ fn order(number: u32, sha256: &str, segments: &[(u32, u32)]) -> Order {
         processor: "npu".to_owned(),
         work: Work::TimeSegments {
             segments: segments.iter().map(segment).collect(),
+            timing: timing(5),
         },
-        samples_per_segment: 5,
-        gap_ns: Nanos::from_micros(1),
-        warm_up: WarmUp::default(),
-        hygiene: Hygiene::default(),
         seed: 1,
     }
 }
@@ -342,6 +348,7 @@ fn an_order_that_cannot_be_done_fails_with_its_reason_and_the_next_one_is_done()
         Order {
             work: Work::TimePlacement {
                 parts: segments.iter().map(part).collect(),
+                timing: timing(5),
             },
             ..order(number, &sha256, &[])
         }
@@ -505,6 +512,7 @@ fn a_placement_of_a_layer_that_its_processor_cannot_run_fails_as_unsupported() {
         Order {
             work: Work::TimePlacement {
                 parts: (1..=11).map(part).collect(),
+                timing: timing(5),
             },
             ..order(number, &sha256, &[])
         }
@@ -681,10 +689,10 @@ fn a_parked_run_rests_between_blocks_until_an_order_of_it_is_submitted() {
     let mut agent = Agent::start();
     let sha256 = agent.push_model();
     // Long enough that it is still worked on when the host, which may be late, asks for it to be parked.
-    let long = Order {
-        samples_per_segment: 20_000,
-        ..order(2, &sha256, &[(1, 4), (6, 6)])
-    };
+    let mut long = order(2, &sha256, &[(1, 4), (6, 6)]);
+    if let Work::TimeSegments { timing, .. } = &mut long.work {
+        timing.samples_per_segment = 20_000;
+    }
     let orders = [order(1, &sha256, &[(1, 11), (2, 5), (3, 3)]), long];
     let park = |agent: &Agent| match agent.greet().ask(&Request::Park { run: run() }) {
         Response::Parked { entries, .. } => entries,

@@ -17,7 +17,7 @@ pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind
 pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
 pub use journal::{Entry, Event, Failure, FailureKind, Rejection};
 pub use message::{Refusal, Request, Response};
-pub use order::{BadRunId, Hygiene, Order, Part, RunId, WarmUp, Work};
+pub use order::{BadRunId, Hygiene, Order, Part, RunId, TimingSettings, WarmUp, Work};
 pub use placed::{Placed, PlacedNode};
 
 /// The version of the protocol that this crate speaks. Daemon and agent must speak the same.

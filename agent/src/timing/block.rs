@@ -56,7 +56,7 @@ impl Blocks<'_> {
                 Turns::Chain => self.chain_turns(number, group)?,
             }
             let end = self.end(group, turns, number, 1)?;
-            let hygiene = self.inferences.order().hygiene;
+            let hygiene = self.inferences.settings.hygiene;
             let rejection = hygiene::judge(&hygiene, self.baseline, &start, &end);
             self.inferences.record(Event::BlockEnded {
                 block: number,
@@ -111,7 +111,7 @@ impl Blocks<'_> {
         let number = self.progress.next_block;
         self.progress.next_block += 1;
         let mut start = self.end(group, turns, number, 0)?;
-        let hygiene = self.inferences.order().hygiene;
+        let hygiene = self.inferences.settings.hygiene;
         if let Some(unfit) = hygiene::unfit(&hygiene, self.baseline, &start) {
             start = self.cool_down(group, turns, unfit)?;
         }
@@ -161,7 +161,7 @@ impl Blocks<'_> {
         turns: Turns,
         why: Rejection,
     ) -> Result<End, Ended> {
-        let hygiene = self.inferences.order().hygiene;
+        let hygiene = self.inferences.settings.hygiene;
         let mut rested = Nanos::ZERO;
         loop {
             if rested >= hygiene.cool_down_deadline_ns {
@@ -249,7 +249,7 @@ impl Blocks<'_> {
     }
 
     fn repetitions(&self) -> u64 {
-        self.inferences.order().samples_per_segment
+        self.inferences.settings.samples_per_segment
     }
 
     fn index(&self, place: usize, repetition: u64) -> u64 {

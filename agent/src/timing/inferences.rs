@@ -2,7 +2,7 @@
 //! clock.
 
 use layerlab_profiles::Nanos;
-use layerlab_protocol::{Conditions, Event, Order, WarmUp};
+use layerlab_protocol::{Conditions, Event, Order, TimingSettings, WarmUp};
 
 use super::loaded::LoadedSegment;
 use crate::device::{Device, Invocation};
@@ -16,6 +16,8 @@ const NAP: Nanos = Nanos::from_millis(1_000);
 /// What runs the inferences of one order.
 pub(super) struct Inferences<'a> {
     pub(super) task: &'a Task,
+    /// How the order has segments timed.
+    pub(super) settings: TimingSettings,
     pub(super) queue: &'a Queue,
     pub(super) device: &'a mut dyn Device,
 }
@@ -50,7 +52,7 @@ impl Inferences<'_> {
 
     /// Idles for the order's gap.
     pub(super) fn gap(&mut self) -> Result<(), Ended> {
-        self.idle(self.task.order.gap_ns)
+        self.idle(self.settings.gap_ns)
     }
 
     /// Idles, and notices when the order is not wanted any more.
@@ -115,7 +117,7 @@ impl Inferences<'_> {
             min_runs,
             max_runs,
             agreement_percent,
-        } = self.order().warm_up;
+        } = self.settings.warm_up;
         let agreement = f64::from(agreement_percent) / 100.0;
         let mut averages: Option<(f64, f64)> = None;
         let mut runs = 0;

@@ -133,8 +133,7 @@ impl Orders for Answers<'_> {
 
 #[cfg(test)]
 mod tests {
-    use layerlab_profiles::{Bytes, Nanos};
-    use layerlab_protocol::{Hygiene, WarmUp};
+    use layerlab_profiles::Bytes;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -160,10 +159,6 @@ mod tests {
                 answers: Vec::new(),
                 memory_bytes: Bytes::ZERO,
             },
-            samples_per_segment: 1,
-            gap_ns: Nanos::ZERO,
-            warm_up: WarmUp::default(),
-            hygiene: Hygiene::default(),
             seed: 1,
         };
         let place_of: BTreeMap<&Placement, usize> = combinations.iter().zip(0..).collect();

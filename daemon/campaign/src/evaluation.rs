@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use layerlab_profiles::accuracy::{Part, references_on, sample_on, split};
 use layerlab_profiles::document::{Evaluation, Judged, Unsupported};
 use layerlab_profiles::supported::SupportedLayers;
-use layerlab_profiles::{Bytes, Nanos, Placement};
-use layerlab_protocol::{Hygiene, Order, WarmUp, Work};
+use layerlab_profiles::{Bytes, Placement};
+use layerlab_protocol::{Order, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -148,10 +148,6 @@ pub async fn evaluate_in<L: Link, F: Follower>(
             answers: Vec::new(),
             memory_bytes: settings.memory,
         },
-        samples_per_segment: 1,
-        gap_ns: Nanos::ZERO,
-        warm_up: WarmUp::default(),
-        hygiene: Hygiene::default(),
         seed: settings.seed,
     };
     let mut given = Answers::new(template, &placements, &answers, settings.stop_at_half_width);

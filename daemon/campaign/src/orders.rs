@@ -15,7 +15,7 @@ use layerlab_protocol::{Event, Order};
 pub use adaptive::Adaptive;
 pub use fixed::Fixed;
 pub use sequence::Sequence;
-pub use survey::{Surveyed, survey};
+pub use survey::{SURVEY, Surveyed, survey};
 
 /// Where a run's orders come from.
 pub trait Orders: Send {
@@ -131,7 +131,7 @@ impl News {
 
 #[cfg(test)]
 mod tests {
-    use layerlab_protocol::{Hygiene, RunId, WarmUp, Work};
+    use layerlab_protocol::{Hygiene, RunId, TimingSettings, WarmUp, Work};
 
     use super::*;
 
@@ -143,12 +143,17 @@ mod tests {
             model_sha256: "ab".repeat(32),
             quantised_sha256: None,
             processor: "npu".to_owned(),
-            work: Work::TimePasses,
+            work: Work::TimePasses { timing: timing() },
+            seed: 1,
+        }
+    }
+
+    pub(super) fn timing() -> TimingSettings {
+        TimingSettings {
             samples_per_segment: 2,
             gap_ns: Nanos::ZERO,
             warm_up: WarmUp::default(),
             hygiene: Hygiene::default(),
-            seed: 1,
         }
     }
 

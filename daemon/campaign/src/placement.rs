@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use layerlab_profiles::{Nanos, Placement};
-use layerlab_protocol::{Entry, Hygiene, Order, Part, WarmUp, Work};
+use layerlab_protocol::{Entry, Hygiene, Order, Part, TimingSettings, WarmUp, Work};
 
 use super::orders::{Fixed, Orders, Sequence};
 use super::{CampaignError, KnownJournal, ModelFile, TimesSettings, drive, forget};
@@ -79,11 +79,13 @@ pub async fn time_placements<L: Link>(
         processor: passes.processors[0].clone(),
         work: Work::TimePlacement {
             parts: parts(combination, passes),
+            timing: TimingSettings {
+                samples_per_segment: samples,
+                gap_ns: passes.gap,
+                warm_up: WarmUp::default(),
+                hygiene,
+            },
         },
-        samples_per_segment: samples,
-        gap_ns: passes.gap,
-        warm_up: WarmUp::default(),
-        hygiene,
         seed: passes.seed,
     };
     let turns = turns(passes.samples);

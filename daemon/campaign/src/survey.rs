@@ -1,10 +1,9 @@
 //! Asks a device which layers its processors cannot run, apart from any measurement.
 
-use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Unsupported;
-use layerlab_protocol::{Entry, Hygiene, Order, WarmUp, Work};
+use layerlab_protocol::{Entry, Order, Work};
 
-use super::orders::{Fixed, survey};
+use super::orders::{Fixed, SURVEY};
 use super::{KnownJournal, ModelFile, RunError, drive, forget};
 use layerlab_farm::Link;
 
@@ -16,20 +15,18 @@ pub async fn find_unsupported<L: Link>(
     processors: &[String],
 ) -> Result<Vec<Unsupported>, RunError> {
     let journal = KnownJournal::fresh();
-    let template = Order {
+    let survey = Order {
         run: journal.id.clone(),
-        number: 0,
+        number: SURVEY,
         model_sha256: model.sha256.clone(),
         quantised_sha256: model.quantised_sha256(),
         processor: String::new(),
-        work: Work::TimePasses,
-        samples_per_segment: 1,
-        gap_ns: Nanos::ZERO,
-        warm_up: WarmUp::default(),
-        hygiene: Hygiene::default(),
+        work: Work::Survey {
+            processors: processors.to_vec(),
+        },
         seed: 0,
     };
-    let mut orders = Fixed::new(vec![survey(&template, processors.to_vec())]);
+    let mut orders = Fixed::new(vec![survey]);
     let mut nobody = |_: &Entry| {};
     let files: Vec<_> = model.files().collect();
     let found = drive(link, &journal, &files, &mut orders, &mut nobody).await?;

@@ -5,7 +5,7 @@ use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
 use layerlab_profiles::document::{Measured, Measurement, Processor, ProcessorKind, Unsupported};
 use layerlab_profiles::supported::SupportedLayers;
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Order, RunId, WarmUp, Work};
+use layerlab_protocol::{Order, RunId, TimingSettings, WarmUp, Work};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -92,11 +92,9 @@ impl TimesPlan {
             model_sha256: model_sha256.to_owned(),
             quantised_sha256: None,
             processor: String::new(),
-            work: Work::TimePasses,
-            samples_per_segment: settings.samples_per_segment,
-            gap_ns: settings.gap,
-            warm_up: WarmUp::default(),
-            hygiene: settings.hygiene,
+            work: Work::Survey {
+                processors: Vec::new(),
+            },
             seed: settings.seed,
         };
         Ok(TimesPlan {
@@ -156,30 +154,36 @@ impl TimesPlan {
         task: &DesignTask,
         random: &mut ChaCha8Rng,
     ) -> Box<dyn Orders> {
-        let hygiene = self.template.hygiene;
+        let settings = &self.settings;
+        let timing = TimingSettings {
+            samples_per_segment: settings.samples_per_segment,
+            gap_ns: settings.gap,
+            warm_up: WarmUp::default(),
+            hygiene: match plan.processor.emulated {
+                true => settings.hygiene.of_emulated(),
+                false => settings.hygiene,
+            },
+        };
         let template = Order {
             processor: plan.processor.name.clone(),
-            hygiene: match plan.processor.emulated {
-                true => hygiene.of_emulated(),
-                false => hygiene,
-            },
             ..self.template.clone()
         };
         let order = |block| Order {
             work: match block {
-                FixedBlock::LayerPass => Work::TimePasses,
+                FixedBlock::LayerPass => Work::TimePasses { timing },
                 FixedBlock::Segments(segments) => Work::TimeSegments {
                     segments: segments
                         .into_iter()
                         .map(|one| one.moved_into(stretch))
                         .collect(),
+                    timing,
                 },
             },
             ..template.clone()
         };
         match plan.design.agenda(task, random) {
             Agenda::Fixed(blocks) => Box::new(Fixed::new(blocks.into_iter().map(order).collect())),
-            Agenda::Planned(planner) => Box::new(Adaptive::new(planner, template, stretch)),
+            Agenda::Planned(planner) => Box::new(Adaptive::new(planner, template, timing, stretch)),
         }
     }
 
@@ -346,7 +350,7 @@ mod tests {
     /// The segments that orders ask for, in their order.
     fn segments(orders: &[Order]) -> Vec<Segment> {
         let segments = orders.iter().filter_map(|order| match &order.work {
-            Work::TimeSegments { segments } => Some(segments.clone()),
+            Work::TimeSegments { segments, .. } => Some(segments.clone()),
             _ => None,
         });
         segments.flatten().collect()
@@ -388,7 +392,11 @@ mod tests {
         let plan = TimesPlan::new(&run, "ab", 30, &processors, settings(Design::Local, 1));
         let orders = all_orders(&plan.expect("processors"));
         for order in &orders[1..] {
-            let tolerance = order.hygiene.sentinel_tolerance_percent;
+            let (Work::TimePasses { timing } | Work::TimeSegments { timing, .. }) = &order.work
+            else {
+                panic!("{order:?} times nothing");
+            };
+            let tolerance = timing.hygiene.sentinel_tolerance_percent;
             assert_eq!(tolerance == u32::MAX, order.processor == "npu", "{order:?}");
         }
     }
@@ -419,7 +427,7 @@ mod tests {
         assert!(matches!(
             &orders[..],
             [Order {
-                work: Work::TimePasses,
+                work: Work::TimePasses { .. },
                 ..
             }]
         ));

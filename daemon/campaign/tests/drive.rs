@@ -14,7 +14,7 @@ use layerlab_profiles::document::Rejected;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
     Clock, Conditions, Device, Entry, Event, Hygiene, Order, Refusal, Rejection, Request, Response,
-    RunId, VERSION, WarmUp, Work, decode, encode,
+    RunId, TimingSettings, VERSION, WarmUp, Work, decode, encode,
 };
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
@@ -131,11 +131,14 @@ fn order(number: u32) -> Order {
         model_sha256: "ab".repeat(32),
         quantised_sha256: None,
         processor: "npu".to_owned(),
-        work: Work::TimePasses,
-        samples_per_segment: 1,
-        gap_ns: Nanos::ZERO,
-        warm_up: WarmUp::default(),
-        hygiene: Hygiene::default(),
+        work: Work::TimePasses {
+            timing: TimingSettings {
+                samples_per_segment: 1,
+                gap_ns: Nanos::ZERO,
+                warm_up: WarmUp::default(),
+                hygiene: Hygiene::default(),
+            },
+        },
         seed: 1,
     }
 }

@@ -7,7 +7,7 @@ use layerlab_profiles::design::agenda::BlockPlanner;
 use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Reason};
 use layerlab_profiles::document::Sample;
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Order, Work};
+use layerlab_protocol::{Order, TimingSettings, Work};
 
 use super::{News, Orders, PlannerError};
 
@@ -20,6 +20,7 @@ pub struct Adaptive {
     planner: Box<dyn BlockPlanner>,
     /// An order of the run on the processor, whose segments are set anew for each block.
     template: Order,
+    timing: TimingSettings,
     /// The layers that are measured, which to the planner are a model of their own.
     stretch: Segment,
     /// The samples of accepted blocks and of the one in progress, by segment.
@@ -57,11 +58,18 @@ impl DeviceTime {
 }
 
 impl Adaptive {
-    /// Orders like `template` for segments of `stretch`, which to the planner are those of a whole model.
-    pub fn new(planner: Box<dyn BlockPlanner>, template: Order, stretch: Segment) -> Adaptive {
+    /// Orders like `template` for segments of `stretch`, which to the planner are those of a whole model. Each is timed as
+    /// `timing` says, but for how often.
+    pub fn new(
+        planner: Box<dyn BlockPlanner>,
+        template: Order,
+        timing: TimingSettings,
+        stretch: Segment,
+    ) -> Adaptive {
         Adaptive {
             planner,
             template,
+            timing,
             stretch,
             samples: BTreeMap::new(),
             block: Vec::new(),
@@ -126,8 +134,11 @@ impl Adaptive {
         Order {
             work: Work::TimeSegments {
                 segments: segments.map(|one| one.moved_into(self.stretch)).collect(),
+                timing: TimingSettings {
+                    samples_per_segment: block.repetitions,
+                    ..self.timing
+                },
             },
-            samples_per_segment: block.repetitions,
             ..self.template.clone()
         }
     }
@@ -168,7 +179,7 @@ mod tests {
     use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
 
     use super::super::Sequence;
-    use super::super::tests::{begun, template, told};
+    use super::super::tests::{begun, template, timing, told};
     use super::*;
 
     const LAYERS: u32 = 6;
@@ -188,12 +199,24 @@ mod tests {
             overhead: Overhead::default(),
         };
         let whole = Segment::whole(layers.max(1));
-        Adaptive::new(Box::new(Planner::new(settings)), template(), whole)
+        Adaptive::new(
+            Box::new(Planner::new(settings)),
+            template(),
+            timing(),
+            whole,
+        )
     }
 
     fn segments_of(order: &Order) -> Vec<Segment> {
         match &order.work {
-            Work::TimeSegments { segments } => segments.clone(),
+            Work::TimeSegments { segments, .. } => segments.clone(),
+            work => panic!("{work:?} times no segments"),
+        }
+    }
+
+    fn samples_per_segment(order: &Order) -> u64 {
+        match &order.work {
+            Work::TimeSegments { timing, .. } => timing.samples_per_segment,
             work => panic!("{work:?} times no segments"),
         }
     }
@@ -202,7 +225,7 @@ mod tests {
     fn work_off(orders: &mut dyn Orders, order: &Order) -> (Vec<Order>, u64) {
         let segments = segments_of(order);
         let (mut planned, mut samples) = (Vec::new(), 0);
-        for repetition in 0..order.samples_per_segment {
+        for repetition in 0..samples_per_segment(order) {
             for &segment in &segments {
                 let spread = (repetition * 7 + samples * 3) % 5;
                 let micros = 50 + 100 * u64::from(segment.layers()) + spread;
@@ -245,7 +268,7 @@ mod tests {
         let mut open = VecDeque::from(begun(&mut orders));
         let mut repetitions = Vec::new();
         while let Some(order) = open.pop_front() {
-            repetitions.push(order.samples_per_segment);
+            repetitions.push(samples_per_segment(&order));
             for segment in segments_of(&order) {
                 open.extend(told(&mut orders, News::Loaded { segment, load }));
             }

@@ -6,7 +6,7 @@ use layerlab_protocol::{Order, Work};
 use super::{News, Orders, PlannerError};
 
 /// The number of the order that asks: orders that measure are numbered from 1 whatever was asked before them.
-const SURVEY: u32 = 0;
+pub const SURVEY: u32 = 0;
 
 /// The order, like `template`, that asks which layers each of `processors` cannot run.
 pub fn survey(template: &Order, processors: Vec<String>) -> Order {

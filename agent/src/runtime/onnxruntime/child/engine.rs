@@ -39,16 +39,16 @@ struct LoadedModel {
 }
 
 /// Why a model was not loaded.
-pub(super) enum NotLoaded {
+pub(super) enum ModelNotLoaded {
     /// The processor cannot run it, for this reason.
     Refused(String),
     /// Anything else.
     Failed(String),
 }
 
-impl From<ort::Error> for NotLoaded {
+impl From<ort::Error> for ModelNotLoaded {
     fn from(error: ort::Error) -> Self {
-        NotLoaded::Failed(error.to_string())
+        ModelNotLoaded::Failed(error.to_string())
     }
 }
 
@@ -89,7 +89,7 @@ impl Engine {
         number: u64,
         model: &[u8],
         save_to: Option<&Path>,
-    ) -> Result<(Nanos, Vec<PlacedNode>), NotLoaded> {
+    ) -> Result<(Nanos, Vec<PlacedNode>), ModelNotLoaded> {
         let begin = Instant::now();
         let session = match self.session(model, save_to, LogLevel::Error) {
             Ok(session) => session,
@@ -99,15 +99,15 @@ impl Engine {
         let nodes = placed_nodes(&session)?;
         let provider = self.setup.provider.name();
         if let Some(elsewhere) = nodes.iter().find(|node| node.provider != provider) {
-            return Err(NotLoaded::Refused(format!(
+            return Err(ModelNotLoaded::Refused(format!(
                 "ONNX Runtime placed {} at node {} on {} instead of {provider}",
                 elsewhere.operator, elsewhere.name, elsewhere.provider
             )));
         }
         let mut inputs = Vec::new();
         for input in session.inputs() {
-            let header = convert::header(input.dtype()).map_err(NotLoaded::Failed)?;
-            let element = header.element_type().map_err(NotLoaded::Failed)?;
+            let header = convert::header(input.dtype()).map_err(ModelNotLoaded::Failed)?;
+            let element = header.element_type().map_err(ModelNotLoaded::Failed)?;
             let tensor = convert::zeros(element, &header.shape)?;
             inputs.push((header, element, tensor));
         }
@@ -242,27 +242,30 @@ impl Engine {
 
     /// Why a model was not loaded. Where the processor may have refused it, it is loaded again with a log that tells
     /// more.
-    fn explained(&self, model: &[u8], error: ort::Error) -> NotLoaded {
+    fn explained(&self, model: &[u8], error: ort::Error) -> ModelNotLoaded {
         let message = error.to_string();
         if error.code() == ErrorCode::NotImplemented {
-            return NotLoaded::Refused(message);
+            return ModelNotLoaded::Refused(message);
         }
         if !self.setup.provider.compiles() {
-            return NotLoaded::Failed(message);
+            return ModelNotLoaded::Failed(message);
         }
         self.log.clear();
         if self.session(model, None, LogLevel::Verbose).is_ok() {
-            return NotLoaded::Failed(format!("{message} (and it succeeded when tried again)"));
+            return ModelNotLoaded::Failed(format!(
+                "{message} (and it succeeded when tried again)"
+            ));
         }
         let who = self.setup.provider.short_name();
         let unsupported = self.log.unsupported_nodes();
         let error = self.log.first_error().unwrap_or(message);
         self.log.clear();
         match unsupported.is_empty() {
-            true => NotLoaded::Failed(error),
-            false => {
-                NotLoaded::Refused(format!("{who} does not support {}", unsupported.join(", ")))
-            }
+            true => ModelNotLoaded::Failed(error),
+            false => ModelNotLoaded::Refused(format!(
+                "{who} does not support {}",
+                unsupported.join(", ")
+            )),
         }
     }
 }

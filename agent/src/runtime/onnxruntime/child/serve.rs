@@ -9,7 +9,7 @@ use std::thread;
 
 use layerlab_assignment::version_of;
 
-use super::engine::{Engine, NotLoaded, loaded_libraries};
+use super::engine::{Engine, ModelNotLoaded, loaded_libraries};
 use super::frames::{read_frame, write_frame};
 use super::messages::{ChildAnswer, ChildRequest, ChildSetup};
 
@@ -90,7 +90,7 @@ fn answered(
                     let model = compiled.as_deref().unwrap_or(payload);
                     engine.load(session, model, save_to.as_deref())
                 }
-                Err(error) => Err(NotLoaded::Failed(error.to_string())),
+                Err(error) => Err(ModelNotLoaded::Failed(error.to_string())),
             };
             match loaded {
                 Ok((load_time, nodes)) => ChildAnswer::Loaded {
@@ -98,8 +98,8 @@ fn answered(
                     nodes,
                     libraries: loaded_libraries(setup),
                 },
-                Err(NotLoaded::Refused(reason)) => ChildAnswer::Refused { reason },
-                Err(NotLoaded::Failed(cause)) => ChildAnswer::Failed { cause },
+                Err(ModelNotLoaded::Refused(reason)) => ChildAnswer::Refused { reason },
+                Err(ModelNotLoaded::Failed(cause)) => ChildAnswer::Failed { cause },
             }
         }
         (ChildRequest::Run { session, inputs }, Some((engine, _))) => {
