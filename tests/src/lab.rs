@@ -181,6 +181,13 @@ impl Lab {
         })
     }
 
+    /// How many runs are done, as far as the store knows.
+    pub fn runs_done(&self) -> usize {
+        let kept = self.kept();
+        let runs = kept.runs.values();
+        runs.filter(|run| run.state == RunState::Done).count()
+    }
+
     /// What its daemons logged.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.path("daemon.log")).unwrap_or_default()

@@ -7,10 +7,6 @@ use crate::journal::Entry;
 use crate::order::{Order, RunId};
 
 /// What the daemon says.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "requests are made one at a time and live as long as it takes to send them"
-)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
