@@ -5,7 +5,7 @@ ONNX Runtime's CPU is profiled twice by layerlab: as the CPU that it is (each la
 as an accelerator (`--as-accelerator cpu:ort-all`: segments timed, layer times derived). This program reads both profiles,
 times every node with ONNX Runtime's profiler, and prints a table in Markdown.
 
-    onnxruntime.py --model M.onnx --direct PROFILE --derived PROFILE [--derived PROFILE] [--runs 30] [--threads 2]
+    against_onnxruntime.py --model M.onnx --direct PROFILE --derived PROFILE [--derived PROFILE] [--runs 30] [--threads 2]
 
 Needs onnxruntime and numpy, of the version with which the profiles were made. A tool; nothing of layerlab needs it.
 """
