@@ -1,7 +1,7 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo npu-demo npu-test agent test slow-test bench
+.PHONY: demo farm-demo npu-demo npu-test agent test slow-test fuzz bench
 
 demo: ## Profile two networks on four simulated phones
 	cargo build --workspace --bin layerlab --bin layerlab-agent
@@ -36,6 +36,12 @@ test: ## All tests, also after one of them failed, and how many there were; thos
 slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
 	cargo build --bins
 	cargo test --workspace --quiet --no-fail-fast -- --ignored
+
+INPUTS ?= 1000000
+
+fuzz: ## Feed readers with damaged files, INPUTS=1000000 of each kind: models, messages, journals, profiles, devices, jobs
+	cargo build --workspace --bins
+	target/debug/fuzz $(INPUTS)
 
 bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
 	cargo bench --workspace --bench profile --bench adaptive --bench planners --bench lab

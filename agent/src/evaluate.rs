@@ -10,7 +10,7 @@ use layerlab_protocol::{Event, FailureKind};
 use crate::ModelWithTwin;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
-use crate::runtime::{Runtimes, Tensor, TensorError};
+use crate::runtime::{Runtimes, Tensor, TensorError, loaded_event};
 use crate::walk::{self, Costs, LayerSessions, walk};
 
 /// What an order to evaluate asks for.
@@ -48,7 +48,7 @@ impl Evaluation<'_> {
         let Some(mut next) = left.next() else {
             return Ok(());
         };
-        let mut sessions = self.load(runtimes, model)?;
+        let mut sessions = self.load(task, queue, runtimes, model)?;
         let costs = Costs::of(model.model());
         loop {
             let (tallies, flop) = self.judge(*next, input, &mut sessions, &costs)?;
@@ -100,6 +100,8 @@ impl Evaluation<'_> {
     /// Each layer on each processor on which some placement has it.
     fn load(
         &self,
+        task: &Task,
+        queue: &Queue,
         runtimes: &mut Runtimes,
         model: &ModelWithTwin,
     ) -> Result<Vec<LayerSessions>, Ended> {
@@ -111,13 +113,15 @@ impl Evaluation<'_> {
                 .iter()
                 .map(|placement| usize::from(placement.processors()[index]))
                 .collect();
-            let load = |(place, processor): (usize, &String)| {
-                let session = wanted
-                    .contains(&place)
-                    .then(|| runtimes.load(processor, model, layer));
-                session.transpose()
+            let mut load = |(place, processor): (usize, &String)| {
+                if !wanted.contains(&place) {
+                    return Ok(None);
+                }
+                let session = runtimes.load(processor, model, layer)?;
+                queue.record(task, loaded_event(processor, layer, session.as_ref()))?;
+                Ok::<_, Ended>(Some(session))
             };
-            let sessions = self.processors.iter().enumerate().map(load);
+            let sessions = self.processors.iter().enumerate().map(&mut load);
             all.push(sessions.collect::<Result<LayerSessions, _>>()?);
         }
         Ok(all)

@@ -1,6 +1,7 @@
 //! Does a block count? Pure: from the sentinels and the state of the device at its ends (docs/method.md §5).
 
 use layerlab_profiles::Nanos;
+use layerlab_profiles::moved::has_moved;
 use layerlab_protocol::{Conditions, Hygiene, Rejection};
 
 /// Android's thermal status of a device that does not throttle.
@@ -9,29 +10,30 @@ const NONE: u8 = 0;
 /// One end of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// How long the sentinel took.
+    /// How long the sentinel took: the median of its runs.
     pub sentinel: Nanos,
+    /// Its runs; none where they were judged before.
+    pub runs: Vec<Nanos>,
     /// The state of the device.
     pub conditions: Conditions,
 }
 
-/// Why a block between `start` and `end` does not count, if it does not. `baseline` is the sentinel of
-/// the run's first block; a first block is measured by its own start.
-pub fn judge(
-    hygiene: &Hygiene,
-    baseline: Option<Nanos>,
-    start: &End,
-    end: &End,
-) -> Option<Rejection> {
-    let baseline = baseline.unwrap_or(start.sentinel);
+/// Why a block between `start` and `end` does not count, if it does not. `baseline` are the sentinels of the run's
+/// accepted blocks; a first block is measured by its own start.
+pub fn judge(hygiene: &Hygiene, baseline: &[Nanos], start: &End, end: &End) -> Option<Rejection> {
+    let own = [start.sentinel];
+    let baseline = match baseline {
+        [] => &own,
+        accepted => accepted,
+    };
     [start, end]
         .into_iter()
-        .find_map(|end| unfit(hygiene, Some(baseline), end))
+        .find_map(|end| unfit(hygiene, baseline, end))
         .or_else(|| cap_changed(&start.conditions, &end.conditions))
 }
 
 /// Why a device in this state is not fit to be measured, if it is not.
-pub fn unfit(hygiene: &Hygiene, baseline: Option<Nanos>, end: &End) -> Option<Rejection> {
+pub fn unfit(hygiene: &Hygiene, baseline: &[Nanos], end: &End) -> Option<Rejection> {
     if let Some(thermal_status) = end
         .conditions
         .thermal_status
@@ -39,14 +41,23 @@ pub fn unfit(hygiene: &Hygiene, baseline: Option<Nanos>, end: &End) -> Option<Re
     {
         return Some(Rejection::Throttling { thermal_status });
     }
-    let baseline = baseline?;
-    let moved = end.sentinel.as_nanos().abs_diff(baseline.as_nanos());
-    let tolerated =
-        u128::from(baseline.as_nanos()) * u128::from(hygiene.sentinel_tolerance_percent);
-    (u128::from(moved) * 100 > tolerated).then_some(Rejection::SentinelMoved {
-        baseline_ns: baseline,
+    let baseline_ns = beyond_tolerance(hygiene, baseline, end.sentinel)?;
+    has_moved(&end.runs, baseline).then_some(Rejection::SentinelMoved {
+        baseline_ns,
         sentinel_ns: end.sentinel,
     })
+}
+
+/// The median of the baseline, where a sentinel differs from it by more than is tolerated. Whether that is noise is
+/// another question, which needs more runs.
+pub fn beyond_tolerance(hygiene: &Hygiene, baseline: &[Nanos], sentinel: Nanos) -> Option<Nanos> {
+    let mut sorted = baseline.to_vec();
+    sorted.sort_unstable();
+    let baseline = *sorted.get(sorted.len() / 2)?;
+    let moved = sentinel.as_nanos().abs_diff(baseline.as_nanos());
+    let tolerated =
+        u128::from(baseline.as_nanos()) * u128::from(hygiene.sentinel_tolerance_percent);
+    (u128::from(moved) * 100 > tolerated).then_some(baseline)
 }
 
 fn cap_changed(start: &Conditions, end: &Conditions) -> Option<Rejection> {
@@ -66,6 +77,7 @@ mod tests {
     fn end(sentinel: u64) -> End {
         End {
             sentinel: Nanos::from_nanos(sentinel),
+            runs: vec![Nanos::from_nanos(sentinel); 3],
             conditions: Conditions::default(),
         }
     }
@@ -93,12 +105,8 @@ mod tests {
     }
 
     fn judged(baseline: Option<u64>, start: End, end: End) -> Option<Rejection> {
-        judge(
-            &Hygiene::default(),
-            baseline.map(Nanos::from_nanos),
-            &start,
-            &end,
-        )
+        let baseline: Vec<Nanos> = baseline.map(Nanos::from_nanos).into_iter().collect();
+        judge(&Hygiene::default(), &baseline, &start, &end)
     }
 
     fn moved(baseline: u64, sentinel: u64) -> Option<Rejection> {
@@ -121,6 +129,23 @@ mod tests {
         assert_eq!(judged(None, end(1000), end(1101)), moved(1000, 1101));
         assert_eq!(judged(Some(1000), end(1000), end(899)), moved(1000, 899));
         assert_eq!(judged(Some(1000), end(1200), end(1000)), moved(1000, 1200));
+    }
+
+    #[test]
+    fn a_sentinel_that_scatters_as_far_as_it_has_moved_rejects_nothing() {
+        let runs = [1300, 900, 1250, 1000, 1150].map(Nanos::from_nanos);
+        let noisy = End {
+            runs: runs.into(),
+            ..end(1150)
+        };
+        assert_eq!(judged(Some(1000), end(1000), noisy), None);
+    }
+
+    #[test]
+    fn a_sentinel_is_compared_with_those_of_all_accepted_blocks() {
+        let baseline = [1000, 1240, 1260, 1250, 1245].map(Nanos::from_nanos);
+        let judged = judge(&Hygiene::default(), &baseline, &end(1250), &end(1250));
+        assert_eq!(judged, None);
     }
 
     #[test]

@@ -56,8 +56,8 @@ pub struct Task {
     pub order: Order,
     /// What the journal says about it already.
     pub history: Vec<Event>,
-    /// The sentinel of the run's first accepted block on the order's processor.
-    pub baseline: Option<Nanos>,
+    /// The sentinels at both ends of the run's accepted blocks of the order's model on its processor.
+    pub baseline: Vec<Nanos>,
     /// How often its run had been forgotten when the task was given out.
     forgotten: u64,
 }
@@ -402,26 +402,29 @@ fn history(journal: &Journal, number: u32) -> Vec<Event> {
     of_order.map(|entry| entry.event.clone()).collect()
 }
 
-/// The sentinel at the start of the first accepted block on the processor of `order`. A placement's sentinel is the
+/// The sentinels at both ends of the accepted blocks of the model of `order` on its processor. A placement's sentinel is the
 /// placement itself, which is compared with no other order's.
-fn baseline(journal: &Journal, order: &Order) -> Option<Nanos> {
+fn baseline(journal: &Journal, order: &Order) -> Vec<Nanos> {
     let is_placement = |order: &Order| matches!(order.work, Work::TimePlacement { .. });
     let comparable = |other: &Order| match is_placement(order) || is_placement(other) {
         true => other.number == order.number,
-        false => other.processor == order.processor,
+        false => other.processor == order.processor && other.model_sha256 == order.model_sha256,
     };
     let comparable = |number| accepted(journal, number).is_some_and(comparable);
-    let mut started = None;
+    let (mut started, mut sentinels) = (None, Vec::new());
     for entry in journal.entries() {
         match entry.event {
             Event::BlockStarted { sentinel_ns, .. } => started = Some(sentinel_ns),
             Event::BlockEnded {
-                rejection: None, ..
+                rejection: None,
+                sentinel_ns,
+                ..
             } if comparable(entry.order) => {
-                return started;
+                sentinels.extend(started);
+                sentinels.push(sentinel_ns);
             }
             _ => {}
         }
     }
-    None
+    sentinels
 }

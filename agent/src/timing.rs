@@ -15,7 +15,7 @@ use crate::ModelWithTwin;
 use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
-use crate::runtime::{RuntimeError, Runtimes, timing_input};
+use crate::runtime::{RuntimeError, Runtimes, loaded_event, timing_input};
 use block::{Blocks, Turns};
 use inferences::Inferences;
 use loaded::{LoadedSegment, NotLoaded};
@@ -40,7 +40,8 @@ pub(crate) fn time(
     let blocks = Blocks {
         inferences,
         progress: Progress::from_history(&task.history),
-        baseline: task.baseline,
+        baseline: task.baseline.clone(),
+        polls: 0,
         segments: segments.len(),
     };
     let mut timing = Timing {
@@ -203,15 +204,7 @@ impl Timing<'_> {
         let Inferences { task, queue, .. } = &self.blocks.inferences;
         let processor = task.order.processor_of(segment);
         let session = self.runtimes.load(processor, &self.model, segment)?;
-        queue.record(
-            task,
-            Event::Loaded {
-                segment,
-                load_ns: session.load_time(),
-                memory_bytes: session.memory(),
-                placed: session.placed(),
-            },
-        )?;
+        queue.record(task, loaded_event(processor, segment, session.as_ref()))?;
         let frontier = self.model.model().frontier(segment.first() - 1);
         Ok(LoadedSegment {
             place,

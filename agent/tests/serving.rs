@@ -302,6 +302,38 @@ fn what_is_wrong_in_a_conversation_is_refused_and_the_conversation_goes_on() {
 }
 
 #[test]
+fn noise_is_never_taken_for_heat() {
+    let agent = Agent::start_with("noise_proportional_sigma = 0.08");
+    let sha256 = agent.push_model();
+    for seed in 0..200 {
+        let mut talk = agent.greet();
+        let run = RunId::new(format!("noisy-{seed}")).expect("a name");
+        for number in 1..=3 {
+            let order = Order {
+                run: run.clone(),
+                seed,
+                ..order(number, &sha256, &[(1, 2), (3, 3)])
+            };
+            let accepted = talk.ask(&submit(&order));
+            assert!(
+                matches!(accepted, Response::Accepted { .. }),
+                "{accepted:?}"
+            );
+        }
+        let is_over = |entry: &Entry| match &entry.event {
+            Event::Failed { .. } => true,
+            event => entry.order == 3 && event.is_final(),
+        };
+        let entries = agent.greet().follow_run(&run, 0, is_over);
+        let last = entries.last().map(|entry| &entry.event);
+        assert!(
+            matches!(last, Some(Event::Finished)),
+            "seed {seed}: {last:?}"
+        );
+    }
+}
+
+#[test]
 fn an_order_sent_twice_is_worked_off_once() {
     let agent = Agent::start();
     let sha256 = agent.push_model();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use layerlab_campaign::orders::PlannerError;
 use layerlab_campaign::publish::PublishError;
 use layerlab_campaign::{CampaignError, RunError};
 use layerlab_farm::LinkError;
@@ -22,11 +23,14 @@ pub(super) fn agent_program(named: Option<PathBuf>) -> Result<PathBuf, Failure> 
 pub(super) fn campaign_failure(error: CampaignError) -> Failure {
     let code = match &error {
         CampaignError::Publish(error) => publish_code(error),
-        CampaignError::Plan(_) | CampaignError::Processor(_) => Code::Input,
+        CampaignError::Plan(_)
+        | CampaignError::Processor(_)
+        | CampaignError::Run(RunError::Planner(PlannerError::BudgetTooSmall { .. })) => Code::Input,
         CampaignError::Run(RunError::Link(
             LinkError::Refused { .. } | LinkError::Adb(AdbError::AgentRefused { .. }),
         )) => Code::Input,
         CampaignError::Run(RunError::Planner(_))
+        | CampaignError::Probe(_)
         | CampaignError::Journal(_)
         | CampaignError::Build(_)
         | CampaignError::Evaluation(_) => Code::Internal,

@@ -1,11 +1,11 @@
 //! `layerlab compare`: which layers differ between two profiles of one model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use layerlab_profiles::compare::{
     Difference, Quantity, RunsInOne, SIGNIFICANCE, compare, runs_in_one,
 };
-use layerlab_profiles::document::Profile;
+use layerlab_profiles::document::{Profile, ProfileDigest};
 use layerlab_profiles::{Layer, SignedNanos};
 use serde::Serialize;
 
@@ -38,10 +38,18 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
         let views: Vec<DifferenceView<'_>> = differences.iter().map(DifferenceView::from).collect();
         return output::print_json(&views);
     }
+    let named = |folder: &Path, profile: &Profile| -> Result<String, Failure> {
+        let digest = ProfileDigest::of_folder(folder).exit_with(Code::Input)?;
+        Ok(format!(
+            "{} ({})",
+            show::title(&profile.header),
+            digest.short()
+        ))
+    };
     output::print(format_args!(
         "one: {}\nother: {}\n",
-        show::title(&one.header),
-        show::title(&other.header)
+        named(&args.one, &one)?,
+        named(&args.other, &other)?
     ))?;
     let significant = differences.iter().filter(|d| d.is_significant()).count();
     let shown = differences

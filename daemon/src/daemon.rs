@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::adb::AdbArgs;
 use super::campaign::agent_program;
 use super::exit::{Code, ExitWith, Failure};
+use layerlab_campaign::publish::SigningKey;
 use layerlab_farm::adb::Fleet;
 use layerlab_farm::folders::Folders;
 use layerlab_lab::clock::Clock;
@@ -81,7 +82,16 @@ async fn work(
         webhook: config.report.webhook.clone(),
     };
     let runtimes = adb.host.settings();
-    let farm = Farm::with_runtimes(config, folders.clone(), program, runtimes, store.clone());
+    let key = config.lab.signing_key.as_deref().map(SigningKey::read);
+    let key = key.transpose().exit_with(Code::Input)?;
+    let farm = Farm::with_runtimes(
+        config,
+        folders.clone(),
+        program,
+        runtimes,
+        key,
+        store.clone(),
+    );
     let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
     let (messages, inbox) = mpsc::channel(256);

@@ -111,6 +111,7 @@ async fn one_phone(
             accuracy: None,
             target: out.clone(),
             replace: args.replace,
+            signing_key: None,
         };
         let mut follower = CampaignBars::new(bars, model.network.name(), phone.name);
         let done = campaign.run(&link, &mut follower).await;

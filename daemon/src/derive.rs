@@ -31,8 +31,10 @@ pub(super) struct DeriveArgs {
 enum MethodName {
     /// The papers' differencing; needs every prefix and every suffix
     Differencing,
-    /// Least squares over all measured segments
+    /// Least squares over all measured segments, the cost of each cut halved
     Graph,
+    /// Least squares, the cost of each cut divided as the profile's probes say
+    Probed,
 }
 
 impl From<MethodName> for Method {
@@ -40,6 +42,7 @@ impl From<MethodName> for Method {
         match name {
             MethodName::Differencing => Method::Differencing,
             MethodName::Graph => Method::Graph,
+            MethodName::Probed => Method::Probed,
         }
     }
 }

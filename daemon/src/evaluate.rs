@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure, publish_failure};
 use super::exit::{Code, ExitWith, Failure};
-use super::model_options::{DimArgs, refuse_other_twin};
+use super::model_options::{DimArgs, open_with_twin, refuse_other_twin};
 use super::output;
 use super::percent::Percent;
 use super::processors::ByDigit;
@@ -129,10 +129,7 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let dims = args.dims.map();
-    let model = ModelFile::open(&args.model, &dims)
-        .and_then(|model| model.with_quantised(args.quantised.as_deref(), &dims))
-        .exit_with(Code::Input)?;
+    let model = open_with_twin(&args.model, args.quantised.as_deref(), &args.dims.map())?;
     let set = fitting_set(&args.set, &model)?;
     let layers = model.network.layer_count() as usize;
     if let Some(other) = args.combinations.iter().find(|one| one.layers() != layers) {
@@ -188,7 +185,8 @@ pub(super) async fn run(
         (Some(profile), Some(staging)) => {
             let mut profile = profile
                 .with_evaluation(evaluated.evaluation, &evaluated.judged)
-                .map_err(evaluation_failure)?;
+                .map_err(evaluation_failure)?
+                .with_placements(evaluated.placements);
             profile.header.written_by = Some(this_program());
             let findings = staging.publish(&profile).map_err(publish_failure)?;
             print(&profile.evaluations, &profile.combinations, args.json)?;

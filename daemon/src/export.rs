@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use layerlab_planners::export::{Source, dnn_partitioning};
 use layerlab_planners::profile::{processors, time_table_of};
-use layerlab_profiles::document::Profile;
+use layerlab_profiles::document::{Method, Profile, ProfileDigest};
 use layerlab_profiles::summary::Estimate;
 
 use super::exit::{Code, ExitWith, Failure};
@@ -35,14 +35,16 @@ enum Format {
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
+    let digest = ProfileDigest::of_folder(&args.profile).exit_with(Code::Input)?;
     match args.format {
         Format::MsrFiddle => {
+            let profile = with_one_cost_for_both_ways(profile).exit_with(Code::Input)?;
             let chosen = args.placed_on.by_digit().exit_with(Code::Input)?;
             let (cpu, accelerators) = (chosen.cpu.as_deref(), chosen.accelerators());
             let names = processors(&profile, cpu, &accelerators).exit_with(Code::Input)?;
             let times = time_table_of(&profile, &names).exit_with(Code::Input)?;
             let npu = names[1..].join("+");
-            let source = Source::of(&profile, names[0], &npu);
+            let source = Source::of(&profile, names[0], &npu).named(&digest);
             let memory = profile
                 .header
                 .processors
@@ -54,7 +56,17 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
             output::print(json)
         }
         Format::Csv => output::print(csv(&profile).exit_with(Code::Internal)?.trim_end()),
-        Format::Json => super::show::print_json(&profile),
+        Format::Json => super::show::print_json(&profile, &digest),
+    }
+}
+
+/// The profile with the costs of its cuts divided evenly: dnn-partitioning has one cost for moving in and out. T(L) is the
+/// same however cuts divide (docs/method.md §10).
+fn with_one_cost_for_both_ways(profile: Profile) -> anyhow::Result<Profile> {
+    let mut measurements = profile.header.measurements.iter();
+    match measurements.any(|measurement| measurement.method == Method::Probed) {
+        true => Ok(profile.rederive(Method::Graph)?),
+        false => Ok(profile),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `layerlab job`: looks at one job of the lab, waits for it, and changes what becomes of it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use layerlab_lab::record::{Job, JobId, JobState, Kept, Run};
 use layerlab_lab::talk::Request;
 use layerlab_lab::text_table::table;
 use layerlab_lab::when::moment;
+use layerlab_profiles::document::ProfileDigest;
 
 /// How often the store is looked at while a command waits.
 const GLANCE: Duration = Duration::from_secs(1);
@@ -238,7 +240,7 @@ fn run_row(job: &Job, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String>
         model.map(|model| model.name.clone()),
         phone.cloned(),
         Some(why.join("; ")),
-        run.profile.as_ref().map(|it| it.display().to_string()),
+        run.profile.as_deref().map(named),
     ];
     let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
     let [model, phone, reason, profile] = texts;
@@ -251,6 +253,15 @@ fn run_row(job: &Job, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String>
         reason,
         profile,
     ]
+}
+
+/// A profile by its folder and, if that is still there, the beginning of its digest.
+fn named(folder: &Path) -> String {
+    let path = folder.display();
+    match ProfileDigest::of_folder(folder) {
+        Ok(digest) => format!("{path} ({})", digest.short()),
+        Err(_) => path.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod exit;
 mod export;
 mod job;
 mod jobs;
+mod key;
 mod lab;
 mod model;
 mod model_options;
@@ -104,6 +105,9 @@ enum LayerlabCommand {
     Model(model::ModelArgs),
     /// Say whether a published profile is sound
     Check(check::CheckArgs),
+    /// Make keys that a lab signs its profiles with
+    #[command(subcommand)]
+    Key(key::KeyCommand),
     /// Print a published profile as tables
     Show(show::ShowArgs),
     /// Say which layers should run on which processor
@@ -139,8 +143,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         let config = daemon::configure(args)?;
         return runtime.block_on(daemon::run(config, cli.agent, &cli.adb));
     }
-    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG").unwrap_or_else(|_| {
+        tracing_subscriber::EnvFilter::new("error,layerlab_campaign::orders=warn")
+    });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -167,6 +172,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command),
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent, &cli.adb).await,
                 LayerlabCommand::Check(args) => check::run(&args),
+                LayerlabCommand::Key(command) => key::run(&command),
                 LayerlabCommand::Show(args) => show::run(&args),
                 LayerlabCommand::Plan(command) => plan::run(&command, cli.agent, &cli.adb).await,
                 LayerlabCommand::Export(args) => export::run(&args),

@@ -1,11 +1,13 @@
-//! What the options that name models have in common: the sizes of symbolic dimensions, and which quantised twin fits a
-//! profile.
+//! What the options that name models have in common: the sizes of symbolic dimensions, the model with its quantised twin,
+//! and which twin fits a profile.
 
 use std::collections::BTreeMap;
-
-use layerlab_profiles::document::Model;
+use std::path::Path;
 
 use layerlab_campaign::ModelFile;
+use layerlab_profiles::document::Model;
+
+use super::exit::{Code, ExitWith, Failure};
 
 /// Sizes for the symbolic dimensions of a model.
 #[derive(clap::Args)]
@@ -32,6 +34,17 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, u64), String> {
             "`{size}` is no size: write a whole number of at least 1"
         )),
     }
+}
+
+/// Reads a model, and its quantised twin if there is one, with symbolic dimensions set by `dims`.
+pub(super) fn open_with_twin(
+    model: &Path,
+    quantised: Option<&Path>,
+    dims: &BTreeMap<String, u64>,
+) -> Result<ModelFile, Failure> {
+    ModelFile::open(model, dims)
+        .and_then(|model| model.with_quantised(quantised, dims))
+        .exit_with(Code::Input)
 }
 
 /// Refuses another quantised twin than the one that a profile's numbers are of.

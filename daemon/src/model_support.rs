@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
-use super::exit::{Code, ExitWith, Failure};
-use super::model_options::DimArgs;
+use super::exit::Failure;
+use super::model_options::{DimArgs, open_with_twin};
 use super::output;
-use layerlab_campaign::{ModelFile, find_unsupported};
+use layerlab_campaign::find_unsupported;
 use layerlab_farm::Link;
 use layerlab_lab::text_table::table;
 
@@ -71,10 +71,7 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let dims = args.dims.map();
-    let model = ModelFile::open(&args.model, &dims)
-        .and_then(|model| model.with_quantised(args.quantised.as_deref(), &dims))
-        .exit_with(Code::Input)?;
+    let model = open_with_twin(&args.model, args.quantised.as_deref(), &args.dims.map())?;
     let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
     let connection = link.connect().await;
     let hello = connection

@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::design::Design;
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::units::Nanos;
 
 use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
-use super::exit::{Code, ExitWith, Failure};
-use super::model_options::DimArgs;
+use super::exit::Failure;
+use super::model_options::{DimArgs, open_with_twin};
 use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};
 use layerlab_campaign::publish::folder_name;
-use layerlab_campaign::{Campaign, CampaignAccuracy, ModelFile, Published, TimesSettings};
+use layerlab_campaign::{Campaign, CampaignAccuracy, InOut, Published, TimesSettings};
 use layerlab_farm::discovery;
 
 #[derive(clap::Args)]
@@ -65,10 +66,22 @@ pub(super) struct SettingsArgs {
     /// With the design adaptive: the most device time to spend on each accelerator, such as 90s or 10m
     #[arg(long, default_value_t = TimesSettings::BUDGET.into(), value_name = "DURATION")]
     budget: humantime::Duration,
-    /// How many samples each segment gets, with designs other than adaptive; below 6 there are no
+    /// With the design adaptive, where the budget is not enough to measure every layer: extend (measure them all the
+    /// same, and nothing else) or refuse (say how much is needed, and publish nothing)
+    #[arg(long, default_value_t = OverBudget::default(), value_name = "HOW")]
+    over_budget: OverBudget,
+    /// What divides the cost of a cut into moving in and moving out: probes, which are measured with the model and count
+    /// towards the budget, or the papers' assumption that both cost the same
+    #[arg(long, value_enum, default_value_t = AssumeName::Probed)]
+    assume: AssumeName,
+    /// How many samples each segment gets, with designs other than adaptive; with fewer than 3 there are no
     /// confidence intervals
     #[arg(long, default_value_t = TimesSettings::SAMPLES, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
+    /// In how many visits they are taken, for each of which segments are loaded anew; intervals hold what
+    /// differs between visits. Adaptive plans its own
+    #[arg(long, default_value_t = TimesSettings::VISITS, value_parser = clap::value_parser!(u64).range(3..))]
+    visits: u64,
     /// The idle time before each inference, in microseconds
     #[arg(long, default_value_t = TimesSettings::GAP_US, value_name = "MICROSECONDS")]
     gap_us: u64,
@@ -77,16 +90,31 @@ pub(super) struct SettingsArgs {
     seed: u64,
 }
 
+/// What is assumed of moving in and out.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum AssumeName {
+    /// Nothing where probes tell them apart; with designs derived by differencing, that they cost the same
+    Probed,
+    /// That they cost the same
+    Symmetric,
+}
+
 impl SettingsArgs {
     pub(super) fn settings(&self) -> TimesSettings {
         TimesSettings {
             processors: self.processors.clone(),
             design: self.design,
             samples_per_segment: self.samples,
+            visits: self.visits,
             gap: Nanos::from_micros(self.gap_us),
             seed: self.seed,
             target: self.target_ci.share(),
             budget: std::time::Duration::from(self.budget).into(),
+            over_budget: self.over_budget,
+            in_out: match self.assume {
+                AssumeName::Probed => InOut::Probed,
+                AssumeName::Symmetric => InOut::Symmetric,
+            },
             ..TimesSettings::default()
         }
     }
@@ -97,10 +125,7 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let dims = args.dims.map();
-    let model = ModelFile::open(&args.model, &dims)
-        .and_then(|model| model.with_quantised(args.quantised.as_deref(), &dims))
-        .exit_with(Code::Input)?;
+    let model = open_with_twin(&args.model, args.quantised.as_deref(), &args.dims.map())?;
     let set = match &args.set {
         Some(file) => Some(evaluate::fitting_set(file, &model)?),
         None => None,
@@ -126,6 +151,7 @@ pub(super) async fn run(
         }),
         target: out.clone(),
         replace: args.replace,
+        signing_key: None,
     };
     let bars = Bars::new();
     let mut follower = CampaignBars::new(&bars, model.network.name(), &device);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::document::{
-    Header, LayerTimeRow, Method, Processor, ProcessorKind, Profile, Unsupported,
+    Header, LayerTimeRow, Method, Processor, ProcessorKind, Profile, ProfileDigest, Unsupported,
 };
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::TimeModel;
@@ -38,15 +38,16 @@ pub(super) fn run(args: &ShowArgs) -> Result<(), Failure> {
             .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", file.display()))
             .exit_with(Code::Output);
     }
+    let digest = ProfileDigest::of_folder(&args.profile).exit_with(Code::Input)?;
     if args.json {
-        return print_json(&profile);
+        return print_json(&profile, &digest);
     }
-    output::print(tables(&profile))
+    output::print(format_args!("{}\n\ndigest: {digest}", tables(&profile)))
 }
 
 /// The profile's numbers as one JSON document.
-pub(super) fn print_json(profile: &Profile) -> Result<(), Failure> {
-    output::print_json(&ProfileView::new(profile))
+pub(super) fn print_json(profile: &Profile, digest: &ProfileDigest) -> Result<(), Failure> {
+    output::print_json(&ProfileView::new(profile, digest))
 }
 
 /// The whole profile for a person: what was measured and how, and what each layer costs where.
@@ -89,7 +90,12 @@ fn methods(profile: &Profile) -> String {
             let method = match measurement.method {
                 Method::Median => "medians",
                 Method::Differencing => "derived by differencing (mlmp §4.2.2)",
-                Method::Graph => "derived by least squares over all segments",
+                Method::Graph => {
+                    "derived by least squares over all segments, taking moving in and out to cost the same"
+                }
+                Method::Probed => {
+                    "derived by least squares over all segments, moving in and out told apart by probes"
+                }
             };
             format!(
                 "{}: {}, {} {}{}; design {}, {} samples per segment, {method}",
@@ -307,6 +313,7 @@ pub(super) fn summary(profile: &Profile, path: &Path) -> Published {
 /// A profile without its samples, for scripts.
 #[derive(Serialize)]
 struct ProfileView<'a> {
+    digest: &'a str,
     header: &'a Header,
     layers: &'a [Layer],
     times: Vec<TimeView<'a>>,
@@ -353,7 +360,7 @@ impl From<Estimate> for EstimateView {
 }
 
 impl<'a> ProfileView<'a> {
-    fn new(profile: &'a Profile) -> ProfileView<'a> {
+    fn new(profile: &'a Profile, digest: &'a ProfileDigest) -> ProfileView<'a> {
         let view = |row: &'a LayerTimeRow| TimeView {
             layer: row.layer,
             processor: &row.processor,
@@ -371,6 +378,7 @@ impl<'a> ProfileView<'a> {
             reason: &row.reason,
         };
         ProfileView {
+            digest: digest.as_str(),
             header: &profile.header,
             layers: &profile.layers,
             times: profile.times.iter().map(view).collect(),

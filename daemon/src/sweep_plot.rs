@@ -1,7 +1,10 @@
 //! The picture of a sweep: accuracy over time limits and time over accuracy limits, a line for each algorithm,
-//! as in mlmp Figures 7 and 11. SVG.
+//! and what running the plans gave, as in mlmp Figures 7 and 11. SVG.
 
-use layerlab_planners::{Algorithm, Goal, Outcome};
+use layerlab_planners::export::VerifiedPlacements;
+use layerlab_planners::sweep::KeepingAlgorithm;
+use layerlab_planners::{Goal, Outcome, Plan};
+use layerlab_profiles::Placement;
 use plotters::prelude::*;
 
 /// The colours of the first lines; further ones are [mixed](colour).
@@ -28,10 +31,12 @@ struct Panel {
 
 /// What one algorithm reached.
 struct PlannerLine {
-    name: &'static str,
+    name: String,
     colour: RGBColor,
     /// The limit, and what was reached within it.
     points: Vec<(f64, f64)>,
+    /// The limit, and the lower end, the middle and the upper end of what running the plan gave.
+    verified: Vec<(f64, [f64; 3])>,
 }
 
 /// The outcomes of a sweep, drawn, with a line for each of `algorithms`; `title` says of what.
@@ -40,8 +45,9 @@ struct PlannerLine {
 /// When the drawing library fails, which it does not on a drawing in memory.
 pub(crate) fn svg(
     title: &str,
-    algorithms: &[Algorithm],
+    algorithms: &[KeepingAlgorithm],
     outcomes: &[Outcome],
+    verified: &VerifiedPlacements,
 ) -> Result<String, String> {
     let panels = [
         panel(
@@ -56,6 +62,10 @@ pub(crate) fn svg(
                 };
                 Some((within.as_millis_f64(), plan.accuracy().value))
             },
+            |placement| {
+                let (accuracy, (low, high)) = verified.get(placement)?.accuracy?;
+                Some([low, accuracy, high])
+            },
         ),
         panel(
             algorithms,
@@ -68,6 +78,11 @@ pub(crate) fn svg(
                     return None;
                 };
                 Some((at_least, plan.time().total().as_nanos() as f64 / 1e6))
+            },
+            |placement| {
+                let found = verified.get(placement)?;
+                let (low, high) = found.time_ci95_ns.unwrap_or((found.time_ns, found.time_ns));
+                Some([low, found.time_ns, high].map(|nanos| nanos as f64 / 1e6))
             },
         ),
     ];
@@ -88,21 +103,31 @@ pub(crate) fn svg(
 }
 
 fn panel(
-    algorithms: &[Algorithm],
+    algorithms: &[KeepingAlgorithm],
     outcomes: &[Outcome],
     title: &'static str,
     across: &'static str,
     up: &'static str,
-    point: impl Fn(Goal, &layerlab_planners::Plan) -> Option<(f64, f64)>,
+    point: impl Fn(Goal, &Plan) -> Option<(f64, f64)>,
+    verified: impl Fn(&Placement) -> Option<[f64; 3]>,
 ) -> Panel {
-    let line = |(place, algorithm): (usize, &Algorithm)| {
+    let line = |(place, &(algorithm, keep)): (usize, &KeepingAlgorithm)| {
         let plans = outcomes.iter().filter_map(Outcome::plan);
-        let own = plans.filter(|plan| plan.algorithm().name() == algorithm.name());
-        let points: Vec<(f64, f64)> = own.filter_map(|plan| point(plan.goal(), plan)).collect();
+        let own = plans.filter(|plan| (plan.algorithm(), plan.keep()) == (algorithm, keep));
+        let own: Vec<(&Plan, (f64, f64))> = own
+            .filter_map(|plan| Some((plan, point(plan.goal(), plan)?)))
+            .collect();
+        let run = own
+            .iter()
+            .filter_map(|(plan, (limit, _))| Some((*limit, verified(plan.combination())?)));
         PlannerLine {
-            name: algorithm.name(),
+            name: match keep {
+                Some(keep) => format!("{algorithm}, K = {keep}"),
+                None => algorithm.to_string(),
+            },
             colour: colour(place),
-            points,
+            verified: run.collect(),
+            points: own.iter().map(|(_, at)| *at).collect(),
         }
     };
     Panel {
@@ -127,13 +152,14 @@ fn draw<B: DrawingBackend>(
     area: &DrawingArea<B, plotters::coord::Shift>,
     panel: &Panel,
 ) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+    let shown = panel.lines.iter().flat_map(|line| {
+        let ends = line.verified.iter();
+        let ends = ends.flat_map(|&(at, ends)| ends.map(|end| (at, end)));
+        line.points.iter().copied().chain(ends)
+    });
+    let shown: Vec<(f64, f64)> = shown.collect();
     let range = |of: fn(&(f64, f64)) -> f64| {
-        let all = || {
-            panel
-                .lines
-                .iter()
-                .flat_map(|line| line.points.iter().map(of))
-        };
+        let all = || shown.iter().map(of);
         let (low, high) = (
             all().fold(f64::MAX, f64::min),
             all().fold(f64::MIN, f64::max),
@@ -164,18 +190,32 @@ fn draw<B: DrawingBackend>(
             name,
             colour,
             points,
+            verified,
         } = line;
         chart.draw_series(LineSeries::new(
             points.iter().copied(),
             colour.stroke_width(2),
         ))?;
         chart.draw_series(points.iter().map(|&at| Circle::new(at, 2, colour.filled())))?;
+        // What was measured stands beside as hollow circles with the ends of their intervals.
+        let ends = verified.iter();
+        let bars = ends
+            .map(|&(at, [low, _, high])| PathElement::new(vec![(at, low), (at, high)], *colour));
+        chart.draw_series(bars)?;
+        let middles = verified.iter();
+        chart.draw_series(
+            middles.map(|&(at, [_, middle, _])| Circle::new((at, middle), 4, *colour)),
+        )?;
         let left = LEGEND_LEFT + place as i32 * entry;
         area.draw(&Rectangle::new(
             [(left, 24), (left + 12, 36)],
             colour.filled(),
         ))?;
-        area.draw(&Text::new(*name, (left + 18, 25), ("sans-serif", 12)))?;
+        area.draw(&Text::new(
+            name.as_str(),
+            (left + 18, 25),
+            ("sans-serif", 12),
+        ))?;
     }
     Ok(())
 }
@@ -184,15 +224,20 @@ fn draw<B: DrawingBackend>(
 mod tests {
     use std::collections::BTreeSet;
 
+    use layerlab_planners::Algorithm;
+
     use super::*;
 
     #[test]
     fn every_algorithm_has_a_line_however_many_there_are() {
-        let algorithms = [&Algorithm::in_figures()[..], &[Algorithm::Exhaustive]].concat();
-        let drawn = svg("a sweep", &algorithms, &[]).expect("a drawing");
-        for algorithm in &algorithms {
-            let shown = drawn.matches(algorithm.name()).count();
-            assert_eq!(shown, 2, "{algorithm} in both legends");
+        let mut lines: Vec<KeepingAlgorithm> =
+            Algorithm::ALL.iter().map(|&one| (one, None)).collect();
+        lines.push((Algorithm::MlmpPaper, Some(5)));
+        let drawn = svg("a sweep", &lines, &[], &VerifiedPlacements::new()).expect("a drawing");
+        let names = Algorithm::ALL.iter().map(ToString::to_string);
+        for name in names.chain(["mlmp-paper, K = 5".to_owned()]) {
+            let shown = drawn.lines().filter(|line| line.trim() == name).count();
+            assert_eq!(shown, 2, "{name} in both legends");
         }
     }
 

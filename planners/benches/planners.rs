@@ -9,6 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::regress::{GbrtSettings, Grid, Kind, Settings};
+use layerlab_planners::solve::find_front;
 use layerlab_planners::{Algorithm, Goal, Problem, plan_keeping};
 use layerlab_profiles::Nanos;
 use recorded::network;
@@ -72,10 +73,16 @@ fn planning(criterion: &mut Criterion) {
             criterion.bench_function(
                 &format!("{name}, 26 layers, K = 100, {trees} trees"),
                 |bencher| {
-                    bencher.iter(|| plan_keeping(black_box(&problem), goal, Algorithm::Mlmp, KEEP));
+                    bencher.iter(|| {
+                        let paper = Algorithm::MlmpPaper;
+                        plan_keeping(black_box(&problem), goal, paper, KEEP).expect("sensible")
+                    });
                 },
             );
         }
+        criterion.bench_function(&format!("front, 26 layers, {trees} trees"), |bencher| {
+            bencher.iter(|| find_front(black_box(&problem)));
+        });
     }
 }
 

@@ -2,12 +2,16 @@
 //! (mlmp §4.2.1).
 
 use layerlab_profiles::Layer;
+use serde::{Deserialize, Serialize};
 
+use crate::confidence::Confidence;
+use crate::error_bands::{ErrorBands, HeldBackRow};
 use crate::features::{Candidate, FeaturesError, LayerColumns};
 use crate::problem::LossModel;
 use crate::regress::scaling::Scaling;
 use crate::regress::{
-    Choice, Grid, GridError, Kind, Regressor, Rows, Score, Settings, TrainError, search,
+    Choice, Grid, GridError, Kind, Regressor, RidgeSettings, Rows, Score, Settings, TrainError,
+    search,
 };
 use crate::rows::{AccuracyRow, AccuracyTable, Set};
 
@@ -31,7 +35,7 @@ pub enum AccuracyError {
 }
 
 /// One line of the paper's Table 2: how one kind of regressor did.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tried {
     /// The kind of regressor.
     pub kind: Kind,
@@ -44,7 +48,7 @@ pub struct Tried {
 }
 
 /// A trained model of Loss(L).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AccuracyModel {
     columns: LayerColumns,
     scaling: Scaling,
@@ -52,6 +56,7 @@ pub struct AccuracyModel {
     settings: Settings,
     test: Option<Score>,
     tried: Vec<Tried>,
+    errors: ErrorBands,
 }
 
 impl AccuracyModel {
@@ -64,10 +69,19 @@ impl AccuracyModel {
         grid: &Grid,
     ) -> Result<AccuracyModel, AccuracyError> {
         let lesson = Lesson::new(layers, table)?;
-        let choices = search(grid, &lesson.rows, &lesson.targets)?;
+        let choices = match search(grid, &lesson.rows, &lesson.targets) {
+            // Nothing is to be predicted that was not measured.
+            Err(GridError::TooFew { .. }) if table.is_complete() => {
+                return lesson.fit(Settings::Ridge(RidgeSettings { penalty: 1.0 }));
+            }
+            choices => choices?,
+        };
         let models: Vec<(Choice, AccuracyModel)> = choices
             .into_iter()
-            .map(|choice| Ok((choice, lesson.fit(choice.settings)?)))
+            .map(|choice| {
+                let model = lesson.fit(choice.settings)?;
+                Ok((choice, model))
+            })
             .collect::<Result<_, AccuracyError>>()?;
         let tried = models.iter().map(|(choice, model)| Tried {
             kind: choice.settings.kind(),
@@ -78,14 +92,19 @@ impl AccuracyModel {
         let tried: Vec<Tried> = tried.collect();
         let by_error =
             |a: &(Choice, _), b: &(Choice, _)| a.0.held_back.mse.total_cmp(&b.0.held_back.mse);
-        let (_, best) = models
+        let (choice, best) = models
             .into_iter()
             .min_by(by_error)
             .ok_or(GridError::NoKinds)?;
-        Ok(AccuracyModel { tried, ..best })
+        let errors = lesson.errors(table.baseline(), &choice.predictions);
+        Ok(AccuracyModel {
+            tried,
+            errors,
+            ..best
+        })
     }
 
-    /// Trains one regressor with given settings on all training rows.
+    /// Trains one regressor with given settings on all training rows. How far its predictions are off is not known.
     pub fn with(
         layers: &[Layer],
         table: &AccuracyTable,
@@ -115,6 +134,11 @@ impl AccuracyModel {
         &self.regressor
     }
 
+    /// How far predictions are off; of given settings that is not known.
+    pub fn errors(&self) -> &ErrorBands {
+        &self.errors
+    }
+
     /// The ranges of the training rows' features.
     pub fn scaling(&self) -> &Scaling {
         &self.scaling
@@ -134,8 +158,8 @@ impl LossModel for AccuracyModel {
         self.predict(candidates.iter().copied())
     }
 
-    fn mean_error(&self) -> Option<f64> {
-        self.test.map(|score| score.mae)
+    fn half_width(&self, predicted: f64, confidence: Confidence) -> Option<f64> {
+        self.errors.half_width(predicted, confidence)
     }
 }
 
@@ -145,6 +169,8 @@ struct Lesson<'a> {
     /// The rows before their features are scaled.
     rows: Rows,
     targets: Vec<f64>,
+    /// Half the width of each row's interval.
+    sampling: Vec<f64>,
     test: Vec<&'a AccuracyRow>,
 }
 
@@ -152,11 +178,12 @@ impl<'a> Lesson<'a> {
     fn new(layers: &[Layer], table: &'a AccuracyTable) -> Result<Lesson<'a>, AccuracyError> {
         let columns = LayerColumns::new(layers, table.single_losses())?;
         let mut rows = Rows::new(columns.width());
-        let mut targets = Vec::new();
-        for row in table.of(Set::Train) {
+        let (mut targets, mut sampling) = (Vec::new(), Vec::new());
+        for row in table.lessons() {
             let candidate = columns.candidate_of(&row.combination)?;
             rows.push_with(|values| columns.write(&candidate, values));
             targets.push(row.loss);
+            sampling.push(row.loss_ci95.map_or(0.0, |(low, high)| (high - low) / 2.0));
         }
         if rows.is_empty() {
             return Err(AccuracyError::NoTraining);
@@ -165,8 +192,21 @@ impl<'a> Lesson<'a> {
             columns,
             rows,
             targets,
+            sampling,
             test: table.of(Set::Test).collect(),
         })
+    }
+
+    /// The errors of predictions for rows that were held back.
+    fn errors(&self, baseline: f64, predictions: &[f64]) -> ErrorBands {
+        let rows = predictions.iter().zip(&self.targets).zip(&self.sampling);
+        let rows = rows.map(|((&predicted, &measured), &sampling)| HeldBackRow {
+            // As `Problem` moves it: a loss that is no number is the greatest.
+            predicted: predicted.min(baseline).max(0.0),
+            measured,
+            sampling,
+        });
+        ErrorBands::of(&rows.collect::<Vec<_>>())
     }
 
     fn fit(&self, settings: Settings) -> Result<AccuracyModel, AccuracyError> {
@@ -180,6 +220,7 @@ impl<'a> Lesson<'a> {
             settings,
             test: None,
             tried: Vec::new(),
+            errors: ErrorBands::default(),
         };
         let of_row = |row: &&AccuracyRow| self.columns.candidate_of(&row.combination);
         let candidates = self.test.iter().map(of_row);

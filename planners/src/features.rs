@@ -5,6 +5,7 @@
 //! were moved: one L has one A(L).
 
 use layerlab_profiles::{Layer, Placement};
+use serde::{Deserialize, Serialize};
 
 use crate::placement::{MOST_PROCESSORS, PackedPlacement, PlacementLimitError};
 
@@ -42,7 +43,7 @@ pub enum FeaturesError {
 }
 
 /// What each layer adds to the sums of each processor but processor 0 when it runs there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LayerColumns {
     layers: usize,
     /// Of processor 1, layer 1 first, then of processor 2, and so on.
@@ -50,7 +51,7 @@ pub struct LayerColumns {
 }
 
 /// Sums over the layers that a placement has on one processor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerSums {
     layers: u64,
     /// In units of 2^-40.

@@ -1,12 +1,12 @@
 //! The interval of T(L), from the intervals of what it is the sum of.
 //!
-//! CPU times are medians of different samples, and processors are measured apart: their errors are independent,
-//! so half-widths add in squares. The times of one accelerator are derived from the same segments and err
+//! CPU times are medians of different samples, and processors are measured apart: their errors are independent, so
+//! half-widths add in squares, but for what all times of one processor have in common. The times of one accelerator are derived from the same segments and err
 //! together: where they come from least squares the fit says how, elsewhere the interval is a bound.
 
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
-use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::summary::{Estimate, Z_95};
 use layerlab_profiles::{Placement, SignedNanos};
 
 use crate::processor_table::ProcessorTable;
@@ -32,9 +32,17 @@ pub(crate) fn of(
         && let Some(fit) = &processors[place].fit
     {
         let cpus = on_cpus(processors, placement);
-        return fit.combination(&cpus, &on(place, placement)).ok()?.ci95;
+        let estimate = fit.combination(&cpus, &on(place, placement)).ok()?;
+        let shared = shared(processors, placement);
+        if shared == 0.0 {
+            return estimate.ci95;
+        }
+        return Some(around(
+            estimate.value,
+            half_width(estimate)?.powi(2) + shared,
+        ));
     }
-    let mut squares = 0.0;
+    let mut squares = shared(processors, placement);
     for (&place, time) in placement
         .processors()
         .iter()
@@ -47,8 +55,31 @@ pub(crate) fn of(
     for place in used {
         squares += part(&processors[place], &on(place, placement))?.powi(2);
     }
+    Some(around(total, squares))
+}
+
+/// The interval whose half-width has this square.
+fn around(total: SignedNanos, squares: f64) -> (SignedNanos, SignedNanos) {
     let half_width = SignedNanos::from_nanos(squares.sqrt().ceil() as i64);
-    Some((total - half_width, total + half_width))
+    (total - half_width, total + half_width)
+}
+
+/// What adding in squares misses: layers on one CPU err together by as much as the run's visits were all slow or fast,
+/// (Σ t)² - Σ t² times the square of that share.
+fn shared(processors: &[ProcessorTable], placement: &Placement) -> f64 {
+    let on_one = |place: usize, processor: &ProcessorTable| {
+        let layers = placement.processors().iter().zip(&processor.times);
+        let there = layers.filter(|(here, _)| usize::from(**here) == place);
+        let times = there.filter_map(|(_, time)| Some((*time)?.compute.value.as_nanos() as f64));
+        let (sum, squares) = times.fold((0.0, 0.0), |(sum, squares), time| {
+            (sum + time, squares + time * time)
+        });
+        (sum * sum - squares) * (Z_95 * processor.shared_error).powi(2)
+    };
+    let cpus = processors.iter().enumerate();
+    cpus.filter(|(_, processor)| processor.kind == ProcessorKind::Cpu)
+        .map(|(place, processor)| on_one(place, processor))
+        .sum()
 }
 
 /// One where `placement` has `place`, zero elsewhere.
@@ -143,6 +174,7 @@ mod tests {
             times: vec![Some(time); LAYERS as usize],
             unsupported: Vec::new(),
             fit: None,
+            shared_error: 0.0,
         }
     }
 
@@ -166,6 +198,7 @@ mod tests {
             times: fit.layer_times().into_iter().map(Some).collect(),
             unsupported: Vec::new(),
             fit: Some(fit),
+            shared_error: 0.0,
         }
     }
 

@@ -15,8 +15,11 @@
 
 pub mod accuracy;
 pub mod check;
+pub mod confidence;
+pub mod error_bands;
 pub mod export;
 pub mod features;
+pub mod front;
 pub mod goal;
 mod interval;
 pub mod outcome;
@@ -34,6 +37,7 @@ pub mod times;
 pub mod unsupported;
 
 pub use accuracy::AccuracyModel;
+pub use confidence::Confidence;
 pub use goal::Goal;
 pub use outcome::{Infeasible, Outcome, Plan};
 pub use planning::{plan, plan_keeping};

@@ -5,10 +5,11 @@ use std::fmt;
 use layerlab_profiles::time_model::PredictedTime;
 use layerlab_profiles::{Placement, SignedNanos};
 
+use crate::confidence::Confidence;
 use crate::goal::Goal;
 use crate::problem::{PredictedAccuracy, Problem, Triple};
 use crate::reason::{Reason, reasons};
-use crate::solve::{Algorithm, Why};
+use crate::solve::{Algorithm, Why, meets};
 
 /// The answer of one algorithm to one goal.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Plan {
     algorithm: Algorithm,
     keep: Option<usize>,
     goal: Goal,
+    confidence: Option<Confidence>,
+    keeps_limit: bool,
     processors: Vec<String>,
     combination: Placement,
     time: PredictedTime,
@@ -45,6 +48,22 @@ pub struct Infeasible {
 }
 
 impl Outcome {
+    /// What found it, or found nothing.
+    pub fn algorithm(&self) -> Algorithm {
+        match self {
+            Outcome::Planned(plan) => plan.algorithm,
+            Outcome::Infeasible(infeasible) => infeasible.algorithm,
+        }
+    }
+
+    /// How many triples each step kept, if a user said how many: the papers' K.
+    pub fn keep(&self) -> Option<usize> {
+        match self {
+            Outcome::Planned(plan) => plan.keep,
+            Outcome::Infeasible(infeasible) => infeasible.keep,
+        }
+    }
+
     /// The plan, if there is one.
     pub fn plan(&self) -> Option<&Plan> {
         match self {
@@ -68,6 +87,8 @@ impl Plan {
             algorithm,
             keep,
             goal,
+            confidence: problem.confidence(),
+            keeps_limit: meets(problem, goal, triple),
             processors: problem.times().names().map(str::to_owned).collect(),
             combination: placement.combination(),
             time: problem.times().time(placement),
@@ -94,6 +115,17 @@ impl Plan {
         self.goal
     }
 
+    /// With which confidence it is to keep its limit; nothing where estimates decided.
+    pub fn confidence(&self) -> Option<Confidence> {
+        self.confidence
+    }
+
+    /// Whether it keeps its limit with that confidence; if not, no placement that the algorithm found does, and this one
+    /// keeps it by estimates alone.
+    pub fn keeps_limit(&self) -> bool {
+        self.keeps_limit
+    }
+
     /// What the processors of the placement's digits are called, processor 0 first.
     pub fn processors(&self) -> &[String] {
         &self.processors
@@ -114,7 +146,7 @@ impl Plan {
         self.time_ci95
     }
 
-    /// A(L), as the accuracy model predicts it.
+    /// A(L), as it was measured, or as the accuracy model predicts it.
     pub fn accuracy(&self) -> PredictedAccuracy {
         self.accuracy
     }
@@ -172,6 +204,10 @@ impl fmt::Display for Infeasible {
             } => write!(
                 f,
                 "its placement {combination} takes {time} at accuracy {accuracy:.4}; another algorithm may have one"
+            ),
+            Why::NothingReached { start } => write!(
+                f,
+                "no placement that it reaches from {start} keeps the limit; another algorithm may have one"
             ),
             Why::Unsupported {
                 processor,

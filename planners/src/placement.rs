@@ -1,6 +1,7 @@
 //! A placement as a set of bits: what searches copy, compare and change by the thousand.
 
 use layerlab_profiles::Placement;
+use serde::{Deserialize, Serialize};
 
 /// The most layers that a placement can hold.
 pub const MOST_LAYERS: usize = 64 * WORDS;
@@ -14,7 +15,7 @@ const WORDS: usize = 4;
 /// together count the processor from 0.
 ///
 /// The order of placements is arbitrary but fixed; it decides between plans that are equal in all else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PackedPlacement {
     /// Before `low`, so that placements on two processors have the order of their bits.
     high: [u64; WORDS],

@@ -1,10 +1,13 @@
 //! What planners decide by: T(L) and A(L) of one model on two processors or more.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use layerlab_profiles::{Layer, SignedNanos};
 
+use crate::confidence::Confidence;
 use crate::features::{Candidate, FeaturesError, LayerColumns};
+use crate::front::Front;
 use crate::placement::PackedPlacement;
 use crate::rows::AccuracyTable;
 use crate::times::TimeTable;
@@ -14,9 +17,10 @@ pub trait LossModel: Send + Sync {
     /// Loss(L) = A(all-CPU) - A(L) of each candidate, a fraction, in their order.
     fn losses(&self, candidates: &[Candidate]) -> Vec<f64>;
 
-    /// The mean absolute error of its predictions on combinations that it never saw, if that is known.
-    fn mean_error(&self) -> Option<f64> {
-        None
+    /// By how much the loss may differ from a predicted one, a possible one, with this confidence; nothing if that is not
+    /// known. 0 of a model that does not err.
+    fn half_width(&self, _predicted: f64, _confidence: Confidence) -> Option<f64> {
+        Some(0.0)
     }
 }
 
@@ -48,7 +52,9 @@ pub enum ProblemError {
     Features(#[from] FeaturesError),
 }
 
-/// T(L) and A(L) of one model on two processors or more, of which processor 0 is the CPU.
+/// T(L) and A(L) of one model on two processors or more, of which processor 0 is the CPU, and how sure a plan is to be of
+/// its limit.
+#[derive(Clone)]
 pub struct Problem {
     names: Vec<String>,
     times: TimeTable,
@@ -56,19 +62,33 @@ pub struct Problem {
     all_cpu: Candidate,
     baseline: f64,
     single_losses: Vec<f64>,
-    model: Box<dyn LossModel>,
-    measured: HashMap<PackedPlacement, f64>,
+    model: Arc<dyn LossModel>,
+    measured: HashMap<PackedPlacement, MeasuredLoss>,
+    confidence: Option<Confidence>,
+    front: OnceLock<Front>,
 }
 
-/// A(L) of one placement.
+/// A loss as it was measured.
+#[derive(Clone, Copy)]
+struct MeasuredLoss {
+    loss: f64,
+    ci95: Option<(f64, f64)>,
+}
+
+/// A(L) of one placement: measured, where exactly this placement was, otherwise predicted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedAccuracy {
-    /// A(L), a fraction between 0 and the accuracy with all layers on the CPU.
+    /// A(L), a fraction. A predicted one lies between 0 and the accuracy with all layers on the CPU.
     pub value: f64,
-    /// The predicted loss, which may lie outside of what is possible.
+    /// The measured loss, or the predicted one, which may lie outside of what is possible.
     pub loss: f64,
     /// Whether the prediction was impossible and therefore moved to the nearest possible accuracy.
     pub clamped: bool,
+    /// Whether it was measured.
+    pub is_measured: bool,
+    /// Its interval over images drawn like those of the evaluation set, given A(all-CPU): of the confidence that plans are to
+    /// have, 95 % where they are to have none. Nothing if it is not known.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// A placement with its time and its accuracy: a triple of the paper's.
@@ -103,10 +123,10 @@ impl Problem {
             });
         }
         let all_cpu = PackedPlacement::all_cpu(layers.len()).map_err(FeaturesError::from)?;
-        let accuracy = |loss: f64| measured.baseline() - loss;
         let rows = measured.rows().iter().filter_map(|row| {
             let placement = PackedPlacement::of(&row.combination).ok()?;
-            Some((placement, accuracy(row.loss)))
+            let (loss, ci95) = (row.loss, row.loss_ci95);
+            Some((placement, MeasuredLoss { loss, ci95 }))
         });
         Ok(Problem {
             names: layers.iter().map(|layer| layer.name.clone()).collect(),
@@ -116,8 +136,38 @@ impl Problem {
             baseline: measured.baseline(),
             single_losses,
             measured: rows.collect(),
-            model,
+            model: Arc::from(model),
+            confidence: None,
+            front: OnceLock::new(),
         })
+    }
+
+    /// The same problem, where plans keep their limits with this confidence: the end of the interval meets the limit. With
+    /// none, as a problem is first, what is most probable meets it.
+    pub fn with_confidence(self, confidence: Option<Confidence>) -> Problem {
+        Problem {
+            confidence,
+            front: OnceLock::new(),
+            ..self
+        }
+    }
+
+    /// With which confidence plans keep their limits.
+    pub fn confidence(&self) -> Option<Confidence> {
+        self.confidence
+    }
+
+    /// The same problem with the front that was found of it before.
+    pub fn with_front(self, front: Front) -> Problem {
+        Problem {
+            front: OnceLock::from(front),
+            ..self
+        }
+    }
+
+    /// The front, which `search` finds if nobody asked for it before.
+    pub(crate) fn front_or(&self, search: impl FnOnce(&Problem) -> Front) -> &Front {
+        self.front.get_or_init(|| search(self))
     }
 
     /// How many layers the model has.
@@ -155,12 +205,19 @@ impl Problem {
         if placement.layers_off_cpu() == 0 {
             return Some(self.baseline);
         }
-        self.measured.get(placement).copied()
+        let measured = self.measured.get(placement)?;
+        Some(self.baseline - measured.loss)
     }
 
-    /// The mean absolute error of A(L) on combinations that the model never saw, if that is known.
-    pub fn mean_error(&self) -> Option<f64> {
-        self.model.mean_error()
+    /// The placements that were measured, in no order.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &PackedPlacement> {
+        self.measured.keys()
+    }
+
+    /// A(L) as the model predicts it, whether it was measured or not.
+    pub(crate) fn predicted_accuracy(&self, candidate: &Candidate) -> f64 {
+        let loss = self.model.losses(std::slice::from_ref(candidate));
+        self.possible(self.baseline - loss.first().copied().unwrap_or(f64::NAN))
     }
 
     /// T(L).
@@ -187,23 +244,90 @@ impl Problem {
         let losses = self.model.losses(candidates);
         let pairs = candidates.iter().zip(losses);
         pairs
-            .map(|(candidate, loss)| {
+            .map(|(candidate, predicted)| {
                 // What the loss is measured against has none, whatever a model says.
-                let loss = if candidate.placement.layers_off_cpu() == 0 {
-                    0.0
-                } else {
-                    loss
+                let reference = || MeasuredLoss {
+                    loss: 0.0,
+                    ci95: Some((0.0, 0.0)),
                 };
-                let accuracy = self.baseline - loss;
-                // A loss that is no number is the worst.
-                let value = accuracy.max(0.0).min(self.baseline);
-                PredictedAccuracy {
-                    value,
-                    loss,
-                    clamped: value != accuracy,
+                let all_cpu = candidate.placement.layers_off_cpu() == 0;
+                let measured = all_cpu.then(reference);
+                match measured.or_else(|| self.measured.get(&candidate.placement).copied()) {
+                    Some(measured) => self.measured_as(measured),
+                    None => self.predicted_as(predicted),
                 }
             })
             .collect()
+    }
+
+    fn measured_as(&self, MeasuredLoss { loss, ci95 }: MeasuredLoss) -> PredictedAccuracy {
+        let value = self.baseline - loss;
+        let stretch = self.confidence.unwrap_or(Confidence::USUAL).stretch();
+        PredictedAccuracy {
+            value,
+            loss,
+            clamped: false,
+            is_measured: true,
+            interval: ci95.map(|(low, high)| {
+                (
+                    value - (high - loss) * stretch,
+                    value + (loss - low) * stretch,
+                )
+            }),
+        }
+    }
+
+    fn predicted_as(&self, loss: f64) -> PredictedAccuracy {
+        let accuracy = self.baseline - loss;
+        let value = self.possible(accuracy);
+        let confidence = self.confidence.unwrap_or(Confidence::USUAL);
+        let half_width = self.model.half_width(self.baseline - value, confidence);
+        PredictedAccuracy {
+            value,
+            loss,
+            clamped: value != accuracy,
+            is_measured: false,
+            interval: half_width.map(|half| (value - half, value + half)),
+        }
+    }
+
+    /// The possible accuracy that is nearest to a predicted one. One that is no number is the worst.
+    fn possible(&self, accuracy: f64) -> f64 {
+        accuracy.max(0.0).min(self.baseline)
+    }
+
+    /// The accuracy that a placement has at least, with the confidence that plans are to have; with none, A(L).
+    pub(crate) fn least_accuracy(&self, accuracy: &PredictedAccuracy) -> f64 {
+        match (self.confidence, accuracy.interval) {
+            (None, _) => accuracy.value,
+            (Some(_), Some((low, _))) => low.min(accuracy.value),
+            // Whatever is not known may be the worst.
+            (Some(_), None) => 0.0,
+        }
+    }
+
+    /// The time in ns that a placement takes at most, with the confidence that plans are to have; with none, or where a
+    /// published time has no interval, T(L).
+    pub(crate) fn longest_time(&self, placement: &PackedPlacement) -> i64 {
+        match self.confidence {
+            Some(confidence) => self.longest_time_at(placement, confidence),
+            None => self.times.total(placement),
+        }
+    }
+
+    /// The time in ns that a placement takes at most, with this confidence; T(L) where a published time has no interval.
+    pub(crate) fn longest_time_at(
+        &self,
+        placement: &PackedPlacement,
+        confidence: Confidence,
+    ) -> i64 {
+        let total = self.times.total(placement);
+        let interval = self.times.interval(placement);
+        interval.map_or(total, |(low, high)| {
+            let half_width = (high - low).as_nanos() as f64 / 2.0;
+            let more = half_width * (confidence.stretch() - 1.0);
+            total.max(high.as_nanos() + more.ceil() as i64)
+        })
     }
 
     /// All layers on the CPU.

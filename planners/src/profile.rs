@@ -4,6 +4,7 @@ use layerlab_profiles::accuracy::Part;
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::{Fit, GraphError};
 use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, ProcessorKind, Profile};
+use layerlab_profiles::summary::Z_95;
 
 use crate::rows::{AccuracyRow, AccuracyTable, RowsError, Set};
 use crate::times::{ProcessorTable, TimeTable, TimesError};
@@ -198,6 +199,7 @@ fn table(profile: &Profile, processor: &Processor) -> Result<ProcessorTable, Pro
             ProcessorKind::Cpu => None,
             ProcessorKind::Accelerator => fit(profile, processor)?,
         },
+        shared_error: profile.shared_error(name).half_width() / Z_95,
     })
 }
 
@@ -261,6 +263,7 @@ fn measured(
             Part::Reference => Set::Reference,
         },
         loss: row.loss,
+        loss_ci95: Some(row.loss_ci95),
     });
     let names = evaluation.processors(&profile.header);
     let supported: Vec<_> = names.iter().map(|name| profile.supported(name)).collect();

@@ -4,8 +4,10 @@ use std::fmt;
 
 use layerlab_profiles::{Nanos, Segment, SignedNanos};
 
+use crate::confidence::Confidence;
 use crate::goal::Goal;
 use crate::problem::{Problem, Triple};
+use crate::solve::meets;
 
 /// One reason, which reads as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,19 +16,25 @@ pub enum Reason {
     Layer(LayerReason),
     /// A processor cannot run a layer that runs elsewhere.
     Unsupported(UnsupportedReason),
-    /// The upper end of T(L)'s interval lies above the time limit.
+    /// The time limit is not kept with confidence.
     TimeUncertain {
-        /// The upper end of the 95 % interval.
+        /// The time that the placement takes at most.
         high: SignedNanos,
+        /// With this confidence.
+        confidence: Confidence,
         /// The time limit of the goal.
         within: Nanos,
     },
-    /// The accuracy requirement is met by less than the accuracy model usually errs.
+    /// T(L) has no interval, so that the time limit is kept by an estimate.
+    TimeUnknown,
+    /// The accuracy requirement is not kept with confidence.
     AccuracyUncertain {
-        /// By how much it is met.
-        margin: f64,
-        /// The model's mean absolute error on rows that it never saw.
-        mean_error: f64,
+        /// The accuracy that the placement has at least; nothing if that is not known.
+        low: Option<f64>,
+        /// With this confidence.
+        confidence: Confidence,
+        /// The accuracy requirement of the goal.
+        at_least: f64,
     },
     /// The predicted loss is impossible and was moved to the nearest possible one.
     Clamped {
@@ -100,21 +108,26 @@ pub(crate) fn reasons(problem: &Problem, goal: Goal, triple: &Triple) -> Vec<Rea
     let mut reasons: Vec<Reason> = layers(problem, goal, triple).collect();
     let placement = &triple.candidate.placement;
     let accuracy = triple.accuracy;
+    let confidence = problem.confidence().unwrap_or(Confidence::USUAL);
     match goal {
-        Goal::MaxAccuracy { within } => {
-            let high = problem.times().interval(placement).map(|(_, high)| high);
-            let high = high.filter(|high| *high > within.signed());
-            reasons.extend(high.map(|high| Reason::TimeUncertain { high, within }));
-        }
+        Goal::MaxAccuracy { within } => match problem.longest_time_at(placement, confidence) {
+            _ if problem.times().interval(placement).is_none() => reasons.push(Reason::TimeUnknown),
+            high if high > within.signed().as_nanos() => reasons.push(Reason::TimeUncertain {
+                high: SignedNanos::from_nanos(high),
+                confidence,
+                within,
+            }),
+            _ => {}
+        },
         Goal::MinTime { at_least } => {
-            let margin = accuracy.value - at_least;
-            // The accuracy with all layers on the CPU is no prediction.
-            let predicted = placement.layers_off_cpu() > 0;
-            let error = problem
-                .mean_error()
-                .filter(|&error| predicted && margin < error);
-            reasons
-                .extend(error.map(|mean_error| Reason::AccuracyUncertain { margin, mean_error }));
+            let low = accuracy.interval.map(|(low, _)| low);
+            if low.is_none_or(|low| low < at_least) {
+                reasons.push(Reason::AccuracyUncertain {
+                    low,
+                    confidence,
+                    at_least,
+                });
+            }
         }
     }
     if accuracy.clamped {
@@ -124,7 +137,7 @@ pub(crate) fn reasons(problem: &Problem, goal: Goal, triple: &Triple) -> Vec<Rea
     let measured = problem.measured_accuracy(placement);
     reasons.extend(measured.map(|measured| Reason::Measured {
         measured,
-        predicted: accuracy.value,
+        predicted: problem.predicted_accuracy(&triple.candidate),
     }));
     reasons
 }
@@ -169,22 +182,17 @@ fn layers<'a>(
                 there: names[to].to_owned(),
                 time_change: SignedNanos::from_nanos(moved.time - triple.time),
                 accuracy_change: moved.accuracy.value - triple.accuracy.value,
-                verdict: verdict(goal, triple, &moved),
+                verdict: verdict(problem, goal, triple, &moved),
             })
         })
 }
 
-fn verdict(goal: Goal, planned: &Triple, moved: &Triple) -> Verdict {
-    let (broken, order) = match goal {
-        Goal::MaxAccuracy { within } => (
-            moved.time > within.signed().as_nanos(),
-            moved.accuracy.value.total_cmp(&planned.accuracy.value),
-        ),
-        Goal::MinTime { at_least } => (
-            moved.accuracy.value < at_least,
-            planned.time.cmp(&moved.time),
-        ),
+fn verdict(problem: &Problem, goal: Goal, planned: &Triple, moved: &Triple) -> Verdict {
+    let order = match goal {
+        Goal::MaxAccuracy { .. } => moved.accuracy.value.total_cmp(&planned.accuracy.value),
+        Goal::MinTime { .. } => planned.time.cmp(&moved.time),
     };
+    let broken = !meets(problem, goal, moved);
     match (broken, order) {
         (true, _) => Verdict::BreaksLimit,
         (false, std::cmp::Ordering::Less) => Verdict::Worse,
@@ -198,15 +206,38 @@ impl fmt::Display for Reason {
         match self {
             Reason::Layer(layer) => layer.fmt(f),
             Reason::Unsupported(layer) => layer.fmt(f),
-            Reason::TimeUncertain { high, within } => write!(
+            Reason::TimeUncertain {
+                high,
+                confidence,
+                within,
+            } => write!(
                 f,
-                "the time may be as long as {high} (95 %), more than the limit {within}; measure longer or plan \
-                 for a shorter limit"
+                "the time may be as long as {high} ({} %), more than the limit {within}; measure longer or plan for \
+                 a shorter limit",
+                percent(*confidence)
             ),
-            Reason::AccuracyUncertain { margin, mean_error } => write!(
+            Reason::TimeUnknown => f.write_str(
+                "the time has no interval, so that nobody knows how surely the limit is kept; measure more samples",
+            ),
+            Reason::AccuracyUncertain {
+                low: Some(low),
+                confidence,
+                at_least,
+            } => write!(
                 f,
-                "the accuracy requirement is met by {margin:.4} only, and the accuracy model errs by \
-                 {mean_error:.4} on average; measure this combination before relying on it"
+                "the accuracy may be as low as {low:.4} ({} %), less than the requirement {at_least}; measure this \
+                 combination before relying on it",
+                percent(*confidence)
+            ),
+            Reason::AccuracyUncertain {
+                low: None,
+                confidence,
+                ..
+            } => write!(
+                f,
+                "there are too few measured combinations to say with {} % how low the accuracy may be; measure this \
+                 combination before relying on it",
+                percent(*confidence)
             ),
             Reason::Clamped { loss } => write!(
                 f,
@@ -269,6 +300,11 @@ impl fmt::Display for UnsupportedReason {
             _ => write!(f, "layers {segment} as one unit: {reason}"),
         }
     }
+}
+
+/// A confidence as people write it, without the last digits of binary fractions.
+fn percent(confidence: Confidence) -> f64 {
+    (confidence.share() * 1e6).round() / 1e4
 }
 
 fn signed(change: SignedNanos) -> String {

@@ -7,6 +7,9 @@ use layerlab_profiles::placement::PlacementError;
 
 use crate::placement::PlacementLimitError;
 
+/// Rows with which five-fold cross-validation begins to make sense.
+const LEAST_TRAINING_ROWS: usize = 10;
+
 /// What a row is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Set {
@@ -27,6 +30,8 @@ pub struct AccuracyRow {
     pub set: Set,
     /// A(all-CPU) - A(L), a fraction. Negative where the combination did better.
     pub loss: f64,
+    /// The 95 % interval of the loss, over images drawn like those of the evaluation set, if it is known.
+    pub loss_ci95: Option<(f64, f64)>,
 }
 
 /// All measured losses of one model on two processors or more, of which processor 0 is the CPU.
@@ -37,6 +42,8 @@ pub struct AccuracyTable {
     baseline: f64,
     rows: Vec<AccuracyRow>,
     single_losses: Vec<f64>,
+    /// Whether every placement that the processors can run was measured.
+    is_complete: bool,
 }
 
 /// Rows that planners cannot use.
@@ -71,6 +78,18 @@ pub enum RowsError {
         /// The row's combination.
         combination: Placement,
         /// The loss that was given.
+        loss: f64,
+    },
+    /// An interval does not contain its loss.
+    #[error("the interval {low} to {high} of {combination} does not contain its loss {loss}")]
+    Interval {
+        /// The row's combination.
+        combination: Placement,
+        /// The lower end.
+        low: f64,
+        /// The upper end.
+        high: f64,
+        /// The loss.
         loss: f64,
     },
     /// A combination has two rows that disagree or are both to learn or judge from.
@@ -171,12 +190,20 @@ impl AccuracyTable {
             .flat_map(|processor| (0..layers).map(move |index| (processor, index)))
             .map(|(processor, index)| single(processor, index))
             .collect::<Result<_, _>>()?;
+        let choices = (0..layers).map(|index| {
+            let can_run = |processor: &usize| is_supported(*processor, index);
+            1 + (1..processors).filter(can_run).count() as u128
+        });
+        let possible = choices.fold(1, u128::saturating_mul);
+        let measured = known.keys().filter(|placement| !placement.is_all_on(0));
+        let is_complete = measured.count() as u128 + 1 == possible;
         Ok(AccuracyTable {
             layers,
             processors,
             baseline,
             rows,
             single_losses,
+            is_complete,
         })
     }
 
@@ -206,6 +233,21 @@ impl AccuracyTable {
         &self.rows
     }
 
+    /// The rows to learn from: those to train on. Where every placement was measured nothing needs to be learnt, and all
+    /// rows are lessons if there are few to train on, as of models of four layers or fewer.
+    pub fn lessons(&self) -> Vec<&AccuracyRow> {
+        let train: Vec<&AccuracyRow> = self.of(Set::Train).collect();
+        match self.is_complete && train.len() < LEAST_TRAINING_ROWS {
+            true => self.rows.iter().collect(),
+            false => train,
+        }
+    }
+
+    /// Whether every placement that the processors can run was measured.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
     /// The rows of one set, in their order.
     pub fn of(&self, set: Set) -> impl Iterator<Item = &AccuracyRow> {
         self.rows.iter().filter(move |row| row.set == set)
@@ -222,9 +264,19 @@ fn refuse_odd_row(row: &AccuracyRow, layers: usize, processors: usize) -> Result
         });
     }
     row.combination.refuse_beyond(processors)?;
+    let (low, high) = row.loss_ci95.unwrap_or((row.loss, row.loss));
     if !(-1.0..=1.0).contains(&row.loss) {
         return Err(RowsError::Loss {
             combination: combination(),
+            loss: row.loss,
+        });
+    }
+    // Written so that an end that is no number is refused.
+    if !(low <= row.loss && row.loss <= high) {
+        return Err(RowsError::Interval {
+            combination: combination(),
+            low,
+            high,
             loss: row.loss,
         });
     }

@@ -6,26 +6,39 @@ use rayon::prelude::*;
 use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::outcome::Outcome;
-use crate::planning::plan;
+use crate::planning::plan_keeping;
 use crate::problem::Problem;
 use crate::solve::{Algorithm, PlanError, fastest_time};
 
 /// Answers every goal by every algorithm: all algorithms for the first goal, then for the second, and so on.
 ///
 /// Figure 7 is [`time_limits`] by [`Algorithm::in_figures`], figure 11 [`accuracy_limits`] by the same, figure 6
-/// either by mlmp with several K ([`plan_keeping`](crate::plan_keeping)).
+/// either by mlmp-paper with several K ([`sweep_keeping`]).
 pub fn sweep(
     problem: &Problem,
     goals: &[Goal],
     algorithms: &[Algorithm],
 ) -> Result<Vec<Outcome>, PlanError> {
-    let questions: Vec<(Goal, Algorithm)> = goals
+    let choices: Vec<KeepingAlgorithm> = algorithms.iter().map(|&one| (one, None)).collect();
+    sweep_keeping(problem, goals, &choices)
+}
+
+/// An algorithm, and how many triples each of its steps keeps: see [`plan_keeping`].
+pub type KeepingAlgorithm = (Algorithm, Option<usize>);
+
+/// The same, each algorithm keeping so many triples.
+pub fn sweep_keeping(
+    problem: &Problem,
+    goals: &[Goal],
+    algorithms: &[KeepingAlgorithm],
+) -> Result<Vec<Outcome>, PlanError> {
+    let questions: Vec<(Goal, KeepingAlgorithm)> = goals
         .iter()
         .flat_map(|&goal| algorithms.iter().map(move |&algorithm| (goal, algorithm)))
         .collect();
     questions
         .into_par_iter()
-        .map(|(goal, algorithm)| plan(problem, goal, algorithm))
+        .map(|(goal, (algorithm, keep))| plan_keeping(problem, goal, algorithm, keep))
         .collect()
 }
 

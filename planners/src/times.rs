@@ -101,6 +101,7 @@ impl TimeTable {
                 times: cpu.into_iter().map(Some).collect(),
                 unsupported: Vec::new(),
                 fit: None,
+                shared_error: 0.0,
             },
             ProcessorTable {
                 name: "NPU".to_owned(),
@@ -108,6 +109,7 @@ impl TimeTable {
                 times: npu.into_iter().map(Some).collect(),
                 unsupported: Vec::new(),
                 fit,
+                shared_error: 0.0,
             },
         ])
     }
@@ -324,6 +326,7 @@ mod tests {
                 times: rows.iter().map(|row| Some(layer_time(&row.0[place]))).collect(),
                 unsupported: Vec::new(),
                 fit: None,
+                shared_error: 0.0,
             });
             let table = TimeTable::of(processors.collect()).expect("all transfers");
             let mut placement = PackedPlacement::all_cpu(rows.len()).expect("few");

@@ -1,4 +1,4 @@
-//! MLMP against the heuristics, on simulated networks of up to 60 layers.
+//! Our answers against those of the papers' algorithms, on simulated networks of up to 30 layers.
 
 mod planted;
 
@@ -7,11 +7,16 @@ use layerlab_planners::reason::{Reason, Verdict};
 use planted::{Planted, advantage, goals};
 use rayon::prelude::*;
 
-const OTHERS: [Algorithm; 3] = [Algorithm::AllCpu, Algorithm::AllNpu, Algorithm::Heuristic];
+const OTHERS: [Algorithm; 4] = [
+    Algorithm::AllCpu,
+    Algorithm::AllNpu,
+    Algorithm::Heuristic,
+    Algorithm::MlmpPaper,
+];
 
 /// Whether MLMP is better than the heuristic, for each goal; panics where it is worse than any other.
 fn better(seed: u64) -> [bool; 2] {
-    let planted = Planted::new(1 + seed as usize % 60, seed);
+    let planted = Planted::new(1 + seed as usize % 30, seed);
     let problem = planted.known();
     goals(&problem, seed).map(|goal| {
         let mlmp = planted.plan(&problem, None, goal, Algorithm::Mlmp);
@@ -41,13 +46,8 @@ fn better(seed: u64) -> [bool; 2] {
 
 #[test]
 fn mlmp_is_never_worse_than_a_heuristic_and_no_single_move_improves_it() {
-    let wins: Vec<[bool; 2]> = (0..2_000_u64).into_par_iter().map(better).collect();
+    let wins: Vec<[bool; 2]> = (0..60_u64).into_par_iter().map(better).collect();
     let count = |place: usize| wins.iter().filter(|wins| wins[place]).count();
     // Mostly it is better; with few layers there is often nothing to gain.
-    assert!(
-        count(0) > 1_000 && count(1) > 1_000,
-        "{} {}",
-        count(0),
-        count(1)
-    );
+    assert!(count(0) > 30 && count(1) > 30, "{} {}", count(0), count(1));
 }

@@ -3,7 +3,9 @@
 mod planted;
 
 use layerlab_planners::accuracy::AccuracyModel;
-use layerlab_planners::export::{Source, outcomes_csv, outcomes_json, tried_csv};
+use layerlab_planners::export::{
+    Source, VerifiedPlacement, outcomes_csv, outcomes_json, tried_csv,
+};
 use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::regress::{Grid, Kind};
 use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
@@ -18,6 +20,7 @@ fn source() -> Source {
         cpu: "cpu".to_owned(),
         npu: "npu".to_owned(),
         run: "r-0001".to_owned(),
+        profile_digest: None,
         simulated: true,
         emulated: false,
     }
@@ -104,7 +107,7 @@ fn sweeps_give_a_row_for_each_goal_and_algorithm_and_looser_limits_are_never_wor
         for outcome in &outcomes {
             planted.assert_checked(Some(&model), outcome);
         }
-        let optima: Vec<&Outcome> = outcomes.iter().skip(4).step_by(5).collect();
+        let optima: Vec<&Outcome> = outcomes.iter().skip(5).step_by(6).collect();
         for pair in optima.windows(2) {
             let plans = [
                 pair[0].plan().expect("feasible"),
@@ -119,12 +122,24 @@ fn sweeps_give_a_row_for_each_goal_and_algorithm_and_looser_limits_are_never_wor
                 Goal::MinTime { .. } => assert!(plans[0].time().total() <= plans[1].time().total()),
             }
         }
-        let table = outcomes_csv(&source(), &outcomes).expect("a table");
+        // As if the first plan had been run on a device.
+        let verified = VerifiedPlacement {
+            time_ns: 1_234_567,
+            time_ci95_ns: Some((1_234_000, 1_235_000)),
+            accuracy: Some((0.7654, (0.75, 0.78))),
+        };
+        let first = outcomes.iter().find_map(Outcome::plan).expect("a plan");
+        let verified = [(first.combination().clone(), verified)].into();
+        let table = outcomes_csv(&source(), &outcomes, &verified).expect("a table");
         assert_eq!(table.lines().count(), outcomes.len() + 1);
+        assert!(
+            table.contains(",1234567,1234000,1235000,0.7654,0.75,0.78,"),
+            "{table}"
+        );
         let json = outcomes_json(&source(), &outcomes).expect("a document");
         let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         assert_eq!(document["source"]["simulated"], true);
-        let plan = &document["outcomes"][3]["plan"];
+        let plan = &document["outcomes"][4]["plan"];
         assert_eq!(plan["layers"].as_array().map(Vec::len), Some(14));
     }
 }
@@ -167,11 +182,11 @@ fn what_is_to_be_said_about_a_plan_reads_as_sentences() {
 }
 
 const REASONS: [&str; 7] = [
-    "layer 1 (conv1) runs on the CPU: on the NPU the time would change by -4.586 ms and the accuracy by -0.0314, which is worse",
-    "layer 2 (conv2) runs on the CPU: on the NPU the time would change by +4.238 ms and the accuracy by -0.0290, which is worse",
-    "layer 3 (conv3) runs on the CPU: on the NPU the time would change by -5.814 ms and the accuracy by -0.0763, which is worse",
-    "layer 4 (conv4) runs on the NPU: on the CPU the time would change by +23.71 ms and the accuracy by +0.0411, which breaks the limit",
-    "layer 5 (conv5) runs on the NPU: on the CPU the time would change by +27.70 ms and the accuracy by +0.0066, which breaks the limit",
-    "layer 6 (conv6) runs on the CPU: on the NPU the time would change by -5.116 ms and the accuracy by -0.0569, which is worse",
+    "layer 1 (conv1) runs on the CPU: on the NPU the time would change by -4.586 ms and the accuracy by -0.0332, which is worse",
+    "layer 2 (conv2) runs on the CPU: on the NPU the time would change by +4.238 ms and the accuracy by -0.0299, which is worse",
+    "layer 3 (conv3) runs on the CPU: on the NPU the time would change by -5.814 ms and the accuracy by -0.0711, which is worse",
+    "layer 4 (conv4) runs on the NPU: on the CPU the time would change by +23.71 ms and the accuracy by +0.0352, which breaks the limit",
+    "layer 5 (conv5) runs on the NPU: on the CPU the time would change by +27.70 ms and the accuracy by -0.0001, which breaks the limit",
+    "layer 6 (conv6) runs on the CPU: on the NPU the time would change by -5.116 ms and the accuracy by -0.0655, which is worse",
     "exactly this combination was measured: its accuracy is 0.7647, predicted 0.7589",
 ];

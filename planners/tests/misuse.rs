@@ -17,6 +17,7 @@ fn row(bits: &str, set: Set, loss: f64) -> AccuracyRow {
         combination: bits.parse().expect("zeros and ones"),
         set,
         loss,
+        loss_ci95: None,
     }
 }
 
@@ -51,8 +52,17 @@ fn goals_that_make_no_sense_are_refused() {
         assert!(ask(at_least(odd), mlmp).contains("must be a fraction between 0 and 1"));
     }
     assert_eq!(
-        sentence(plan_keeping(&problem, at_least(0.5), mlmp, Some(0))),
-        "mlmp is to keep 0 triples per step; keep at least 1"
+        sentence(plan_keeping(
+            &problem,
+            at_least(0.5),
+            Algorithm::MlmpPaper,
+            Some(0)
+        )),
+        "mlmp-paper is to keep 0 triples per step; keep at least 1"
+    );
+    assert_eq!(
+        sentence(plan_keeping(&problem, at_least(0.5), mlmp, Some(50))),
+        "mlmp keeps no triples, so that there is nothing to say how many; K is of mlmp-paper"
     );
     let large = Planted::new(21, 1).known();
     assert_eq!(
@@ -61,7 +71,7 @@ fn goals_that_make_no_sense_are_refused() {
     );
     assert_eq!(
         sentence("simplex".parse::<Algorithm>()),
-        "`simplex` is no algorithm; use all-cpu, all-npu, heuristic, mlmp, fastest or exhaustive"
+        "`simplex` is no algorithm; use all-cpu, all-npu, heuristic, mlmp-paper, mlmp, fastest or exhaustive"
     );
 }
 
@@ -87,6 +97,14 @@ fn rows_that_are_no_measurement_are_refused() {
     assert_eq!(
         with(vec![row("11", Set::Train, f64::NAN)]),
         "the loss of 11 is NaN; a loss lies between -1 and 1"
+    );
+    let odd = AccuracyRow {
+        loss_ci95: Some((0.2, 0.3)),
+        ..row("11", Set::Train, 0.1)
+    };
+    assert_eq!(
+        with(vec![odd]),
+        "the interval 0.2 to 0.3 of 11 does not contain its loss 0.1"
     );
     assert!(with(vec![row("11", Set::Train, 0.1), row("11", Set::Test, 0.1)]).contains("twice"));
     assert!(with(vec![row("10", Set::Train, 0.3)]).contains("twice"));

@@ -5,7 +5,7 @@ mod several;
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::check::Loss;
 use layerlab_planners::export::{
-    ExportError, Source, dnn_partitioning, outcomes_csv, outcomes_json,
+    ExportError, Source, VerifiedPlacements, dnn_partitioning, outcomes_csv, outcomes_json,
 };
 use layerlab_planners::reason::Reason;
 use layerlab_planners::regress::{GbrtSettings, MlpSettings, RidgeSettings, Settings};
@@ -202,6 +202,7 @@ fn plans_are_written_with_their_processors() {
         cpu: "CPU".to_owned(),
         npu: "gpu+npu".to_owned(),
         run: "r-0001".to_owned(),
+        profile_digest: None,
         simulated: true,
         emulated: false,
     };
@@ -217,7 +218,7 @@ fn plans_are_written_with_their_processors() {
     let total = compute.sum::<i64>() + plan["transfer_ns"].as_i64().expect("ns");
     assert_eq!(Some(total), plan["time_ns"].as_i64());
     assert_eq!(plan["layers"].as_array().map(Vec::len), Some(12));
-    let csv = outcomes_csv(&source, &[outcome]).expect("a table");
+    let csv = outcomes_csv(&source, &[outcome], &VerifiedPlacements::new()).expect("a table");
     assert!(csv.contains(&planned.combination().to_string()));
     let export = dnn_partitioning(&several.layers, problem.times(), None, &source);
     assert!(matches!(

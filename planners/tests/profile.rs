@@ -35,6 +35,7 @@ fn profile(design: Design, method: Method) -> Profile {
         processor: processor.to_owned(),
         design,
         samples_per_segment: 9,
+        visits: None,
         gap_ns: Nanos::ZERO,
         method,
         seed: 1,

@@ -176,6 +176,7 @@ fn a_plan_says_where_a_layer_cannot_run_and_so_do_exports() {
         cpu: "CPU".to_owned(),
         npu: "gpu".to_owned(),
         run: "r-0001".to_owned(),
+        profile_digest: None,
         simulated: true,
         emulated: false,
     };
@@ -200,6 +201,7 @@ fn the_dnn_partitioning_format_says_which_layers_the_accelerator_supports() {
         cpu: "CPU".to_owned(),
         npu: "NPU".to_owned(),
         run: "r-0001".to_owned(),
+        profile_digest: None,
         simulated: true,
         emulated: false,
     };

@@ -9,6 +9,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use layerlab_profiles::derive::graph::{Fit, observe};
 use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::Next;
 use layerlab_profiles::{Nanos, Segment};
 use plant::{phone, proportional};
@@ -22,6 +23,7 @@ fn planner(layers: u32) -> Planner {
         seed: 1,
         target: 0.02,
         budget: Nanos::from_millis(600_000),
+        over_budget: OverBudget::Extend,
         repetitions: 10,
         segments_per_block: 16,
         overhead: Overhead::default(),
@@ -45,7 +47,7 @@ fn samples(layers: u32, blocks: usize) -> BTreeMap<Segment, Vec<Nanos>> {
 }
 
 fn planning(criterion: &mut Criterion) {
-    for layers in [30, 50, 100] {
+    for layers in [30, 100, 1000] {
         let observations = observe(&samples(layers, 20));
         let planner = planner(layers);
         criterion.bench_function(

@@ -4,15 +4,21 @@
 //! so that one systematic fault does not bury the rest.
 
 mod arithmetic;
+mod blocks;
+mod clock;
 mod combinations;
 mod doubt;
+mod evaluations;
 mod header;
 mod layers;
 mod order;
 mod placements;
+mod plausible;
 mod rows;
 mod rule;
 mod unsupported;
+mod utc;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,9 +26,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::derive::graph::Observations;
 use crate::document::{
     self, Contradiction, DocumentError, Measurement, Profile, Sample, SegmentRow,
 };
+use crate::probe::frontiers;
 use crate::segment::Segment;
 use crate::supported::SupportedLayers;
 use crate::units::Nanos;
@@ -88,7 +96,9 @@ pub fn check_directory(dir: &Path) -> Result<(Profile, Vec<Finding>), DocumentEr
     let mut findings = Findings::default();
     for contradiction in contradictions {
         let rule = match contradiction {
-            Contradiction::FileChanged { .. } => Rule::FileChanged,
+            Contradiction::FileChanged { .. } | Contradiction::HeaderChanged { .. } => {
+                Rule::FileChanged
+            }
             Contradiction::Origin { .. } => Rule::OriginContradiction,
         };
         findings.add(rule, [contradiction.to_string()]);
@@ -96,6 +106,17 @@ pub fn check_directory(dir: &Path) -> Result<(Profile, Vec<Finding>), DocumentEr
     check_into(&profile, &mut findings);
     let findings = findings.in_order();
     Ok((profile, findings))
+}
+
+/// What is doubtful about a profile at this moment (RFC 3339, UTC): that it was measured later. Apart from [`check`], which
+/// knows no clock. A day is left to clocks that differ.
+pub fn check_not_of_the_future(profile: &Profile, now: &str) -> Option<Finding> {
+    let mut findings = Findings::default();
+    findings.add(
+        Rule::ImplausibleValue,
+        plausible::of_the_future(profile, now),
+    );
+    findings.0.pop()
 }
 
 fn check_into(profile: &Profile, findings: &mut Findings) {
@@ -107,6 +128,11 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     unsupported::check(&subject, findings);
     placements::check(&subject, findings);
     arithmetic::check(&subject, findings);
+    evaluations::check(&subject, findings);
+    plausible::check(&subject, findings);
+    blocks::check(&subject, findings);
+    clock::check(&subject, findings);
+    whole::check(&subject, findings);
     doubt::check(&subject, findings);
 }
 
@@ -131,6 +157,12 @@ impl Findings {
         });
     }
 
+    /// Whether the profile is known to contradict itself.
+    fn has_errors(&self) -> bool {
+        let mut findings = self.0.iter();
+        findings.any(|finding| finding.severity == Severity::Error)
+    }
+
     fn in_order(mut self) -> Vec<Finding> {
         // Stable: within a severity findings stay in the order of the checks.
         self.0.sort_by_key(|finding| finding.severity);
@@ -152,6 +184,8 @@ struct Subject<'a> {
     segments: BTreeMap<Key, &'a SegmentRow>,
     /// The durations of each segment's samples, of known processors only.
     durations: BTreeMap<Key, Vec<Nanos>>,
+    /// What the samples of each processor say, by its place.
+    observed: BTreeMap<usize, Observations>,
 }
 
 impl<'a> Subject<'a> {
@@ -177,7 +211,20 @@ impl<'a> Subject<'a> {
                     .extend(group.iter().map(|sample| sample.duration));
             }
         }
+        let observed = profile
+            .header
+            .measurements
+            .iter()
+            .filter_map(|measurement| {
+                let place = place(&measurement.processor)?;
+                let samples = profile.samples.iter();
+                Some((
+                    place,
+                    document::observed(measurement, samples, &profile.blocks)?,
+                ))
+            });
         Subject {
+            observed: observed.collect(),
             profile,
             layers: u32::try_from(profile.layers.len()).unwrap_or(u32::MAX),
             places,
@@ -189,6 +236,12 @@ impl<'a> Subject<'a> {
     /// The layers that a processor can run.
     fn supported(&self, processor: &str) -> SupportedLayers {
         document::supported(self.layers, processor, &self.profile.unsupported)
+    }
+
+    /// What the probes on a processor say.
+    fn probed(&self, processor: &str) -> document::Probed {
+        let frontiers = frontiers(&self.profile.layers);
+        document::probed(&self.profile.probes, processor, &frontiers)
     }
 
     /// How the processor at this place of the header was measured.

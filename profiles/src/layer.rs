@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
-/// A convolution, fully connected or pooling node together with the cheap nodes that follow it
+/// A convolution, fully connected, pooling or recurrent node together with the cheap nodes that follow it
 /// (mlmp §4.2.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
     /// The layer's number, counted from 1 in topological order.
     pub number: u32,
-    /// The name of its convolution, fully connected or pooling node, or of that node's first output.
+    /// The name of its convolution, fully connected, pooling or recurrent node, or of that node's first output.
     pub name: String,
     /// ONNX operator types in the order in which they run, the defining one and those that follow it.
     pub operators: Vec<String>,

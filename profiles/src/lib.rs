@@ -12,7 +12,9 @@ pub mod document;
 pub mod layer;
 mod layer_time;
 mod method;
+pub mod moved;
 pub mod placement;
+pub mod probe;
 mod processor_kind;
 pub mod segment;
 mod sha256;
@@ -23,6 +25,7 @@ pub mod units;
 
 pub use layer::Layer;
 pub use placement::Placement;
+pub use probe::Probe;
 pub use segment::Segment;
 pub use sha256::{Hash, sha256};
 pub use supported::SupportedLayers;

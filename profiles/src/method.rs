@@ -16,15 +16,25 @@ pub enum Method {
     /// Least squares over all measured segments (docs/method.md §4).
     #[serde(rename = "least-squares")]
     Graph,
+    /// The same, the costs of cuts divided into moving in and moving out as probes say instead of into halves
+    /// (docs/method.md §10).
+    #[serde(rename = "least-squares-probed")]
+    Probed,
 }
 
 impl Method {
+    /// Whether times come from least squares over all measured segments, however cuts divide.
+    pub fn is_least_squares(self) -> bool {
+        matches!(self, Method::Graph | Method::Probed)
+    }
+
     /// The word in the tables.
     pub fn name(self) -> &'static str {
         match self {
             Method::Median => "median",
             Method::Differencing => "differencing",
             Method::Graph => "least-squares",
+            Method::Probed => "least-squares-probed",
         }
     }
 }

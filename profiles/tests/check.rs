@@ -4,15 +4,16 @@ mod common;
 
 use std::fs;
 
-use common::{CPU, NPU, ROUNDS_OF_FIRST_ORDER, good_profile, rebuilt};
-use layerlab_profiles::check::{Rule, Severity, check, check_directory};
+use common::{CPU, NPU, ROUNDS_OF_FIRST_ORDER, good_profile, one_after_the_other, rebuilt};
+use layerlab_profiles::accuracy::Part;
+use layerlab_profiles::check::{Rule, Severity, check, check_directory, check_not_of_the_future};
 use layerlab_profiles::derive::Includes;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
     Clock, HashedFile, Load, Method, Numerics, Profile, ProvedPlacement, Rejected, Sample,
     Unsupported,
 };
-use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment, SignedNanos};
 
 fn names(profile: &Profile) -> Vec<&'static str> {
     check(profile).iter().map(|f| f.rule.name()).collect()
@@ -114,12 +115,14 @@ fn evaluate(profile: &mut Profile) {
 /// Adds a block that was measured in vain, with one sample.
 fn reject(profile: &mut Profile) {
     let mut block = profile.blocks[0].clone();
-    block.number = 1;
     block.rejection = Some(Rejected::SentinelMoved);
-    let mut sample = profile.samples[0].clone();
-    sample.block = 1;
-    profile.rejected.push(sample);
-    profile.blocks.insert(1, block);
+    profile.rejected.push(profile.samples[0].clone());
+    profile.blocks[0].number = 1;
+    profile.blocks.insert(0, block);
+    let samples = profile.samples.iter_mut();
+    for sample in samples.filter(|sample| sample.order == 0) {
+        sample.block = 1;
+    }
 }
 
 #[test]
@@ -219,6 +222,14 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::PlacementUnproved, "no proof", |p| {
         p.placements.retain(|row| row.segment != Segment::whole(3));
+    }),
+    (Rule::PlacementUnproved, "a layer that answered", |p| {
+        evaluate(p);
+        let mut samples = p.samples.iter();
+        assert!(
+            samples.all(|sample| sample.processor != NPU || sample.segment != Segment::single(2))
+        );
+        p.placements.retain(|row| row.segment != Segment::single(2));
     }),
     (Rule::PlacementUnproved, "no proof at all", |p| {
         p.placements.clear()
@@ -461,7 +472,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         "rejected samples of a good block",
         |p| {
             reject(p);
-            p.blocks[1].rejection = None;
+            p.blocks[0].rejection = None;
         },
     ),
     (Rule::MissingRow, "times", |p| drop(p.times.pop())),
@@ -565,8 +576,198 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         evaluate(p);
         p.evaluations.clear();
     }),
+    (Rule::CombinationContradiction, "loss", |p| {
+        evaluate(p);
+        p.combinations[2].loss += 1e-6;
+    }),
+    (Rule::CombinationContradiction, "end of an interval", |p| {
+        evaluate(p);
+        p.combinations[2].loss_ci95.1 += 3e-6;
+    }),
+    (
+        Rule::CombinationContradiction,
+        "interval of the baseline",
+        |p| {
+            evaluate(p);
+            p.combinations[0].loss_ci95.1 = 1e-6;
+        },
+    ),
+    (Rule::CombinationContradiction, "false alarms", |p| {
+        evaluate(p);
+        // Hits and misses alone decide the score of none.
+        let of_all = p.combinations.last_mut().expect("rows");
+        of_all.tally.false_alarms += 1;
+        of_all.tally.misses -= 1;
+    }),
+    (Rule::CombinationContradiction, "answers of a row", |p| {
+        evaluate(p);
+        p.combinations[1].answers = 9;
+        p.evaluations[0].naive_flop -= 9_000_000;
+    }),
+    (Rule::CombinationContradiction, "answers", |p| {
+        evaluate(p);
+        p.evaluations[0].answers = 11;
+    }),
+    (
+        Rule::CombinationContradiction,
+        "operations one by one",
+        |p| {
+            evaluate(p);
+            p.evaluations[0].naive_flop += 1;
+        },
+    ),
+    (Rule::CombinationContradiction, "operations executed", |p| {
+        evaluate(p);
+        p.evaluations[0].executed_flop = 89_999_999;
+    }),
+    (
+        Rule::CombinationContradiction,
+        "too few random ones asked for",
+        |p| {
+            evaluate(p);
+            p.evaluations[0].samples = 1;
+        },
+    ),
+    (Rule::CombinationContradiction, "other placements", |p| {
+        evaluate(p);
+        p.evaluations[0].samples = 2;
+    }),
+    (Rule::CombinationContradiction, "part", |p| {
+        evaluate(p);
+        p.combinations[3].part = Part::Reference;
+    }),
+    (Rule::CombinationContradiction, "preprocessing", |p| {
+        evaluate(p);
+        p.evaluations[0].preprocessing.scale = 0.0;
+    }),
+    (Rule::RuntimeContradiction, "tract in 16 bits", |p| {
+        p.header.processors[0].numerics = Numerics::F16;
+    }),
+    (Rule::ImplausibleValue, "opset", |p| {
+        p.header.model.opset = 1
+    }),
+    (Rule::ImplausibleValue, "threads", |p| {
+        p.header.processors[0].threads = Some(0);
+    }),
+    (Rule::ImplausibleValue, "a core twice", |p| {
+        p.header.processors[0].threads = Some(2);
+        p.header.processors[0].pinned_to_cores = Some(vec![3, 3]);
+    }),
+    (Rule::ImplausibleValue, "fewer cores than threads", |p| {
+        p.header.processors[0].threads = Some(2);
+        p.header.processors[0].pinned_to_cores = Some(vec![3]);
+    }),
+    (Rule::ImplausibleValue, "a target of a fixed design", |p| {
+        p.header.measurements[1].target = Some(0.02);
+    }),
+    (Rule::ImplausibleValue, "an hour's gap", |p| {
+        p.header.measurements[1].gap_ns = Nanos::from_millis(3_600_000);
+    }),
+    (Rule::ImplausibleValue, "a sentinel of one layer", |p| {
+        p.header.measurements[1].sentinel = Some(Segment::single(1));
+    }),
+    (Rule::ImplausibleValue, "before there was ONNX", |p| {
+        p.header.provenance.started_at = "2014-12-31T23:59:59Z".to_owned();
+    }),
+    (Rule::ImplausibleValue, "a run that began later", |p| {
+        p.header.provenance.run = "20250131T220001Z-6922e5b6".to_owned();
+    }),
+    (Rule::ImplausibleValue, "cores of the host", |p| {
+        p.header.provenance.host.logical_cores = 0;
+    }),
+    (Rule::ImplausibleValue, "a burning device", |p| {
+        let after = &mut p.blocks[0].after.conditions;
+        after.temperature_millicelsius = Some(MilliCelsius::from_millicelsius(200_000));
+    }),
+    (Rule::ImplausibleValue, "an overfull battery", |p| {
+        p.blocks[0].before.conditions.battery_percent = Some(101);
+    }),
+    (Rule::ImplausibleValue, "a load of other layers", |p| {
+        p.loads[0].memory = p.loads[0].memory + Bytes::from_bytes(1);
+    }),
+    (Rule::ImplausibleValue, "a load beyond the memory", |p| {
+        p.loads[7].memory = Bytes::from_bytes(1 << 30);
+    }),
+    (Rule::BlockContradiction, "throttled and counts", |p| {
+        p.blocks[0].after.conditions.thermal_status = Some(1);
+    }),
+    (Rule::BlockContradiction, "rejected for nothing", |p| {
+        reject(p);
+        p.blocks[0].rejection = Some(Rejected::ClockCapChanged);
+    }),
+    (Rule::BlockContradiction, "a clock cap changed", |p| {
+        let before = &mut p.blocks[0].before.conditions;
+        before
+            .frequency_caps_khz
+            .insert("policy0".to_owned(), 1_800_000);
+    }),
+    (Rule::BlockContradiction, "numbered from 1", |p| {
+        p.blocks[0].number = 1;
+        let samples = p.samples.iter_mut().filter(|sample| sample.order == 0);
+        samples.for_each(|sample| sample.block = 1);
+    }),
+    (Rule::BlockContradiction, "a block without samples", |p| {
+        let mut block = p.blocks[3].clone();
+        block.number = 1;
+        p.blocks.push(block);
+    }),
+    (Rule::BlockContradiction, "an index left out", |p| {
+        let last = p.samples.iter_mut().filter(|sample| sample.order == 3);
+        last.max_by_key(|sample| sample.index).expect("some").index += 1;
+    }),
+    (
+        Rule::BlockContradiction,
+        "rejected and not measured again",
+        |p| {
+            reject(p);
+            p.rejected[0].index = 1;
+        },
+    ),
+    (
+        Rule::BlockContradiction,
+        "a sentinel of another kind",
+        |p| {
+            p.blocks[0].before.sentinel = nanos(3_300_000);
+        },
+    ),
+    (Rule::ClockContradiction, "two at once", |p| {
+        p.samples[1].started = p.samples[1].started + Nanos::from_millis(6);
+    }),
+    (Rule::ClockContradiction, "a longer gap", |p| {
+        p.header.measurements[1].gap_ns = nanos(5_000_001);
+    }),
+    (
+        Rule::ClockContradiction,
+        "a longer gap between passes",
+        |p| {
+            p.header.measurements[0].gap_ns = nanos(5_000_001);
+        },
+    ),
+    (
+        Rule::ClockContradiction,
+        "a shorter gap by an exact clock",
+        |p| {
+            simulate(p);
+            p.header.measurements[1].gap_ns = nanos(4_999_999);
+        },
+    ),
+    (Rule::ClockContradiction, "more time than there was", |p| {
+        p.header.provenance.started_at = "2025-01-31T21:59:00Z".to_owned();
+        p.header.provenance.finished_at = "2025-01-31T21:59:00Z".to_owned();
+        for sample in &mut p.samples {
+            sample.duration = nanos(sample.duration.as_nanos() * 10);
+        }
+        for block in &mut p.blocks {
+            for end in [&mut block.before, &mut block.after] {
+                end.sentinel = nanos(end.sentinel.as_nanos() * 10);
+            }
+        }
+        one_after_the_other(&mut p.samples);
+        *p = rebuilt(p.clone());
+    }),
     (Rule::FewSamples, "only the first order of each", |p| {
         p.samples.retain(|s| s.order % 2 == 0);
+        p.blocks.retain(|block| block.order % 2 == 0);
         for measurement in &mut p.header.measurements {
             measurement.samples_per_segment = ROUNDS_OF_FIRST_ORDER;
         }
@@ -584,6 +785,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
             for (place, sample) in on_cpu.enumerate() {
                 sample.duration = nanos(10_000_000 + 1_500_000 * place as u64);
             }
+            one_after_the_other(&mut p.samples);
             *p = rebuilt(p.clone());
         },
     ),
@@ -629,10 +831,15 @@ fn every_rule_has_a_fault_that_raises_it() {
         // These need files and have tests of their own below.
         Rule::FileChanged,
         Rule::OriginContradiction,
+        // This needs several visits: tests/visit_profiles.rs.
+        Rule::SumContradiction,
         // These need a least-squares profile: tests/least_squares.rs.
         Rule::AdditivityContradiction,
         Rule::NotAdditive,
         Rule::SuspectSegments,
+        // These need probes: tests/probes.rs.
+        Rule::MovingContradiction,
+        Rule::ProbesRefused,
     ];
     for rule in Rule::ALL.iter().filter(|rule| !elsewhere.contains(rule)) {
         assert!(FAULTS.iter().any(|(tried, ..)| tried == rule), "{rule}");
@@ -707,6 +914,13 @@ fn a_changed_table_is_a_finding_of_the_directory() {
     );
 }
 
+#[test]
+fn what_was_measured_the_day_after_tomorrow_is_a_finding() {
+    let at = |now| check_not_of_the_future(&good_profile(), now).map(|finding| finding.rule);
+    assert_eq!(at("2025-01-30T22:00:02.25Z"), None);
+    assert_eq!(at("2025-01-30T21:59:59Z"), Some(Rule::ImplausibleValue));
+}
+
 /// Turning the flags of a simulated profile's header leaves its tables saying what they are.
 #[test]
 fn a_simulated_profile_cannot_be_declared_real() {
@@ -722,7 +936,8 @@ fn a_simulated_profile_cannot_be_declared_real() {
     fs::write(&path, text).expect("written");
     let (_, findings) = check_directory(dir.path()).expect("readable");
     let names: Vec<_> = findings.iter().map(|f| f.rule.name()).collect();
-    assert_eq!(names, ["origin-contradiction"; 6]);
+    assert_eq!(names[0], "file-changed", "profile.json");
+    assert_eq!(names[1..], ["origin-contradiction"; 6]);
     assert!(Profile::read(dir.path()).is_err());
 }
 
@@ -739,6 +954,7 @@ fn an_emulated_profile_cannot_be_declared_a_phone_s() {
     fs::write(&path, text).expect("written");
     let (_, findings) = check_directory(dir.path()).expect("readable");
     let names: Vec<_> = findings.iter().map(|f| f.rule.name()).collect();
-    assert_eq!(names, ["origin-contradiction"; 6]);
+    assert_eq!(names[0], "file-changed", "profile.json");
+    assert_eq!(names[1..], ["origin-contradiction"; 6]);
     assert!(Profile::read(dir.path()).is_err());
 }

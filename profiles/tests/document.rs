@@ -9,8 +9,9 @@ use std::path::Path;
 use common::{NPU, evaluated, good_profile, header, layers, measured, samples};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
-    Additivity, Block, BlockEnd, Conditions, CutRow, DocumentError, LayerTimeRow, Load, Method,
-    Profile, ProvedPlacement, Rejected, Sample, SegmentRow, TestedSegment, Unsupported,
+    Additivity, Block, BlockEnd, Conditions, CutRow, DIGEST_FILE, DocumentError, LayerTimeRow,
+    Load, Method, PROFILE_JSON, Profile, ProfileDigest, ProvedPlacement, Rejected, Sample,
+    SegmentRow, TestedSegment, Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::units::MilliCelsius;
@@ -49,6 +50,9 @@ fn assert_round_trip(profile: &Profile) -> Result<(), TestCaseError> {
 #[test]
 fn the_documents_of_a_small_profile() {
     for (name, bytes) in good_profile().to_files().expect("plain names") {
+        if name == DIGEST_FILE {
+            continue;
+        }
         let text = String::from_utf8(bytes).expect("documents are UTF-8");
         // The snapshot alone would not notice: it is compared without the space at its ends.
         assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{name}");
@@ -64,7 +68,7 @@ fn the_rows_of_an_emulated_processor_say_so() {
     profile.header.processors[1].emulated = true;
     let mut emulated = 0;
     for (name, bytes) in profile.to_files().expect("plain names") {
-        if ["profile.json", "layers.csv"].contains(&name) {
+        if [PROFILE_JSON, DIGEST_FILE, "layers.csv"].contains(&name) {
             continue;
         }
         let mut table = csv::Reader::from_reader(bytes.as_slice());
@@ -91,6 +95,9 @@ fn the_documents_of_a_simulated_device_say_so_everywhere() {
     let mut profile = good_profile();
     profile.header.simulated = true;
     for (name, bytes) in profile.to_files().expect("plain names") {
+        if name == DIGEST_FILE {
+            continue;
+        }
         let text = String::from_utf8(bytes).expect("documents are UTF-8");
         let rows = csv::Reader::from_reader(text.as_bytes()).into_records();
         match name {
@@ -357,12 +364,14 @@ fn any_unsupported() -> impl Strategy<Value = Unsupported> {
 }
 
 fn any_load() -> impl Strategy<Value = Load> {
-    let row = (any::<String>(), any_segment(), any_nanos(), any::<u64>());
-    row.prop_map(|(processor, segment, duration, memory)| Load {
+    let numbers = (any_nanos(), any::<u64>(), any::<Option<bool>>());
+    let row = (any::<String>(), any_segment(), numbers);
+    row.prop_map(|(processor, segment, numbers)| Load {
         processor,
         segment,
-        duration,
-        memory: Bytes::from_bytes(memory),
+        duration: numbers.0,
+        memory: Bytes::from_bytes(numbers.1),
+        compiled: numbers.2,
     })
 }
 
@@ -438,6 +447,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             placements,
             evaluations: Vec::new(),
             additivity,
+            probes: Vec::new(),
+            moving: Vec::new(),
         }
     })
 }
@@ -503,12 +514,27 @@ fn what_cannot_be_read_is_refused_in_one_sentence() {
         ("samples.csv", ",1,1,", ",2,1,"),
         ("samples.csv", ",1,1,", ",-1,1,"),
         ("samples.csv", "measured", "simulated"),
+        ("profile.json", "\"opset\": 13", "\"opset\": 12"),
     ]
     .map(|(file, from, to)| {
         let refusal = refusal(file, from, to);
         format!("{file}: {from:?} → {to:?}\n    {refusal}\n")
     });
     insta::assert_snapshot!("refusals", refusals.concat());
+}
+
+/// `sha256sum --check` understands the file, and the digest of what it names is the profile's.
+#[test]
+fn the_digest_of_a_profile_lies_beside_it_as_sha256sum_writes_it() {
+    let dir = written(&good_profile());
+    let digest = ProfileDigest::of_folder(dir.path()).expect("just written");
+    let line = fs::read_to_string(dir.path().join(DIGEST_FILE)).expect("just written");
+    assert_eq!(line, format!("{digest}  {PROFILE_JSON}\n"));
+    let mut changed = good_profile();
+    changed.layers[0].additions += 1;
+    let other = written(&changed);
+    let other = ProfileDigest::of_folder(other.path()).expect("just written");
+    assert_ne!(other, digest, "a digest is of the tables, too");
 }
 
 #[test]

@@ -8,12 +8,13 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::probe_samples::{PLANTED, probe_samples};
 use common::{CPU, NPU, evaluated, good_profile};
 use layerlab_profiles::check::{Finding, Severity, check};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    HashedFile, Measurement, Method, Numerics, PROFILE_JSON, Processor, Profile, Provenance,
-    Unsupported,
+    DIGEST_FILE, HashedFile, Measurement, Method, Numerics, PROFILE_JSON, Processor, Profile,
+    Provenance, Unsupported,
 };
 use layerlab_profiles::{Nanos, Segment, sha256};
 
@@ -27,7 +28,7 @@ const EXAMPLES: [(&str, &str); 2] = [
     ),
     (
         "4",
-        "ba9181f3f07d43120499a9c90efe8263e4df360a366cbd3f10378982b183721d",
+        "198c926a3d5ffe184c61be5bfbcf52df261853d5e248716126e314906e400fee",
     ),
 ];
 
@@ -60,7 +61,7 @@ fn example(version: &str) -> PathBuf {
 }
 
 /// All that version 4 can say: three processors, of which one is emulated, runs a quantised twin and cannot run a layer, a
-/// design that chooses as it goes, and accuracy.
+/// design that chooses as it goes, probes, and accuracy.
 fn everything() -> Profile {
     let mut header = common::header();
     header.processors.push(Processor {
@@ -87,7 +88,9 @@ fn everything() -> Profile {
     header.measurements[2].sentinel = Some(Segment::new(2, 3).expect("ascending"));
     let mut samples = common::samples(&header);
     samples.retain(|sample| sample.processor != GPU || sample.segment.first() > 1);
+    header.measurements[1].method = Method::Probed;
     let mut measured = common::measured(samples);
+    measured.probes = probe_samples(PLANTED);
     measured.unsupported.push(Unsupported {
         processor: GPU.to_owned(),
         segment: Segment::single(1),
@@ -130,6 +133,11 @@ fn a_profile_of_version_3_is_read_as_the_newest_without_what_it_did_not_say() {
     }
     expected.header.written_by = None;
     expected.loads.clear();
+    // The sentinels of this example were made up.
+    for block in &mut expected.blocks {
+        block.before.sentinel = Nanos::from_millis(1);
+        block.after.sentinel = Nanos::from_millis(1);
+    }
     expected.placements.clear();
     assert_eq!(Profile::read(&example("3")).expect("version 3"), expected);
 }
@@ -156,6 +164,8 @@ fn published_profiles_give_the_same_tables_again() {
                 "unsupported.csv",
                 "loads.csv",
                 "placements.csv",
+                "probes.csv",
+                DIGEST_FILE,
                 PROFILE_JSON,
             ]
             .contains(&file);

@@ -87,7 +87,8 @@ impl Lab {
         self.disk.join("state")
     }
 
-    fn data(&self) -> PathBuf {
+    /// The folder with its profiles and models.
+    pub fn data(&self) -> PathBuf {
         self.disk.join("data")
     }
 
@@ -253,7 +254,7 @@ impl Lab {
                 };
                 assert_eq!(
                     samples,
-                    rows("samples.csv") + rows("rejected.csv"),
+                    rows("samples.csv") + rows("rejected.csv") + rows("probes.csv"),
                     "run {}",
                     run.number
                 );

@@ -1,6 +1,7 @@
 //! What the whole-system tests share: the real binaries, and the files they are fed.
 
 pub mod farm;
+pub mod fuzz;
 pub mod interposer;
 pub mod lab;
 pub mod proof;
@@ -80,6 +81,8 @@ const RUNTIMES: [&str; 4] = [
 pub fn layerlab() -> Command {
     let mut command = Command::new(binaries().join("layerlab"));
     command.env("LAYERLAB_ADB", "");
+    // Not what the user's own plans have learnt.
+    command.env("LAYERLAB_CACHE", binaries().join("test-cache"));
     for name in RUNTIMES {
         command.env_remove(name);
     }

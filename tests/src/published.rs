@@ -9,6 +9,11 @@ pub struct Published(BTreeMap<String, String>);
 
 const HEADER: &str = "profile.json";
 
+const DIGEST: &str = "profile.json.sha256";
+
+/// Bytes, and of profile.json.
+const SIGNATURE: &str = "profile.json.sig";
+
 /// Of a table, when each of its rows was taken.
 const STARTED: &str = "started_ns";
 
@@ -19,9 +24,14 @@ impl Published {
         for file in std::fs::read_dir(folder).expect("a profile") {
             let file = file.expect("a file");
             let name = file.file_name().into_string().expect("UTF-8");
+            if name == SIGNATURE {
+                continue;
+            }
             let text = std::fs::read_to_string(file.path()).expect("text");
             files.insert(name, text);
         }
+        // It says the same as the files, and of profile.json the provenance, too.
+        files.remove(DIGEST);
         let mut published = Published(files);
         published.change_header(|header| {
             let had = header.remove("provenance");

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use layerlab_campaign::{ModelFile, RunError, TimesPlan, TimesSettings, drive};
+use layerlab_campaign::{InOut, ModelFile, RunError, TimesPlan, TimesSettings, drive};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::document::Sample;
 use layerlab_protocol::{Entry, Event, Hygiene, RunId};
 
@@ -20,11 +21,14 @@ pub fn settings(samples_per_segment: u64, gap: Nanos) -> TimesSettings {
         processors: Vec::new(),
         design: Design::Grouped,
         samples_per_segment,
+        visits: TimesSettings::VISITS,
         gap,
         seed: 5,
         hygiene: Hygiene::default(),
         target: 0.02,
         budget: Nanos::ZERO,
+        in_out: InOut::default(),
+        over_budget: OverBudget::Extend,
     }
 }
 

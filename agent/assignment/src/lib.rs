@@ -10,7 +10,9 @@ use libloading::{Library, Symbol};
 
 use ort::AsPointer;
 use ort::session::Session;
-use ort::sys::{OrtApiBase, OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtStatusPtr};
+use ort::sys::{
+    ORT_API_VERSION, OrtApiBase, OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtStatusPtr,
+};
 
 /// The session option, to be set to `1`, without which ONNX Runtime forgets where it placed nodes.
 pub const RECORD_ASSIGNMENT: &str = "session.record_ep_graph_assignment_info";
@@ -76,10 +78,19 @@ pub fn assigned_nodes(session: &Session) -> ort::Result<Vec<AssignedNode>> {
     Ok(found)
 }
 
-/// The version of ONNX Runtime that `library` is, such as `1.24.4`; none if it is another library, or cannot be loaded.
+/// What a library of ONNX Runtime says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LibraryVersion {
+    /// Its version, such as `1.24.4`.
+    pub version: String,
+    /// Whether it has the version of the interface that `ort` was made for. Without it `ort` panics.
+    pub has_interface: bool,
+}
+
+/// Which version of ONNX Runtime `library` is; none if it is another library, or cannot be loaded.
 ///
 /// To be asked about a library that `ort` has loaded: it does not run again what runs when a library is loaded.
-pub fn version_of(library: &Path) -> Option<String> {
+pub fn version_of(library: &Path) -> Option<LibraryVersion> {
     // SAFETY: the library is loaded already, and stays so. It has the function that its interface begins with, which
     // returns something that lives as long as the library.
     unsafe {
@@ -90,7 +101,10 @@ pub fn version_of(library: &Path) -> Option<String> {
         if base.is_null() {
             return None;
         }
-        Some(text(((*base).GetVersionString)()))
+        Some(LibraryVersion {
+            version: text(((*base).GetVersionString)()),
+            has_interface: !((*base).GetApi)(ORT_API_VERSION).is_null(),
+        })
     }
 }
 

@@ -64,6 +64,79 @@ pub enum ModelError {
         /// Its operator type, with its domain if that is not ONNX's own.
         operator: String,
     },
+    /// An operator of a domain that the model does not import.
+    #[error(
+        "node `{node}` is a `{operator}` of the operator domain `{domain}`, which the model does not import: \
+         export the model again"
+    )]
+    DomainNotImported {
+        /// The node's name.
+        node: String,
+        /// Its operator type.
+        operator: String,
+        /// Its domain.
+        domain: String,
+    },
+    /// Two nodes of one name.
+    #[error(
+        "two nodes are called `{node}`: export the model with a name of its own for each node, or with none"
+    )]
+    DuplicateNode {
+        /// The name.
+        node: String,
+    },
+    /// An operator whose output has as many elements as the input's values make it have.
+    #[error(
+        "node `{node}` is a `{operator}`, the size of whose output depends on what the network computes: cut the \
+         model off before it, and do this step outside the network"
+    )]
+    SizeOfValues {
+        /// The node's name.
+        node: String,
+        /// Its operator type.
+        operator: String,
+    },
+    /// An output that is declared as something else than what the model computes.
+    #[error(
+        "the model declares its output `{output}` as {declared}, and it computes {computed}: export the model again"
+    )]
+    DeclaredOutput {
+        /// The output's name.
+        output: String,
+        /// Type and shape as declared, a `?` for each open dimension.
+        declared: String,
+        /// Type and shape as they follow from the inputs.
+        computed: String,
+    },
+    /// A computed tensor without elements.
+    #[error(
+        "node `{node}` gives the tensor `{tensor}` of shape {shape:?}, which has no element: export the model with \
+         larger inputs, or without that node"
+    )]
+    EmptyTensor {
+        /// The node's name.
+        node: String,
+        /// The tensor's name.
+        tensor: String,
+        /// Its shape.
+        shape: Vec<u64>,
+    },
+    /// A tensor larger than any device's memory.
+    #[error(
+        "the tensor `{tensor}` of shape {shape:?} takes more than 16 GiB, which no device holds: export the model \
+         for smaller inputs"
+    )]
+    HugeTensor {
+        /// The tensor's name.
+        tensor: String,
+        /// Its shape.
+        shape: Vec<u64>,
+    },
+    /// More operations than can be added up.
+    #[error(
+        "the model takes more than 10^18 operations, which no device ends: export it for smaller inputs"
+    )]
+    TooManyOperations,
     /// A node that runs other graphs.
     #[error(
         "node `{node}` is a `{operator}`, and control flow cannot be cut into layers: export the model \
@@ -117,8 +190,8 @@ pub enum ModelError {
     },
     /// Nothing in the model is a layer.
     #[error(
-        "the model has no layer: none of its {nodes} nodes is a convolution, a fully connected or a \
-         pooling operator"
+        "the model has no layer: none of its {nodes} nodes is a convolution, a fully connected, a pooling or a \
+         recurrent operator"
     )]
     NoLayers {
         /// How many nodes there are.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::path::Path;
 
-use tract_onnx::pb::{GraphProto, NodeProto};
+use tract_onnx::pb::{GraphProto, NodeProto, OperatorSetIdProto};
 
 use crate::constant::Constant;
 use crate::tensor::TensorSpec;
@@ -23,15 +23,17 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Reads `graph`, whose external data are in `folder`, with its open dimensions set to `given`.
+    /// Reads `graph`, whose external data are in `folder` and whose operators are of the domains `imported`, with its open
+    /// dimensions set to `given`.
     pub(crate) fn read(
         graph: GraphProto,
+        imported: &[OperatorSetIdProto],
         folder: Option<&Path>,
         given: &BTreeMap<String, u64>,
     ) -> Result<Self, ModelError> {
         let mut nodes = graph.node;
-        name_nodes(&mut nodes);
-        check_operators(&nodes)?;
+        name_nodes(&mut nodes)?;
+        check_operators(&nodes, imported)?;
 
         let mut constants = BTreeMap::new();
         let mut keep =
@@ -251,35 +253,52 @@ fn trim(node: &mut NodeProto, needed: &HashSet<String>) {
     }
 }
 
-/// Gives every node a name of its own: its own, or its first output's, with a number if that is taken.
-fn name_nodes(nodes: &mut [NodeProto]) {
-    let mut taken: HashSet<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let mut seen = HashSet::new();
-    for node in nodes {
-        let unnamed = node.name.is_empty();
-        if !unnamed && seen.insert(node.name.clone()) {
-            continue;
+/// Gives every node without a name its first output's, with a number if that is taken.
+fn name_nodes(nodes: &mut [NodeProto]) -> Result<(), ModelError> {
+    let mut taken: HashSet<String> = HashSet::new();
+    for node in nodes.iter().filter(|node| !node.name.is_empty()) {
+        if !taken.insert(node.name.clone()) {
+            return Err(ModelError::DuplicateNode {
+                node: node.name.clone(),
+            });
         }
-        let stem = match named(&node.output).next() {
-            Some(output) if unnamed => output.to_owned(),
-            _ if unnamed => node.op_type.clone(),
-            _ => node.name.clone(),
-        };
+    }
+    for node in nodes.iter_mut().filter(|node| node.name.is_empty()) {
+        let stem = named(&node.output)
+            .next()
+            .unwrap_or(&node.op_type)
+            .to_owned();
         let mut name = stem.clone();
         let mut number = 2;
         while !taken.insert(name.clone()) {
             name = format!("{stem}_{number}");
             number += 1;
         }
-        seen.insert(name.clone());
         node.name = name;
     }
+    Ok(())
+}
+
+/// The domains whose operators tract knows. It takes an operator by its type alone, whatever the domain.
+const KNOWN_DOMAINS: [&str; 3] = ["ai.onnx", "ai.onnx.ml", "com.microsoft"];
+
+/// ONNX's own domain has two names.
+fn domain(name: &str) -> &str {
+    if name.is_empty() { "ai.onnx" } else { name }
 }
 
 /// Refuses nodes that run other graphs and operators that nothing here can run.
-fn check_operators(nodes: &[NodeProto]) -> Result<(), ModelError> {
+fn check_operators(nodes: &[NodeProto], imported: &[OperatorSetIdProto]) -> Result<(), ModelError> {
     let supported = tract_onnx::onnx().op_register.0;
     for node in nodes {
+        let own = domain(&node.domain);
+        if !imported.iter().any(|import| domain(&import.domain) == own) {
+            return Err(ModelError::DomainNotImported {
+                node: node.name.clone(),
+                operator: node.op_type.clone(),
+                domain: own.to_owned(),
+            });
+        }
         let has_graph = |attribute: &tract_onnx::pb::AttributeProto| {
             attribute.g.is_some() || !attribute.graphs.is_empty()
         };
@@ -293,9 +312,9 @@ fn check_operators(nodes: &[NodeProto]) -> Result<(), ModelError> {
                 operator: node.op_type.clone(),
             });
         }
-        if !supported.contains_key(&node.op_type) {
-            let operator = match node.domain.as_str() {
-                "" | "ai.onnx" => node.op_type.clone(),
+        if !supported.contains_key(&node.op_type) || !KNOWN_DOMAINS.contains(&own) {
+            let operator = match own {
+                "ai.onnx" => node.op_type.clone(),
                 domain => format!("{domain}.{}", node.op_type),
             };
             return Err(ModelError::UnknownOperator {

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tract_onnx::pb::ModelProto;
+use tract_onnx::pb::{ModelProto, NodeProto};
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::infer::Factoid;
 
 use crate::ModelError;
 use crate::constant::Constant;
 use crate::graph::named;
+use crate::half_gemm;
 use crate::optimize::optimize;
 use crate::tensor::{ElementType, TensorSpec};
 
@@ -22,13 +23,17 @@ pub(crate) struct Facts {
     pub(crate) values: HashMap<String, Constant>,
 }
 
+/// Operators whose output has as many elements as the values of the input make it have.
+const SIZED_BY_VALUES: [&str; 4] = ["Compress", "NonMaxSuppression", "NonZero", "Unique"];
+
 /// Works out the types and shapes of all tensors that `model`'s nodes give.
 pub(crate) fn infer(model: &ModelProto) -> Result<Facts, ModelError> {
     let parsed = guarded(|| {
         let mut parsed = reader().parse(model, None)?;
         parsed.model.analyse(false)?;
         Ok(parsed)
-    })?;
+    })
+    .map_err(|error| suppression(model).unwrap_or(error))?;
     let mut facts = Facts {
         specs: HashMap::new(),
         values: HashMap::new(),
@@ -53,12 +58,16 @@ pub(crate) fn infer(model: &ModelProto) -> Result<Facts, ModelError> {
                 tensor: name.to_owned(),
                 element: format!("{datum:?}"),
             })?;
-        let shape = fact.shape.concretize().ok_or_else(|| incomplete("shape"))?;
+        let no_shape = || match SIZED_BY_VALUES.contains(&node.op_type.as_str()) {
+            true => sized_by_values(node),
+            false => incomplete("shape"),
+        };
+        let shape = fact.shape.concretize().ok_or_else(no_shape)?;
         let shape = shape
             .iter()
             .map(|length| u64::try_from(length.to_i64().ok()?).ok())
             .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| incomplete("shape"))?;
+            .ok_or_else(no_shape)?;
         let value = fact.value.concretize();
         if let Some(value) = value.and_then(|value| Constant::from_tract(&value, name)) {
             facts.values.insert(name.to_owned(), value);
@@ -75,10 +84,25 @@ pub(crate) fn infer(model: &ModelProto) -> Result<Facts, ModelError> {
     Ok(facts)
 }
 
+fn sized_by_values(node: &NodeProto) -> ModelError {
+    ModelError::SizeOfValues {
+        node: node.name.clone(),
+        operator: node.op_type.clone(),
+    }
+}
+
+/// What to say of a model with a `NonMaxSuppression`, which tract fails to follow before it comes to a shape.
+fn suppression(model: &ModelProto) -> Option<ModelError> {
+    let mut nodes = model.graph.iter().flat_map(|graph| &graph.node);
+    nodes
+        .find(|node| node.op_type == "NonMaxSuppression")
+        .map(sized_by_values)
+}
+
 /// `model` as tract's typed graph, not yet decluttered or optimised.
 pub(crate) fn typed(model: &ModelProto) -> Result<TypedModel, ModelError> {
     guarded(|| {
-        let parsed = reader().parse(model, None)?;
+        let parsed = reader().parse(&half_gemm::as_products(model), None)?;
         parsed.model.into_typed()
     })
 }

@@ -17,6 +17,8 @@ pub enum OperatorClass {
     FullyConnected,
     /// A pooling: starts a layer.
     Pooling,
+    /// A recurrent network over a sequence (RNN, GRU, LSTM): starts a layer.
+    Recurrent,
     /// Anything else: joins the layer its inputs come from.
     Other,
 }
@@ -29,6 +31,7 @@ impl OperatorClass {
             "Gemm" | "MatMul" | "MatMulInteger" | "QLinearMatMul" => OperatorClass::FullyConnected,
             "MaxPool" | "AveragePool" | "LpPool" | "GlobalMaxPool" | "GlobalAveragePool"
             | "GlobalLpPool" => OperatorClass::Pooling,
+            "RNN" | "GRU" | "LSTM" => OperatorClass::Recurrent,
             _ => OperatorClass::Other,
         }
     }
@@ -45,6 +48,7 @@ impl fmt::Display for OperatorClass {
             OperatorClass::Convolution => "convolution",
             OperatorClass::FullyConnected => "fully connected",
             OperatorClass::Pooling => "pooling",
+            OperatorClass::Recurrent => "recurrent",
             OperatorClass::Other => "other",
         })
     }
@@ -106,6 +110,20 @@ mod tests {
             "Softmax f g",
         ]);
         assert_eq!(layers, [1, 1, 1, 2, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_recurrent_network_is_a_layer_of_its_own() {
+        let layers = layers_of(&[
+            "Conv x a",
+            "Reshape a b",
+            "LSTM b c",
+            "Squeeze c d",
+            "GRU d e",
+            "RNN e f",
+            "Gemm f g",
+        ]);
+        assert_eq!(layers, [1, 1, 2, 2, 3, 4, 5]);
     }
 
     #[test]

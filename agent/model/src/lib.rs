@@ -3,7 +3,7 @@
 //!
 //! # Layers
 //! Nodes are taken in topological order, in the file's order where that leaves a choice. Each convolution,
-//! fully connected or pooling node starts the next layer. Any other node joins the highest-numbered layer
+//! fully connected, pooling or recurrent node starts the next layer. Any other node joins the highest-numbered layer
 //! among those that its inputs come from (layer 1 if they come from the model's inputs), so that every
 //! tensor goes from a layer to the same or a later one. Nodes that compute the same whatever the input are
 //! no part of any layer: what follows from the shapes alone becomes a constant, and what follows from
@@ -28,13 +28,16 @@ mod error;
 mod external;
 mod frontier;
 mod graph;
+mod half_gemm;
 mod infer;
 mod layers;
+mod limits;
 mod network;
 mod no_ops;
 mod operator;
 mod optimize;
 mod pairs;
+mod probe;
 mod quantise;
 mod read;
 mod sub_model;
@@ -45,6 +48,7 @@ pub use error::ModelError;
 pub use layers::OperatorClass;
 pub use network::{ModelSource, Network};
 pub use operator::Operator;
+pub use probe::{probe_network, probe_twin};
 pub use quantise::{
     QuantiseError, QuantiseOptions, Quantised, RangeMethod, WeightScales, quantise,
 };

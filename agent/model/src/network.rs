@@ -16,7 +16,7 @@ use crate::operator::Operator;
 use crate::read::PROTOBUF_LIMIT;
 use crate::sub_model::SubModel;
 use crate::tensor::TensorSpec;
-use crate::{ModelError, encode, external, infer, read};
+use crate::{ModelError, encode, external, infer, limits, read};
 
 /// The oldest operator set that is read.
 const OLDEST_OPSET: i64 = 7;
@@ -103,7 +103,9 @@ impl Network {
         }
         let header = header(model);
 
-        let mut graph = Graph::read(graph, folder, dims)?;
+        let declared = graph.output.clone();
+        let mut graph = Graph::read(graph, &header.opset_import, folder, dims)?;
+        limits::tensors(&graph.inputs)?;
         let facts = infer::infer(&whole(&header, &name, &graph, &[]))?;
         // What follows from constants alone stays as it is: accelerators recognise quantised weights by the
         // nodes that expand them.
@@ -134,7 +136,11 @@ impl Network {
                 .values()
                 .map(|constant| (constant.spec.name.clone(), constant.spec.clone())),
         );
+        limits::tensors(specs.values())?;
+        limits::outputs(&declared, &specs)?;
+        limits::computed(&graph, &specs)?;
         let network = Network::divide(name, opset, header, graph, &specs)?;
+        limits::operations(network.layers())?;
         let bytes = network.model().encoded_len() as u64;
         if bytes > PROTOBUF_LIMIT {
             return Err(ModelError::TooLarge {

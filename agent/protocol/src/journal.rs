@@ -48,14 +48,19 @@ pub enum Event {
         /// The longest segment that the processor runs and holds; of several, the first.
         segment: Segment,
     },
-    /// A segment was loaded on the order's processor.
+    /// A segment was loaded.
     Loaded {
+        /// The processor that it was loaded on.
+        processor: String,
         /// The segment that was loaded.
         segment: Segment,
         /// How long loading took.
         load_ns: Nanos,
         /// The processor's memory that it takes.
         memory_bytes: Bytes,
+        /// Whether it was compiled for this load, rather than read from the compile cache; absent where nothing is compiled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        compiled: Option<bool>,
         /// Where the runtime placed the segment's nodes; absent for runtimes that are part of the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         placed: Option<Placed>,
@@ -139,9 +144,9 @@ impl Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rejection {
-    /// The sentinel was not as fast as in the run's first block.
+    /// The sentinel was not as fast as in the run's accepted blocks.
     SentinelMoved {
-        /// The run's first sentinel.
+        /// The median of the sentinels of the run's accepted blocks.
         baseline_ns: Nanos,
         /// The one that differs.
         sentinel_ns: Nanos,

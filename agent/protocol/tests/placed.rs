@@ -8,9 +8,11 @@ use layerlab_protocol::{Event, Order, Placed, PlacedNode, RunId, Work, decode, e
 #[test]
 fn where_the_nodes_of_a_loaded_segment_were_placed() {
     let event = Event::Loaded {
+        processor: "npu".to_owned(),
         segment: Segment::single(2),
         load_ns: Nanos::from_nanos(10),
         memory_bytes: Bytes::from_bytes(20),
+        compiled: Some(false),
         placed: Some(Placed {
             fallback_refused: true,
             backend: Some("libQnnHtp.so".to_owned()),
@@ -21,7 +23,7 @@ fn where_the_nodes_of_a_loaded_segment_were_placed() {
             }],
         }),
     };
-    let line = r#"{"type":"loaded","segment":[2,2],"load_ns":10,"memory_bytes":20,"placed":{"fallback_refused":true,"backend":"libQnnHtp.so","nodes":[{"name":"conv1","operator":"Conv","provider":"QNNExecutionProvider"}]}}"#;
+    let line = r#"{"type":"loaded","processor":"npu","segment":[2,2],"load_ns":10,"memory_bytes":20,"compiled":false,"placed":{"fallback_refused":true,"backend":"libQnnHtp.so","nodes":[{"name":"conv1","operator":"Conv","provider":"QNNExecutionProvider"}]}}"#;
     assert_eq!(encode(&event), format!("{line}\n"));
     assert_eq!(
         decode::<Event>(line).expect("a message of version 2"),

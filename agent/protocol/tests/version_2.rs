@@ -247,12 +247,16 @@ fn journal_entries() {
     );
     assert_frozen(
         &entry(Event::Loaded {
+            processor: "npu".to_owned(),
             segment: Segment::single(2),
             load_ns: Nanos::from_nanos(10),
             memory_bytes: Bytes::from_bytes(20),
+            compiled: None,
             placed: None,
         }),
-        &framed(r#"{"type":"loaded","segment":[2,2],"load_ns":10,"memory_bytes":20}"#),
+        &framed(
+            r#"{"type":"loaded","processor":"npu","segment":[2,2],"load_ns":10,"memory_bytes":20}"#,
+        ),
     );
     assert_frozen(
         &entry(Event::Warm {

@@ -20,6 +20,7 @@ enum Purpose {
     Sample,
     WarmUp { place: u64 },
     Sentinel { block: u64 },
+    Poll { number: u64 },
 }
 
 impl Invocation {
@@ -60,6 +61,19 @@ impl Invocation {
         }
     }
 
+    /// The inference that is run number `run` of the sentinels of cool-down poll `number` of the order with this seed.
+    pub fn poll(seed: u64, number: u32, run: u32) -> Self {
+        let purpose = Purpose::Poll {
+            number: u64::from(number),
+        };
+        Invocation {
+            seed,
+            purpose,
+            index: u64::from(run),
+            step: 0,
+        }
+    }
+
     /// The inference that is step number `step` of a chain of segments, all of which go by this name.
     pub fn step(self, step: usize) -> Self {
         Invocation {
@@ -68,12 +82,18 @@ impl Invocation {
         }
     }
 
+    /// The seed of the order, which differs between the orders of a run and between runs of different seeds.
+    pub(super) fn seed(self) -> u64 {
+        self.seed
+    }
+
     /// The name in 40 bytes: different for different inferences, the same on every machine.
     pub(super) fn bytes(self) -> [u8; 40] {
         let (purpose, of) = match self.purpose {
             Purpose::Sample => (0, 0),
             Purpose::WarmUp { place } => (1, place),
             Purpose::Sentinel { block } => (2, block),
+            Purpose::Poll { number } => (3, number),
         };
         let mut bytes = [0; 40];
         let words = [self.seed, purpose, of, self.index, self.step];

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use layerlab_model::Network;
 use layerlab_profiles::{Bytes, Nanos, Segment};
-use layerlab_protocol::{Library, Numerics, Placed, ProcessorKind};
+use layerlab_protocol::{Event, Library, Numerics, Placed, ProcessorKind};
 
 pub(crate) use self::error::SegmentOnProcessor;
 pub use self::error::{RuntimeError, Unsupported};
@@ -94,6 +94,12 @@ pub trait Session: Send {
     /// How long loading took, in nanoseconds.
     fn load_time(&self) -> Nanos;
 
+    /// Whether the segment was compiled for this load, rather than read from the compile cache; `None` for runtimes and
+    /// providers that compile nothing.
+    fn compiled(&self) -> Option<bool> {
+        None
+    }
+
     /// Where the runtime placed the segment's nodes; `None` for runtimes that are part of the agent.
     fn placed(&self) -> Option<Placed> {
         None
@@ -118,6 +124,18 @@ pub trait Session: Send {
     /// As [`Session::run`].
     fn outputs(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, RuntimeError> {
         Ok(self.run(inputs)?.outputs)
+    }
+}
+
+/// What the journal says of a segment that was loaded.
+pub(crate) fn loaded_event(processor: &str, segment: Segment, session: &dyn Session) -> Event {
+    Event::Loaded {
+        processor: processor.to_owned(),
+        segment,
+        load_ns: session.load_time(),
+        memory_bytes: session.memory(),
+        compiled: session.compiled(),
+        placed: session.placed(),
     }
 }
 

@@ -18,12 +18,48 @@ use crate::hygiene::{self, End};
 /// Runs of the whole model whose median is a sentinel: one of them may be a spike.
 const SENTINEL_RUNS: u32 = 3;
 
+/// So many more where these differ from the baseline: enough to tell a change from noise as large as itself.
+const MORE_RUNS: u32 = 12;
+
+/// At which end of a block a sentinel is timed.
+#[derive(Clone, Copy)]
+enum Occasion {
+    Start {
+        block: u32,
+    },
+    End {
+        block: u32,
+    },
+    /// While the device cools down.
+    Poll {
+        number: u32,
+    },
+}
+
+impl Occasion {
+    /// Names one run of the sentinel: no two inferences of an order have the same name.
+    fn invocation(self, seed: u64, run: u32) -> Invocation {
+        // The first runs of both ends come before the others of either.
+        let at_end = |end: u32| match run < SENTINEL_RUNS {
+            true => end * SENTINEL_RUNS + run,
+            false => SENTINEL_RUNS + end * MORE_RUNS + run,
+        };
+        match self {
+            Occasion::Start { block } => Invocation::sentinel(seed, block, at_end(0)),
+            Occasion::End { block } => Invocation::sentinel(seed, block, at_end(1)),
+            Occasion::Poll { number } => Invocation::poll(seed, number, run),
+        }
+    }
+}
+
 /// The blocks of one order.
 pub(super) struct Blocks<'a> {
     pub(super) inferences: Inferences<'a>,
     pub(super) progress: Progress,
-    /// The sentinel of the run's first accepted block on this processor.
-    pub(super) baseline: Option<Nanos>,
+    /// The sentinels at both ends of the run's accepted blocks on this processor.
+    pub(super) baseline: Vec<Nanos>,
+    /// How often the device was looked at while it cooled down.
+    pub(super) polls: u32,
     /// How many segments the order has. A sentinel that is none of them is warmed up under this number.
     pub(super) segments: usize,
 }
@@ -55,9 +91,10 @@ impl Blocks<'_> {
                 Turns::Mixed => self.mixed_turns(number, group)?,
                 Turns::Chain => self.chain_turns(number, group)?,
             }
-            let end = self.end(group, turns, number, 1)?;
+            let own = [start.sentinel];
+            let end = self.end(group, turns, Occasion::End { block: number }, &own)?;
             let hygiene = self.inferences.settings.hygiene;
-            let rejection = hygiene::judge(&hygiene, self.baseline, &start, &end);
+            let rejection = hygiene::judge(&hygiene, &self.baseline, &start, &end);
             self.inferences.record(Event::BlockEnded {
                 block: number,
                 sentinel_ns: end.sentinel,
@@ -65,7 +102,7 @@ impl Blocks<'_> {
                 rejection: rejection.clone(),
             })?;
             let Some(rejection) = rejection else {
-                self.baseline.get_or_insert(start.sentinel);
+                self.baseline.extend([start.sentinel, end.sentinel]);
                 self.progress.rejected = 0;
                 return Ok(());
             };
@@ -110,9 +147,9 @@ impl Blocks<'_> {
     fn start(&mut self, group: &mut [LoadedSegment], turns: Turns) -> Result<(u32, End), Ended> {
         let number = self.progress.next_block;
         self.progress.next_block += 1;
-        let mut start = self.end(group, turns, number, 0)?;
+        let mut start = self.end(group, turns, Occasion::Start { block: number }, &[])?;
         let hygiene = self.inferences.settings.hygiene;
-        if let Some(unfit) = hygiene::unfit(&hygiene, self.baseline, &start) {
+        if let Some(unfit) = hygiene::unfit(&hygiene, &self.baseline, &start) {
             start = self.cool_down(group, turns, unfit)?;
         }
         let segments = group
@@ -128,30 +165,53 @@ impl Blocks<'_> {
         Ok((number, start))
     }
 
-    /// The sentinel and the state of the device, at the start (0) or the end (1) of a block.
+    /// The sentinel and the state of the device. Where the sentinel differs from the baseline, or from `own` where there
+    /// is no baseline yet, it is run more often, so that a change can be told from noise.
     fn end(
         &mut self,
         group: &mut [LoadedSegment],
         turns: Turns,
-        block: u32,
-        end: u32,
+        occasion: Occasion,
+        own: &[Nanos],
     ) -> Result<End, Ended> {
+        let mut runs = Vec::new();
+        let mut sentinel = self.run_sentinel(group, turns, occasion, &mut runs, SENTINEL_RUNS)?;
+        let baseline = match self.baseline.as_slice() {
+            [] => own,
+            accepted => accepted,
+        };
+        let hygiene = self.inferences.settings.hygiene;
+        if hygiene::beyond_tolerance(&hygiene, baseline, sentinel).is_some() {
+            sentinel = self.run_sentinel(group, turns, occasion, &mut runs, MORE_RUNS)?;
+        }
+        Ok(End {
+            sentinel,
+            runs,
+            conditions: self.inferences.conditions(),
+        })
+    }
+
+    /// Runs the sentinel so many times more, and returns the median of all its `runs`.
+    fn run_sentinel(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        occasion: Occasion,
+        runs: &mut Vec<Nanos>,
+        more: u32,
+    ) -> Result<Nanos, Ended> {
         let sentinel = match turns {
             Turns::Mixed => &mut group[..1],
             Turns::Chain => group,
         };
-        let mut times = Vec::new();
-        for run in 0..SENTINEL_RUNS {
+        for _ in 0..more {
             self.inferences.gap()?;
-            let seed = self.inferences.seed();
-            let invocation = Invocation::sentinel(seed, block, end * SENTINEL_RUNS + run);
-            times.push(self.inferences.pass_time(sentinel, invocation)?);
+            let invocation = occasion.invocation(self.inferences.seed(), runs.len() as u32);
+            runs.push(self.inferences.pass_time(sentinel, invocation)?);
         }
-        times.sort_unstable();
-        Ok(End {
-            sentinel: times[times.len() / 2],
-            conditions: self.inferences.conditions(),
-        })
+        let mut sorted = runs.clone();
+        sorted.sort_unstable();
+        Ok(sorted[sorted.len() / 2])
     }
 
     /// Rests until the device is fit to be measured, or it is clear that it will not be.
@@ -169,8 +229,10 @@ impl Blocks<'_> {
             }
             self.inferences.idle(hygiene.cool_down_poll_ns)?;
             rested = rested + hygiene.cool_down_poll_ns;
-            let state = self.end(group, turns, self.progress.next_block, 0)?;
-            if hygiene::unfit(&hygiene, self.baseline, &state).is_none() {
+            self.polls += 1;
+            let poll = Occasion::Poll { number: self.polls };
+            let state = self.end(group, turns, poll, &[])?;
+            if hygiene::unfit(&hygiene, &self.baseline, &state).is_none() {
                 let conditions = state.conditions.clone();
                 self.inferences.record(Event::CooledDown {
                     rested_ns: rested,

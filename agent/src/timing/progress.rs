@@ -44,6 +44,7 @@ impl Progress {
                         segments: segments.clone(),
                         start: End {
                             sentinel: *sentinel_ns,
+                            runs: Vec::new(),
                             conditions: conditions.clone(),
                         },
                         samples: HashSet::new(),

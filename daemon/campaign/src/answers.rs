@@ -123,6 +123,7 @@ impl Orders for Answers<'_> {
                 News::Loaded { .. }
                 | News::Unsupported(_)
                 | News::Sample(_)
+                | News::Elsewhere { .. }
                 | News::BlockEnded { .. } => {}
             }
         }

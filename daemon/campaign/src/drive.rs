@@ -2,8 +2,10 @@
 
 mod intake;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use layerlab_profiles::Probe;
 use layerlab_profiles::document::Measured;
 use layerlab_protocol::{Entry, FailureKind, Order, Refusal, Request, Response, RunId};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -108,9 +110,22 @@ pub async fn drive<L: Link, F: Follower>(
     orders: &mut dyn Orders,
     follower: &mut F,
 ) -> Result<Measured, RunError> {
+    drive_with_probes(link, journal, files, orders, &BTreeMap::new(), follower).await
+}
+
+/// The same where some of `files` are `probes`, by the SHA-256 of their models: what is measured of those is kept apart.
+/// An order for a probe that fails is over like one that is done; the others go on.
+pub(crate) async fn drive_with_probes<L: Link, F: Follower>(
+    link: &L,
+    journal: &KnownJournal,
+    files: &[File<'_>],
+    orders: &mut dyn Orders,
+    probes: &BTreeMap<String, Probe>,
+    follower: &mut F,
+) -> Result<Measured, RunError> {
     push(link, files).await?;
     let mut pushes = 1;
-    let mut intake = JournalIntake::new(&journal.id, orders)?;
+    let mut intake = JournalIntake::new(&journal.id, orders, probes)?;
     for entry in &journal.entries {
         intake.take(entry.clone())?;
     }

@@ -3,6 +3,7 @@
 use layerlab_profiles::document::{BuildError, EvaluationError};
 
 use super::drive::RunError;
+use super::probes::ProbeError;
 use super::publish::PublishError;
 use super::settings::UnfitProcessors;
 use super::times_plan::TimesPlanError;
@@ -20,6 +21,9 @@ pub enum CampaignError {
     /// Accuracy was to be measured of processors that the device lacks, or that are not fit for it.
     #[error(transparent)]
     Processor(#[from] UnfitProcessors),
+    /// A probe cannot be made.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// The device or its agent failed, or the run was left.
     #[error(transparent)]
     Run(#[from] RunError),

@@ -1,9 +1,9 @@
 //! What placements lose of a model's accuracy, measured by answering labelled images (docs/method.md §6).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use layerlab_profiles::accuracy::{Part, references_on, sample_on, split};
-use layerlab_profiles::document::{Evaluation, Judged, Unsupported};
+use layerlab_profiles::accuracy::{Part, chosen_placements, references_on};
+use layerlab_profiles::document::{Evaluation, Judged, ProvedPlacement, Unsupported};
 use layerlab_profiles::supported::SupportedLayers;
 use layerlab_profiles::{Bytes, Placement};
 use layerlab_protocol::{Order, Work};
@@ -92,6 +92,8 @@ pub struct Evaluated {
     pub evaluation: Evaluation,
     /// Every placement's answers, all layers on the CPU first.
     pub judged: Vec<Judged>,
+    /// Where runtimes placed the nodes of each layer that answered, of runtimes that tell.
+    pub placements: Vec<ProvedPlacement>,
 }
 
 /// Answers the set's images on the device behind `link`, under each placement, in a journal that is forgotten after
@@ -152,7 +154,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
     };
     let mut given = Answers::new(template, &placements, &answers, settings.stop_at_half_width);
     let files: Vec<_> = model.files().chain([set.file()]).collect();
-    drive(link, journal, &files, &mut given, follower).await?;
+    let measured = drive(link, journal, &files, &mut given, follower).await?;
     let Answers { tallies, flop, .. } = given;
 
     let each = set.set.metric.images_per_answer() as u64;
@@ -184,6 +186,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
     let judged = placements.into_iter().zip(parts).zip(tallies);
     Ok(Evaluated {
         evaluation,
+        placements: measured.placements,
         judged: judged
             .map(|((combination, part), tallies)| Judged {
                 combination,
@@ -199,43 +202,21 @@ fn placements(
     supported: &[SupportedLayers],
     settings: &EvaluationSettings,
 ) -> (Vec<Placement>, Vec<Part>) {
-    let mut parts: BTreeMap<Placement, Part> = BTreeMap::new();
-    let mut order = Vec::new();
-    let mut add = |combination: Placement, part| {
-        if parts.insert(combination.clone(), part).is_none() {
-            order.push(combination);
+    let chosen: Vec<(Placement, Part)> = match &settings.placements {
+        Placements::Random(samples) => chosen_placements(supported, *samples, settings.seed),
+        Placements::These(these) => {
+            let baseline = references_on(supported).into_iter().take(1);
+            let mut seen = BTreeSet::new();
+            let all = baseline.chain(these.iter().cloned());
+            let distinct = all.filter(|one| seen.insert(one.clone()));
+            distinct.map(|one| (one, Part::Reference)).collect()
         }
     };
-    let all_references = references_on(supported);
-    match &settings.placements {
-        Placements::Random(samples) => {
-            for reference in all_references {
-                add(reference, Part::Reference);
-            }
-            let drawn = sample_on(supported, *samples, settings.seed);
-            let split = split(drawn.len(), settings.seed);
-            for (combination, part) in drawn.into_iter().zip(split) {
-                add(combination, part);
-            }
-        }
-        Placements::These(these) => {
-            for combination in all_references
-                .into_iter()
-                .take(1)
-                .chain(these.iter().cloned())
-            {
-                add(combination, Part::Reference);
-            }
-        }
-    }
-    let parts = order.iter().map(|combination| parts[combination]).collect();
-    (order, parts)
+    chosen.into_iter().unzip()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use layerlab_profiles::Segment;
 
@@ -302,8 +283,19 @@ mod tests {
         let settings = settings(&["cpu", "gpu", "npu"], Placements::Random(20));
         assert_eq!(settings.accelerators(), "gpu+npu");
         let (drawn, _) = placements(&vec![SupportedLayers::all(9); 3], &settings);
-        for text in ["222222222", "010000000", "020000000"] {
-            assert!(drawn.contains(&text.parse().expect("digits")), "{text}");
+        let all_on = |digit: &str| digit.repeat(9);
+        let alone_on = |digit: &str, layer: usize| {
+            let mut digits = "0".repeat(9);
+            digits.replace_range(layer..=layer, digit);
+            digits
+        };
+        let mut references = BTreeSet::from(["0", "1", "2"].map(all_on));
+        for layer in 0..9 {
+            references.extend(["1", "2"].map(|digit| alone_on(digit, layer)));
         }
+        assert_eq!(references.len(), 3 + 2 * 9);
+        let drawn: BTreeSet<String> = drawn.iter().map(ToString::to_string).collect();
+        let missing: Vec<_> = references.difference(&drawn).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }

@@ -13,6 +13,7 @@ mod model_file;
 pub mod orders;
 mod placement;
 pub mod plot;
+mod probes;
 mod provenance;
 pub mod publish;
 mod set_file;
@@ -36,16 +37,17 @@ pub use follower::Follower;
 pub use journal::{CampaignPart, KnownJournal};
 pub use model_file::{ModelFile, ModelFileError, QuantisedTwin};
 pub use placement::{Passes, PlacementTime, time_placements};
+pub use probes::{ProbeError, ProbeFiles};
 pub use provenance::this_program;
 pub use set_file::SetFile;
-pub use settings::{AccuracySettings, TimesSettings, UnfitProcessors};
+pub use settings::{AccuracySettings, InOut, TimesSettings, UnfitProcessors};
 pub use survey::find_unsupported;
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
 pub use verification::{Verification, VerificationSet, Verified};
 
 use layerlab_farm::Link;
-use publish::{PublishError, Staging};
+use publish::{PublishError, SigningKey, Staging};
 
 /// What is profiled, how, and where the profile goes.
 pub struct Campaign<'a> {
@@ -59,6 +61,8 @@ pub struct Campaign<'a> {
     pub target: PathBuf,
     /// Whether a profile that is there already is replaced.
     pub replace: bool,
+    /// What the profile is signed with, if it is.
+    pub signing_key: Option<SigningKey>,
 }
 
 /// How a campaign measures accuracy.
@@ -106,6 +110,7 @@ impl Campaign<'_> {
     ) -> Result<Published, CampaignError> {
         let staging = Staging::prepare(&self.target, self.replace)?;
         let profile = self.parts(link, follower, Journals::AreForgotten).await?;
+        let staging = staging.signed_by(self.signing_key.clone());
         let findings = staging.publish(&profile)?;
         Ok(Published { profile, findings })
     }
@@ -122,7 +127,8 @@ impl Campaign<'_> {
 
     /// Publishes what was measured; what is doubtful about it. May be tried again.
     pub fn publish(&self, profile: &Profile) -> Result<Vec<Finding>, PublishError> {
-        Staging::prepare(&self.target, self.replace)?.publish(profile)
+        let staging = Staging::prepare(&self.target, self.replace)?;
+        staging.signed_by(self.signing_key.clone()).publish(profile)
     }
 
     async fn parts<L: Link, F: CampaignFollower>(
@@ -152,7 +158,8 @@ impl Campaign<'_> {
         let evaluated =
             evaluate_in(link, model, set, &settings, unsupported, &journal, follower).await;
         let evaluated = ended(link, follower, journal, evaluated, journals).await?;
-        Ok(profile.with_evaluation(evaluated.evaluation, &evaluated.judged)?)
+        let profile = profile.with_evaluation(evaluated.evaluation, &evaluated.judged)?;
+        Ok(profile.with_placements(evaluated.placements))
     }
 }
 

@@ -2,8 +2,10 @@
 //! device measures.
 
 mod adaptive;
+mod device_time;
 mod fixed;
-mod sequence;
+mod interleaved;
+mod probing;
 mod survey;
 
 use layerlab_profiles::accuracy::Tally;
@@ -14,7 +16,8 @@ use layerlab_protocol::{Event, Order};
 
 pub use adaptive::Adaptive;
 pub use fixed::Fixed;
-pub use sequence::Sequence;
+pub use interleaved::Interleaved;
+pub use probing::{Probing, ProbingTime};
 pub use survey::{SURVEY, Surveyed, survey};
 
 /// Where a run's orders come from.
@@ -35,6 +38,17 @@ pub enum PlannerError {
         processor: String,
         /// What is wrong with what was observed.
         reason: GraphError,
+    },
+    /// The budget is to be kept, and is not enough to derive layer times.
+    #[error(
+        "measuring every layer on `{processor}` needs about {needed} of device time, more than the budget allows; give a \
+         larger --budget, or --over-budget extend"
+    )]
+    BudgetTooSmall {
+        /// The processor that is measured.
+        processor: String,
+        /// About the device time that is needed.
+        needed: Nanos,
     },
     /// Losses are differences to all layers on the first processor, which cannot run some.
     #[error(
@@ -77,6 +91,11 @@ pub enum News {
     Unsupported(Unsupported),
     /// A sample came.
     Sample(Sample),
+    /// A sample came of an order of another kind, with which those of this kind take turns.
+    Elsewhere {
+        /// When it ended, by the device's clock.
+        until: Nanos,
+    },
     /// The block in progress is over.
     BlockEnded {
         /// Whether its samples must not be used.

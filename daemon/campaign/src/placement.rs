@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use layerlab_profiles::{Nanos, Placement};
 use layerlab_protocol::{Entry, Hygiene, Order, Part, TimingSettings, WarmUp, Work};
 
-use super::orders::{Fixed, Orders, Sequence};
+use super::orders::{Fixed, Interleaved, Orders};
 use super::{CampaignError, KnownJournal, ModelFile, TimesSettings, drive, forget};
 use layerlab_farm::Link;
 
@@ -95,7 +95,7 @@ pub async fn time_placements<L: Link>(
         .map(|(combination, samples)| order(combination, samples));
     let orders = Fixed::new(orders.collect());
     let files: Vec<_> = model.files().collect();
-    let mut orders = Sequence::new([Box::new(orders) as Box<dyn Orders>]);
+    let mut orders = Interleaved::new([Box::new(orders) as Box<dyn Orders>]);
     let measured = drive(link, &journal, &files, &mut orders, &mut |_: &Entry| {}).await?;
     forget(link, journal.id).await;
 

@@ -1,6 +1,7 @@
 //! Publication: a profile that passes its checks becomes visible in one rename, whole or not at all.
 
 mod file;
+mod signature;
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -8,13 +9,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::check::{Finding, Severity, check};
-use layerlab_profiles::document::{DocumentError, Profile};
+use layerlab_profiles::document::{DocumentError, PROFILE_JSON, Profile};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
 use super::plot;
 
 pub use file::StagedFile;
+pub use signature::{KeyError, SIGNATURE, SignatureError, SigningKey, VerifyingKey, new_key};
 
 /// The picture beside a profile's tables.
 pub const PLOT: &str = "plot.svg";
@@ -23,11 +25,11 @@ pub const PLOT: &str = "plot.svg";
 ///
 /// Made before measuring, so that a folder that cannot be written costs no night. Dropping it removes
 /// whatever is in it.
-#[derive(Debug)]
 pub struct Staging {
     folder: TempDir,
     target: PathBuf,
     replace: bool,
+    key: Option<SigningKey>,
 }
 
 /// Why a profile was not published.
@@ -88,7 +90,14 @@ impl Staging {
             folder,
             target: target.to_owned(),
             replace,
+            key: None,
         })
+    }
+
+    /// Signs what is published by `key`, if there is one.
+    #[must_use]
+    pub fn signed_by(self, key: Option<SigningKey>) -> Staging {
+        Staging { key, ..self }
     }
 
     /// Checks `profile`, writes it and makes it visible. Returns what is doubtful about it.
@@ -103,9 +112,21 @@ impl Staging {
         profile
             .write(self.folder.path())
             .map_err(|source| PublishError::Document { source })?;
+        self.write_signature()?;
         self.write_plot(profile)?;
         self.rename()?;
         Ok(findings)
+    }
+
+    fn write_signature(&self) -> Result<(), PublishError> {
+        let Some(key) = &self.key else {
+            return Ok(());
+        };
+        let folder = self.folder.path();
+        let path = folder.join(SIGNATURE);
+        fs::read(folder.join(PROFILE_JSON))
+            .and_then(|profile_json| fs::write(&path, key.sign(&profile_json)))
+            .map_err(|source| PublishError::Folder { path, source })
     }
 
     fn write_plot(&self, profile: &Profile) -> Result<(), PublishError> {

@@ -4,12 +4,24 @@
 use std::time::Duration;
 
 use layerlab_profiles::design::Design;
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::document::{Processor, ProcessorKind};
 use layerlab_profiles::placement::MOST_PROCESSORS;
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::Hygiene;
 
 use super::evaluation::{EvaluationSettings, Placements};
+
+/// What divides the cost of a cut between layers into moving in and moving out, with accelerators that are measured by
+/// least squares (docs/method.md §10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InOut {
+    /// Probes, which are measured, too.
+    #[default]
+    Probed,
+    /// The papers' assumption that both cost the same.
+    Symmetric,
+}
 
 /// What the user may choose about measuring times.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +32,8 @@ pub struct TimesSettings {
     pub design: Design,
     /// How many samples each segment gets.
     pub samples_per_segment: u64,
+    /// In how many visits a segment's samples are taken, with designs other than adaptive.
+    pub visits: u64,
     /// The idle time before each inference.
     pub gap: Nanos,
     /// Seeds inputs and order.
@@ -30,6 +44,10 @@ pub struct TimesSettings {
     pub target: f64,
     /// With the design adaptive: how much device time there is on each accelerator.
     pub budget: Nanos,
+    /// With the design adaptive: what is done where that is not enough to derive layer times.
+    pub over_budget: OverBudget,
+    /// What tells moving in from moving out.
+    pub in_out: InOut,
 }
 
 impl TimesSettings {
@@ -38,6 +56,8 @@ impl TimesSettings {
     /// Below six samples no two of them enclose the median with 95 % confidence, and a profile without
     /// intervals is no use; thirty are the papers' habit.
     pub const SAMPLES: u64 = 30;
+    /// Enough to tell what differs between visits with four degrees of freedom, at the cost of five loads.
+    pub const VISITS: u64 = 5;
     /// The gap in microseconds.
     pub const GAP_US: u64 = 1000;
     /// The seed of inputs and order.
@@ -54,11 +74,14 @@ impl Default for TimesSettings {
             processors: Vec::new(),
             design: Self::DESIGN,
             samples_per_segment: Self::SAMPLES,
+            visits: Self::VISITS,
             gap: Nanos::from_micros(Self::GAP_US),
             seed: Self::SEED,
             hygiene: Hygiene::default(),
             target: Self::TARGET_PERCENT / 100.0,
             budget: Self::BUDGET.into(),
+            over_budget: OverBudget::default(),
+            in_out: InOut::default(),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use layerlab_profiles::document::{FORMAT, Header, Model, Processor, Profile, VERSION};
 
+use super::drive::drive_with_probes;
 use super::provenance::{provenance, this_program};
 use super::{
-    CampaignError, File, Follower, KnownJournal, ModelFile, TimesPlan, TimesSettings, drive,
+    CampaignError, File, Follower, KnownJournal, ModelFile, ProbeFiles, TimesPlan, TimesSettings,
 };
 use layerlab_farm::Link;
 
@@ -27,9 +28,16 @@ pub async fn measure_times<L: Link, F: Follower>(
         settings,
     )?
     .with_twin(model.quantised_sha256());
+    let plan = match plan.wants_probes() {
+        true => plan.with_probes(ProbeFiles::of(&model.network, model.quantised.is_some())?),
+        false => plan,
+    };
     follower.planned(plan.samples());
-    let files: Vec<File<'_>> = model.files().collect();
-    let measured = drive(link, journal, &files, &mut plan.orders(), follower).await?;
+    let files: Vec<File<'_>> = model.files().chain(plan.probes().files()).collect();
+    let probes = plan.probes().by_hash();
+    let mut orders = plan.orders();
+    let measured = drive_with_probes(link, journal, &files, &mut orders, &probes, follower).await?;
+    drop(orders);
     let processors = plan.processors.iter();
     let processors: Vec<Processor> = processors.map(|plan| plan.processor.clone()).collect();
     let header = Header {

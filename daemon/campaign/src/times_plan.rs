@@ -2,15 +2,26 @@
 
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
-use layerlab_profiles::document::{Measured, Measurement, Processor, ProcessorKind, Unsupported};
+use layerlab_profiles::document::{
+    Measured, Measurement, Method, Processor, ProcessorKind, Unsupported,
+};
+use layerlab_profiles::probe::PROBE_LAYERS;
 use layerlab_profiles::supported::SupportedLayers;
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::{Nanos, Probe, Segment};
 use layerlab_protocol::{Order, RunId, TimingSettings, WarmUp, Work};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::TimesSettings;
-use super::orders::{Adaptive, Fixed, Orders, PlannerError, Sequence, Surveyed, survey};
+use super::orders::{
+    Adaptive, Fixed, Interleaved, Orders, PlannerError, Probing, ProbingTime, Surveyed, survey,
+};
+use super::{InOut, ProbeFiles, TimesSettings};
+
+/// How often all probes are loaded anew and timed, between which other things have been loaded.
+const PROBE_VISITS: u64 = 3;
+
+/// Of a budget of device time, probes take no more than one part in so many.
+const PROBES_PART: u64 = 4;
 
 /// How one processor is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +41,7 @@ pub struct TimesPlan {
     /// An order of the run; each part of it has others of its fields.
     template: Order,
     settings: TimesSettings,
+    probes: ProbeFiles,
 }
 
 /// Why nothing can be planned.
@@ -102,6 +114,7 @@ impl TimesPlan {
             layers,
             template,
             settings,
+            probes: ProbeFiles::default(),
         })
     }
 
@@ -111,8 +124,32 @@ impl TimesPlan {
         self
     }
 
-    /// The orders of the run: first it is asked which layers the processors cannot run, then one processor is measured
-    /// after the other.
+    /// Whether some processor's cuts are to be divided by probes.
+    pub fn wants_probes(&self) -> bool {
+        self.layers > 1 && self.processors.iter().any(|plan| self.is_probed(plan))
+    }
+
+    /// The same with these probes, timed on each processor whose cuts are to be divided by them.
+    pub fn with_probes(self, probes: ProbeFiles) -> TimesPlan {
+        TimesPlan { probes, ..self }
+    }
+
+    /// The probes that it was given.
+    pub fn probes(&self) -> &ProbeFiles {
+        &self.probes
+    }
+
+    /// Whether the processor's cuts are to be divided by probes. The times of an emulator are no device's, and slow: what
+    /// moving costs there is no use to anybody.
+    fn is_probed(&self, plan: &ProcessorPlan) -> bool {
+        self.settings.in_out == InOut::Probed
+            && plan.processor.kind == ProcessorKind::Accelerator
+            && !plan.processor.emulated
+            && plan.design.method() == Method::Graph
+    }
+
+    /// The orders of the run: first it is asked which layers the processors cannot run, then the processors are measured
+    /// in turns.
     pub fn orders(&self) -> Surveyed<'_> {
         let names = self
             .processors
@@ -122,11 +159,13 @@ impl TimesPlan {
         Surveyed::new(survey, |unsupported| self.orders_without(unsupported))
     }
 
-    /// The orders that measure, of segments without what is `unsupported`: each stretch of layers that an accelerator can
-    /// run is measured as a model of its own.
-    fn orders_without(&self, unsupported: &[Unsupported]) -> Result<Sequence, PlannerError> {
+    /// The orders that measure, those of all processors in turns, of segments without what is `unsupported`: each stretch
+    /// of layers that an accelerator can run is measured as a model of its own.
+    fn orders_without(&self, unsupported: &[Unsupported]) -> Result<Interleaved, PlannerError> {
         let mut random = ChaCha8Rng::seed_from_u64(self.settings.seed);
-        let mut parts = Vec::new();
+        // The orders of each round of visits, and the parts that plan their own.
+        let mut rounds: Vec<Vec<Order>> = vec![Vec::new(); self.visits() as usize];
+        let mut parts: Vec<Box<dyn Orders>> = Vec::new();
         for plan in &self.processors {
             let name = &plan.processor.name;
             let lacked = || unsupported.iter().filter(move |one| one.processor == *name);
@@ -139,36 +178,67 @@ impl TimesPlan {
             }
             let supported = SupportedLayers::without(self.layers, lacked().map(|one| one.segment));
             let layers: u32 = supported.stretches().iter().map(|one| one.layers()).sum();
+            let probing = ProbingTime::default();
+            if self.probes.count() > 0 && self.is_probed(plan) && layers > 0 {
+                parts.push(Box::new(self.probing(plan, &probing)));
+            }
             for &stretch in supported.stretches() {
                 let task = self.task(stretch, layers);
-                parts.push(self.part(plan, stretch, &task, &mut random));
+                for (visit, round) in (0..).zip(&mut rounds) {
+                    match plan.design.agenda(&task, &mut random) {
+                        Agenda::Fixed(blocks) => {
+                            let blocks = blocks.into_iter();
+                            round.extend(
+                                blocks.map(|block| self.order(plan, stretch, visit, block)),
+                            );
+                        }
+                        // It plans its visits by itself.
+                        Agenda::Planned(planner) => {
+                            let timing = self.timing(plan, self.settings.samples_per_segment);
+                            let template = self.template_of(plan);
+                            let orders =
+                                Adaptive::new(planner, template, timing, stretch, task.budget);
+                            parts.push(Box::new(orders.after(probing.clone())));
+                            break;
+                        }
+                    }
+                }
             }
         }
-        Ok(Sequence::new(parts))
+        let fixed: Vec<Order> = rounds.into_iter().flatten().collect();
+        if !fixed.is_empty() {
+            let alone = parts.is_empty();
+            let fixed = if alone {
+                Fixed::new(fixed)
+            } else {
+                Fixed::one_at_a_time(fixed)
+            };
+            parts.insert(0, Box::new(fixed));
+        }
+        Ok(Interleaved::new(parts))
     }
 
-    fn part(
+    /// In how many visits each segment of a design that is known from the start is timed: no more than it has samples.
+    fn visits(&self) -> u64 {
+        let TimesSettings {
+            visits,
+            samples_per_segment,
+            ..
+        } = self.settings;
+        visits.min(samples_per_segment).max(1)
+    }
+
+    /// The order of one block in one of the visits, with that visit's share of the samples.
+    fn order(
         &self,
         plan: &ProcessorPlan,
         stretch: Segment,
-        task: &DesignTask,
-        random: &mut ChaCha8Rng,
-    ) -> Box<dyn Orders> {
-        let settings = &self.settings;
-        let timing = TimingSettings {
-            samples_per_segment: settings.samples_per_segment,
-            gap_ns: settings.gap,
-            warm_up: WarmUp::default(),
-            hygiene: match plan.processor.emulated {
-                true => settings.hygiene.of_emulated(),
-                false => settings.hygiene,
-            },
-        };
-        let template = Order {
-            processor: plan.processor.name.clone(),
-            ..self.template.clone()
-        };
-        let order = |block| Order {
+        visit: u64,
+        block: FixedBlock,
+    ) -> Order {
+        let (samples, visits) = (self.settings.samples_per_segment, self.visits());
+        let timing = self.timing(plan, samples / visits + u64::from(visit < samples % visits));
+        Order {
             work: match block {
                 FixedBlock::LayerPass => Work::TimePasses { timing },
                 FixedBlock::Segments(segments) => Work::TimeSegments {
@@ -179,12 +249,55 @@ impl TimesPlan {
                     timing,
                 },
             },
-            ..template.clone()
-        };
-        match plan.design.agenda(task, random) {
-            Agenda::Fixed(blocks) => Box::new(Fixed::new(blocks.into_iter().map(order).collect())),
-            Agenda::Planned(planner) => Box::new(Adaptive::new(planner, template, timing, stretch)),
+            ..self.template_of(plan)
         }
+    }
+
+    fn template_of(&self, plan: &ProcessorPlan) -> Order {
+        Order {
+            processor: plan.processor.name.clone(),
+            ..self.template.clone()
+        }
+    }
+
+    fn timing(&self, plan: &ProcessorPlan, samples_per_segment: u64) -> TimingSettings {
+        let settings = &self.settings;
+        TimingSettings {
+            samples_per_segment,
+            gap_ns: settings.gap,
+            warm_up: WarmUp::default(),
+            hygiene: match plan.processor.emulated {
+                true => settings.hygiene.of_emulated(),
+                false => settings.hygiene,
+            },
+        }
+    }
+
+    /// The orders that time the probes on a processor: all sizes, one after the other, and that several times.
+    fn probing(&self, plan: &ProcessorPlan, told: &ProbingTime) -> Probing {
+        let timing = self.timing(plan, self.probe_samples());
+        let visit = || {
+            self.probes.hashes().map(|(model, twin)| Order {
+                model_sha256: model.to_owned(),
+                quantised_sha256: twin.map(str::to_owned),
+                processor: plan.processor.name.clone(),
+                work: Work::TimeSegments {
+                    segments: Probe::segments().collect(),
+                    timing,
+                },
+                ..self.template.clone()
+            })
+        };
+        let orders = (0..PROBE_VISITS).flat_map(|_| visit()).collect();
+        let chooses = plan.design.chooses_as_it_goes();
+        let most =
+            chooses.then(|| Nanos::from_nanos(self.settings.budget.as_nanos() / PROBES_PART));
+        Probing::new(orders, most, told.clone())
+    }
+
+    /// How many samples each layer of a probe gets in each visit.
+    fn probe_samples(&self) -> u64 {
+        self.settings.samples_per_segment.div_ceil(PROBE_VISITS)
     }
 
     /// What a design is to do on one of the stretches of a processor that can run `all` layers: the budget is divided by
@@ -198,6 +311,7 @@ impl TimesPlan {
             gap: self.settings.gap,
             target: self.settings.target,
             budget: Nanos::from_nanos(share),
+            over_budget: self.settings.over_budget,
         }
     }
 
@@ -209,7 +323,10 @@ impl TimesPlan {
             known.then(|| plan.design.iter(self.layers).count() as u64)
         };
         let segments: Option<u64> = self.processors.iter().map(segments).sum();
-        Some(segments? * self.settings.samples_per_segment)
+        let probed = self.processors.iter().filter(|plan| self.is_probed(plan));
+        let probe_layers = probed.count() as u64 * self.probes.count() * u64::from(PROBE_LAYERS);
+        let of_probes = probe_layers * PROBE_VISITS * self.probe_samples();
+        Some(segments? * self.settings.samples_per_segment + of_probes)
     }
 
     /// How the profile describes the plan, of which this came.
@@ -221,8 +338,12 @@ impl TimesPlan {
             samples_per_segment: plan
                 .design
                 .samples_per_segment(self.settings.samples_per_segment),
+            visits: Some(plan.design.visits(self.visits())),
             gap_ns: self.settings.gap,
-            method: plan.design.method(),
+            method: match self.probes.count() > 0 && self.is_probed(plan) {
+                true => Method::Probed,
+                false => plan.design.method(),
+            },
             seed: self.settings.seed,
             target: chooses(plan).then_some(self.settings.target),
             budget_ns: chooses(plan).then_some(self.settings.budget),
@@ -357,12 +478,12 @@ mod tests {
     }
 
     #[test]
-    fn every_segment_of_the_design_is_ordered_once() {
+    fn every_segment_of_the_design_is_ordered_once_for_each_visit() {
         for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
             let plan = plan(design, 7).expect("processors");
             let ordered = segments(&all_orders(&plan));
             let once: BTreeSet<Segment> = ordered.iter().copied().collect();
-            assert_eq!(ordered.len(), once.len());
+            assert_eq!(ordered.len(), 5 * once.len());
             assert_eq!(once.into_iter().collect::<Vec<_>>(), design.segments(30));
         }
     }
@@ -374,6 +495,7 @@ mod tests {
             let answer = [lacking("npu", 1), lacking("npu", 12)];
             let mut ordered = segments(&orders_after(&plan, &answer).expect("a plan"));
             ordered.sort();
+            ordered.dedup();
             let stretches = [(2, 11), (13, 30)].map(|one| Segment::try_from(one).expect("one"));
             let expected = stretches.iter().flat_map(|&stretch| {
                 let segments = design.segments(stretch.layers()).into_iter();
@@ -391,7 +513,7 @@ mod tests {
         let run = RunId::new("r").expect("a name");
         let plan = TimesPlan::new(&run, "ab", 30, &processors, settings(Design::Local, 1));
         let orders = all_orders(&plan.expect("processors"));
-        for order in &orders[1..] {
+        for order in &orders {
             let (Work::TimePasses { timing } | Work::TimeSegments { timing, .. }) = &order.work
             else {
                 panic!("{order:?} times nothing");
@@ -409,11 +531,14 @@ mod tests {
         source.next(&[]).expect("a survey");
         let answer = answer.map(News::Unsupported);
         source.next(&answer).expect("nothing yet");
-        let passes = source.next(&[News::Finished(0)]).expect("a plan");
-        let first = source
-            .next(&[News::Finished(passes[0].number)])
-            .expect("a plan");
-        assert_eq!(segments(&first), [Segment::whole(3)]);
+        let first = source.next(&[News::Finished(0)]).expect("a plan");
+        assert_eq!(
+            segments(&first),
+            [
+                Segment::whole(3),
+                Segment::new(5, 30).expect("layers in order")
+            ]
+        );
         assert_eq!(plan.task(Segment::whole(3), 29).budget.as_nanos(), {
             plan.settings.budget.as_nanos() * 3 / 29
         });
@@ -424,13 +549,9 @@ mod tests {
         let plan = plan(Design::Local, 7).expect("processors");
         let nothing: Vec<Unsupported> = (1..=30).map(|layer| lacking("npu", layer)).collect();
         let orders = orders_after(&plan, &nothing).expect("a plan");
-        assert!(matches!(
-            &orders[..],
-            [Order {
-                work: Work::TimePasses { .. },
-                ..
-            }]
-        ));
+        assert_eq!(orders.len(), 5);
+        let is_pass = |order: &Order| matches!(order.work, Work::TimePasses { .. });
+        assert!(orders.iter().all(is_pass), "{orders:?}");
         let error = orders_after(&plan, &[lacking("cpu", 3)]).expect_err("no pass");
         assert_eq!(
             error.to_string(),

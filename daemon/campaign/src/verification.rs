@@ -1,4 +1,4 @@
-//! A planned placement run on a device: is it as fast and as accurate as predicted?
+//! Planned placements run on a device: are they as fast and as accurate as predicted?
 
 use layerlab_profiles::Placement;
 
@@ -8,15 +8,15 @@ use super::{
 };
 use layerlab_farm::Link;
 
-/// The placement to run, and what to find out.
+/// The placements to run, and what to find out.
 pub struct Verification<'a> {
     /// The model.
     pub model: &'a ModelFile,
     /// Which layer runs on which processor.
-    pub placement: Placement,
-    /// How it is timed, and on which processors.
+    pub placements: Vec<Placement>,
+    /// How they are timed, and on which processors.
     pub passes: Passes,
-    /// The images by which its accuracy is measured; without them the time alone is.
+    /// The images by which their accuracies are measured; without them the time alone is.
     pub set: Option<VerificationSet<'a>>,
 }
 
@@ -34,27 +34,26 @@ pub struct VerificationSet<'a> {
 /// What was found out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// How long the placement takes.
+    /// How long each placement takes.
     pub time: Vec<PlacementTime>,
-    /// What its answers are worth.
+    /// What their answers are worth.
     pub accuracy: Option<Evaluated>,
 }
 
 impl Verification<'_> {
-    /// Runs the placement on the device behind `link`.
+    /// Runs the placements on the device behind `link`.
     pub async fn run<L: Link, F: Follower>(
         &self,
         link: &L,
         follower: &mut F,
     ) -> Result<Verified, CampaignError> {
-        let placements = std::slice::from_ref(&self.placement);
-        let time = time_placements(link, self.model, placements, &self.passes).await?;
+        let time = time_placements(link, self.model, &self.placements, &self.passes).await?;
         let accuracy = match &self.set {
             None => None,
             Some(of) => {
                 let settings = EvaluationSettings {
                     processors: self.passes.processors.clone(),
-                    placements: Placements::These(vec![self.placement.clone()]),
+                    placements: Placements::These(self.placements.clone()),
                     seed: of.seed,
                     answers: Some(of.answers),
                     stop_at_half_width: None,

@@ -1,21 +1,23 @@
 //! Where layerlab keeps what outlives a command: its state (quarantine, locks, the adb server's files,
-//! the secret of its agents) and its data (agents built for phones).
+//! the secret of its agents), its data (agents built for phones), and what it can make again (its cache).
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The two folders.
+/// The folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
     /// What layerlab knows about phones.
     pub state: PathBuf,
     /// What users put there: `agents/ABI/layerlab-agent`.
     pub data: PathBuf,
+    /// What is kept to be faster next time, and may be deleted at any time.
+    pub cache: PathBuf,
 }
 
 impl Folders {
-    /// `LAYERLAB_STATE` and `LAYERLAB_DATA`, else the folders of the XDG specification.
+    /// `LAYERLAB_STATE`, `LAYERLAB_DATA` and `LAYERLAB_CACHE`, else the folders of the XDG specification.
     pub fn of_this_user() -> Folders {
         let place = |own: &str, xdg: &str, in_home: &str| {
             let set = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
@@ -31,6 +33,7 @@ impl Folders {
         Folders {
             state: place("LAYERLAB_STATE", "XDG_STATE_HOME", ".local/state"),
             data: place("LAYERLAB_DATA", "XDG_DATA_HOME", ".local/share"),
+            cache: place("LAYERLAB_CACHE", "XDG_CACHE_HOME", ".cache"),
         }
     }
 }

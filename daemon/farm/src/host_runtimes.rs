@@ -26,19 +26,18 @@ impl HostRuntimes {
         *self == HostRuntimes::default()
     }
 
-    /// What the agent's environment says of them.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
+    /// What the agent's environment says of them. A variable without a value is to be removed: what is in this process's own
+    /// environment was said to it, not to the agent.
+    pub(crate) fn environment(&self) -> [(&'static str, Option<OsString>); 5] {
         let path = |path: &Option<PathBuf>| path.clone().map(PathBuf::into_os_string);
         let text = |text: &Option<String>| text.clone().map(OsString::from);
-        let named = [
+        [
             ("LAYERLAB_ONNXRUNTIME", path(&self.onnxruntime)),
             ("LAYERLAB_QNN", path(&self.qnn)),
             ("LAYERLAB_EMULATE", text(&self.emulate)),
             ("LAYERLAB_AS_ACCELERATOR", text(&self.as_accelerator)),
-        ];
-        let given = named.into_iter();
-        let given = given.filter_map(|(name, value)| Some((name, value?)));
-        given.chain([(QUIET.0, QUIET.1.into())]).collect()
+            (QUIET.0, Some(QUIET.1.into())),
+        ]
     }
 }
 
@@ -50,7 +49,17 @@ mod tests {
     fn the_agent_is_told_what_was_said_and_onnx_runtime_to_be_quiet() {
         let none = HostRuntimes::default();
         assert!(none.are_none());
-        assert_eq!(none.environment(), [("ORT_DISABLE_TELEMETRY", "1".into())]);
+        let quiet = ("ORT_DISABLE_TELEMETRY", Some("1".into()));
+        assert_eq!(
+            none.environment(),
+            [
+                ("LAYERLAB_ONNXRUNTIME", None),
+                ("LAYERLAB_QNN", None),
+                ("LAYERLAB_EMULATE", None),
+                ("LAYERLAB_AS_ACCELERATOR", None),
+                quiet.clone(),
+            ]
+        );
         let some = HostRuntimes {
             onnxruntime: Some("/opt/ort".into()),
             emulate: Some("SM8550".to_owned()),
@@ -60,9 +69,11 @@ mod tests {
         assert_eq!(
             some.environment(),
             [
-                ("LAYERLAB_ONNXRUNTIME", "/opt/ort".into()),
-                ("LAYERLAB_EMULATE", "SM8550".into()),
-                ("ORT_DISABLE_TELEMETRY", "1".into())
+                ("LAYERLAB_ONNXRUNTIME", Some("/opt/ort".into())),
+                ("LAYERLAB_QNN", None),
+                ("LAYERLAB_EMULATE", Some("SM8550".into())),
+                ("LAYERLAB_AS_ACCELERATOR", None),
+                quiet,
             ]
         );
     }

@@ -122,11 +122,16 @@ impl LocalLink {
             .arg("--state")
             .arg(&self.folder)
             .env("LAYERLAB_AGENT_TOKEN", &self.token)
-            .envs(self.runtimes.environment())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)
             .kill_on_drop(true);
+        for (name, value) in self.runtimes.environment() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         if let Some(file) = &self.device_file {
             command.arg("--device").arg(file);
         }

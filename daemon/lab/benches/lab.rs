@@ -12,7 +12,7 @@ use layerlab_lab::config::Config;
 use layerlab_lab::decide::decide;
 use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::record::{Device, Kept, Spent};
-use layerlab_lab::state::{LabState, Rules, VisitOutcome};
+use layerlab_lab::state::{LabState, Rules, StayOutcome};
 use layerlab_lab::store::Store;
 
 const JOBS: usize = 10_000;
@@ -131,7 +131,7 @@ fn decisions(criterion: &mut Criterion) {
     for step in 0..5_000 {
         at += SignedDuration::from_secs(1);
         let name = device(step % DEVICES).name;
-        let outcome = VisitOutcome::Published {
+        let outcome = StayOutcome::Published {
             profile: PathBuf::from("/profiles/run"),
             findings: Vec::new(),
         };

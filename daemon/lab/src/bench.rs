@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::gates::{Gate, Patience, Readings, Thresholds, Verdict};
 use super::record::{Device, Job, Run, Spent};
-use super::state::VisitOutcome;
+use super::state::StayOutcome;
 
 /// Where runs are worked on: real devices, or in tests of the lab's decisions devices on a paused clock.
 pub trait Bench: Clone + Send + Sync + 'static {
@@ -21,7 +21,7 @@ pub trait Bench: Clone + Send + Sync + 'static {
         open_device: &mut Option<Self::Opened>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> impl Future<Output = (VisitOutcome, Spent)> + Send;
+    ) -> impl Future<Output = (StayOutcome, Spent)> + Send;
 
     /// Removes from the device what it keeps of a run that is over.
     fn forget(
@@ -86,7 +86,7 @@ pub enum News {
     /// The run has left the device.
     Left {
         /// How the run ended, or why it left before its end.
-        outcome: VisitOutcome,
+        outcome: StayOutcome,
         /// Where its time went.
         spent: Spent,
         /// Told when that is in the store: whether what the device keeps of the run can go.

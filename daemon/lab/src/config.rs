@@ -44,6 +44,9 @@ pub struct Lab {
     /// Where profiles are published, unless in the data folder.
     #[serde(deserialize_with = "value::folder")]
     pub profiles: Option<PathBuf>,
+    /// The private key that published profiles are signed with, if they are.
+    #[serde(deserialize_with = "value::folder")]
+    pub signing_key: Option<PathBuf>,
     /// How the daemon logs.
     #[serde(deserialize_with = "value::log")]
     pub log: Log,

@@ -17,7 +17,7 @@ use super::bench::{Assignment, Bench, Desk, News};
 use super::clock::Clock;
 use super::decide::{decide, runs_to_stop};
 use super::record::{Device, JobId, RunNumber, Spent, What};
-use super::state::{LabState, VisitOutcome, Work};
+use super::state::{LabState, StayOutcome, Work};
 use super::status::status;
 use super::talk::{Answer, RefusalCode, Request};
 use crate::store::{Store, StoreError};
@@ -363,7 +363,7 @@ async fn attend<B: Bench>(
         let working = AssertUnwindSafe(bench.work(&mut open_device, &assignment, &desk));
         let (outcome, spent) = working.catch_unwind().await.unwrap_or_else(|_| {
             let reason = "layerlab itself failed; its log says where".to_owned();
-            (VisitOutcome::DeviceFailed { reason }, Spent::default())
+            (StayOutcome::DeviceFailed { reason }, Spent::default())
         });
         let (kept, is_over) = oneshot::channel();
         desk.tell(News::Left {

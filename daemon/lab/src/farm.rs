@@ -21,10 +21,10 @@ use super::journal;
 use super::library::Library;
 use super::readings;
 use super::record::Spent;
-use super::state::VisitOutcome;
+use super::state::StayOutcome;
 use crate::store::Store;
 use follow::Keeper;
-use layerlab_campaign::publish::PublishError;
+use layerlab_campaign::publish::{PublishError, SigningKey};
 use layerlab_campaign::{
     Campaign, CampaignAccuracy, CampaignError, CampaignPart, RunError, forget,
 };
@@ -48,6 +48,8 @@ struct Inner {
     agent: PathBuf,
     /// The runtimes that this host has beside its agent's own.
     runtimes: HostRuntimes,
+    /// What published profiles are signed with, if they are.
+    signing_key: Option<SigningKey>,
     library: Library,
     store: Store,
     /// The phones that servers list now, by name.
@@ -59,15 +61,16 @@ struct Inner {
 impl Farm {
     /// The devices that `config` speaks of.
     pub fn new(config: Config, folders: Folders, agent: PathBuf, store: Store) -> Farm {
-        Farm::with_runtimes(config, folders, agent, HostRuntimes::default(), store)
+        Farm::with_runtimes(config, folders, agent, HostRuntimes::default(), None, store)
     }
 
-    /// The same, where this host has these runtimes.
+    /// The same, where this host has these runtimes and signs profiles with this key.
     pub fn with_runtimes(
         config: Config,
         folders: Folders,
         agent: PathBuf,
         runtimes: HostRuntimes,
+        signing_key: Option<SigningKey>,
         store: Store,
     ) -> Farm {
         Farm(Arc::new(Inner {
@@ -76,6 +79,7 @@ impl Farm {
             folders,
             agent,
             runtimes,
+            signing_key,
             store,
             found: Mutex::default(),
             restored: Mutex::default(),
@@ -123,7 +127,7 @@ impl Farm {
         assignment: &Assignment,
         desk: &Desk,
         spent: &mut Spent,
-    ) -> Result<VisitOutcome, VisitOutcome> {
+    ) -> Result<StayOutcome, StayOutcome> {
         let opened = match open_device.take() {
             Some(opened) => opened,
             None => self.opened(assignment, desk).await?,
@@ -144,8 +148,8 @@ impl Farm {
             spent.waiting_ms += waited.as_millis() as u64;
             match passed {
                 Passed::Ready => {}
-                Passed::Left => return Err(VisitOutcome::Parked),
-                Passed::GaveUp(reason) => return Err(VisitOutcome::NotReady { reason }),
+                Passed::Left => return Err(StayOutcome::Parked),
+                Passed::GaveUp(reason) => return Err(StayOutcome::NotReady { reason }),
             }
         }
         let spec = &assignment.job.spec;
@@ -164,6 +168,7 @@ impl Farm {
             target: self.target(assignment, model.network.name()),
             // What a daemon published that was killed before it could say so is published again.
             replace: true,
+            signing_key: self.0.signing_key.clone(),
             model: &model,
         };
         let mut keeper = Keeper::new(&self.0.store, assignment, desk);
@@ -178,7 +183,7 @@ impl Farm {
         &self,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> Result<OpenDevice, VisitOutcome> {
+    ) -> Result<OpenDevice, StayOutcome> {
         let mut told = false;
         loop {
             let error = match self.open(&assignment.device).await {
@@ -202,14 +207,14 @@ async fn publish(
     assignment: &Assignment,
     desk: &Desk,
     profile: &Profile,
-) -> Result<VisitOutcome, VisitOutcome> {
+) -> Result<StayOutcome, StayOutcome> {
     let mut told = false;
     loop {
         let error = match campaign.publish(profile) {
             Ok(findings) => {
                 there_is_room(told, desk).await;
                 let findings = findings.iter().map(|finding| finding.rule.to_string());
-                return Ok(VisitOutcome::Published {
+                return Ok(StayOutcome::Published {
                     profile: campaign.target.clone(),
                     findings: findings.collect(),
                 });
@@ -227,7 +232,7 @@ async fn wait_for_room(
     told: &mut bool,
     assignment: &Assignment,
     desk: &Desk,
-) -> Result<(), VisitOutcome> {
+) -> Result<(), StayOutcome> {
     if !*told {
         let device = &assignment.device.name;
         tracing::warn!(device, error, "waiting for room");
@@ -236,7 +241,7 @@ async fn wait_for_room(
     }
     tokio::select! {
         () = sleep(ROOM) => Ok(()),
-        () = assignment.asked_to_leave() => Err(VisitOutcome::Parked),
+        () = assignment.asked_to_leave() => Err(StayOutcome::Parked),
     }
 }
 
@@ -255,14 +260,14 @@ impl Bench for Farm {
         open_device: &mut Option<OpenDevice>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> (VisitOutcome, Spent) {
+    ) -> (StayOutcome, Spent) {
         let began = Instant::now();
         let mut spent = Spent::default();
         let ended = self
             .attempt(open_device, assignment, desk, &mut spent)
             .await;
         let outcome = ended.unwrap_or_else(|outcome| outcome);
-        if matches!(outcome, VisitOutcome::DeviceFailed { .. })
+        if matches!(outcome, StayOutcome::DeviceFailed { .. })
             && let Some(open_device) = open_device.take()
         {
             self.close(open_device).await;
@@ -289,29 +294,30 @@ impl Bench for Farm {
 }
 
 /// What an error means for the run and for the device.
-fn outcome(error: CampaignError, assignment: &Assignment) -> VisitOutcome {
+fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutcome {
     let reason = error.to_string();
     match error {
-        CampaignError::Run(RunError::Parked) => VisitOutcome::Parked,
+        CampaignError::Run(RunError::Parked) => StayOutcome::Parked,
         CampaignError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
-            VisitOutcome::JournalLost { reason }
+            StayOutcome::JournalLost { reason }
         }
         CampaignError::Run(RunError::Order { kind, .. }) => match kind {
-            FailureKind::Throttled | FailureKind::Device => VisitOutcome::DeviceFailed { reason },
-            _ => VisitOutcome::Failed { reason },
+            FailureKind::Throttled | FailureKind::Device => StayOutcome::DeviceFailed { reason },
+            _ => StayOutcome::Failed { reason },
         },
-        CampaignError::Run(RunError::Planner(_)) => VisitOutcome::Failed { reason },
+        CampaignError::Run(RunError::Planner(_)) => StayOutcome::Failed { reason },
         // It was to leave anyway; its journal will be found again.
-        CampaignError::Run(_) if assignment.is_asked_to_leave() => VisitOutcome::Parked,
+        CampaignError::Run(_) if assignment.is_asked_to_leave() => StayOutcome::Parked,
         CampaignError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
-            VisitOutcome::DeviceFailed { reason }
+            StayOutcome::DeviceFailed { reason }
         }
         CampaignError::Plan(_)
         | CampaignError::Processor(_)
+        | CampaignError::Probe(_)
         | CampaignError::Journal(_)
         | CampaignError::Build(_)
         | CampaignError::Evaluation(_)
-        | CampaignError::Publish(_) => VisitOutcome::Failed { reason },
+        | CampaignError::Publish(_) => StayOutcome::Failed { reason },
     }
 }
 
@@ -328,14 +334,14 @@ fn started(assignment: &Assignment) -> OffsetDateTime {
         .unwrap_or_else(|_| OffsetDateTime::now_utc())
 }
 
-fn failed(error: &dyn std::error::Error) -> VisitOutcome {
-    VisitOutcome::Failed {
+fn failed(error: &dyn std::error::Error) -> StayOutcome {
+    StayOutcome::Failed {
         reason: error.to_string(),
     }
 }
 
-fn lost(error: LinkError) -> VisitOutcome {
-    VisitOutcome::DeviceFailed {
+fn lost(error: LinkError) -> StayOutcome {
+    StayOutcome::DeviceFailed {
         reason: error.to_string(),
     }
 }

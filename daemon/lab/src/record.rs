@@ -102,8 +102,8 @@ pub struct Run {
     pub spent: Spent,
     /// When its journals were removed from the store.
     pub journals_removed: Option<Timestamp>,
-    /// How often it has been on a device since a block of it last ended, counting a visit in progress.
-    pub visits_without_block: u32,
+    /// How often it has been on a device since a block of it last ended, counting a stay in progress.
+    pub stays_without_block: u32,
 }
 
 impl Run {
@@ -121,7 +121,7 @@ impl Run {
     /// How the run is kept from getting on, if it left its device several times in a row before a block of it had ended.
     pub fn starved(&self) -> Option<String> {
         let in_progress = u32::from(self.state == RunState::Running);
-        let left = self.visits_without_block.saturating_sub(in_progress);
+        let left = self.stays_without_block.saturating_sub(in_progress);
         if self.state.is_over() || left < Run::STARVED_AFTER {
             return None;
         }

@@ -13,6 +13,7 @@ mod text;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use layerlab_profiles::document::ProfileDigest;
 use serde::Serialize;
 
 use super::device::label;
@@ -144,6 +145,8 @@ pub struct Publication {
     pub emulated: Option<bool>,
     /// Whether its folder was looked for and is not there any more.
     pub gone: bool,
+    /// Its digest, if its folder was looked into.
+    pub digest: Option<ProfileDigest>,
     /// Its picture, if it was looked for and is there.
     #[serde(skip)]
     pub plot: Option<Vec<u8>>,

@@ -22,7 +22,7 @@ use super::window::{Window, WindowState};
 
 pub use archive::ArchiveLookup;
 pub use journals::OldJournals;
-pub use runs::VisitOutcome;
+pub use runs::StayOutcome;
 
 /// How long a device rests that was not ready in time.
 const REST: Duration = Duration::from_secs(600);

@@ -28,14 +28,16 @@ pub(super) fn describe(planned: &Plan, learnt: &Learnt) -> String {
         .time_ci95()
         .map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
     let accuracy = planned.accuracy();
-    let error = learnt.model.test().map_or_else(String::new, |score| {
-        format!(
-            ", give or take {:.3} (mean error on placements it never saw)",
-            score.mae
-        )
+    let surely = accuracy.interval.map_or_else(String::new, |(low, high)| {
+        let how = if accuracy.is_measured {
+            "measured"
+        } else {
+            "predicted"
+        };
+        format!(" ({:.4} to {:.4}), {how}", low.max(0.0), high.min(1.0))
     });
     let mut text = format!(
-        "{strip}   {}\n{combination}\n\ntime      {}{interval}\n          {}, {} moving\naccuracy  {:.4}{error}\n          {:.4} with all layers on {cpu}\n",
+        "{strip}   {}\n{combination}\n\ntime      {}{interval}\n          {}, {} moving\naccuracy  {:.4}{surely}\n          {:.4} with all layers on {cpu}\n",
         legend.join(", "),
         time.total(),
         parts.join(", "),
@@ -45,6 +47,9 @@ pub(super) fn describe(planned: &Plan, learnt: &Learnt) -> String {
     );
     for reason in planned.reasons() {
         text.push_str(&format!("\n- {reason}"));
+    }
+    if let Some(digest) = &learnt.source.profile_digest {
+        text.push_str(&format!("\n\nPlanned from the profile {digest}."));
     }
     if learnt.source.simulated {
         text.push_str("\n\nPlanned from a simulated device.");

@@ -1,15 +1,20 @@
-//! What a plan is made of: a profile, and what is learnt from its accuracy.
+//! What a plan is made of: a profile, what is learnt from its accuracy, and the front of its placements.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use layerlab_planners::export::Source;
+use layerlab_planners::front::Front;
 use layerlab_planners::profile::{Tables, tables};
 use layerlab_planners::regress::Grid;
-use layerlab_planners::solve::PlanError;
-use layerlab_planners::{AccuracyModel, Problem};
-use layerlab_profiles::document::{Evaluation, Profile};
+use layerlab_planners::solve::{PlanError, find_front};
+use layerlab_planners::{AccuracyModel, Confidence, Problem};
+use layerlab_profiles::document::{Evaluation, Profile, ProfileDigest};
 
+use super::cache::{CacheKey, PlanCache};
 use crate::exit::{Code, ExitWith, Failure};
+use crate::percent::Percent;
 use crate::processors::PlacedOnArgs;
 
 #[derive(clap::Args)]
@@ -19,6 +24,33 @@ pub(super) struct Input {
     profile: PathBuf,
     #[command(flatten)]
     placed_on: PlacedOnArgs,
+    /// How sure plans are to be of their limits: the end of the time's or the accuracy's interval meets the limit.
+    /// `none`: the estimate does
+    #[arg(long, value_name = "PERCENT", default_value = "95%")]
+    confidence: LimitConfidence,
+    /// Learn anew, and keep nothing for the next plan
+    #[arg(long)]
+    no_cache: bool,
+}
+
+/// How sure plans are to be of their limits, as users write it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LimitConfidence(Option<Confidence>);
+
+impl FromStr for LimitConfidence {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LimitConfidence, String> {
+        if text == "none" {
+            return Ok(LimitConfidence(None));
+        }
+        let refuse = "write a percentage above 0 and below 100, such as 95%, or none".to_owned();
+        let share = text.parse::<Percent>().map(Percent::share);
+        match share.map(Confidence::of) {
+            Ok(Ok(confidence)) => Ok(LimitConfidence(Some(confidence))),
+            _ => Err(refuse),
+        }
+    }
 }
 
 /// A profile with what was learnt from it.
@@ -50,11 +82,36 @@ impl Input {
         let evaluation = evaluation.clone();
         let processors = evaluation.processors(&profile.header);
         let processors = processors.into_iter().map(str::to_owned).collect();
-        let model = AccuracyModel::train(&profile.layers, &accuracy, &Grid::default())
+        let cache = match self.no_cache {
+            true => PlanCache::none(),
+            false => PlanCache::of_this_user(),
+        };
+        let names = format!(
+            "{:?}",
+            times
+                .names()
+                .chain([&*evaluation.cpu, &*evaluation.accelerator])
+                .collect::<Vec<_>>()
+        );
+        let key = CacheKey::of_profile(&self.profile).exit_with(Code::Input)?;
+        let key = key.with(names.as_bytes());
+        let train = || AccuracyModel::train(&profile.layers, &accuracy, &Grid::default());
+        let model = cache
+            .recall_or("losses", &key, train)
             .exit_with(Code::Input)?;
-        let problem = Problem::new(&profile.layers, times, &accuracy, Box::new(model.clone()))
-            .exit_with(Code::Input)?;
-        let source = Source::of(&profile, &evaluation.cpu, &evaluation.accelerator);
+        let LimitConfidence(confidence) = self.confidence;
+        let mut problem = Problem::new(&profile.layers, times, &accuracy, Box::new(model.clone()))
+            .exit_with(Code::Input)?
+            .with_confidence(confidence);
+        if problem.processors() == 2 {
+            let share = confidence.map(|confidence| confidence.share().to_bits());
+            let key = key.with(format!("{share:?}").as_bytes());
+            let search = || Ok::<Front, Infallible>(find_front(&problem));
+            let Ok(front) = cache.recall_or("front", &key, search);
+            problem = problem.with_front(front);
+        }
+        let digest = ProfileDigest::of_folder(&self.profile).exit_with(Code::Input)?;
+        let source = Source::of(&profile, &evaluation.cpu, &evaluation.accelerator).named(&digest);
         Ok(Learnt {
             profile,
             problem,

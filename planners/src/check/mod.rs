@@ -99,6 +99,8 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
         Why::OnlyOne {
             combination, time, ..
         } => (combination, *time),
+        // What a beam reaches is for the beam to say.
+        Why::NothingReached { .. } => return,
         Why::Unsupported { combination, .. } => {
             if unsupported(combination, evidence).is_none() {
                 let combination = combination.clone();
@@ -123,7 +125,7 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
     }
     let said = match infeasible.why() {
         Why::OnlyOne { accuracy, .. } => *accuracy,
-        Why::FastestTooSlow { .. } | Why::Unsupported { .. } => accuracy,
+        _ => accuracy,
     };
     if broken(infeasible.goal(), time.total(), said).is_none() {
         let combination = combination.clone();
@@ -191,9 +193,11 @@ fn evaluate(
             return None;
         }
     };
+    if let Some(measured) = measured(combination, evidence) {
+        return Some((time, measured));
+    }
     let baseline = evidence.accuracy.baseline();
     let loss = match evidence.loss {
-        _ if combination.is_all_on(0) => 0.0,
         Loss::Formula(formula) => formula(combination),
         Loss::Model(model) => recalculate::loss(combination, evidence, model),
     };

@@ -6,13 +6,13 @@ use layerlab_profiles::{Layer, Placement};
 use super::Evidence;
 use crate::accuracy::AccuracyModel;
 use crate::regress::{Mlp, Regressor, Tree};
-use crate::rows::Set;
 
 pub(super) fn loss(combination: &Placement, evidence: &Evidence, model: &AccuracyModel) -> f64 {
     let raw = features(combination, evidence);
     let training: Vec<Vec<f64>> = evidence
         .accuracy
-        .of(Set::Train)
+        .lessons()
+        .into_iter()
         .map(|row| features(&row.combination, evidence))
         .collect();
     let scaled: Vec<f64> = raw

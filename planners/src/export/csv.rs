@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::{ExportError, Source};
+use super::{ExportError, Source, VerifiedPlacements};
 use crate::accuracy::Tried;
+use crate::confidence::Confidence;
 use crate::goal::Goal;
 use crate::outcome::Outcome;
 
@@ -28,21 +29,41 @@ struct OutcomeRow<'a> {
     npu_ns: Option<i64>,
     transfer_ns: Option<i64>,
     accuracy: Option<f64>,
+    accuracy_low: Option<f64>,
+    accuracy_high: Option<f64>,
     accuracy_clamped: Option<bool>,
+    confidence: Option<f64>,
+    keeps_limit: Option<bool>,
     measured_accuracy: Option<f64>,
     evaluated: Option<u64>,
+    verified_time_ns: Option<u64>,
+    verified_time_ci95_low_ns: Option<u64>,
+    verified_time_ci95_high_ns: Option<u64>,
+    verified_accuracy: Option<f64>,
+    verified_accuracy_ci95_low: Option<f64>,
+    verified_accuracy_ci95_high: Option<f64>,
     why: Option<String>,
 }
 
 /// The outcomes of plans and sweeps, one row each in their order, with a header.
 ///
-/// With more than two processors `npu_ns` is the sum over all of them but processor 0. `keep` is empty where the algorithm has none or takes the usual one. Where there is no plan, its columns
-/// are empty and `why` says why.
-pub fn outcomes_csv(source: &Source, outcomes: &[Outcome]) -> Result<String, ExportError> {
-    text(outcomes.iter().map(|outcome| row(source, outcome)))
+/// With more than two processors `npu_ns` is the sum over all of them but processor 0. `keep` is empty where the algorithm has
+/// none or takes the usual one. `confidence` is that with which limits are to be kept, empty where estimates decide, and
+/// `keeps_limit` says whether this one is; the ends of the accuracy have it, or 95 %. Where there is no plan, its columns are
+/// empty and `why` says why. The last columns but that are what running the placement on a device gave, where it was run.
+pub fn outcomes_csv(
+    source: &Source,
+    outcomes: &[Outcome],
+    verified: &VerifiedPlacements,
+) -> Result<String, ExportError> {
+    text(
+        outcomes
+            .iter()
+            .map(|outcome| row(source, outcome, verified)),
+    )
 }
 
-fn row<'a>(source: &'a Source, outcome: &Outcome) -> OutcomeRow<'a> {
+fn row<'a>(source: &'a Source, outcome: &Outcome, verified: &VerifiedPlacements) -> OutcomeRow<'a> {
     let (algorithm, keep, goal) = match outcome {
         Outcome::Planned(plan) => (plan.algorithm(), plan.keep(), plan.goal()),
         Outcome::Infeasible(infeasible) => {
@@ -55,6 +76,10 @@ fn row<'a>(source: &'a Source, outcome: &Outcome) -> OutcomeRow<'a> {
     };
     let plan = outcome.plan();
     let time = plan.map(|plan| plan.time());
+    let verified = plan.and_then(|plan| verified.get(plan.combination()));
+    let time_ci95_ns = verified.and_then(|verified| verified.time_ci95_ns);
+    let verified_accuracy = verified.and_then(|verified| verified.accuracy);
+    let interval = plan.and_then(|plan| plan.accuracy().interval);
     let ci95 = plan.and_then(|plan| plan.time_ci95());
     OutcomeRow {
         model: &source.model,
@@ -79,9 +104,21 @@ fn row<'a>(source: &'a Source, outcome: &Outcome) -> OutcomeRow<'a> {
         npu_ns: time.map(|time| time.off_cpu().as_nanos()),
         transfer_ns: time.map(|time| time.transfer.as_nanos()),
         accuracy: plan.map(|plan| plan.accuracy().value),
+        accuracy_low: interval.map(|(low, _)| low),
+        accuracy_high: interval.map(|(_, high)| high),
         accuracy_clamped: plan.map(|plan| plan.accuracy().clamped),
+        confidence: plan
+            .and_then(|plan| plan.confidence())
+            .map(Confidence::share),
+        keeps_limit: plan.map(|plan| plan.keeps_limit()),
         measured_accuracy: plan.and_then(|plan| plan.measured_accuracy()),
         evaluated: plan.map(|plan| plan.evaluated()),
+        verified_time_ns: verified.map(|verified| verified.time_ns),
+        verified_time_ci95_low_ns: time_ci95_ns.map(|(low, _)| low),
+        verified_time_ci95_high_ns: time_ci95_ns.map(|(_, high)| high),
+        verified_accuracy: verified_accuracy.map(|(accuracy, _)| accuracy),
+        verified_accuracy_ci95_low: verified_accuracy.map(|(_, (low, _))| low),
+        verified_accuracy_ci95_high: verified_accuracy.map(|(_, (_, high))| high),
         why: match outcome {
             Outcome::Planned(_) => None,
             Outcome::Infeasible(infeasible) => Some(infeasible.to_string()),

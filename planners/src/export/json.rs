@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{ExportError, Source};
+use crate::confidence::Confidence;
 use crate::goal::Goal;
 use crate::outcome::{Outcome, Plan};
 use crate::reason::{Reason, Verdict};
@@ -11,7 +12,7 @@ use crate::reason::{Reason, Verdict};
 pub const FORMAT: &str = "layerlab-plans";
 
 /// The version of the document.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -45,6 +46,10 @@ struct PlanJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     processors: Option<Vec<ProcessorJson>>,
     accuracy: f64,
+    accuracy_interval: Option<(f64, f64)>,
+    is_measured: bool,
+    confidence: Option<f64>,
+    keeps_limit: bool,
     predicted_loss: f64,
     accuracy_clamped: bool,
     measured_accuracy: Option<f64>,
@@ -82,6 +87,8 @@ struct LayerJson {
 
 /// The outcomes of plans and sweeps, in their order.
 ///
+/// `confidence` is that with which limits are to be kept, null where estimates decide, and `keeps_limit` says whether a plan's is;
+/// `accuracy_interval` has it, or 95 %. `predicted_loss` is the measured one where `is_measured`.
 /// Layers are numbered from 1; `npu_runs` are the first and last layers of what the NPU executes as units.
 /// With more than two processors `npu_runs`, `npu_ns` and `on_npu` are about all of them but processor 0; each
 /// plan has its `processors` in the order of the digits, and `layers` has a row for each layer and each processor
@@ -178,6 +185,10 @@ fn plan_json(plan: &Plan) -> PlanJson {
         transfer_ns: time.transfer.as_nanos(),
         processors: has_more_than_two.then(|| processors.collect()),
         accuracy: plan.accuracy().value,
+        accuracy_interval: plan.accuracy().interval,
+        is_measured: plan.accuracy().is_measured,
+        confidence: plan.confidence().map(Confidence::share),
+        keeps_limit: plan.keeps_limit(),
         predicted_loss: plan.accuracy().loss,
         accuracy_clamped: plan.accuracy().clamped,
         measured_accuracy: plan.measured_accuracy(),

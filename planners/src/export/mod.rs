@@ -4,11 +4,13 @@ mod csv;
 mod dnn_partitioning;
 mod json;
 mod source;
+mod verified;
 
 pub use csv::{outcomes_csv, tried_csv};
 pub use dnn_partitioning::dnn_partitioning;
 pub use json::{FORMAT, VERSION, outcomes_json};
 pub use source::Source;
+pub use verified::{VerifiedPlacement, VerifiedPlacements};
 
 use layerlab_profiles::Segment;
 

@@ -1,6 +1,6 @@
 //! Whom a document is about: without it a plan is a number without a device.
 
-use layerlab_profiles::document::Profile;
+use layerlab_profiles::document::{Profile, ProfileDigest};
 use serde::{Deserialize, Serialize};
 
 /// The model, the device and the processors that a document is about.
@@ -19,6 +19,9 @@ pub struct Source {
     pub npu: String,
     /// The run that measured the profile.
     pub run: String,
+    /// The profile's digest; absent where the document was made of a profile that was not published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_digest: Option<String>,
     /// Whether any number comes from a simulated processor: then the document describes no real device.
     pub simulated: bool,
     /// Whether any number comes from an emulated processor: then its times are no device's.
@@ -37,8 +40,18 @@ impl Source {
             cpu: cpu.to_owned(),
             npu: npu.to_owned(),
             run: header.provenance.run.clone(),
+            profile_digest: None,
             simulated: header.simulated,
             emulated: header.is_emulated(cpu) || npu.split('+').any(|one| header.is_emulated(one)),
+        }
+    }
+
+    /// The source by the digest of its profile, too.
+    #[must_use]
+    pub fn named(self, digest: &ProfileDigest) -> Source {
+        Source {
+            profile_digest: Some(digest.to_string()),
+            ..self
         }
     }
 }

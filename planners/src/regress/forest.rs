@@ -2,6 +2,7 @@
 //! branches to mispredict, and rows walk it in turns.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::Rows;
 
@@ -12,7 +13,7 @@ const BLOCK: usize = 64;
 const PARALLEL_FROM: usize = 512;
 
 /// A sum of regression trees.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forest {
     base: f64,
     depth: usize,
@@ -22,7 +23,7 @@ pub struct Forest {
     leaves: Vec<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Split {
     feature: u32,
     /// Values below go left.

@@ -6,6 +6,7 @@
 use forust_ml::objective::ObjectiveType;
 use forust_ml::tree::Tree as Grown;
 use forust_ml::{GradientBooster, Matrix};
+use serde::{Deserialize, Serialize};
 
 use super::forest::{Forest, Tree};
 use super::{Rows, TrainError, refuse_unless_positive};
@@ -14,7 +15,7 @@ use super::{Rows, TrainError, refuse_unless_positive};
 const DEEPEST: usize = 8;
 
 /// How to train boosted trees.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GbrtSettings {
     /// How many trees, at least 1.
     pub trees: usize,

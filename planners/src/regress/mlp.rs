@@ -4,12 +4,13 @@
 use nalgebra::{DMatrix, DMatrixView, DVector, DVectorView};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::lbfgs::{Stop, minimise};
 use super::{Rows, TrainError, refuse_unless_positive};
 
 /// How to train a network.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MlpSettings {
     /// Neurons of the first and the second hidden layer.
     pub hidden: (usize, usize),
@@ -22,7 +23,7 @@ pub struct MlpSettings {
 }
 
 /// A trained network.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mlp {
     shape: Shape,
     /// For each of the three layers its weights, inputs x outputs by column, then its biases.
@@ -30,7 +31,7 @@ pub struct Mlp {
 }
 
 /// Features, neurons of the hidden layers, and the one output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Shape([usize; 4]);
 
 impl Shape {

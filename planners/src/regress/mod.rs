@@ -22,6 +22,7 @@ pub use ridge::{Ridge, RidgeSettings};
 pub use rows::Rows;
 pub use score::{MAPE_FLOOR, Score};
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Why a regressor could not be trained.
@@ -62,7 +63,7 @@ pub enum TrainError {
 }
 
 /// What to train, and how.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Settings {
     /// Linear regression with an L2 penalty.
     Ridge(RidgeSettings),
@@ -73,7 +74,7 @@ pub enum Settings {
 }
 
 /// Which sort of regressor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Linear regression with an L2 penalty.
     Ridge,
@@ -132,7 +133,7 @@ impl fmt::Display for Settings {
 }
 
 /// A trained regressor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Regressor {
     /// Linear regression with an L2 penalty.
     Ridge(Ridge),

@@ -2,18 +2,19 @@
 //! of mlmp §4.2.1).
 
 use nalgebra::{DMatrix, DVector};
+use serde::{Deserialize, Serialize};
 
 use super::{Rows, TrainError, refuse_unless_positive};
 
 /// How to train a ridge regression.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RidgeSettings {
     /// The factor of the squared coefficients in the loss, above 0.
     pub penalty: f64,
 }
 
 /// A trained linear regression.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ridge {
     coefficients: Vec<f64>,
     intercept: f64,

@@ -1,9 +1,10 @@
 //! Min-max scaling of features to [0, 1], learnt from the training rows alone (mlmp §4.2.1).
 
 use super::Rows;
+use serde::{Deserialize, Serialize};
 
 /// For each feature the least and the greatest value that the training rows have.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     ranges: Vec<(f64, f64)>,
 }

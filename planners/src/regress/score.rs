@@ -1,11 +1,13 @@
 //! How well a regressor predicts: MAE, MAPE and R² (mlmp §6.2, Table 2).
 
+use serde::{Deserialize, Serialize};
+
 /// The least loss by which a percentage error is divided: one percentage point of accuracy. Without a floor
 /// MAPE says nothing, since some combinations lose nothing.
 pub const MAPE_FLOOR: f64 = 0.01;
 
 /// The deviations of predictions from measurements.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// How many rows were predicted.
     pub rows: usize,

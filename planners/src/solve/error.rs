@@ -9,8 +9,16 @@ pub enum PlanError {
     #[error(transparent)]
     Goal(#[from] GoalError),
     /// A beam of nothing finds nothing.
-    #[error("mlmp is to keep 0 triples per step; keep at least 1")]
+    #[error("mlmp-paper is to keep 0 triples per step; keep at least 1")]
     KeepsNothing,
+    /// K is the papers' beam's.
+    #[error(
+        "{algorithm} keeps no triples, so that there is nothing to say how many; K is of mlmp-paper"
+    )]
+    KeepsNoTriples {
+        /// The algorithm's name.
+        algorithm: &'static str,
+    },
     /// There are too many placements to try them all.
     #[error("the model has {layers} layers; all placements are tried up to {most}")]
     TooManyLayers {

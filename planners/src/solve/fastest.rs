@@ -33,7 +33,7 @@ impl Solver for Fastest {
     ) -> Result<Found, PlanError> {
         let fastest = fastest(problem.times(), problem.all_cpu().placement);
         let triple = problem.triples(&[problem.columns().candidate(fastest)])[0];
-        let kept = meets(goal, &triple).then_some(triple);
+        let kept = meets(problem, goal, &triple).then_some(triple);
         Ok(Found::best_or(kept, 1, || match goal {
             Goal::MaxAccuracy { .. } => too_slow(problem, &fastest),
             Goal::MinTime { .. } => only(&triple),
@@ -44,12 +44,21 @@ impl Solver for Fastest {
 /// The placement of the least T(L), by dynamic programming over layers, the processor of the last one, and which segments
 /// that it cannot run as one unit it has begun to run. Among equals, each step prefers the lower processor before it.
 pub(super) fn fastest(times: &TimeTable, all_cpu: PackedPlacement) -> PackedPlacement {
-    let processors = 0..times.processors();
+    fastest_with(times, all_cpu, |_, _| 0)
+}
+
+/// The same where each layer costs so much time more on each processor, both counted from 0.
+pub(super) fn fastest_with(
+    times: &TimeTable,
+    all_cpu: PackedPlacement,
+    more: impl Fn(usize, usize) -> i64,
+) -> PackedPlacement {
+    let (processors, more) = (0..times.processors(), &more);
     // Before the first layer everything is in main memory.
     let start = |to: usize| {
         let cost = times.cost(to, 0);
         Path {
-            time: cost.enter + cost.compute,
+            time: cost.enter + cost.compute + more(to, 0),
             placement: all_cpu.placed(0, to),
         }
     };
@@ -63,7 +72,7 @@ pub(super) fn fastest(times: &TimeTable, all_cpu: PackedPlacement) -> PackedPlac
                     false => times.cost(from.processor, index - 1).leave + cost.enter,
                 };
                 let path = Path {
-                    time: path.time + moving + cost.compute,
+                    time: path.time + moving + cost.compute + more(to, index),
                     placement: path.placement.placed(index, to),
                 };
                 (to, path)

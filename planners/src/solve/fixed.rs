@@ -11,5 +11,7 @@ pub(super) fn search(problem: &Problem, goal: Goal, candidate: Candidate) -> Fou
         return Found::Nothing(why);
     }
     let triple = problem.triples(&[candidate])[0];
-    Found::best_or(meets(goal, &triple).then_some(triple), 1, || only(&triple))
+    Found::best_or(meets(problem, goal, &triple).then_some(triple), 1, || {
+        only(&triple)
+    })
 }

@@ -36,7 +36,7 @@ impl Solver for Heuristic {
         let triples = problem.triples(&chain);
         let kept = triples
             .iter()
-            .take_while(|triple| meets(goal, triple))
+            .take_while(|triple| meets(problem, goal, triple))
             .last();
         Ok(Found::best_or(kept.copied(), chain.len() as u64, || {
             only(&triples[0])

@@ -3,9 +3,11 @@
 
 mod error;
 mod fixed;
+mod front_search;
 mod frontier;
-mod polish;
+mod gray_code;
 mod solver;
+mod staircase;
 mod why;
 
 use std::fmt;
@@ -20,6 +22,7 @@ use solver::{SearchOptions, Solver};
 
 pub use error::PlanError;
 pub use exhaustive::most_exhaustive_layers;
+pub use front_search::find_front;
 pub use why::Why;
 
 /// Declares the algorithms: of each the name of its variant, its file, and what it is.
@@ -51,7 +54,8 @@ algorithms! {
     AllCpu = all_cpu, "All layers on the CPU.";
     AllNpu = all_npu, "All layers on the NPU: plans for a CPU and one accelerator.";
     Heuristic = heuristic, "The papers' simple heuristic for the goal: Max-Accuracy (mlmp §3.1) or Min-Time (§3.2). Plans for a\nCPU and one accelerator.";
-    Mlmp = beam, "The papers' beam search (mlmp §4.3), with its gaps closed. Plans for a CPU and one accelerator.";
+    MlmpPaper = paper_beam, "The papers' beam search as printed (mlmp §4.3, Algorithms 1 and 2). Plans for a CPU and one accelerator.";
+    Mlmp = mlmp, "From the front of time and accuracy, which is searched once for all limits. Plans for a CPU and one accelerator.";
     Fastest = fastest, "The placement of the least T(L), whatever its accuracy.";
     Exhaustive = exhaustive, "Every placement, which finds the optimum of models of few layers.";
 }
@@ -72,12 +76,6 @@ impl Algorithm {
     /// The name in tables and on the command line.
     pub fn name(self) -> &'static str {
         self.solver().name()
-    }
-
-    /// How many triples it keeps in each step where a user asks for `asked`: the papers' K. Nothing means its own choice,
-    /// or that it keeps none.
-    pub fn keep(self, asked: Option<usize>) -> Option<usize> {
-        asked.filter(|_| self.solver().keeps_triples())
     }
 
     /// Those whose answers a sweep puts side by side: the papers', and where there are more than the papers' two
@@ -105,6 +103,25 @@ impl Algorithm {
             others: names(others.filter(|other| !other.solver().is_for_a_pair())),
             processors,
         })
+    }
+
+    /// Refuses a K where nothing is kept.
+    pub(crate) fn refuse_keep(self, keep: Option<usize>) -> Result<(), PlanError> {
+        match keep {
+            Some(_) if !self.solver().keeps_triples() => Err(PlanError::KeepsNoTriples {
+                algorithm: self.name(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What looks for a placement that meets a goal by estimates, where this algorithm finds none that does with
+    /// confidence: where it misses none there is none, and the fastest is the most probable to keep a time.
+    pub(crate) fn by_estimates(self) -> Algorithm {
+        match self.solver().misses_nothing() {
+            true => Algorithm::Fastest,
+            false => self,
+        }
     }
 
     /// Looks for the placement that meets `goal` best.
@@ -190,17 +207,21 @@ fn unsupported(problem: &Problem, placement: &PackedPlacement) -> Option<Why> {
     })
 }
 
-/// Whether the triple keeps the goal's limit.
-fn meets(goal: Goal, triple: &Triple) -> bool {
+/// Whether the triple keeps the goal's limit, with the confidence that plans of the problem are to have.
+pub(crate) fn meets(problem: &Problem, goal: Goal, triple: &Triple) -> bool {
     match goal {
-        Goal::MaxAccuracy { within } => triple.time <= within.signed().as_nanos(),
-        Goal::MinTime { at_least } => triple.accuracy.value >= at_least,
+        Goal::MaxAccuracy { within } => {
+            let within = within.signed().as_nanos();
+            triple.time <= within && problem.longest_time(&triple.candidate.placement) <= within
+        }
+        Goal::MinTime { at_least } => problem.least_accuracy(&triple.accuracy) >= at_least,
     }
 }
 
 /// Whether the triple keeps the goal's limit and beats the best answer so far.
-fn is_answer(goal: Goal, triple: &Triple, best: Option<&Triple>) -> bool {
-    meets(goal, triple) && best.is_none_or(|best| is_better(goal, triple, best))
+fn is_answer(problem: &Problem, goal: Goal, triple: &Triple, best: Option<&Triple>) -> bool {
+    // Whether it keeps the limit costs more to find out.
+    best.is_none_or(|best| is_better(goal, triple, best)) && meets(problem, goal, triple)
 }
 
 /// Whether `one` is a better answer than `other`, both keeping the limit: by what the goal asks for, then by
@@ -217,10 +238,10 @@ fn is_better(goal: Goal, one: &Triple, other: &Triple) -> bool {
         .is_lt()
 }
 
-/// The least T(L) of all placements.
+/// The least time that a limit can be: that which the placement of the least T(L) takes at most, with the confidence that
+/// plans are to have.
 pub(crate) fn fastest_time(problem: &Problem) -> SignedNanos {
-    problem.time(&fastest::fastest(
-        problem.times(),
-        problem.all_cpu().placement,
-    ))
+    let all_cpu = problem.all_cpu().placement;
+    let fastest = fastest::fastest(problem.times(), all_cpu);
+    SignedNanos::from_nanos(problem.longest_time(&fastest))
 }

@@ -31,6 +31,11 @@ pub(super) trait Solver: Sync {
         false
     }
 
+    /// Whether no placement that it does not find keeps a limit.
+    fn misses_nothing(&self) -> bool {
+        false
+    }
+
     /// Whether it takes models of so many layers on so many processors.
     fn takes_layers(&self, _layers: usize, _processors: usize) -> bool {
         true

@@ -21,6 +21,11 @@ pub enum Why {
         /// Its A(L).
         accuracy: f64,
     },
+    /// No placement that the algorithm reaches meets the limit; others may.
+    NothingReached {
+        /// Where the algorithm starts.
+        start: Placement,
+    },
     /// A processor cannot run the one placement that the algorithm considers; others may be possible.
     Unsupported {
         /// The one placement that was considered.

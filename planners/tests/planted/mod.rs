@@ -190,6 +190,7 @@ fn measured(layers: usize, truth: &Truth, rows: usize, random: &mut ChaCha8Rng) 
         loss: truth.loss(|layer| bits[layer]),
         combination: Placement::new(bits),
         set,
+        loss_ci95: None,
     };
     let single = |layer| {
         row(
@@ -215,7 +216,12 @@ fn measured(layers: usize, truth: &Truth, rows: usize, random: &mut ChaCha8Rng) 
     AccuracyTable::new(layers, BASELINE, all).expect("all single layers are there")
 }
 
-/// As docs/method.md §6 draws them; all there are if there are no more than asked for.
+/// Random combinations, as docs/method.md §6 draws them.
+pub(crate) fn drawn(layers: usize, rows: usize, seed: u64) -> Vec<Vec<bool>> {
+    combinations(layers, rows, &mut ChaCha8Rng::seed_from_u64(seed))
+}
+
+/// As docs/method.md §6 draws them, but for the references; all there are if there are no more than asked for.
 fn combinations(layers: usize, rows: usize, random: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
     let all = if layers < 20 {
         (1 << layers) - 1

@@ -56,6 +56,7 @@ pub(crate) fn network() -> Network {
                 Set::Test
             },
             loss: row[9].parse().expect("a number"),
+            loss_ci95: None,
         });
     }
     for (layer, loss) in singles.into_iter().enumerate() {
@@ -66,6 +67,7 @@ pub(crate) fn network() -> Network {
             combination,
             set: Set::Reference,
             loss,
+            loss_ci95: None,
         });
     }
     Network {

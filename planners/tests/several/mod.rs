@@ -148,6 +148,7 @@ impl Several {
                         .collect(),
                     unsupported: unsupported.clone(),
                     fit: None,
+                    shared_error: 0.0,
                 }
             })
             .collect()
@@ -198,9 +199,13 @@ impl Several {
     }
 
     pub(crate) fn accuracy(&self, digits: &[usize]) -> f64 {
-        match digits.iter().all(|&on| on == 0) {
-            true => BASELINE,
-            false => (BASELINE - self.losses.of(digits)).clamp(0.0, BASELINE),
+        let placement = Placement::new(digits.iter().map(|&on| on as u8).collect());
+        let mut rows = self.table.rows().iter();
+        match rows.find(|row| row.combination == placement) {
+            _ if placement.is_all_on(0) => BASELINE,
+            // What was measured counts as it is, a prediction where it is possible.
+            Some(row) => BASELINE - row.loss,
+            None => (BASELINE - self.losses.of(digits)).clamp(0.0, BASELINE),
         }
     }
 
@@ -247,6 +252,7 @@ fn measured(
             loss: losses.of(&digits.collect::<Vec<_>>()),
             combination,
             set,
+            loss_ci95: None,
         }
     };
     let mut rows: Vec<AccuracyRow> = (1..processors as u8)

@@ -39,8 +39,11 @@ pub fn features(layers: &[Layer], single_losses: &[f64], placement: &Placement) 
         features.parameters = features.parameters + layer.parameter_bytes;
         features.inputs = features.inputs + layer.input_bytes;
         features.outputs = features.outputs + layer.output_bytes;
-        features.additions += layer.additions;
-        features.multiplications += layer.multiplications;
+        // Saturating: a profile that somebody damaged may count anything.
+        features.additions = features.additions.saturating_add(layer.additions);
+        features.multiplications = features
+            .multiplications
+            .saturating_add(layer.multiplications);
     }
     if features.npu_layers > 0 {
         features.mean_single_loss = losses / f64::from(features.npu_layers);

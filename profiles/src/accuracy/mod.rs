@@ -1,14 +1,19 @@
 //! Accuracy (docs/method.md §6): what a network's answers to labelled images are worth, and what placing layers on
 //! other processors loses of it.
 
+mod chosen;
 mod features;
 mod metric;
 mod sampler;
 mod set;
 mod tally;
 
+pub use chosen::chosen_placements;
 pub use features::{Features, features};
 pub use metric::{BadAnswer, Metric};
 pub use sampler::{Part, references, references_on, sample, sample_on, split};
 pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values};
 pub use tally::{Loss, Tally, loss};
+
+pub(crate) use chosen::{chosen_in_version_3, number_of_placements};
+pub(crate) use tally::interval_centre;

@@ -32,14 +32,26 @@ pub fn sample(layers: u32, processors: u8, samples: usize, seed: u64) -> Vec<Pla
     sample_on(&all_layers(layers, processors), samples, seed)
 }
 
-/// `samples` distinct random placements on processors that can run these layers, all on processor 0 left out; all there are
-/// when there are no more. Draw m uniformly from 1..=n, put each layer off processor 0 with probability m/n, on each of the
-/// others with equal probability, repeat until there are enough; a layer that the drawn processor cannot run stays on
-/// processor 0. In the order in which they were drawn; the same seed gives the same.
+/// `samples` distinct random placements on processors that can run these layers, the [references](references_on) left out,
+/// whose losses are features; all there are when there are no more. Draw m uniformly from 1..=n, put each layer off
+/// processor 0 with probability m/n, on each of the others with equal probability, repeat until there are enough; a layer
+/// that the drawn processor cannot run stays on processor 0. In the order in which they were drawn; the same seed gives the
+/// same.
 ///
 /// # Panics
 /// When there are no layers, not 2 to [`MOST_PROCESSORS`] processors, or some layer that processor 0 cannot run.
 pub fn sample_on(supported: &[SupportedLayers], samples: usize, seed: u64) -> Vec<Placement> {
+    let references = references_on(supported).into_iter().collect();
+    sample_without(supported, &references, samples, seed)
+}
+
+/// The same with these placements left out in place of the references.
+pub(super) fn sample_without(
+    supported: &[SupportedLayers],
+    left_out: &BTreeSet<Placement>,
+    samples: usize,
+    seed: u64,
+) -> Vec<Placement> {
     let (layers, processors) = refuse_unless_placeable(supported);
     let choices: Vec<Vec<u8>> = (1..=layers)
         .map(|layer| {
@@ -50,7 +62,7 @@ pub fn sample_on(supported: &[SupportedLayers], samples: usize, seed: u64) -> Ve
     let count = choices.iter().try_fold(1_u128, |count, choices| {
         count.checked_mul(choices.len() as u128)
     });
-    let all = count.map_or(u128::MAX, |count| count - 1);
+    let all = count.map_or(u128::MAX, |count| count - left_out.len() as u128);
     if all <= samples as u128 {
         // Counted with layer 1 as the lowest digit.
         let placement = |mut number: u128| {
@@ -62,7 +74,8 @@ pub fn sample_on(supported: &[SupportedLayers], samples: usize, seed: u64) -> Ve
             };
             Placement::new(choices.iter().map(digit).collect())
         };
-        return (1..=all).map(placement).collect();
+        let others = (0..all + left_out.len() as u128).map(placement);
+        return others.filter(|one| !left_out.contains(one)).collect();
     }
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut seen = BTreeSet::new();
@@ -80,7 +93,7 @@ pub fn sample_on(supported: &[SupportedLayers], samples: usize, seed: u64) -> Ve
             if choices.contains(&drawn) { drawn } else { 0 }
         };
         let placement = Placement::new(choices.iter().map(&mut on_layer).collect());
-        if !placement.is_all_on(0) && seen.insert(placement.clone()) {
+        if !left_out.contains(&placement) && seen.insert(placement.clone()) {
             drawn.push(placement);
         }
     }
@@ -169,16 +182,21 @@ mod tests {
         assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 300);
         assert_eq!(drawn, sample(30, 2, 300, 1));
         assert_ne!(drawn, sample(30, 2, 300, 2));
-        assert!(drawn.iter().all(|one| !one.is_all_on(0)));
+        // Few layers, so that a draw often is one: an eighth of all placements are.
+        let drawn = sample(6, 2, 40, 1);
+        assert_eq!(drawn.len(), 40);
+        let references = references(6, 2);
+        assert!(drawn.iter().all(|one| !references.contains(one)));
     }
 
     #[test]
-    fn of_few_layers_every_placement_is_taken_once() {
+    fn of_few_layers_every_placement_but_the_references_is_taken_once() {
         let drawn = sample(8, 2, 300, 1);
-        assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 255);
-        assert_eq!(sample(1, 2, 300, 1).len(), 1);
+        assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 246);
+        assert_eq!(sample(1, 2, 300, 1).len(), 0);
+        assert_eq!(sample(3, 2, 300, 1).len(), 3);
         let drawn = sample(5, 3, 300, 1);
-        assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 242);
+        assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 230);
     }
 
     /// k is uniform, so that few and many layers on the NPU are as probable as half of them.
@@ -205,9 +223,19 @@ mod tests {
                 .for_each(|&on| layers_on[usize::from(on)] += 1);
         }
         let [_, gpu, npu] = layers_on.map(|count| count as f64 / (3_000.0 * 30.0));
-        // On average (n + 1) / 2n of the layers are off processor 0.
-        assert!((gpu - 31.0 / 120.0).abs() < 0.01, "{layers_on:?}");
-        assert!((npu - 31.0 / 120.0).abs() < 0.01, "{layers_on:?}");
+        // With p = m / n for m drawn from 1..=n: how many layers are off processor 0, where none, single ones, and all on
+        // one of the two others are left out.
+        let (mut layers, mut kept) = (0.0, 0.0);
+        for m in 1..=30 {
+            let p = f64::from(m) / 30.0;
+            let (none, single) = ((1.0 - p).powi(30), 30.0 * p * (1.0 - p).powi(29));
+            let all_on_one = 2.0 * (p / 2.0).powi(30);
+            layers += 30.0 * p - single - 30.0 * all_on_one;
+            kept += 1.0 - none - single - all_on_one;
+        }
+        let each = layers / kept / 30.0 / 2.0;
+        assert!((gpu - each).abs() < 0.01, "{layers_on:?}, {each}");
+        assert!((npu - each).abs() < 0.01, "{layers_on:?}, {each}");
         assert_eq!(drawn.iter().collect::<BTreeSet<_>>().len(), 3_000);
     }
 
@@ -246,12 +274,12 @@ mod tests {
             );
         }
         assert!(drawn.iter().any(|one| one.processors()[2] == 2));
-        // Layer 2 can be on two, the others on three: all but one of 2 * 3 * 3 placements.
+        // Layer 2 can be on two, the others on three: 2 * 3 * 3 placements, of which 8 are references.
         let few = sample_on(&lacking(3, &[&[2], &[]]), 300, 1);
-        assert_eq!(few.iter().collect::<BTreeSet<_>>().len(), 17);
+        assert_eq!(few.iter().collect::<BTreeSet<_>>().len(), 10);
         assert!(few.iter().all(|one| one.processors()[1] != 1));
         // As many as are asked for, though there are more on processors that lack nothing.
-        assert_eq!(sample_on(&lacking(9, &[&[1, 2, 3]]), 63, 1).len(), 63);
+        assert_eq!(sample_on(&lacking(9, &[&[1, 2, 3]]), 56, 1).len(), 56);
     }
 
     #[test]

@@ -33,17 +33,18 @@ impl Tally {
 
     /// The denominator of the score.
     fn weight(self) -> f64 {
-        (2 * self.hits + self.false_alarms + self.misses) as f64
+        2.0 * self.hits as f64 + self.false_alarms as f64 + self.misses as f64
     }
 }
 
 impl Add for Tally {
     type Output = Tally;
+    /// Saturates: a profile that somebody damaged may count anything.
     fn add(self, other: Tally) -> Tally {
         Tally {
-            hits: self.hits + other.hits,
-            false_alarms: self.false_alarms + other.false_alarms,
-            misses: self.misses + other.misses,
+            hits: self.hits.saturating_add(other.hits),
+            false_alarms: self.false_alarms.saturating_add(other.false_alarms),
+            misses: self.misses.saturating_add(other.misses),
         }
     }
 }
@@ -113,7 +114,7 @@ pub fn loss(baseline: &[Tally], placed: &[Tally]) -> Option<Loss> {
         .sum();
     let value = before.score - after.score;
     let padded = answers + 2.0;
-    let centre = value * answers / padded;
+    let centre = interval_centre(value, baseline.len() as u64);
     // Shares sum to zero around their scores, so that the squares are about the mean already.
     let variance = (squares + flipped * flipped) / padded;
     let half_width = Z_95 * (variance / padded).sqrt();
@@ -121,6 +122,12 @@ pub fn loss(baseline: &[Tally], placed: &[Tally]) -> Option<Loss> {
         value,
         ci95: (centre - half_width, centre + half_width),
     })
+}
+
+/// The middle of the interval of a loss of `value` over so many answers: the two made-up answers draw it towards nothing.
+pub(crate) fn interval_centre(value: f64, answers: u64) -> f64 {
+    let answers = answers as f64;
+    value * answers / (answers + 2.0)
 }
 
 /// How single answers move a score.
@@ -177,6 +184,17 @@ mod tests {
     fn the_score_of_whole_answers_is_the_share_of_right_ones() {
         let answers = [RIGHT, RIGHT, WRONG, RIGHT];
         assert_eq!(answers.into_iter().sum::<Tally>().score(), 0.75);
+    }
+
+    #[test]
+    fn counts_that_nobody_made_do_not_overflow() {
+        let tally = Tally {
+            hits: u64::MAX,
+            false_alarms: u64::MAX,
+            misses: u64::MAX,
+        };
+        assert_eq!([tally, tally].into_iter().sum::<Tally>(), tally);
+        assert_eq!(tally.score(), 0.5);
     }
 
     #[test]

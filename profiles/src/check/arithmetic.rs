@@ -1,14 +1,16 @@
-//! Does every number follow from the ones it is said to come from? Each is calculated again.
+//! Does every number follow from the ones it is said to come from? Each is calculated again, to the last digit, by what
+//! calculated it for publication.
 
 use std::collections::BTreeMap;
 
 use super::{Findings, Rule, Subject};
-use crate::derive::LayerTime;
-use crate::document::{Additivity, CutRow, Derivation, LayerTimeRow, Measurement, Method};
+use crate::document::{
+    self, Additivity, CutRow, Derivation, LayerTimeRow, Measurement, Method, Moving,
+};
 use crate::document::{Timings, derivation, is_histogram_of};
+use crate::probe::frontiers;
 use crate::segment::Segment;
-use crate::summary::{Estimate, Summary};
-use crate::units::Nanos;
+use crate::summary::Summary;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::SummaryContradiction, summaries(subject));
@@ -24,6 +26,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         }),
     );
     findings.add(Rule::AdditivityContradiction, additivity(subject, &derived));
+    findings.add(Rule::MovingContradiction, moving(subject));
     findings.add(Rule::SuspectSegments, suspects(&derived));
 }
 
@@ -33,7 +36,8 @@ fn summaries(subject: &Subject<'_>) -> Vec<String> {
     measured
         .filter_map(|(key, durations)| {
             let row = subject.segments.get(key)?;
-            let expected = Summary::of(durations)?;
+            let (measurement, observations) = (subject.measurement(key.0), subject.observed.get(&key.0));
+            let expected = document::summary(measurement, observations, key.1, durations)?;
             (row.summary != expected).then(|| {
                 format!(
                     "the summary of layers {} on `{}` in segments.csv (median {}) does not follow from \
@@ -74,20 +78,16 @@ fn derivations<'a>(subject: &Subject<'a>) -> Vec<(&'a Measurement, Derivation)> 
         let of_processor = (place, Segment::single(1))..;
         let summaries: BTreeMap<Segment, Summary> = subject
             .segments
-            .range(of_processor.clone())
+            .range(of_processor)
             .take_while(|((of, _), _)| *of == place)
             .map(|((_, segment), row)| (*segment, row.summary))
-            .collect();
-        let durations: BTreeMap<Segment, Vec<Nanos>> = subject
-            .durations
-            .range(of_processor)
-            .take_while(|((of, _), _)| *of == place && measurement.method == Method::Graph)
-            .map(|((_, segment), durations)| (*segment, durations.clone()))
             .collect();
         // What keeps times from being derived has been found before: a missing row or a wrong method.
         let timings = Timings {
             summaries,
-            durations,
+            observations: subject.observed.get(&place).cloned(),
+            moving: subject.probed(&measurement.processor).model,
+            frontiers: frontiers(&profile.layers),
         };
         let supported = subject.supported(&measurement.processor);
         let derived = derivation(processor.kind, measurement, &supported, &timings).ok()?;
@@ -118,7 +118,7 @@ fn times(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivati
                     "come from {row} according to times.csv and from {header} according to profile.json"
                 )));
             }
-            (!is_about(row.method, &row.time, expected)).then(|| {
+            (row.time != *expected).then(|| {
                 case(format!(
                     "(compute {} ns) do not follow from segments.csv (compute {} ns)",
                     row.time.compute.value.as_nanos(),
@@ -143,7 +143,7 @@ fn cuts(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivatio
                 .cuts
                 .get(after_layer)
                 .filter(|_| *method == measurement.method);
-            let follows = expected.is_some_and(|expected| near(*cost, *expected));
+            let follows = expected == Some(cost);
             (!follows).then(|| {
                 format!(
                     "the cost of the cut after layer {after_layer} on `{processor}` ({} ns by {method}) does \
@@ -155,28 +155,38 @@ fn cuts(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivatio
         .collect()
 }
 
-/// Least squares is floating-point arithmetic, whose last digit another machine may round otherwise.
-fn is_about(method: Method, found: &LayerTime, expected: &LayerTime) -> bool {
-    if method != Method::Graph {
-        return found == expected;
-    }
-    let transfers = |a: Option<Estimate>, b: Option<Estimate>| match (a, b) {
-        (Some(a), Some(b)) => near(a, b),
-        (a, b) => a.is_none() && b.is_none(),
-    };
-    near(found.compute, expected.compute)
-        && found.compute_includes == expected.compute_includes
-        && transfers(found.to_processor, expected.to_processor)
-        && transfers(found.from_processor, expected.from_processor)
-}
-
-fn near(found: Estimate, expected: Estimate) -> bool {
-    let near = |a: crate::SignedNanos, b| (a - b).as_nanos().unsigned_abs() <= 1;
-    near(found.value, expected.value)
-        && match (found.ci95, expected.ci95) {
-            (Some(found), Some(expected)) => near(found.0, expected.0) && near(found.1, expected.1),
-            (found, expected) => found.is_none() && expected.is_none(),
+/// `moving` is what follows from probes.csv and layers.csv, for each processor that has probes or times that rest on them.
+fn moving(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let mut cases = Vec::new();
+    let mut expected = Vec::new();
+    for measurement in &profile.header.measurements {
+        let name = &measurement.processor;
+        let has_samples = profile.probes.iter().any(|one| one.processor == *name);
+        let is_told = profile.moving.iter().any(|one| one.processor == *name);
+        if has_samples || is_told || measurement.method == Method::Probed {
+            expected.push(subject.probed(name).moving);
         }
+    }
+    for one in &expected {
+        let mut told = profile
+            .moving
+            .iter()
+            .filter(|told| told.processor == one.processor);
+        let follows = told.next().is_some_and(|told| told.is_about(one)) && told.next().is_none();
+        if !follows {
+            let name = &one.processor;
+            cases.push(format!(
+                "`moving` of `{name}` in profile.json does not follow from probes.csv"
+            ));
+        }
+    }
+    let stranger = |told: &&Moving| !expected.iter().any(|one| one.processor == told.processor);
+    cases.extend(profile.moving.iter().filter(stranger).map(|told| {
+        let name = &told.processor;
+        format!("`moving` in profile.json tells of `{name}`, which is no processor of the profile")
+    }));
+    cases
 }
 
 fn additivity(subject: &Subject<'_>, derived: &[(&Measurement, Derivation)]) -> Vec<String> {
@@ -192,7 +202,7 @@ fn additivity(subject: &Subject<'_>, derived: &[(&Measurement, Derivation)]) -> 
         let name = &measurement.processor;
         let follows = match (&derivation.additivity, of(name).as_slice()) {
             (None, []) => true,
-            (Some(expected), [found]) => found.is_about(expected),
+            (Some(expected), [found]) => *found == expected,
             _ => false,
         };
         (!follows).then(|| {

@@ -82,13 +82,6 @@ fn of_one(subject: &Subject<'_>, evaluation: &Evaluation) -> Vec<String> {
                 row.score
             ));
         }
-        let (low, high) = row.loss_ci95;
-        if !(low <= high && (-1.0..=1.0).contains(&row.loss)) {
-            cases.push(format!(
-                "the loss {} of {combination} or its interval is none",
-                row.loss
-            ));
-        }
     }
     let owned: Vec<CombinationRow> = rows.iter().map(|&row| row.clone()).collect();
     let singles = single_losses(&supported, &owned);

@@ -26,6 +26,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::UnresolvedTimes, unresolved(subject));
     findings.add(Rule::NegativeTimes, negative(subject));
     findings.add(Rule::NotAdditive, not_additive(subject));
+    findings.add(Rule::ProbesRefused, probes_refused(subject));
 }
 
 /// A misfit that is certain but small is a property of every real device; one that is large and uncertain
@@ -45,6 +46,22 @@ fn not_additive(subject: &Subject<'_>) -> Vec<String> {
             ))
         })
         .collect()
+}
+
+/// Where probes do not divide the costs of cuts, the papers' assumption does, which the profile must not keep to itself.
+fn probes_refused(subject: &Subject<'_>) -> Vec<String> {
+    let moving = subject.profile.moving.iter();
+    let refused = moving.filter_map(|moving| {
+        let refusal = moving.refusal?;
+        let misfit = moving.line.as_ref().map_or_else(String::new, |line| {
+            format!(" (misfit {:.1} %)", line.misfit_percent)
+        });
+        Some(format!(
+            "the {} layers of probes timed on `{}` do not tell moving in from moving out, for {refusal}{misfit}",
+            moving.probe_layers, moving.processor
+        ))
+    });
+    refused.collect()
 }
 
 fn few_samples(subject: &Subject<'_>) -> Option<String> {

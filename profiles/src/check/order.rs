@@ -65,6 +65,15 @@ pub(super) fn duplicates(subject: &Subject<'_>) -> Vec<String> {
             ));
         }
     }
+    let mut probes = BTreeSet::new();
+    for row in &profile.probes {
+        if !probes.insert((row.order, row.block, row.index)) {
+            let (order, block, index) = (row.order, row.block, row.index);
+            cases.push(format!(
+                "probes.csv has two rows of index {index} in block {block} of order {order}"
+            ));
+        }
+    }
     let mut blocks = BTreeSet::new();
     for row in &profile.blocks {
         if !blocks.insert((row.order, row.number)) {
@@ -100,6 +109,10 @@ pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
         .placements
         .iter()
         .map(|row| (place(&row.processor), row.segment, &row.provider));
+    let probes = profile
+        .probes
+        .iter()
+        .map(|row| (place(&row.processor), row.place()));
     let of_segments = segment_tables(profile).map(|(file, rows)| {
         let key = |&(processor, segment): &(&str, Segment)| (place(processor), segment);
         let sorted = rows.iter().is_sorted_by_key(key);
@@ -119,6 +132,11 @@ pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
             "processor, segment, order, index and block",
         ),
         ("blocks.csv", blocks.is_sorted(), "order and block"),
+        (
+            "probes.csv",
+            probes.is_sorted(),
+            "processor, channels, side, layer, order, index and block",
+        ),
         (
             "placements.csv",
             placements.is_sorted(),

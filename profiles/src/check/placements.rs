@@ -32,8 +32,31 @@ fn unproved(subject: &Subject<'_>) -> Vec<String> {
     let processors = profile.header.processors.iter();
     processors
         .filter(|one| one.runtime == ONNX_RUNTIME && one.kind == ProcessorKind::Accelerator)
-        .flat_map(|processor| unproved_on(profile, processor, &measured(subject, processor)))
+        .flat_map(|processor| {
+            let ran = &measured(subject, processor) | &answered(profile, processor);
+            unproved_on(profile, processor, &ran)
+        })
         .collect()
+}
+
+/// The layers that answered images on a processor: each is loaded by itself.
+fn answered(profile: &Profile, processor: &Processor) -> BTreeSet<Segment> {
+    let mut layers = BTreeSet::new();
+    for evaluation in &profile.evaluations {
+        let mut named = evaluation.processors(&profile.header).into_iter();
+        let Some(digit) = named.position(|name| name == processor.name) else {
+            continue;
+        };
+        let of_evaluation = profile.combinations.iter().filter(|row| {
+            (&row.cpu, &row.accelerator) == (&evaluation.cpu, &evaluation.accelerator)
+        });
+        for row in of_evaluation {
+            let digits = (1..).zip(row.combination.processors());
+            let here = digits.filter(|&(_, &of_layer)| usize::from(of_layer) == digit);
+            layers.extend(here.map(|(layer, _)| Segment::single(layer)));
+        }
+    }
+    layers
 }
 
 /// The segments with samples on a processor.
@@ -45,16 +68,12 @@ fn measured(subject: &Subject<'_>, processor: &Processor) -> BTreeSet<Segment> {
         .collect()
 }
 
-fn unproved_on(
-    profile: &Profile,
-    processor: &Processor,
-    measured: &BTreeSet<Segment>,
-) -> Vec<String> {
+fn unproved_on(profile: &Profile, processor: &Processor, ran: &BTreeSet<Segment>) -> Vec<String> {
     let name = &processor.name;
     let options = processor.runtime_options.as_ref();
     let provider = options.and_then(|options| options.get(PROVIDER));
-    let Some(provider) = provider.filter(|_| !measured.is_empty()) else {
-        let nameless = !measured.is_empty();
+    let Some(provider) = provider.filter(|_| !ran.is_empty()) else {
+        let nameless = !ran.is_empty();
         let case = || format!("`runtime_options` of `{name}` do not name its `{PROVIDER}`");
         return nameless.then(case).into_iter().collect();
     };
@@ -64,7 +83,7 @@ fn unproved_on(
         .filter(|row| row.processor == *name)
         .collect();
     let proved: BTreeSet<Segment> = rows.iter().map(|row| row.segment).collect();
-    let absent = measured.difference(&proved).map(|segment| {
+    let absent = ran.difference(&proved).map(|segment| {
         format!("nothing proves where layers {segment} of `{name}` ran: placements.csv has no row of them")
     });
     let doubtful = rows

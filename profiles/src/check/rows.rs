@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::order::{disorder, duplicates};
 use super::{Findings, Rule, Subject};
-use crate::document::{Method, Profile, Sample};
+use crate::document::{Block, Profile, Rejected, Sample};
 use crate::segment::Segment;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -51,7 +51,12 @@ fn unknown_processors(subject: &Subject<'_>) -> Vec<String> {
         .placements
         .iter()
         .map(|row| ("placements.csv", &row.processor));
+    let in_probes = profile
+        .probes
+        .iter()
+        .map(|row| ("probes.csv", &row.processor));
     in_times
+        .chain(in_probes)
         .chain(in_cuts)
         .chain(in_unsupported)
         .chain(in_loads)
@@ -137,7 +142,7 @@ fn missing(subject: &Subject<'_>) -> Vec<String> {
             continue;
         };
         let supported = subject.supported(processor);
-        if measurement.method == Method::Graph {
+        if measurement.method.is_least_squares() {
             let cuts = profile.cuts.iter().filter(|row| row.processor == processor);
             let there: BTreeSet<u32> = cuts.map(|row| row.after_layer).collect();
             let mut between = (1..subject.layers)
@@ -221,10 +226,13 @@ fn sample_counts(subject: &Subject<'_>) -> Vec<String> {
         .keys()
         .chain(subject.durations.keys())
         .collect();
+    let left_out = left_out(subject.profile);
     keys.into_iter()
         .filter_map(|key| {
             let measurement = subject.measurement(key.0)?;
-            let found = subject.durations.get(key).map_or(0, Vec::len);
+            let of_other_state = left_out.get(&(measurement.processor.as_str(), key.1));
+            let found = subject.durations.get(key).map_or(0, Vec::len)
+                + of_other_state.copied().unwrap_or(0);
             let expected = measurement.samples_per_segment;
             // A design that chooses as it goes gives segments more as it sees fit, and the sentinel is timed around
             // every block, besides.
@@ -239,6 +247,25 @@ fn sample_counts(subject: &Subject<'_>) -> Vec<String> {
             })
         })
         .collect()
+}
+
+/// How many samples of each segment on each processor do not count because the processor was in another state: they are
+/// not measured again.
+fn left_out(profile: &Profile) -> BTreeMap<(&str, Segment), usize> {
+    let is_other = |block: &&Block| block.rejection == Some(Rejected::OtherState);
+    let blocks: BTreeSet<_> = profile
+        .blocks
+        .iter()
+        .filter(is_other)
+        .map(|block| (block.order, block.number))
+        .collect();
+    let mut counts = BTreeMap::new();
+    let rejected = profile.rejected.iter();
+    for sample in rejected.filter(|sample| blocks.contains(&(sample.order, sample.block))) {
+        let key = (sample.processor.as_str(), sample.segment);
+        *counts.entry(key).or_default() += 1;
+    }
+    counts
 }
 
 /// Samples whose block does not say what their table does: that they count, or that they do not.

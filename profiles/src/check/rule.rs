@@ -64,8 +64,18 @@ pub enum Rule {
     TimeContradiction,
     /// The test of additivity does not follow from the samples.
     AdditivityContradiction,
+    /// What moving data costs does not follow from the probes.
+    MovingContradiction,
+    /// The whole model takes another time than its layers and cuts together.
+    SumContradiction,
     /// A row of `combinations.csv` does not follow from the others, or lacks its evaluation.
     CombinationContradiction,
+    /// A processor is said to compute in what its runtime does not compute in there.
+    RuntimeContradiction,
+    /// A number is outside of what can be.
+    ImplausibleValue,
+    /// Inferences overlap, or follow each other sooner than after their gap.
+    ClockContradiction,
     /// Too few samples for an interval.
     FewSamples,
     /// Samples lie far apart.
@@ -76,13 +86,15 @@ pub enum Rule {
     NegativeTimes,
     /// Long segments take another time than their parts together.
     NotAdditive,
+    /// Probes do not say how the costs of cuts divide.
+    ProbesRefused,
     /// Segments that contradict the others.
     SuspectSegments,
 }
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 34] = [
+    pub const ALL: [Rule; 40] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -110,12 +122,18 @@ impl Rule {
         Rule::HistogramContradiction,
         Rule::TimeContradiction,
         Rule::AdditivityContradiction,
+        Rule::MovingContradiction,
+        Rule::SumContradiction,
         Rule::CombinationContradiction,
+        Rule::RuntimeContradiction,
+        Rule::ImplausibleValue,
+        Rule::ClockContradiction,
         Rule::FewSamples,
         Rule::LargeSpread,
         Rule::UnresolvedTimes,
         Rule::NegativeTimes,
         Rule::NotAdditive,
+        Rule::ProbesRefused,
         Rule::SuspectSegments,
     ];
 
@@ -149,12 +167,18 @@ impl Rule {
             Rule::HistogramContradiction => "histogram-contradiction",
             Rule::TimeContradiction => "time-contradiction",
             Rule::AdditivityContradiction => "additivity-contradiction",
+            Rule::MovingContradiction => "moving-contradiction",
+            Rule::SumContradiction => "sum-contradiction",
             Rule::CombinationContradiction => "combination-contradiction",
+            Rule::RuntimeContradiction => "runtime-contradiction",
+            Rule::ImplausibleValue => "implausible-value",
+            Rule::ClockContradiction => "clock-contradiction",
             Rule::FewSamples => "few-samples",
             Rule::LargeSpread => "large-spread",
             Rule::UnresolvedTimes => "unresolved-times",
             Rule::NegativeTimes => "negative-times",
             Rule::NotAdditive => "not-additive",
+            Rule::ProbesRefused => "probes-refused",
             Rule::SuspectSegments => "suspect-segments",
         }
     }
@@ -167,6 +191,7 @@ impl Rule {
             | Rule::UnresolvedTimes
             | Rule::NegativeTimes
             | Rule::NotAdditive
+            | Rule::ProbesRefused
             | Rule::SuspectSegments => Severity::Warning,
             _ => Severity::Error,
         }
@@ -197,7 +222,8 @@ impl Rule {
             | Rule::SummaryContradiction
             | Rule::HistogramContradiction
             | Rule::TimeContradiction
-            | Rule::AdditivityContradiction => "rebuild the profile from its samples",
+            | Rule::AdditivityContradiction
+            | Rule::MovingContradiction => "rebuild the profile from its samples",
             Rule::MissingRow | Rule::SegmentOutsideDesign | Rule::SampleCount => {
                 "let the run finish, or measure again with the design that the header names"
             }
@@ -213,6 +239,9 @@ impl Rule {
             }
             Rule::TwinMissing => "measure again and give the quantised model with `--quantised`",
             Rule::CombinationContradiction => "evaluate the model again",
+            Rule::RuntimeContradiction | Rule::ImplausibleValue | Rule::ClockContradiction => {
+                "restore the profile from where it was published, or measure again"
+            }
             Rule::FewSamples => "measure with `--samples 6` or more to have 95 % intervals",
             Rule::LargeSpread => {
                 "let the device cool down, close what else runs on it, and measure again"
@@ -224,8 +253,15 @@ impl Rule {
                 "moving data costs differently in and out or layers fuse: trust T(L) of whole placements, \
                  not single transfers, or measure with the design grouped"
             }
+            Rule::SumContradiction => {
+                "measure again on a quiet device; where that helps nothing, whole models cannot be predicted from layers there"
+            }
             Rule::NotAdditive => {
                 "do not predict long segments from layer times on this device; measure with the design grouped"
+            }
+            Rule::ProbesRefused => {
+                "read transfers and compute times as derived under the assumption that moving costs the same both ways; \
+                 for whole placements use T(L)"
             }
             Rule::SuspectSegments => {
                 "measure again; if the same segments differ again, the device treats them differently"

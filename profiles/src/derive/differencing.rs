@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use super::graph::{ErrorVariance, Observations, half_width};
 use super::{Includes, LayerTime};
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
-use crate::units::SignedNanos;
+use crate::units::{Nanos, SignedNanos};
 
 /// A prefix or suffix that differencing needs and the measurement lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,20 +41,26 @@ impl DifferencingError {
 
 /// The times of layers 1..=`layers` from the measured `segments`, layer 1 first.
 ///
-/// Intervals come from the confidence intervals of the segments' medians, taken as independent and
-/// normal; every derived number is a signed half sum of different segments.
+/// Every derived number is a signed half sum of different segments' medians. Their errors are known from the spread of
+/// `visits`; where those are not told apart, from the confidence intervals of the medians, taken as independent and
+/// normal.
 pub fn differencing(
     layers: u32,
     segments: &BTreeMap<Segment, Summary>,
+    visits: Option<&Observations>,
 ) -> Result<Vec<LayerTime>, DifferencingError> {
     if layers == 0 {
         return Err(DifferencingError::NoLayers);
     }
-    let table = SegmentMedians { layers, segments };
+    let table = SegmentMedians {
+        layers,
+        segments,
+        visits,
+    };
     let all = table.prefix(layers)?;
     if layers == 1 {
         return Ok(vec![LayerTime {
-            compute: Estimate::normal(all.median.signed(), all.median_standard_error_ns()),
+            compute: table.sum(all.median.signed(), 1.0, &[all]),
             compute_includes: Includes {
                 to_processor: true,
                 from_processor: true,
@@ -68,23 +75,37 @@ pub fn differencing(
 struct SegmentMedians<'a> {
     layers: u32,
     segments: &'a BTreeMap<Segment, Summary>,
+    visits: Option<&'a Observations>,
+}
+
+/// The median of one segment.
+#[derive(Clone, Copy)]
+struct SegmentMedian {
+    segment: Segment,
+    median: Nanos,
+    /// As if all samples were independent.
+    standard_error_ns: Option<f64>,
 }
 
 impl SegmentMedians<'_> {
-    fn segment(&self, first: u32, last: u32) -> Result<&Summary, DifferencingError> {
+    fn segment(&self, first: u32, last: u32) -> Result<SegmentMedian, DifferencingError> {
         let segment = Segment::new(first, last).map_err(|_| DifferencingError::NoLayers)?;
-        self.segments
-            .get(&segment)
-            .ok_or(DifferencingError::Missing { segment })
+        let summary = self.segments.get(&segment);
+        let summary = summary.ok_or(DifferencingError::Missing { segment })?;
+        Ok(SegmentMedian {
+            segment,
+            median: summary.median,
+            standard_error_ns: summary.median_standard_error_ns(),
+        })
     }
 
     /// T_prev(l) = S(1,l).
-    fn prefix(&self, layer: u32) -> Result<&Summary, DifferencingError> {
+    fn prefix(&self, layer: u32) -> Result<SegmentMedian, DifferencingError> {
         self.segment(1, layer)
     }
 
     /// T_last(l) = S(l,n).
-    fn suffix(&self, layer: u32) -> Result<&Summary, DifferencingError> {
+    fn suffix(&self, layer: u32) -> Result<SegmentMedian, DifferencingError> {
         self.segment(layer, self.layers)
     }
 
@@ -96,7 +117,7 @@ impl SegmentMedians<'_> {
             self.prefix(self.layers)?,
         ];
         let [before, after, all] = terms.map(|term| term.median.signed());
-        Ok(half_sum((before + after - all).half(), &terms))
+        Ok(self.half_sum((before + after - all).half(), &terms))
     }
 
     /// t_p(l) = (T_last(l) - t_d(l)) - (T_last(l+1) - t_d(l+1)) for inner layers; the first and the
@@ -106,12 +127,12 @@ impl SegmentMedians<'_> {
         if layer == 1 {
             let rest = self.suffix_without_transfer(2)?;
             let terms = [all, self.suffix(2)?, self.prefix(1)?];
-            return Ok(half_sum(all.median.signed() - rest, &terms));
+            return Ok(self.half_sum(all.median.signed() - rest, &terms));
         }
         let from_here = self.suffix_without_transfer(layer)?;
         if layer == self.layers {
             let terms = [self.suffix(layer)?, self.prefix(layer - 1)?, all];
-            return Ok(half_sum(from_here, &terms));
+            return Ok(self.half_sum(from_here, &terms));
         }
         let after = self.suffix_without_transfer(layer + 1)?;
         let terms = [
@@ -120,7 +141,7 @@ impl SegmentMedians<'_> {
             self.prefix(layer)?,
             self.prefix(layer - 1)?,
         ];
-        Ok(half_sum(from_here - after, &terms))
+        Ok(self.half_sum(from_here - after, &terms))
     }
 
     /// T_last(l) - t_d(l).
@@ -140,13 +161,28 @@ impl SegmentMedians<'_> {
             from_processor: (!last).then(|| self.transfer_into(layer + 1)).transpose()?,
         })
     }
-}
 
-/// `value`, known to be half of a signed sum of different segments' medians, with its interval.
-fn half_sum(value: SignedNanos, terms: &[&Summary]) -> Estimate {
-    let variance: Option<f64> = terms
-        .iter()
-        .map(|term| term.median_standard_error_ns().map(|error| error * error))
-        .sum();
-    Estimate::normal(value, variance.map(|variance| variance.sqrt() / 2.0))
+    /// `value`, known to be half of a signed sum of different segments' medians, with its interval.
+    fn half_sum(&self, value: SignedNanos, terms: &[SegmentMedian]) -> Estimate {
+        self.sum(value, 0.5, terms)
+    }
+
+    /// `value`, known to be a signed sum of different segments' medians, each times `factor`, with its interval.
+    fn sum(&self, value: SignedNanos, factor: f64, terms: &[SegmentMedian]) -> Estimate {
+        let Some(visits) = self.visits else {
+            let errors = terms.iter().map(|term| term.standard_error_ns);
+            let variance: Option<f64> = errors.map(|error| error.map(|error| error * error)).sum();
+            return Estimate::normal(value, variance.map(|variance| variance.sqrt() * factor));
+        };
+        let value_ns = value.as_nanos() as f64;
+        let own: Option<Vec<ErrorVariance>> = terms
+            .iter()
+            .map(|term| Some(visits.of(term.segment)?.median?.times(factor)))
+            .collect();
+        let shared = visits.shared_by_medians(value_ns);
+        Estimate::around(
+            value_ns,
+            own.map(|own| half_width(own.into_iter().chain([shared]))),
+        )
+    }
 }

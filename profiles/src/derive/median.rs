@@ -27,7 +27,7 @@ pub fn medians(
             Ok(LayerTime {
                 compute: Estimate {
                     value: summary.median.signed(),
-                    // The median's own interval, which assumes no distribution.
+                    // The median's own interval.
                     ci95: summary
                         .median_ci95
                         .map(|(low, high)| (low.signed(), high.signed())),

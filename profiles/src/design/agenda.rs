@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::over_budget::OverBudget;
 use super::planned_block::Next;
 use crate::derive::graph::{GraphError, Observations};
 use crate::segment::Segment;
@@ -28,6 +29,8 @@ pub struct DesignTask {
     pub target: f64,
     /// For designs that choose as they go: how much device time there is.
     pub budget: Nanos,
+    /// For designs that choose as they go: what is done where that is not enough to derive layer times.
+    pub over_budget: OverBudget,
 }
 
 /// What a design has measured on one processor.

@@ -21,7 +21,7 @@ impl DesignRules for Grouped {
     }
 
     fn methods(&self) -> &'static [Method] {
-        &[Method::Differencing, Method::Graph]
+        &[Method::Differencing, Method::Graph, Method::Probed]
     }
 
     fn may_measure(&self, _layers: u32, _segment: Segment) -> bool {

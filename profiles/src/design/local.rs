@@ -31,7 +31,7 @@ impl DesignRules for Local {
     }
 
     fn methods(&self) -> &'static [Method] {
-        &[Method::Graph]
+        &[Method::Graph, Method::Probed]
     }
 
     fn may_measure(&self, layers: u32, segment: Segment) -> bool {

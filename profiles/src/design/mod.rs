@@ -2,6 +2,7 @@
 //! which says all there is to know of it, and a line in the table below.
 
 pub mod agenda;
+pub mod over_budget;
 pub mod planned_block;
 mod rules;
 
@@ -120,6 +121,11 @@ impl Design {
     /// How many samples each segment has, at least, where the user asks for `asked`.
     pub fn samples_per_segment(self, asked: u64) -> u64 {
         self.rules().samples_per_segment(asked)
+    }
+
+    /// In how many visits each segment is timed, at least, where the user asks for `asked`.
+    pub fn visits(self, asked: u64) -> u64 {
+        self.rules().visits(asked)
     }
 
     /// The segments that never take part in a least squares fit, so that they can test it.
@@ -299,6 +305,7 @@ mod tests {
             gap: crate::Nanos::ZERO,
             target: 0.02,
             budget: crate::Nanos::from_millis(1_000),
+            over_budget: over_budget::OverBudget::Extend,
         };
         for design in Design::ALL {
             let mut random = ChaCha8Rng::seed_from_u64(3);

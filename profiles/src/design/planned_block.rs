@@ -22,8 +22,13 @@ pub struct PlannedBlock {
 pub enum Purpose {
     /// The whole model alone, or the longest segment that the processor runs, which says how long anything can take.
     Gauge,
-    /// Segments without which layer times do not follow, or by which the model is tested.
-    Start,
+    /// Segments that layer times follow from. They are measured beyond the budget, too, unless it is to be kept.
+    Start {
+        /// About the device time that all of them take, with what was spent so far.
+        needed: Nanos,
+    },
+    /// Long segments, which check the others and test whether times add up.
+    Test,
     /// Segments that narrow the widest interval most per second; its relative half width before.
     Narrow {
         /// The widest relative half width before the block.
@@ -50,8 +55,12 @@ pub enum Reason {
     },
     /// What is left of the budget is enough for no block.
     BudgetSpent {
-        /// The widest relative half width; `None` if not even the start set was complete, so that layer
-        /// times cannot be derived.
+        /// The widest relative half width; `None` if nothing could be measured, so that layer times cannot be derived.
         widest: Option<f64>,
+    },
+    /// The budget is not enough for the segments that layer times follow from, and is to be kept.
+    BudgetTooSmall {
+        /// About the device time that these segments take, with what was spent so far.
+        needed: Nanos,
     },
 }

@@ -20,7 +20,7 @@ impl DesignRules for PrefixSuffix {
     }
 
     fn methods(&self) -> &'static [Method] {
-        &[Method::Differencing, Method::Graph]
+        &[Method::Differencing, Method::Graph, Method::Probed]
     }
 
     fn may_measure(&self, layers: u32, segment: Segment) -> bool {

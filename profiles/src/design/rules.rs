@@ -39,6 +39,11 @@ pub(super) trait DesignRules: Sync {
         asked
     }
 
+    /// In how many visits each segment is timed, at least, where the user asks for `asked`.
+    fn visits(&self, asked: u64) -> u64 {
+        asked
+    }
+
     /// The segments that never take part in a least squares fit, so that they can test it.
     fn held_back(&self, _layers: u32, _seed: u64) -> BTreeSet<Segment> {
         BTreeSet::new()

@@ -60,35 +60,6 @@ impl Additivity {
         }
         self
     }
-
-    /// Whether `other` is the same but for the last digit of each number.
-    pub(crate) fn is_about(&self, other: &Additivity) -> bool {
-        let near = |a: f64, b: f64, unit: f64| (a - b).abs() <= 1.5 * unit;
-        let p_values = match (self.p_value, other.p_value) {
-            (Some(a), Some(b)) => near(a, b, 1e-6),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        let pairs = self.segments.iter().zip(&other.segments);
-        p_values
-            && near(self.misfit_percent, other.misfit_percent, 1e-3)
-            && self.segments.len() == other.segments.len()
-            && pairs.into_iter().all(|(a, b)| a.is_about(b))
-    }
-}
-
-impl TestedSegment {
-    fn is_about(&self, other: &TestedSegment) -> bool {
-        let near = |a: SignedNanos, b: SignedNanos| (a - b).as_nanos().abs() <= 1;
-        let ends = |a: Option<SignedNanos>, b: Option<SignedNanos>| match (a, b) {
-            (Some(a), Some(b)) => near(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        (self.first_layer, self.last_layer) == (other.first_layer, other.last_layer)
-            && near(self.measured_ns.signed(), other.measured_ns.signed())
-            && near(self.predicted_ns, other.predicted_ns)
-            && ends(self.predicted_ci95_low_ns, other.predicted_ci95_low_ns)
-            && ends(self.predicted_ci95_high_ns, other.predicted_ci95_high_ns)
-    }
 }
 
 impl From<&graph::HeldBack> for TestedSegment {

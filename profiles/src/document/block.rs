@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, ProvedPlacement, Sample, Unsupported};
+use super::{Load, ProbeSample, ProvedPlacement, Sample, Unsupported};
 use crate::segment::Segment;
 use crate::units::{MilliCelsius, Nanos};
 
@@ -54,12 +54,14 @@ pub struct Conditions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejected {
-    /// The sentinel was not as fast as in the run's first block.
+    /// The sentinel was not as fast as in the blocks that count.
     SentinelMoved,
     /// The device throttled.
     Throttling,
     /// A clock cap changed during the block.
     ClockCapChanged,
+    /// The processor was in another state than most of the time.
+    OtherState,
 }
 
 impl Rejected {
@@ -69,6 +71,7 @@ impl Rejected {
             Rejected::SentinelMoved => "sentinel-moved",
             Rejected::Throttling => "throttling",
             Rejected::ClockCapChanged => "clock-cap-changed",
+            Rejected::OtherState => "other-state",
         }
     }
 }
@@ -97,4 +100,6 @@ pub struct Measured {
     pub loads: Vec<Load>,
     /// Where runtimes placed the nodes of loaded segments, in the order of time; only the first load of each counts.
     pub placements: Vec<ProvedPlacement>,
+    /// The samples of probes, those of rejected blocks among them.
+    pub probes: Vec<ProbeSample>,
 }

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::derivation::{Derivation, Timings, derivation};
+use super::observed::{observed, summary};
+use super::states::leave_out_other_states;
 use super::{
-    BuildError, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, Profile, Sample,
-    SegmentRow, Unsupported, encode_histogram, supported,
+    BuildError, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, ProbeSample, Probed,
+    Profile, Sample, SegmentRow, Unsupported, encode_histogram, probed, supported,
 };
+use crate::derive::graph::{MovingModel, Observations};
 use crate::layer::Layer;
-use crate::segment::Segment;
-use crate::summary::Summary;
-use crate::units::Nanos;
+use crate::probe::frontiers;
+use crate::units::{Bytes, Nanos};
 
 impl Profile {
     /// Groups the samples by processor and segment, summarises them, and derives the times of layers
     /// as the header's `measurements` say. Samples and blocks may come in any order.
     pub fn build(
-        header: Header,
+        mut header: Header,
         layers: Vec<Layer>,
         measured: Measured,
     ) -> Result<Profile, BuildError> {
@@ -33,15 +35,17 @@ impl Profile {
             mut unsupported,
             mut loads,
             mut placements,
+            mut probes,
             sentinels: _,
         } = measured;
         let of_blocks = blocks.iter().map(|block| block.processor.as_str());
         refuse_strangers(&header, of_blocks)?;
+        for samples in [&samples, &rejected] {
+            let of_samples = samples.iter().map(|sample| sample.processor.as_str());
+            refuse_strangers(&header, of_samples)?;
+        }
+        leave_out_other_states(&header, &mut samples, &mut rejected, &mut blocks)?;
         for samples in [&mut samples, &mut rejected] {
-            refuse_strangers(
-                &header,
-                samples.iter().map(|sample| sample.processor.as_str()),
-            )?;
             sort_samples(&header, samples);
         }
         blocks.sort_by_key(|block| (block.order, block.number));
@@ -53,8 +57,25 @@ impl Profile {
         let of_placements = placements.iter().map(|row| row.processor.as_str());
         refuse_strangers(&header, of_placements)?;
         super::proved_placement::sort(&header, &mut placements);
-        let segments = summarise(&samples);
-        let derivations = derivations(&header, &segments, &samples, &unsupported)?;
+        let of_probes = probes.iter().map(|row| row.processor.as_str());
+        refuse_strangers(&header, of_probes)?;
+        super::probe_sample::sort(&header, &mut probes);
+        let frontiers = frontiers(&layers);
+        let moving = settle_methods(&mut header, &probes, &frontiers);
+        let observed = header.measurements.iter().filter_map(|measurement| {
+            let observations = observed(measurement, samples.iter(), &blocks)?;
+            Some((measurement.processor.as_str(), observations))
+        });
+        let observed: BTreeMap<&str, Observations> = observed.collect();
+        let segments = summarise(&header, &observed, &samples);
+        let given = Given {
+            segments: &segments,
+            observed: &observed,
+            unsupported: &unsupported,
+            moving: &moving,
+            frontiers: &frontiers,
+        };
+        let derivations = derivations(&header, &given)?;
         let (mut times, mut cuts, mut tested) = (Vec::new(), Vec::new(), Vec::new());
         for (measurement, derivation) in derivations {
             let (processor, method) = (&measurement.processor, measurement.method);
@@ -89,6 +110,8 @@ impl Profile {
             placements,
             evaluations: Vec::new(),
             additivity: tested,
+            probes,
+            moving: moving.into_iter().map(|one| one.moving).collect(),
         })
     }
 
@@ -98,6 +121,14 @@ impl Profile {
         let mut header = self.header.clone();
         for measurement in &mut header.measurements {
             if measurement.design.shows_transfers() {
+                let processor = &measurement.processor;
+                if method == Method::Probed
+                    && !self.probes.iter().any(|one| one.processor == *processor)
+                {
+                    return Err(BuildError::NoProbes {
+                        processor: processor.clone(),
+                    });
+                }
                 measurement.method = method;
             }
         }
@@ -108,6 +139,7 @@ impl Profile {
             unsupported: self.unsupported.clone(),
             loads: self.loads.clone(),
             placements: self.placements.clone(),
+            probes: self.probes.clone(),
             ..Measured::default()
         };
         let rederived = Profile::build(header, self.layers.clone(), measured)?;
@@ -154,28 +186,71 @@ fn sort_samples(header: &Header, samples: &mut [Sample]) {
 }
 
 /// One row for each run of samples of the same processor and segment.
-fn summarise(samples: &[Sample]) -> Vec<SegmentRow> {
+fn summarise(
+    header: &Header,
+    observed: &BTreeMap<&str, Observations>,
+    samples: &[Sample],
+) -> Vec<SegmentRow> {
     samples
         .chunk_by(|a, b| a.segment == b.segment && a.processor == b.processor)
         .filter_map(|group| {
             let durations: Vec<Nanos> = group.iter().map(|sample| sample.duration).collect();
             let first = group.first()?;
+            let processor = first.processor.as_str();
+            let mut measurements = header.measurements.iter();
+            let measurement = measurements.find(|one| one.processor == processor);
+            let observations = observed.get(processor);
             Some(SegmentRow {
                 processor: first.processor.clone(),
                 segment: first.segment,
-                summary: Summary::of(&durations)?,
+                summary: summary(measurement, observations, first.segment, &durations)?,
                 histogram: encode_histogram(&durations)?,
             })
         })
         .collect()
 }
 
+/// What the probes say of each processor that they are to divide the cuts of; where they cannot, the header's method
+/// becomes least squares with the papers' assumption.
+fn settle_methods(header: &mut Header, probes: &[ProbeSample], frontiers: &[Bytes]) -> Vec<Probed> {
+    let mut all = Vec::new();
+    for measurement in &mut header.measurements {
+        let has_samples = probes
+            .iter()
+            .any(|one| one.processor == measurement.processor);
+        if measurement.method != Method::Probed && !has_samples {
+            continue;
+        }
+        let found = probed(probes, &measurement.processor, frontiers);
+        if measurement.method == Method::Probed && found.model.is_none() {
+            measurement.method = Method::Graph;
+        }
+        all.push(found);
+    }
+    all
+}
+
+/// What times are derived from.
+struct Given<'a> {
+    segments: &'a [SegmentRow],
+    observed: &'a BTreeMap<&'a str, Observations>,
+    unsupported: &'a [Unsupported],
+    moving: &'a [Probed],
+    frontiers: &'a [Bytes],
+}
+
+impl Given<'_> {
+    fn moving_on(&self, processor: &str) -> Option<MovingModel> {
+        let mut known = self.moving.iter();
+        let found = known.find(|one| one.moving.processor == processor)?;
+        found.model.clone()
+    }
+}
+
 /// What follows from the segments of each processor, in the header's order.
 fn derivations<'a>(
     header: &'a Header,
-    segments: &[SegmentRow],
-    samples: &[Sample],
-    unsupported: &[Unsupported],
+    given: &Given<'_>,
 ) -> Result<Vec<(&'a Measurement, Derivation)>, BuildError> {
     let one = |processor: &'a super::Processor| {
         let name = &processor.name;
@@ -186,22 +261,18 @@ fn derivations<'a>(
             .ok_or_else(|| BuildError::NoMeasurement {
                 processor: name.clone(),
             })?;
-        let summaries = segments
+        let summaries = given
+            .segments
             .iter()
             .filter(|row| &row.processor == name)
             .map(|row| (row.segment, row.summary))
             .collect();
-        let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
-        if measurement.method == Method::Graph {
-            for sample in samples.iter().filter(|sample| &sample.processor == name) {
-                let of_segment = durations.entry(sample.segment).or_default();
-                of_segment.push(sample.duration);
-            }
-        }
-        let supported = supported(header.model.layers, name, unsupported);
+        let supported = supported(header.model.layers, name, given.unsupported);
         let timings = Timings {
             summaries,
-            durations,
+            observations: given.observed.get(name.as_str()).cloned(),
+            moving: given.moving_on(name),
+            frontiers: given.frontiers.to_vec(),
         };
         let derivation = derivation(processor.kind, measurement, &supported, &timings)?;
         Ok((measurement, derivation))

@@ -31,6 +31,15 @@ pub enum BuildError {
         /// The processor that the header names.
         processor: String,
     },
+    /// The costs of cuts are to divide as probes say, and they do not say it.
+    #[error(
+        "processor `{processor}`: its probes do not say how the costs of cuts divide; derive its times with the \
+         method least-squares"
+    )]
+    NoProbes {
+        /// The processor.
+        processor: String,
+    },
     /// Layer times do not follow from this design by this method.
     #[error(
         "processor `{processor}`: the method {method} does not apply to the design {design}, \
@@ -90,5 +99,23 @@ pub enum BuildError {
         processor: String,
         /// The first such segment.
         segment: Segment,
+    },
+    /// The processor was in two states, and in neither for long enough.
+    #[error(
+        "`{processor}` was in two states: {usual} visits in one, {other} in the other, in which everything takes \
+         {longer_percent} % {how}; intervals need three visits in one state: close what else runs on the device and \
+         run again, or with more --visits"
+    )]
+    States {
+        /// The name of the processor.
+        processor: String,
+        /// How many visits there were in the state that had more of them.
+        usual: usize,
+        /// How many there were in the other.
+        other: usize,
+        /// By how much the other state differs, in per cent.
+        longer_percent: String,
+        /// Whether everything takes more or less there.
+        how: &'static str,
     },
 }

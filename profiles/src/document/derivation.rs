@@ -3,19 +3,27 @@
 
 use std::collections::BTreeMap;
 
+use super::observed::observed;
 use super::{Additivity, BuildError, Measurement, Method, ProcessorKind, Profile};
-use crate::derive::graph::{self, Fit, GraphError, additivity, observe};
+use crate::derive::graph::{
+    self, Fit, GraphError, InShares, MovingModel, Observations, additivity,
+};
 use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
 use crate::supported::SupportedLayers;
-use crate::units::Nanos;
+use crate::units::Bytes;
 
-/// The measured segments of one processor. Least squares looks at durations, the other methods at summaries.
+/// The measured segments of one processor. Values come from observations by least squares and from summaries by the other
+/// methods; errors come from observations wherever visits are told apart.
 #[derive(Debug, Default)]
 pub(crate) struct Timings {
     pub(crate) summaries: BTreeMap<Segment, Summary>,
-    pub(crate) durations: BTreeMap<Segment, Vec<Nanos>>,
+    pub(crate) observations: Option<Observations>,
+    /// What moving data costs, where probes say it.
+    pub(crate) moving: Option<MovingModel>,
+    /// What crosses each cut, the cut after layer 1 first.
+    pub(crate) frontiers: Vec<Bytes>,
 }
 
 /// What follows from the segments of one processor.
@@ -71,39 +79,51 @@ impl Timings {
     ) -> Result<(), BuildError> {
         let layers = supported.layers();
         let processor = || measurement.processor.clone();
-        let mut beyond = self.durations.keys().filter(|one| one.last() > layers);
-        if let Some(&segment) = beyond.next() {
+        let mut beyond = self.observed().filter(|one| one.last() > layers);
+        if let Some(segment) = beyond.next() {
             return Err(BuildError::Graph {
                 processor: processor(),
                 reason: GraphError::UnknownLayer { segment, layers },
             });
         }
-        let mut measured = self.summaries.keys().chain(self.durations.keys());
-        let crosses =
-            |one: &&Segment| one.last() <= layers && supported.stretch_of(**one).is_none();
+        let mut measured = self.summaries.keys().copied().chain(self.observed());
+        let crosses = |one: &Segment| one.last() <= layers && supported.stretch_of(*one).is_none();
         match measured.find(crosses) {
             None => Ok(()),
-            Some(&segment) => Err(BuildError::RanUnsupported {
+            Some(segment) => Err(BuildError::RanUnsupported {
                 processor: processor(),
                 segment,
             }),
         }
     }
 
+    /// The segments that least squares looks at.
+    fn observed(&self) -> impl Iterator<Item = Segment> {
+        let observations = self.observations.iter();
+        observations.flat_map(|all| all.segments.iter().map(|one| one.segment))
+    }
+
     /// Those of the segments within a stretch, as of a model of its own.
     fn within(&self, stretch: Segment) -> Timings {
-        fn of<T: Clone>(segments: &BTreeMap<Segment, T>, stretch: Segment) -> BTreeMap<Segment, T> {
-            let segments = segments.iter();
-            segments
-                .filter_map(|(segment, value)| {
-                    Some((segment.numbered_from(stretch)?, value.clone()))
-                })
-                .collect()
-        }
+        let summaries = self
+            .summaries
+            .iter()
+            .filter_map(|(segment, summary)| Some((segment.numbered_from(stretch)?, *summary)));
+        let observations = self.observations.as_ref();
         Timings {
-            summaries: of(&self.summaries, stretch),
-            durations: of(&self.durations, stretch),
+            summaries: summaries.collect(),
+            observations: observations.map(|all| all.within(stretch)),
+            moving: self.moving.clone(),
+            frontiers: (self.frontiers.iter().copied())
+                .skip(stretch.first() as usize - 1)
+                .take(stretch.layers() as usize - 1)
+                .collect(),
         }
+    }
+
+    /// How the costs of the cuts divide, where probes say it.
+    fn in_shares(&self) -> Option<InShares> {
+        InShares::probed(self.moving.as_ref()?, &self.frontiers).ok()
     }
 }
 
@@ -131,6 +151,7 @@ enum Lacks {
     Median(MissingLayer),
     Differencing(DifferencingError),
     Graph(GraphError),
+    Probes,
 }
 
 impl Lacks {
@@ -149,6 +170,7 @@ impl Lacks {
                 processor,
                 reason: reason.moved_into(stretch),
             },
+            Lacks::Probes => BuildError::NoProbes { processor },
             Lacks::Graph(reason) => BuildError::Graph {
                 processor,
                 reason: reason.moved_into(stretch),
@@ -167,11 +189,17 @@ fn of_stretch(
         Method::Median => medians(layers, &timings.summaries)
             .map(OfStretch::from)
             .map_err(Lacks::Median),
-        Method::Differencing => differencing(layers, &timings.summaries)
-            .map(OfStretch::from)
-            .map_err(Lacks::Differencing),
-        Method::Graph => {
-            by_least_squares(measurement, layers, &timings.durations).map_err(Lacks::Graph)
+        Method::Differencing => {
+            let visits = timings.observations.as_ref();
+            differencing(layers, &timings.summaries, visits)
+                .map(OfStretch::from)
+                .map_err(Lacks::Differencing)
+        }
+        Method::Graph => by_least_squares(measurement, layers, timings, &InShares::symmetric())
+            .map_err(Lacks::Graph),
+        Method::Probed => {
+            let shares = timings.in_shares().ok_or(Lacks::Probes)?;
+            by_least_squares(measurement, layers, timings, &shares).map_err(Lacks::Graph)
         }
     }
 }
@@ -179,14 +207,15 @@ fn of_stretch(
 fn by_least_squares(
     measurement: &Measurement,
     layers: u32,
-    durations: &BTreeMap<Segment, Vec<Nanos>>,
+    timings: &Timings,
+    shares: &InShares,
 ) -> Result<OfStretch, GraphError> {
-    let observations = observe(durations);
+    let observations = timings.observations.as_ref().ok_or(GraphError::NoLayers)?;
     let Measurement { design, seed, .. } = *measurement;
-    let fit = Fit::new(layers, &observations, &design.held_back(layers, seed))?;
-    let tested = additivity(layers, &observations, &design.tested(layers, seed))?;
+    let fit = Fit::new(layers, observations, &design.held_back(layers, seed))?;
+    let tested = additivity(layers, observations, &design.tested(layers, seed))?;
     Ok(OfStretch {
-        times: fit.layer_times(),
+        times: fit.layer_times_with(shares),
         cuts: fit.cuts(),
         additivity: tested,
         suspects: fit.suspects().to_vec(),
@@ -200,25 +229,15 @@ impl Profile {
     pub fn fit(&self, processor: &str) -> Option<Result<Fit, GraphError>> {
         let measurements = self.header.measurements.iter();
         let measurement = measurements
-            .filter(|measurement| measurement.method == Method::Graph)
+            .filter(|measurement| measurement.method.is_least_squares())
             .find(|measurement| measurement.processor == processor)?;
         if !self.supported(processor).is_all() {
             return None;
         }
         let layers = self.header.model.layers;
-        let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
-        for sample in self
-            .samples
-            .iter()
-            .filter(|sample| sample.processor == processor)
-        {
-            durations
-                .entry(sample.segment)
-                .or_default()
-                .push(sample.duration);
-        }
+        let observations = observed(measurement, self.samples.iter(), &self.blocks)?;
         let held_back = measurement.design.held_back(layers, measurement.seed);
-        Some(Fit::new(layers, &observe(&durations), &held_back))
+        Some(Fit::new(layers, &observations, &held_back))
     }
 }
 

@@ -196,6 +196,16 @@ pub enum Contradiction {
         /// The name of the table, such as `times.csv`.
         file: &'static str,
     },
+    /// `profile.json` is not the one that the profile was written with.
+    #[error(
+        "profile.json was changed after the profile was written: its SHA-256 is {}, not the one in {}",
+        found.short(),
+        super::DIGEST_FILE
+    )]
+    HeaderChanged {
+        /// Its digest now.
+        found: super::ProfileDigest,
+    },
     /// Rows state another origin than follows from `profile.json`.
     #[error("{file}, line {line}: the origin is {found}, but {expected} according to profile.json")]
     Origin {

@@ -15,6 +15,8 @@ pub struct Load {
     pub duration: Nanos,
     /// The processor's memory that the loaded segment takes.
     pub memory: Bytes,
+    /// Whether it was compiled for this load, rather than read from the compile cache; `None` where nothing is compiled.
+    pub compiled: Option<bool>,
 }
 
 /// Sorts by processor in the header's order, then segment, and keeps the first load of each.

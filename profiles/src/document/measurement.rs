@@ -20,6 +20,9 @@ pub struct Measurement {
     /// How many samples each segment has; with the design adaptive, at least. The sentinel may have
     /// more with any design.
     pub samples_per_segment: u64,
+    /// In how many visits each segment was timed, loaded anew for each; with the design adaptive, at least. Absent where
+    /// nobody noted it: then no interval holds what differs between visits.
+    pub visits: Option<u64>,
     /// The idle time before each inference.
     pub gap_ns: Nanos,
     /// How layer times came from the samples.

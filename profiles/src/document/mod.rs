@@ -1,4 +1,4 @@
-//! The published profile: `profile.json` and eleven tables beside it. FORMAT.md says every field.
+//! The published profile: `profile.json` and twelve tables beside it. FORMAT.md says every field.
 
 mod additivity;
 mod block;
@@ -6,19 +6,24 @@ mod build;
 mod build_error;
 mod combination;
 mod derivation;
+mod digest;
 mod error;
 mod header;
 mod histogram;
 mod layer_times;
 mod load;
 mod measurement;
+mod moving;
+mod observed;
 mod opened;
 mod origin;
+mod probe_sample;
 mod processor;
 mod proved_placement;
 mod provenance;
 mod read;
 mod segment_object;
+mod states;
 mod unsupported;
 mod versions;
 mod wire;
@@ -28,12 +33,15 @@ pub use additivity::{Additivity, TestedSegment};
 pub use block::{Block, BlockEnd, Conditions, Measured, Rejected};
 pub use build_error::BuildError;
 pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judged_rows};
+pub use digest::{DIGEST_FILE, ExpectedDigest, NoDigest, ProfileDigest};
 pub use error::{Contradiction, DocumentError, RowError};
 pub use header::{Clock, Device, FORMAT, HashedFile, Header, Model, VERSION};
 pub use histogram::{decode_histogram, encode_histogram};
 pub use load::Load;
 pub use measurement::Measurement;
+pub use moving::{MovedCut, Moving, MovingLine, MovingNumber, MovingRefusal};
 pub use origin::Origin;
+pub use probe_sample::ProbeSample;
 pub use processor::{Numerics, ONNX_RUNTIME, Processor, SIMULATED_RUNTIME};
 pub use proved_placement::ProvedPlacement;
 pub use provenance::{Host, Program, Provenance};
@@ -46,6 +54,8 @@ pub use crate::processor_kind::ProcessorKind;
 pub(crate) use combination::{rounded, single_losses};
 pub(crate) use derivation::{Derivation, Timings, derivation, refuse_unless_derivable};
 pub(crate) use histogram::is_histogram_of;
+pub(crate) use moving::{Probed, probed};
+pub(crate) use observed::{observed, summary};
 pub(crate) use read::read_with_contradictions;
 pub(crate) use unsupported::supported;
 
@@ -89,6 +99,10 @@ pub struct Profile {
     pub evaluations: Vec<Evaluation>,
     /// `additivity` of `profile.json`: how well segment times add up, where that was tested.
     pub additivity: Vec<Additivity>,
+    /// `probes.csv`: every inference of a probe that was timed, where there were any.
+    pub probes: Vec<ProbeSample>,
+    /// `moving` of `profile.json`: what they say, for each processor of which cuts were to be divided by them.
+    pub moving: Vec<Moving>,
 }
 
 /// One inference of one segment.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Additivity, Evaluation, Header};
+use super::{Additivity, Evaluation, Header, Moving};
 
 /// What `profile.json` says, in the terms of the newest version.
 pub(super) struct Opened {
     pub(super) header: Header,
     pub(super) additivity: Vec<Additivity>,
+    pub(super) moving: Vec<Moving>,
     pub(super) evaluations: Vec<Evaluation>,
     /// The SHA-256 of each table that the version has, by the table's file.
     pub(super) hashes: BTreeMap<&'static str, String>,
+    /// Whether the version has a file with the digest of `profile.json`.
+    pub(super) has_digest: bool,
 }

@@ -60,11 +60,9 @@ impl Header {
         match (method, samples) {
             // A median is a sample, or the middle of two: nothing different was combined.
             (Method::Median, samples) => samples,
-            (Method::Differencing | Method::Graph, Origin::Simulated) => {
-                Origin::DerivedFromSimulated
-            }
-            (Method::Differencing | Method::Graph, Origin::Emulated) => Origin::DerivedFromEmulated,
-            (Method::Differencing | Method::Graph, _) => Origin::Derived,
+            (_, Origin::Simulated) => Origin::DerivedFromSimulated,
+            (_, Origin::Emulated) => Origin::DerivedFromEmulated,
+            (_, _) => Origin::Derived,
         }
     }
 

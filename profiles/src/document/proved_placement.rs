@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Header;
+use super::{Header, Profile};
 use crate::segment::Segment;
 
 /// What one provider of a runtime runs of a loaded segment, in the runtime's own words. A segment whose nodes are on
@@ -23,6 +23,16 @@ pub struct ProvedPlacement {
     pub nodes: u64,
     /// Their distinct operators.
     pub operators: BTreeSet<String>,
+}
+
+impl Profile {
+    /// The profile with proofs of more segments, such as the layers that answered images. Of a segment that was proved
+    /// before, that proof stays.
+    pub fn with_placements(mut self, placements: Vec<ProvedPlacement>) -> Profile {
+        self.placements.extend(placements);
+        sort(&self.header, &mut self.placements);
+        self
+    }
 }
 
 /// Sorts by processor in the header's order, then segment, then provider, and keeps the first of each.

@@ -8,12 +8,13 @@ use super::opened::Opened;
 use super::versions::open;
 use super::wire::{
     BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, LAYERS, LOADS,
-    LayerRecord, LoadRecord, PLACEMENTS, PlacementRecord, REJECTED, SAMPLES, SEGMENTS,
-    SampleRecord, SegmentRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UnsupportedRecord,
+    LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES,
+    SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
+    UnsupportedRecord,
 };
 use super::{
-    Block, Contradiction, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON, Profile,
-    ProvedPlacement, Sample, Unsupported,
+    Block, Contradiction, DIGEST_FILE, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON,
+    ProbeSample, Profile, ProfileDigest, ProvedPlacement, Sample, Unsupported,
 };
 use crate::layer::Layer;
 use crate::sha256;
@@ -39,18 +40,24 @@ pub(crate) fn read_with_contradictions(
     dir: &Path,
 ) -> Result<(Profile, Vec<Contradiction>), DocumentError> {
     let path = dir.join(PROFILE_JSON);
+    let bytes = read_file(&path)?;
     let Opened {
         header,
         additivity,
+        moving,
         evaluations,
         hashes,
-    } = open(&path, &read_file(&path)?)?;
+        has_digest,
+    } = open(&path, &bytes)?;
     let of_samples = |processor: &str| header.origin_of_samples(processor);
     let mut reading = Reading {
         dir,
         hashes,
         contradictions: Vec::new(),
     };
+    if has_digest {
+        reading.compare_digest(&bytes)?;
+    }
 
     let layers = reading.table(LAYERS, |row: LayerRecord<'_>| {
         Ok((Layer::try_from(row)?, None))
@@ -111,6 +118,12 @@ pub(crate) fn read_with_contradictions(
         let expected = of_samples(&row.processor);
         Ok((row, Some((found, expected))))
     })?;
+    let probes = reading.table(PROBES, |row: ProbeRecord<'_>| {
+        let found = row.origin;
+        let row = ProbeSample::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
+    })?;
 
     let profile = Profile {
         header,
@@ -127,6 +140,8 @@ pub(crate) fn read_with_contradictions(
         placements,
         evaluations,
         additivity,
+        probes,
+        moving,
     };
     Ok((profile, reading.contradictions))
 }
@@ -146,6 +161,17 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Whether `profile.json`, of these bytes, is the one that the profile was written with.
+    fn compare_digest(&mut self, profile_json: &[u8]) -> Result<(), DocumentError> {
+        let written = read_file(&self.dir.join(DIGEST_FILE))?;
+        let found = ProfileDigest::of(profile_json);
+        if written != found.line().as_bytes() {
+            let contradiction = Contradiction::HeaderChanged { found };
+            self.contradictions.push(contradiction);
+        }
+        Ok(())
+    }
+
     /// The rows of one table; none where the version had no such table. `from_row` also says which origin a row
     /// states and which it should.
     fn table<R: serde::de::DeserializeOwned, T>(

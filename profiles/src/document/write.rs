@@ -6,10 +6,13 @@ use std::path::Path;
 
 use super::wire::{
     BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, Files, LAYERS, LOADS,
-    LayerRecord, LoadRecord, PLACEMENTS, PlacementRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS,
-    SampleRecord, SegmentRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UnsupportedRecord,
+    LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, ProfileJson,
+    REJECTED, SAMPLES, SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table, TimeRecord,
+    UNSUPPORTED, UnsupportedRecord,
 };
-use super::{DocumentError, FORMAT, PROFILE_JSON, Profile, Sample, VERSION};
+use super::{
+    DIGEST_FILE, DocumentError, FORMAT, PROFILE_JSON, Profile, ProfileDigest, Sample, VERSION,
+};
 use crate::sha256;
 
 impl Profile {
@@ -29,7 +32,7 @@ impl Profile {
     }
 
     /// The files by name, `profile.json` last: a directory that has it has all of them.
-    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 12], DocumentError> {
+    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 14], DocumentError> {
         let header = &self.header;
         if header.format != FORMAT {
             return Err(DocumentError::Format {
@@ -99,6 +102,18 @@ impl Profile {
             .collect::<Result<_, _>>()?;
         let placements = table(PLACEMENTS, PLACEMENTS.encode(placement_rows.iter()))?;
 
+        let probe_rows: Vec<ProbeRecord<'_>> = self
+            .probes
+            .iter()
+            .map(|row| ProbeRecord::try_from((row, origin(&row.processor))))
+            .collect::<Result<_, _>>()
+            .map_err(|reason| DocumentError::Row {
+                path: PROBES.file.into(),
+                line: 0,
+                reason,
+            })?;
+        let probes = table(PROBES, PROBES.encode(probe_rows.iter()))?;
+
         let hashes = Files {
             layers: sha256(&layers),
             times: sha256(&times),
@@ -111,6 +126,7 @@ impl Profile {
             unsupported: sha256(&unsupported),
             loads: sha256(&loads),
             placements: sha256(&placements),
+            probes: sha256(&probes),
         };
         let mut json =
             serde_json::to_vec_pretty(&ProfileJson::from((self, hashes))).map_err(|reason| {
@@ -120,6 +136,7 @@ impl Profile {
                 }
             })?;
         json.push(b'\n');
+        let digest = ProfileDigest::of(&json);
         Ok([
             (LAYERS.file, layers),
             (TIMES.file, times),
@@ -132,6 +149,8 @@ impl Profile {
             (UNSUPPORTED.file, unsupported),
             (LOADS.file, loads),
             (PLACEMENTS.file, placements),
+            (PROBES.file, probes),
+            (DIGEST_FILE, digest.line().into_bytes()),
             (PROFILE_JSON, json),
         ])
     }

@@ -2,6 +2,8 @@
 // Each test binary uses some of this.
 #![allow(dead_code)]
 
+pub(crate) mod probe_samples;
+
 use std::collections::BTreeMap;
 
 use layerlab_profiles::accuracy::{self, Metric, Preprocessing, Resize, Tally};
@@ -11,7 +13,7 @@ use layerlab_profiles::document::{
     Host, Judged, Load, Measured, Measurement, Method, Model, Numerics, Processor, ProcessorKind,
     Profile, Program, ProvedPlacement, Provenance, Sample, VERSION,
 };
-use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
+use layerlab_profiles::{Bytes, Layer, Nanos, Segment, SupportedLayers};
 
 /// Samples of each segment: the fewest for an interval that is not from the shortest to the longest.
 pub(crate) const SAMPLES: u64 = 9;
@@ -29,6 +31,7 @@ pub(crate) fn header() -> Header {
         processor: processor.to_owned(),
         design,
         samples_per_segment: SAMPLES,
+        visits: None,
         gap_ns: Nanos::from_millis(5),
         method,
         seed,
@@ -199,10 +202,50 @@ pub(crate) fn samples(header: &Header) -> Vec<Sample> {
     samples
 }
 
-/// The samples with the blocks that they name, all of which count.
+/// Starts every inference 5 ms after the one before it.
+pub(crate) fn one_after_the_other(samples: &mut [Sample]) {
+    let mut in_time: Vec<&mut Sample> = samples.iter_mut().collect();
+    in_time.sort_by_key(|sample| sample.started);
+    let mut clock = Nanos::from_millis(1_000);
+    for sample in in_time {
+        sample.started = clock + Nanos::from_millis(5);
+        clock = sample.started + sample.duration;
+    }
+}
+
+/// What a loaded segment takes: weights once, inputs and outputs once.
+fn memory(layers: &[Layer], segment: Segment) -> Bytes {
+    let layers = &layers[segment.first() as usize - 1..segment.last() as usize];
+    let weights: Bytes = layers.iter().map(|layer| layer.parameter_bytes).sum();
+    weights + layers[0].input_bytes + layers[layers.len() - 1].output_bytes
+}
+
+/// The samples of the three layers with the blocks that they name, all of which count.
 pub(crate) fn measured(samples: Vec<Sample>) -> Measured {
-    let end = || BlockEnd {
-        sentinel: Nanos::from_nanos(1_000_000),
+    measured_of(&layers(), samples)
+}
+
+/// The same of other layers.
+pub(crate) fn measured_of(layers: &[Layer], samples: Vec<Sample>) -> Measured {
+    // The whole model as one unit, or else the sum of its layers.
+    let sentinel = |processor: &str| {
+        let whole = Segment::whole(layers.len() as u32);
+        let of = |segment: Segment| {
+            let of_segment = samples
+                .iter()
+                .filter(|one| one.processor == processor && one.segment == segment);
+            let first = of_segment.min_by_key(|sample| (sample.order, sample.index));
+            first.map(|sample| sample.duration)
+        };
+        let singles = || {
+            (1..=whole.last())
+                .filter_map(|layer| of(Segment::single(layer)))
+                .sum()
+        };
+        of(whole).unwrap_or_else(singles)
+    };
+    let end = |processor: &str| BlockEnd {
+        sentinel: sentinel(processor),
         conditions: Conditions::default(),
     };
     let blocks: BTreeMap<_, _> = samples
@@ -216,29 +259,22 @@ pub(crate) fn measured(samples: Vec<Sample>) -> Measured {
             order,
             number,
             rested: Nanos::ZERO,
-            before: end(),
-            after: end(),
+            before: end(processor),
+            after: end(processor),
             rejection: None,
         })
         .collect();
     let placements = samples
         .iter()
         .filter(|sample| sample.processor != CPU)
-        .map(|sample| ProvedPlacement {
-            processor: sample.processor.clone(),
-            segment: sample.segment,
-            provider: PROVIDER.to_owned(),
-            backend: Some(BACKEND.to_owned()),
-            fallback_refused: true,
-            nodes: 2 * u64::from(sample.segment.layers()),
-            operators: ["Conv", "Relu"].map(str::to_owned).into(),
-        });
+        .map(|sample| proof(&sample.processor, sample.segment));
     let placements = placements.collect();
     let loads = samples.iter().map(|sample| Load {
         processor: sample.processor.clone(),
         segment: sample.segment,
         duration: Nanos::from_millis(u64::from(sample.segment.layers())),
-        memory: Bytes::from_bytes(4_096 * u64::from(sample.segment.layers())),
+        memory: memory(layers, sample.segment),
+        compiled: (sample.processor != CPU).then_some(sample.segment.first() == 1),
     });
     Measured {
         loads: loads.collect(),
@@ -269,6 +305,7 @@ pub(crate) fn try_rebuilt(profile: Profile) -> Result<Profile, BuildError> {
         unsupported: profile.unsupported,
         loads: profile.loads,
         placements: profile.placements,
+        probes: profile.probes,
         ..Measured::default()
     };
     Profile::build(profile.header, profile.layers, measured)
@@ -281,6 +318,19 @@ pub(crate) fn by_least_squares() -> Profile {
     header.measurements[1].method = Method::Graph;
     let samples = samples(&header);
     Profile::build(header, layers(), measured(samples)).expect("every segment has samples")
+}
+
+/// That a segment ran where it should.
+fn proof(processor: &str, segment: Segment) -> ProvedPlacement {
+    ProvedPlacement {
+        processor: processor.to_owned(),
+        segment,
+        provider: PROVIDER.to_owned(),
+        backend: Some(BACKEND.to_owned()),
+        fallback_refused: true,
+        nodes: 2 * u64::from(segment.layers()),
+        operators: ["Conv", "Relu"].map(str::to_owned).into(),
+    }
 }
 
 /// The profile with every placement of the three layers evaluated on ten images.
@@ -301,17 +351,15 @@ pub(crate) fn evaluated(profile: Profile) -> Profile {
         samples: 300,
         seed: 7,
         stop_at_half_width: None,
-        executed_flop: 500,
-        naive_flop: 1_000,
+        executed_flop: 450_000_000,
+        naive_flop: 8 * 10 * 9_000_000,
         provenance: Some(profile.header.provenance.clone()),
     };
-    let all = accuracy::references(3, 2)
+    let chosen =
+        accuracy::chosen_placements(&[SupportedLayers::all(3), SupportedLayers::all(3)], 300, 7);
+    let judged: Vec<Judged> = chosen
         .into_iter()
-        .chain(accuracy::sample(3, 2, 300, 7));
-    let distinct: std::collections::BTreeSet<_> = all.collect();
-    let judged: Vec<Judged> = distinct
-        .into_iter()
-        .map(|combination| {
+        .map(|(combination, part)| {
             let wrong = combination.processors().iter().filter(|&&p| p != 0).count();
             let right = Tally {
                 hits: 1,
@@ -325,7 +373,7 @@ pub(crate) fn evaluated(profile: Profile) -> Profile {
             let tallies = (0..10).map(|answer| if answer < wrong { missed } else { right });
             Judged {
                 tallies: tallies.collect(),
-                part: accuracy::Part::Reference,
+                part,
                 combination,
             }
         })
@@ -333,4 +381,9 @@ pub(crate) fn evaluated(profile: Profile) -> Profile {
     profile
         .with_evaluation(evaluation, &judged)
         .expect("a baseline and single layers")
+        .with_placements(
+            (1..=3)
+                .map(|layer| proof(NPU, Segment::single(layer)))
+                .collect(),
+        )
 }

@@ -14,6 +14,7 @@ use layerlab_profiles::derive::graph::{Fit, observe};
 use layerlab_profiles::derive::{LayerTime, medians};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings};
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::Next;
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::{Nanos, Placement, Segment};
@@ -124,6 +125,7 @@ impl Run {
             seed: self.seed,
             target: 0.02,
             budget: Nanos::from_millis(60_000),
+            over_budget: OverBudget::Extend,
             repetitions: 10,
             segments_per_block: 16,
             overhead: Overhead::default(),

@@ -16,11 +16,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use layerlab_agent::files::Files;
-use layerlab_campaign::{KnownJournal, ModelFile, TimesSettings, measure_times};
+use layerlab_campaign::{InOut, KnownJournal, ModelFile, TimesSettings, measure_times};
 use layerlab_farm::adb::{Content, Fleet, Phone, Prover, Server};
 use layerlab_farm::{AdbLink, Policy};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::design::Design;
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_protocol::{Entry, Event};
 use layerlab_tests::farm::Farm;
 use layerlab_tests::interposer::Interposer;
@@ -261,6 +262,7 @@ fn settings() -> TimesSettings {
     TimesSettings {
         design: Design::Grouped,
         samples_per_segment: 6,
+        visits: TimesSettings::VISITS,
         gap: GAP,
         seed: 1,
         processors: Vec::new(),
@@ -271,6 +273,8 @@ fn settings() -> TimesSettings {
         },
         target: 0.02,
         budget: Nanos::ZERO,
+        in_out: InOut::Symmetric,
+        over_budget: OverBudget::Extend,
     }
 }
 

@@ -13,6 +13,7 @@ use layerlab_profiles::derive::graph::{Fit, observe};
 use layerlab_profiles::derive::{LayerTime, differencing};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings, widest};
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, Reason};
 use layerlab_profiles::summary::Summary;
 use layerlab_profiles::{Nanos, Segment};
@@ -75,7 +76,7 @@ impl Way {
                 .iter()
                 .filter_map(|(segment, samples)| Some((*segment, Summary::of(samples)?)))
                 .collect();
-            return differencing(npu.layers(), &summaries).expect("a complete design");
+            return differencing(npu.layers(), &summaries, None).expect("a complete design");
         }
         let held_back = match self {
             Way::Adaptive => adaptive::held_back(npu.layers(), seed),
@@ -328,6 +329,7 @@ fn adaptively(
         seed,
         target,
         budget,
+        over_budget: OverBudget::Extend,
         repetitions: 5,
         segments_per_block: 16,
         overhead: Overhead::default(),

@@ -4,8 +4,10 @@
 
 pub mod bound;
 pub mod device;
+pub mod machine_noise;
 pub mod planted;
 pub mod plot;
+pub mod probed;
 pub mod table;
 pub mod yolo_small;
 

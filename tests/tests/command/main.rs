@@ -4,6 +4,7 @@ mod bad_input;
 mod evaluation_sets;
 mod published;
 mod quantise;
+mod sealed;
 mod terminal;
 mod versions;
 

@@ -1,8 +1,9 @@
 //! Jobs of a lab, and daemons that are there, twice or not at all.
 
+use layerlab_profiles::document::ProfileDigest;
 use layerlab_tests::lab::Lab;
-use layerlab_tests::model;
 use layerlab_tests::published::Published;
+use layerlab_tests::{layerlab, model, succeed};
 
 use super::{SIMULATED, job, wait_for_job};
 
@@ -34,6 +35,38 @@ fn a_job_gives_the_profiles_that_the_command_gives() {
     let again = lab.succeed(&["submit", lab.path("job.toml").to_str().expect("UTF-8")]);
     assert!(again.contains("Job 1 asks for the same"), "{again}");
     assert_eq!(lab.kept().jobs.len(), 1);
+}
+
+#[test]
+fn a_lab_with_a_key_signs_what_it_publishes() {
+    let keys = tempfile::tempdir().expect("a temporary folder");
+    let key = keys.path().join("lab.key");
+    succeed(layerlab().args(["key", "new"]).arg(&key));
+    let lab = Lab::new(&format!(
+        "lab.signing-key = '{}'\n{SIMULATED}",
+        key.display()
+    ));
+    let _daemon = lab.daemon();
+    lab.wait_until_open();
+    lab.submit(&job("alexnet", EACH));
+    wait_for_job(&lab);
+    let profiles = lab.profiles();
+    assert_eq!(profiles.len(), 2, "{:?}", profiles.keys());
+    let public = format!("{}.pub", key.display());
+    for name in profiles.keys() {
+        let profile = lab.data().join(name);
+        let said = succeed(
+            layerlab()
+                .arg("check")
+                .arg(&profile)
+                .args(["--key", &public]),
+        );
+        assert!(said.contains("a sound simulated profile"), "{said}");
+        // The lab names it by its digest, too.
+        let digest = ProfileDigest::of_folder(&profile).expect("a profile");
+        let shown = lab.succeed(&["job", "show", "1"]);
+        assert!(shown.contains(digest.short()), "{shown}");
+    }
 }
 
 #[test]

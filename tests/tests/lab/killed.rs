@@ -29,7 +29,7 @@ const STOPS: u32 = 5;
 fn a_daemon_that_is_stopped_and_started_goes_on() {
     let noisy = device("noisy");
     let configuration = format!("[phones]\nlocal = [{noisy:?}]\n");
-    // More runs than visits, however much the machine does in one.
+    // More runs than stays, however much the machine does in one.
     let long = format!("repeats = {}\n{LONG}", 3 * STOPS);
     let undisturbed = Lab::new(&configuration);
     let daemon = undisturbed.daemon();
@@ -48,7 +48,7 @@ fn a_daemon_that_is_stopped_and_started_goes_on() {
             lab.devices().iter().any(|device| device.run.is_some())
         });
         daemon.stop();
-        // A run whose last block ended on the visit before has nothing left but to be published.
+        // A run whose last block ended on the stay before has nothing left but to be published.
         let (blocks, runs) = (lab.blocks(), lab.runs_done());
         assert!(
             blocks > before.0 || runs > before.1,

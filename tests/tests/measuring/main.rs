@@ -3,6 +3,7 @@
 mod evaluation;
 mod heat;
 mod killed_agent;
+mod machine_noise;
 mod placements;
 mod planted_truth;
 mod three_processors;

@@ -11,12 +11,14 @@ use std::path::Path;
 use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{Truth, truth};
 use layerlab_campaign::{
-    KnownJournal, ModelFile, Passes, PlacementTime, TimesSettings, measure_times, time_placements,
+    InOut, KnownJournal, ModelFile, Passes, PlacementTime, TimesSettings, measure_times,
+    time_placements,
 };
 use layerlab_farm::discovery::Choice;
 use layerlab_farm::local::LocalLink;
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::design::Design;
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::{Nanos, Placement};
@@ -44,11 +46,15 @@ async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> 
         processors: Vec::new(),
         design: Design::Adaptive,
         samples_per_segment: 100,
+        visits: TimesSettings::VISITS,
         gap: Nanos::ZERO,
         seed,
         hygiene: Hygiene::default(),
         target: 0.02,
         budget,
+        // T(L) is the same however cuts divide.
+        in_out: InOut::Symmetric,
+        over_budget: OverBudget::Extend,
     };
     let journal = KnownJournal::fresh();
     measure_times(

@@ -12,7 +12,7 @@ use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
 use layerlab_profiles::{Nanos, SignedNanos};
-use layerlab_tests::{FEW, device, layerlab, model, profile, succeed};
+use layerlab_tests::{FEW, device, layerlab, model, succeed};
 
 /// Halves of nanoseconds are rounded away; a derived time is a sum of a few of them.
 const TOLERANCE_NS: i64 = 2;
@@ -29,11 +29,19 @@ fn measure(name: &str, on: &str) -> Measured {
 
 /// The same on the device that the file describes.
 fn measure_on(name: &str, device: &Path) -> Measured {
+    measure_by(name, device, "prefix-suffix")
+}
+
+/// The same by a design.
+fn measure_by(name: &str, device: &Path, design: &str) -> Measured {
     let model = model(name);
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("profile");
     let mut command = layerlab();
-    succeed(profile(&mut command, FEW, &model, device, &out).args(["--gap-us", "0"]));
+    command.args(["profile", "--design", design, "--gap-us", "0", "--samples"]);
+    command.arg(FEW.to_string()).arg("--model").arg(&model);
+    command.arg("--device").arg(device).arg("--out").arg(&out);
+    succeed(&mut command);
     let profile = Profile::read(&out).expect("a published profile");
     Measured {
         profile,
@@ -162,6 +170,36 @@ fn on_an_asymmetric_phone_with_fusion_combinations_are_exact_and_transfers_are_n
         assert!(
             wrong,
             "{model}: t_d would be right although its assumption is not"
+        );
+    }
+}
+
+/// docs/method.md §10: probes, which are other networks, tell in from out where segments cannot, and T(L) stays exact.
+#[test]
+fn on_an_asymmetric_phone_with_fusion_probes_tell_moving_in_from_moving_out() {
+    let measured = measure_by("alexnet", &device("asymmetric-fusion"), "local");
+    measured.assert_placements_are_predicted(&["cpu", "npu"], 1000);
+    let [moving] = measured.profile.moving.as_slice() else {
+        panic!("one accelerator: {:?}", measured.profile.moving)
+    };
+    assert_eq!((&*moving.processor, moving.refusal), ("npu", None));
+    let planted: Vec<_> = measured.layers("npu").map(|(_, planted)| planted).collect();
+    assert_eq!(moving.cuts.len() + 1, planted.len());
+    for (cut, pair) in moving.cuts.iter().zip(planted.windows(2)) {
+        let (into, out) = (pair[1].to_processor_ns, pair[0].from_processor_ns);
+        let near = |found: SignedNanos, planted: Option<Nanos>| {
+            let planted = planted.expect("an accelerator").as_nanos() as f64;
+            (found.as_nanos() as f64 / planted - 1.0).abs() < 1e-4
+        };
+        assert!(
+            near(cut.in_ns, into) && near(cut.out_ns, out),
+            "{cut:?} {pair:?}"
+        );
+    }
+    for (time, planted) in measured.layers("npu") {
+        assert!(
+            time.compute.value > SignedNanos::ZERO,
+            "{time:?} {planted:?}"
         );
     }
 }

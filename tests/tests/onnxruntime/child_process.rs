@@ -3,14 +3,15 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use layerlab_profiles::Segment;
-use layerlab_tests::{FEW, agent_program, layerlab, model, profile, succeed};
+use layerlab_protocol::Event;
+use layerlab_tests::{agent_program, layerlab, succeed};
 
-use super::{Lab, SOC, cpu_alone, folders, input, network};
+use super::{Lab, campaigns, cpu_alone, folders, input, network};
 
 /// The children of this test that live, whose working folder is `scratch`.
 fn children(scratch: &Path) -> Vec<String> {
@@ -69,6 +70,7 @@ fn a_child_that_dies_while_it_loads_costs_the_segment_one_more_try() {
     let child = children(&scratch).remove(0);
     // It takes the request and does not get to answer it.
     signal("STOP", &child);
+    let begin = Instant::now();
     let killer = thread::spawn({
         let child = child.clone();
         move || {
@@ -76,12 +78,11 @@ fn a_child_that_dies_while_it_loads_costs_the_segment_one_more_try() {
             signal("KILL", &child);
         }
     });
-    let begin = Instant::now();
     lab.load("cpu:ort-all", &model, (1, 3))
         .outputs(&input(&model))
         .expect("outputs");
     assert!(
-        begin.elapsed() >= Duration::from_millis(200),
+        begin.elapsed() >= Duration::from_millis(300),
         "it answered while it was stopped"
     );
     killer.join().expect("the killer ends");
@@ -124,62 +125,38 @@ fn a_child_that_dies_again_and_again_is_an_error_that_names_segment_and_runtime(
     lab.load("cpu:ort-all", &model, (4, 4));
 }
 
-/// The processes of runtimes in the agents that process `of` has started.
-fn grandchildren(of: u32) -> Vec<String> {
-    let parent = |process: &str| {
-        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
-        Some(line?.trim().to_owned())
-    };
-    let is_it = |process: &String| {
-        let command = fs::read_to_string(format!("/proc/{process}/cmdline"));
-        let runs_runtime = command.is_ok_and(|command| command.contains("runtime-child"));
-        let grandparent = parent(process).and_then(|agent| parent(&agent));
-        runs_runtime && grandparent == Some(of.to_string())
-    };
-    let processes = fs::read_dir("/proc").expect("processes").flatten();
-    let named = processes.map(|process| process.file_name().to_string_lossy().into_owned());
-    named.filter(is_it).collect()
-}
-
-#[test]
-fn a_run_whose_child_dies_ends_well() {
-    let Some((onnxruntime, qnn)) = folders() else {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_child_dies_ends_well() {
+    let Some(folders) = folders() else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("profile");
-    let mut command = layerlab();
-    // However busy this machine is: no block of an emulated processor is rejected.
-    profile(&mut command, FEW, model("vocnet-mini"), "host", &out);
-    command.args(["--processors", "qnn-htp-f16", "--gap-us", "0"]);
-    command.arg("--onnxruntime").arg(onnxruntime);
-    command.arg("--qnn").arg(qnn).args(["--emulate", SOC]);
-    command.stdout(Stdio::null());
-    let mut run = command.spawn().expect("it starts");
-    let begin = Instant::now();
-    let hexagon = loop {
-        assert!(
-            begin.elapsed() < Duration::from_secs(60),
-            "no child loads libQnnHtp.so"
-        );
-        assert_eq!(
-            run.try_wait().expect("it is known"),
-            None,
-            "it ended at once"
-        );
-        thread::sleep(Duration::from_millis(20));
-        let loaded = |child: &String| {
+    let scratch = folder.path().join("state/runtime");
+    let hexagons = || {
+        let mut all = children(&scratch);
+        all.retain(|child| {
             let files = fs::read_to_string(format!("/proc/{child}/maps"));
             files.is_ok_and(|files| files.contains("libQnnHtp.so"))
-        };
-        if let Some(child) = grandchildren(run.id()).into_iter().find(loaded) {
-            break child;
-        }
+        });
+        all
     };
-    // By then it was probed, and loads or times segments; whenever it dies, the run must end well.
-    thread::sleep(Duration::from_millis(3_000));
-    signal("KILL", &hexagon);
-    assert!(run.wait().expect("it ends").success());
-    succeed(layerlab().arg("check").arg(&out));
+    // Those that live when the first sample has come die, and others come in their place.
+    let (mut killed, mut others) = (Vec::new(), Vec::new());
+    let runtimes = campaigns::hexagon(&folders);
+    campaigns::profile(folder.path(), runtimes, &["qnn-htp-f16"], None, |entry| {
+        if !matches!(entry.event, Event::Sample { .. }) || !others.is_empty() {
+            return;
+        }
+        if killed.is_empty() {
+            killed = hexagons();
+            killed.iter().for_each(|child| signal("KILL", child));
+        } else {
+            others = hexagons();
+            others.retain(|child| !killed.contains(child));
+        }
+    })
+    .await;
+    assert!(!killed.is_empty(), "no child had loaded libQnnHtp.so");
+    assert!(!others.is_empty(), "no child came after {killed:?}");
+    succeed(layerlab().arg("check").arg(folder.path().join("profile")));
 }

@@ -85,3 +85,16 @@ fn a_chip_that_nobody_knows_is_refused_with_those_that_are_known() {
         .args(["--emulate", SOC]);
     refuses(&mut command, &["libonnxruntime_providers_qnn.so"]);
 }
+
+#[test]
+fn a_quantised_model_without_pairs_is_refused() {
+    let mut command = layerlab();
+    command.args(["model", "support", "--device", "host"]);
+    command.arg(model("alexnet"));
+    let output = output(command.arg("--quantised").arg(model("alexnet")));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(INPUT), "{said}");
+    let sentence =
+        "has no pair of QuantizeLinear and DequantizeLinear: make one with `layerlab quantise`";
+    assert!(said.contains(sentence), "{said}");
+}

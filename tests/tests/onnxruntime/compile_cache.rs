@@ -27,6 +27,7 @@ fn a_segment_from_the_cache_gives_the_bits_of_a_fresh_one() {
     let mut session = lab.load("qnn-htp-f16", &model, whole);
     let fresh = session.outputs(&input).expect("outputs");
     let proof = session.placed();
+    assert_eq!(session.compiled(), Some(true));
     drop(session);
     let files = compiled(&lab);
     assert_eq!(files.len(), 1, "{files:?}");
@@ -37,6 +38,7 @@ fn a_segment_from_the_cache_gives_the_bits_of_a_fresh_one() {
 
     let mut session = lab.load("qnn-htp-f16", &model, whole);
     assert_eq!(session.outputs(&input).expect("outputs"), fresh);
+    assert_eq!(session.compiled(), Some(false));
     // The proof is that of the nodes that were compiled.
     assert_eq!(session.placed(), proof);
     drop(session);
@@ -66,6 +68,27 @@ fn another_soc_finds_nothing_of_it() {
     };
     assert_ne!(name(SOC), name("SM8650"));
     assert_eq!(name(SOC), name(SOC));
+}
+
+#[test]
+fn what_was_compiled_for_another_soc_is_not_run() {
+    let Some(folders) = folders() else { return };
+    let model = network("vocnet-mini");
+    let whole = (1, model.model().layer_count());
+    let input = input(&model);
+    let mut lab = Lab::open(with_hexagon(folders.clone(), SOC));
+    let mut other = Lab::open(with_hexagon(folders, "SM8350"));
+    let expected = lab.outputs("qnn-htp-f16", &model, whole, &input);
+    other.load("qnn-htp-f32", &model, whole);
+    // Under the name that this one's has, and with a hash that is right.
+    let (ours, theirs) = (compiled(&lab).remove(0), compiled(&other).remove(0));
+    for ending in ["onnx", "json"] {
+        let (from, to) = (theirs.with_extension(ending), ours.with_extension(ending));
+        std::fs::copy(from, to).expect("a copy");
+    }
+    let mut session = lab.load("qnn-htp-f16", &model, whole);
+    assert_eq!(session.compiled(), Some(true), "it was read from the cache");
+    assert_eq!(session.outputs(&input).expect("outputs"), expected);
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use layerlab_campaign::{AccuracySettings, CampaignAccuracy, Placements, SetFile};
+use layerlab_farm::host_runtimes::HostRuntimes;
 use layerlab_profiles::Segment;
-use layerlab_profiles::document::{Profile, ProvedPlacement};
-use layerlab_tests::{file, layerlab, model, succeed};
+use layerlab_profiles::document::{ProcessorKind, Profile, ProvedPlacement};
+use layerlab_tests::{file, layerlab, succeed};
 
-use super::command_line::{on_hexagon, on_host};
-use super::folders;
+use super::command_line::on_hexagon;
+use super::{campaigns, folders};
 
 const CPU: &str = "cpu:ort-all";
 const HEXAGON: &str = "qnn-htp-f16";
@@ -34,22 +36,26 @@ fn scenes(folder: &Path) -> PathBuf {
     set
 }
 
-#[test]
-fn an_emulated_hexagon_is_marked_and_proved_from_its_times_to_a_plan() {
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emulated_hexagon_is_marked_and_proved_from_its_times_to_a_plan() {
     let Some(folders) = folders() else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let published = folder.path().join("profile");
-    let mut command = on_hexagon(&folders);
-    command.args(["profile", "--device", "host", "--processors"]);
-    command.arg(format!("{CPU},{HEXAGON}"));
-    command.arg("--model").arg(model("vocnet-mini"));
-    command.args(["--design", "local", "--samples", "6", "--gap-us", "0"]);
-    command.arg("--set").arg(scenes(folder.path()));
-    command.args(["--answers", "3", "--placements", "20"]);
-    succeed(command.arg("--out").arg(&published));
+    let set = SetFile::open(&scenes(folder.path())).expect("a set");
+    let accuracy = CampaignAccuracy {
+        set: &set,
+        settings: AccuracySettings {
+            placements: Placements::Random(20),
+            answers: Some(3),
+            ..AccuracySettings::default()
+        },
+    };
+    let runtimes = campaigns::hexagon(&folders);
+    let processors = [CPU, HEXAGON];
+    campaigns::profile(folder.path(), runtimes, &processors, Some(accuracy), |_| {}).await;
 
+    let published = folder.path().join("profile");
     let profile = Profile::read(&published).expect("a profile");
     assert!(profile.header.emulated && !profile.header.simulated);
     let emulated = |name: &str| profile.header.is_emulated(name);
@@ -76,11 +82,11 @@ fn an_emulated_hexagon_is_marked_and_proved_from_its_times_to_a_plan() {
     };
     assert!(said(&["check"]).contains("a sound emulated profile of vocnet-mini"));
     assert!(said(&["show"]).contains("(emulated)"));
-    assert!(said(&["show"]).contains(", emulated; design local"));
+    assert!(said(&["show"]).contains(", emulated; design prefix-suffix"));
     let plan = ["plan", "max-accuracy", "--time", "100s"];
     assert!(said(&plan).contains("Planned from an emulated processor: its times are no phone's."));
     let plot = std::fs::read_to_string(published.join("plot.svg")).expect("a picture");
-    assert!(plot.contains("EMULATED, no phone's times") || plot.contains("EMULATED, no phone"));
+    assert!(plot.contains("EMULATED, no phone"));
     let exported = said(&["export", "--format", "csv"]);
     let mut rows = csv::Reader::from_reader(exported.as_bytes());
     for row in rows.records() {
@@ -125,22 +131,27 @@ fn a_layer_that_the_hexagon_refuses_is_named_and_the_others_run() {
     );
 }
 
-#[test]
-fn onnx_runtime_s_cpu_can_be_measured_as_an_accelerator() {
+#[tokio::test(flavor = "multi_thread")]
+async fn onnx_runtime_s_cpu_can_be_measured_as_an_accelerator() {
     let Some(folders) = folders() else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let published = folder.path().join("profile");
-    let mut command = on_host(&folders);
-    command.args(["--as-accelerator", CPU]);
-    command.args(["profile", "--device", "host", "--processors", CPU]);
-    command.arg("--model").arg(model("vocnet-mini"));
-    command.args(["--design", "local", "--samples", "6", "--gap-us", "0"]);
-    succeed(command.arg("--out").arg(&published));
-    let profile = Profile::read(&published).expect("a profile");
+    let runtimes = HostRuntimes {
+        as_accelerator: Some(CPU.to_owned()),
+        ..campaigns::onnxruntime(&folders)
+    };
+    campaigns::profile(folder.path(), runtimes, &[CPU], None, |_| {}).await;
+    let profile = Profile::read(&folder.path().join("profile")).expect("a profile");
     assert!(!profile.header.emulated);
+    assert_eq!(
+        profile.header.processors[0].kind,
+        ProcessorKind::Accelerator
+    );
     assert!(!profile.placements.is_empty());
-    let mut rows = profile.placements.iter();
-    assert!(rows.all(|row| row.provider == "CPUExecutionProvider"));
+    for row in &profile.placements {
+        // There is nothing to fall back to.
+        let expected = ("CPUExecutionProvider", false);
+        assert_eq!((row.provider.as_str(), row.fallback_refused), expected);
+    }
 }

@@ -249,19 +249,55 @@ fn all_networks_run_wholly_on_it() {
     }
 }
 
-#[test]
-#[ignore = "takes minutes: make slow-test"]
-fn every_segment_of_inception_runs_on_it() {
+/// Loads every segment of a network, so many.
+fn every_segment_runs(name: &str, segments: u32) {
     let Some(folders) = folders() else { return };
     let mut lab = Lab::open(with_hexagon(folders, SOC));
-    let model = network("inception");
+    let model = network(name);
     let layers = model.model().layer_count();
     let mut loaded = 0;
     for first in 1..=layers {
         for last in first..=layers {
-            lab.load("qnn-htp-f16", &model, (first, last));
+            let session = lab.load("qnn-htp-f16", &model, (first, last));
+            let placed = session.placed().expect("ONNX Runtime says where nodes are");
+            let mut nodes = placed.nodes.iter();
+            assert!(
+                nodes.all(|node| node.provider == "QNNExecutionProvider"),
+                "{name}: layers {first}..={last}"
+            );
             loaded += 1;
         }
     }
-    assert_eq!(loaded, 465);
+    assert_eq!(loaded, segments);
+}
+
+#[test]
+#[ignore = "takes minutes: make slow-test"]
+fn every_segment_of_vocnet_mini_and_alexnet_runs_on_it() {
+    every_segment_runs("vocnet-mini", 66);
+    every_segment_runs("alexnet", 66);
+}
+
+#[test]
+#[ignore = "takes minutes: make slow-test"]
+fn every_segment_of_inception_runs_on_it() {
+    every_segment_runs("inception", 465);
+}
+
+#[test]
+#[ignore = "takes minutes: make slow-test"]
+fn every_segment_of_vgg16_runs_on_it() {
+    every_segment_runs("vgg16", 231);
+}
+
+#[test]
+#[ignore = "takes minutes: make slow-test"]
+fn every_segment_of_yolo_small_runs_on_it() {
+    every_segment_runs("yolo-small", 465);
+}
+
+#[test]
+#[ignore = "takes minutes: make slow-test"]
+fn every_segment_of_resnet50_runs_on_it() {
+    every_segment_runs("resnet50", 1596);
 }

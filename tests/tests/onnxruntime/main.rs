@@ -1,6 +1,7 @@
 //! ONNX Runtime and Qualcomm's emulator of its Hexagon, as the agent loads them: real libraries, found by the
 //! environment variables LAYERLAB_ONNXRUNTIME and LAYERLAB_QNN (`make npu-test` installs them).
 
+mod campaigns;
 mod chains;
 mod child_process;
 mod command_line;

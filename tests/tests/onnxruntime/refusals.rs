@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use layerlab_agent::runtime::onnxruntime::OnnxRuntimeOptions;
+use layerlab_tests::succeed;
 
 use super::{Lab, SOC, cpu_alone, folders, with_hexagon};
 
@@ -82,6 +84,83 @@ fn another_library_is_not_taken_for_onnx_runtime() {
         &["is not the library of ONNX Runtime"],
     );
     drop(qnn);
+}
+
+/// A library that C code makes, in the file `library`.
+fn compiled(library: &Path, code: &str) {
+    let source = library.with_extension("c");
+    fs::write(&source, code).expect("a file");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,-soname"]);
+    compiler.arg(format!(
+        "-Wl,{}",
+        library.file_name().expect("a name").display()
+    ));
+    succeed(compiler.arg("-o").arg(library).arg(&source));
+}
+
+#[test]
+fn an_onnx_runtime_that_is_too_old_or_too_new_is_refused() {
+    for (version, words) in [
+        ("1.20.1", "1.24 or a later one is needed: install 1.24.4"),
+        // Newer ones have the older interfaces, too, as long as their makers like.
+        (
+            "1.99.0",
+            "does not have version 24 of its interface any more: install 1.24.4",
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let code = r#"
+            struct base { const void *(*interface)(unsigned); const char *(*version)(void); };
+            static const void *interface(unsigned version) { return (void *)0; }
+            static const char *version(void) { return "VERSION"; }
+            static const struct base base = { interface, version };
+            const struct base *OrtGetApiBase(void) { return &base; }
+        "#;
+        let library = folder.path().join("libonnxruntime.so");
+        compiled(&library, &code.replace("VERSION", version));
+        let name = format!("is ONNX Runtime {version}");
+        refused(
+            cpu_alone(folder.path()),
+            &["libonnxruntime.so", &name, words],
+        );
+    }
+}
+
+#[test]
+fn a_library_without_the_provider_is_refused() {
+    let Some((onnxruntime, qnn)) = folders() else {
+        return;
+    };
+    let plugin = "libonnxruntime_providers_qnn.so";
+    let folder = copy_without(&qnn, &[plugin]);
+    compiled(&folder.path().join(plugin), "int nothing_of_a_provider;");
+    let options = with_hexagon((onnxruntime, folder.path().to_owned()), SOC);
+    refused(options, &[plugin, "onnxruntime-qnn==2.7.0"]);
+}
+
+#[test]
+fn a_backend_of_another_qairt_is_refused() {
+    let Some((onnxruntime, qnn)) = folders() else {
+        return;
+    };
+    let backend = "libQnnHtp.so";
+    let folder = copy_without(&qnn, &[backend]);
+    // A backend whose interface has another main version, as Qualcomm numbers them.
+    let code = r#"
+        struct version { unsigned major, minor, patch; };
+        struct interface { unsigned backend; const char *name; struct version core, own; void *functions[200]; };
+        static const struct interface other = { 6, "HTP_QTI_AISW", { 1, 0, 0 }, { 1, 0, 0 }, { 0 } };
+        static const struct interface *all[] = { &other };
+        unsigned long QnnInterface_getProviders(const struct interface ***found, unsigned *count) {
+            *found = all;
+            *count = 1;
+            return 0;
+        }
+    "#;
+    compiled(&folder.path().join(backend), code);
+    let options = with_hexagon((onnxruntime, folder.path().to_owned()), SOC);
+    refused(options, &["qnn-htp-f16", backend, "onnxruntime-qnn==2.7.0"]);
 }
 
 #[test]

@@ -4,9 +4,11 @@
 mod clock;
 mod file;
 mod heat;
+mod machine_noise;
 mod noise;
 mod shared;
 mod state;
+mod switching;
 
 use layerlab_profiles::Nanos;
 use layerlab_protocol::{self as protocol, Conditions};
@@ -16,8 +18,11 @@ pub use self::file::{
     Throughput, Transfer,
 };
 pub use self::heat::Heat;
+pub(crate) use self::machine_noise::Loading;
+pub use self::machine_noise::{Cold, Correlated, MachineNoise};
 pub use self::noise::Noise;
 pub(crate) use self::shared::SharedDevice;
+pub use self::switching::{Level, Switching};
 
 use super::{Device, DeviceIdentity, Invocation};
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use layerlab_profiles::{Bytes, Nanos, Segment};
 
 use super::file::{DeviceFile, SimulatedProcessor};
+use super::machine_noise::Loading;
 use super::state::SimulatedState;
 
 /// A simulated device that has been switched on. Copies are the same device.
@@ -36,29 +37,44 @@ impl SharedDevice {
         &self.file.processors[place]
     }
 
-    /// Takes `needed` bytes of a processor's memory and lets `time` pass. How long that took by the device's own
-    /// clock, or how much memory is free if it is too little.
-    pub(crate) fn load(&self, place: usize, needed: Bytes, time: Nanos) -> Result<Nanos, Bytes> {
+    /// Takes `needed` bytes of a processor's memory and lets `time` pass. Which loading that was and how long it took by
+    /// the device's own clock, or how much memory is free if it is too little.
+    pub(crate) fn load(
+        &self,
+        place: usize,
+        needed: Bytes,
+        time: Nanos,
+    ) -> Result<(Loading, Nanos), Bytes> {
         let mut state = self.state();
         state.take(place, needed, self.processor(place).memory)?;
-        Ok(state.pass(time, 0.0))
+        let took = state.pass(time, 0.0);
+        Ok((state.loaded(), took))
     }
 
-    /// Gives memory back.
+    /// Gives the memory of one loading back.
     pub(crate) fn unload(&self, place: usize, bytes: Bytes) {
         self.state().free(place, bytes);
     }
 
-    /// Runs `segment`, which takes `planted` without noise on a cool device. How long it took by the device's own
-    /// clock, or `None` if nobody announced the inference.
-    pub(crate) fn run(&self, place: usize, segment: Segment, planted: Nanos) -> Option<Nanos> {
+    /// Runs `segment` as this loading of it, which takes `planted` without noise on a cool device. How long it took by
+    /// the device's own clock, or `None` if nobody announced the inference.
+    pub(crate) fn run(
+        &self,
+        place: usize,
+        segment: Segment,
+        loading: Loading,
+        planted: Nanos,
+    ) -> Option<Nanos> {
         let processor = self.processor(place);
         let mut state = self.state();
         let invocation = state.announced.take()?;
-        let time = match state.speed() {
-            // At full speed not even a rounding error separates a time from the planted one.
-            1.0 => planted,
-            speed => Nanos::from_nanos((planted.as_nanos() as f64 / speed).round() as u64),
+        let factor = state.machine_factor(&self.file.machine_noise, loading, invocation);
+        let time = match (factor, state.speed()) {
+            // Without either not even a rounding error separates a time from the planted one.
+            (1.0, 1.0) => planted,
+            (factor, speed) => {
+                Nanos::from_nanos((planted.as_nanos() as f64 * factor / speed).round() as u64)
+            }
         };
         let time = processor
             .noise

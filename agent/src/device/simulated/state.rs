@@ -6,6 +6,7 @@ use layerlab_protocol::Conditions;
 use super::clock::SimulatedClock;
 use super::file::DeviceFile;
 use super::heat::Heat;
+use super::machine_noise::{Loading, MachineNoise, MachineNoiseState};
 use crate::device::invocation::Invocation;
 
 /// The state of a simulated device.
@@ -20,6 +21,12 @@ pub(super) struct SimulatedState {
     celsius_at: Nanos,
     /// Memory taken, by the processor's place in the device file.
     taken: Vec<Bytes>,
+    /// Loaded segments, loadings so far, and visits so far.
+    loaded_now: u64,
+    loadings: u64,
+    visits: u64,
+    /// Absent until the first inference, and on a machine without such noise.
+    machine_noise: Option<MachineNoiseState>,
 }
 
 impl SimulatedState {
@@ -32,6 +39,10 @@ impl SimulatedState {
             celsius: device.heat.map_or(0.0, |heat| heat.ambient_celsius),
             celsius_at: Nanos::ZERO,
             taken: vec![Bytes::ZERO; device.processors.len()],
+            loaded_now: 0,
+            loadings: 0,
+            visits: 0,
+            machine_noise: None,
         }
     }
 
@@ -49,6 +60,34 @@ impl SimulatedState {
     pub(super) fn speed(&mut self) -> f64 {
         self.settle(0.0);
         self.heat.map_or(1.0, |heat| heat.speed(self.celsius))
+    }
+
+    /// The factor that the machine's noise gives an inference that begins now.
+    pub(super) fn machine_factor(
+        &mut self,
+        noise: &MachineNoise,
+        loading: Loading,
+        invocation: Invocation,
+    ) -> f64 {
+        if *noise == MachineNoise::default() {
+            return 1.0;
+        }
+        let now = self.clock.now();
+        self.machine_noise
+            .get_or_insert_with(|| MachineNoiseState::begin(noise, invocation.seed(), now))
+            .factor(noise, loading, now)
+    }
+
+    /// Notes that a segment has been loaded. Onto an empty device, that begins a visit.
+    pub(super) fn loaded(&mut self) -> Loading {
+        self.visits += u64::from(self.loaded_now == 0);
+        self.loaded_now += 1;
+        self.loadings += 1;
+        Loading {
+            number: self.loadings,
+            visit: self.visits,
+            at: self.clock.now(),
+        }
     }
 
     /// What the device tells of its temperature; nothing, if it never warms up.
@@ -84,8 +123,9 @@ impl SimulatedState {
         Ok(())
     }
 
-    /// Gives back what was taken.
+    /// Gives back what one loading took.
     pub(super) fn free(&mut self, processor: usize, bytes: Bytes) {
+        self.loaded_now = self.loaded_now.saturating_sub(1);
         let left = self.taken[processor]
             .as_bytes()
             .saturating_sub(bytes.as_bytes());

@@ -31,6 +31,9 @@ pub(super) struct CompileCache {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EntryFile {
+    /// The name that it was compiled for. A file that got another one was compiled for another processor or model, which
+    /// the libraries do not always notice.
+    name: String,
     /// SHA-256 of the compiled model, in hexadecimal.
     sha256: String,
     /// Where the nodes were placed when it was compiled.
@@ -81,7 +84,9 @@ impl CompileCache {
         let entry: Option<EntryFile> = serde_json::from_slice(&text).ok();
         let content = fs::read(&file).ok();
         match (entry, content) {
-            (Some(entry), Some(content)) if entry.sha256 == sha256(&content) => {
+            (Some(entry), Some(content))
+                if entry.name == key && entry.sha256 == sha256(&content) =>
+            {
                 // What was used last is removed last.
                 let used =
                     fs::File::open(&file).and_then(|file| file.set_modified(SystemTime::now()));
@@ -94,7 +99,10 @@ impl CompileCache {
                 })
             }
             _ => {
-                tracing::warn!(key, "a compiled model was damaged, and is compiled again");
+                tracing::warn!(
+                    key,
+                    "a compiled model is damaged or another one, and is compiled again"
+                );
                 self.remove(key);
                 None
             }
@@ -125,6 +133,7 @@ impl CompileCache {
 
     fn try_keep(&self, key: &str, new: &Path, nodes: &[PlacedNode]) -> io::Result<()> {
         let entry = EntryFile {
+            name: key.to_owned(),
             sha256: sha256(&fs::read(new)?),
             nodes: nodes.to_vec(),
         };

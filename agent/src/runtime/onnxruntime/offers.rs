@@ -20,6 +20,10 @@ use crate::runtime::ProcessorOffer;
 /// Whether this is a computer, on which Qualcomm's libraries emulate the Hexagon.
 const EMULATES: bool = cfg!(target_arch = "x86_64");
 
+/// What helps where Qualcomm's libraries do not work, or not with one another.
+const ONE_PACKAGE: &str = "take the provider and all of Qualcomm's libraries from one package, such as \
+                           onnxruntime-qnn==2.7.0, and ONNX Runtime 1.24.4";
+
 /// The runtime's version and the processors that it offers on a machine with these cores, if the agent was told where it
 /// is.
 pub(super) fn processors(
@@ -200,8 +204,11 @@ fn probed(
         .load(&probe::probe(offer.numerics))
         .map_err(|failure| OnnxRuntimeError::Probe {
             processor: offer.name.clone(),
-            cause: match failure {
-                LoadFailure::Refused(why) | LoadFailure::Failed(why) => why,
+            cause: match (failure, &setup_of_child.provider) {
+                (LoadFailure::Refused(why) | LoadFailure::Failed(why), Provider::QnnHtp(_)) => {
+                    format!("{why}: {ONE_PACKAGE}")
+                }
+                (LoadFailure::Refused(why) | LoadFailure::Failed(why), _) => why,
             },
         })?;
     child.forget(&loaded);

@@ -59,6 +59,12 @@ impl Provider {
         matches!(self, Provider::Nnapi | Provider::QnnHtp(_))
     }
 
+    /// Whether its sessions are told to fail rather than give a node to the CPU's provider. That one has no other to fall
+    /// back to.
+    pub(super) fn refuses_fallback(&self) -> bool {
+        *self != Provider::Cpu
+    }
+
     /// The library that computes, where the provider has one of its own.
     pub(super) fn backend(&self) -> Option<&Path> {
         match self {

@@ -110,7 +110,7 @@ impl Runtime for SimulatedRuntime {
             .load_bytes_per_s
             .map_or(0.0, |rate| weights.as_bytes() as f64 / rate);
         let time = processor.load_fixed + Nanos::from_nanos((moving * 1e9).round() as u64);
-        let load_time =
+        let (loading, load_time) =
             self.device
                 .load(place, memory, time)
                 .map_err(|free| RuntimeError::OutOfMemory {
@@ -129,6 +129,7 @@ impl Runtime for SimulatedRuntime {
             device: self.device.clone(),
             place,
             memory,
+            loading,
             load_time,
             plans: self.plans(place, network),
             last: None,

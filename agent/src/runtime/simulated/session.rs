@@ -5,7 +5,7 @@ use std::sync::Arc;
 use layerlab_profiles::{Bytes, Nanos};
 
 use super::numerics::LayerPlans;
-use crate::device::simulated::SharedDevice;
+use crate::device::simulated::{Loading, SharedDevice};
 use crate::runtime::{Inference, RuntimeError, SegmentOnProcessor, Session, Tensor};
 
 /// A loaded segment.
@@ -16,6 +16,8 @@ pub(super) struct SimulatedSession {
     /// What a run takes without noise on a cool device.
     pub(super) planted: Nanos,
     pub(super) memory: Bytes,
+    /// Which loading this is.
+    pub(super) loading: Loading,
     pub(super) load_time: Nanos,
     pub(super) plans: Arc<LayerPlans>,
     /// The last inputs with their outputs: timing runs the same inputs over and over, and the
@@ -37,7 +39,7 @@ impl Session for SimulatedSession {
         let outputs = self.remembered(inputs)?;
         let duration = self
             .device
-            .run(self.place, self.subject.segment, self.planted)
+            .run(self.place, self.subject.segment, self.loading, self.planted)
             .ok_or_else(|| {
                 self.subject
                     .cannot_run("the simulated device was not told which inference it is")

@@ -4,7 +4,7 @@ use layerlab_model::ElementType;
 
 use super::*;
 use crate::ModelWithTwin;
-use crate::device::simulated::DeviceFile;
+use crate::device::simulated::{DeviceFile, MachineNoise};
 use crate::device::{Device, Invocation};
 use crate::runtime::{Inference, Runtimes, Tensor, timing_input};
 
@@ -329,4 +329,33 @@ fn an_inference_that_nobody_announced_has_no_time() {
         played.run(session.as_mut(), &network, 1, 0);
     }
     session.outputs(&inputs).expect("answers need no name");
+}
+
+#[test]
+fn what_is_loaded_anew_has_another_offset_and_an_empty_device_another_visit() {
+    let network = network();
+    let mut file = device("exact", "");
+    file.machine_noise = MachineNoise {
+        visit_sigma: 0.05,
+        loading_sigma: 0.05,
+        ..MachineNoise::default()
+    };
+    let mut played = Played::new(file);
+    let mut load_and_time = |index| {
+        let mut session = played.load("npu", &network, segment(1, 1)).expect("loaded");
+        let mut time = || {
+            // So long that the processor is cool again.
+            played.device.idle(GAP);
+            played.run(session.as_mut(), &network, 1, index).duration
+        };
+        let (first, again) = (time(), time());
+        assert_eq!(first, again, "one loading has one offset");
+        (session, first)
+    };
+    let (kept, first) = load_and_time(0);
+    let (dropped, second) = load_and_time(0);
+    assert_ne!(first, second, "each loading has its own offset");
+    drop((kept, dropped));
+    let (_, third) = load_and_time(0);
+    assert!(third != first && third != second, "another visit");
 }

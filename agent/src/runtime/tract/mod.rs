@@ -91,7 +91,12 @@ impl Runtime for TractRuntime {
         let cut = network
             .segment(segment)
             .map_err(|error| subject.cannot_load(error))?;
-        let state = optimized(&cut).map_err(|error| subject.cannot_load(error))?;
+        // Whatever tract does not run is no fault of the device.
+        let state = optimized(&cut).map_err(|error| RuntimeError::Unsupported {
+            processor: subject.processor.clone(),
+            segment,
+            reason: Unsupported::because(error),
+        })?;
         let threads = self
             .threads(processor)
             .map_err(|error| subject.cannot_load(error))?;

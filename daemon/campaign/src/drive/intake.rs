@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::document::{Block, BlockEnd, Load, Measured, Rejected, Sample, Unsupported};
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::document::{
+    Block, BlockEnd, Load, Measured, ProbeSample, Rejected, Sample, Unsupported,
+};
+use layerlab_profiles::{Nanos, Probe, Segment};
 use layerlab_protocol::{Entry, Event, Order, RunId};
 
 use super::RunError;
@@ -18,6 +20,8 @@ pub(super) struct JournalIntake<'a> {
     pub(super) open: BTreeMap<u32, Order>,
     pub(super) orders: &'a mut dyn Orders,
     pub(super) measured: Measured,
+    /// The models that are probes, by their SHA-256.
+    probes: &'a BTreeMap<String, Probe>,
     /// How long the device has rested since the last block started.
     rested: Nanos,
     /// How the block in progress started.
@@ -31,6 +35,7 @@ impl<'a> JournalIntake<'a> {
     pub(super) fn new(
         run: &'a RunId,
         orders: &'a mut dyn Orders,
+        probes: &'a BTreeMap<String, Probe>,
     ) -> Result<JournalIntake<'a>, PlannerError> {
         let open = orders.next(&[])?.into_iter();
         Ok(JournalIntake {
@@ -39,6 +44,7 @@ impl<'a> JournalIntake<'a> {
             open: open.map(|order| (order.number, order)).collect(),
             orders,
             measured: Measured::default(),
+            probes,
             rested: Nanos::ZERO,
             started: None,
             block: Vec::new(),
@@ -56,9 +62,23 @@ impl<'a> JournalIntake<'a> {
         }
         self.received = expected;
         let sample = self.sample(&entry);
-        let news = News::of(entry.order, &entry.event, sample.as_ref());
+        let mut news = News::of(entry.order, &entry.event, sample.as_ref());
+        let probe = self.probe_of(entry.order);
         self.block.extend(sample);
         match entry.event {
+            // A probe says nothing about the model: neither what of it cannot run nor what loading it takes.
+            Event::Unsupported { .. } | Event::Loaded { .. } | Event::Sentinel { .. }
+                if probe.is_some() => {}
+            Event::Failed { failure } if probe.is_some() => {
+                tracing::warn!(
+                    order = entry.order,
+                    failure = failure.message,
+                    "a probe was not timed"
+                );
+                self.open.remove(&entry.order);
+                self.block.clear();
+                news = Some(News::Finished(entry.order));
+            }
             Event::Unsupported {
                 processor,
                 segment,
@@ -69,23 +89,24 @@ impl<'a> JournalIntake<'a> {
                 reason,
             }),
             Event::Loaded {
+                processor,
                 segment,
                 load_ns,
                 memory_bytes,
+                compiled,
                 placed,
             } => {
-                if let Some(processor) = self.processor_of(entry.order, segment) {
-                    let proved = placed.map(|placed| placed.proofs(&processor, segment));
-                    self.measured
-                        .placements
-                        .extend(proved.into_iter().flatten());
-                    self.measured.loads.push(Load {
-                        processor,
-                        segment,
-                        duration: load_ns,
-                        memory: memory_bytes,
-                    });
-                }
+                let proved = placed.map(|placed| placed.proofs(&processor, segment));
+                self.measured
+                    .placements
+                    .extend(proved.into_iter().flatten());
+                self.measured.loads.push(Load {
+                    processor,
+                    segment,
+                    duration: load_ns,
+                    memory: memory_bytes,
+                    compiled,
+                });
             }
             Event::Sentinel { segment } => {
                 if let Some(processor) = self.processor_of(entry.order, segment) {
@@ -162,6 +183,13 @@ impl<'a> JournalIntake<'a> {
         })
     }
 
+    /// The probe that an open order is for, if it is for one.
+    fn probe_of(&self, order: u32) -> Option<Probe> {
+        self.probes
+            .get(&self.open.get(&order)?.model_sha256)
+            .copied()
+    }
+
     /// The processor on which an order that is open runs `segment`.
     fn processor_of(&self, order: u32, segment: Segment) -> Option<String> {
         let order = self.open.get(&order)?;
@@ -184,6 +212,21 @@ impl<'a> JournalIntake<'a> {
                 block: number,
             });
         };
+        if let Some(probe) = self.probes.get(&open.model_sha256) {
+            let samples = samples.into_iter().map(|sample| ProbeSample {
+                processor: sample.processor,
+                probe: *probe,
+                layer: sample.segment.first(),
+                order: sample.order,
+                block: sample.block,
+                index: sample.index,
+                started: sample.started,
+                duration: sample.duration,
+                rejection,
+            });
+            self.measured.probes.extend(samples);
+            return Ok(());
+        }
         self.measured.blocks.push(Block {
             processor: open.processor.clone(),
             order,

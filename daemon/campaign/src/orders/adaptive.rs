@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::derive::graph::observe;
+use layerlab_profiles::derive::graph::{Visit, VisitSamples, observe_visits};
 use layerlab_profiles::design::agenda::BlockPlanner;
-use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Reason};
+use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
 use layerlab_profiles::document::Sample;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Order, TimingSettings, Work};
 
+use super::device_time::DeviceTime;
+use super::probing::ProbingTime;
 use super::{News, Orders, PlannerError};
 
 /// The next order is planned when this share of the samples of the one in progress has come: late enough
@@ -23,63 +25,58 @@ pub struct Adaptive {
     timing: TimingSettings,
     /// The layers that are measured, which to the planner are a model of their own.
     stretch: Segment,
-    /// The samples of accepted blocks and of the one in progress, by segment.
-    samples: BTreeMap<Segment, Vec<Nanos>>,
+    /// The samples of accepted blocks and of the one in progress.
+    samples: VisitSamples,
     /// The samples of the block in progress.
     block: Vec<Sample>,
     /// How long it took to load each segment for the first time. An agent that starts again loads some once more,
     /// which is to change no plan.
     loads: BTreeMap<Segment, Nanos>,
     spent: DeviceTime,
+    /// What probes took of the budget before.
+    probing: ProbingTime,
     /// Samples still to come from the orders that were sent.
     outstanding: u64,
     /// Samples of the order that was sent last, and how many each of its segments has.
     last_order: u64,
     repetitions: u64,
     done: Option<Reason>,
-}
-
-/// Device time, by the device's own clock.
-#[derive(Default)]
-struct DeviceTime {
-    total: Nanos,
-    last: Option<Nanos>,
-}
-
-impl DeviceTime {
-    /// Counts what passed since the sample before. A clock that has gone back was started anew, and what
-    /// passed in between is not known.
-    fn count(&mut self, sample: &Sample) {
-        let end = sample.started + sample.duration;
-        let since = self.last.map_or(sample.duration, |last| end - last);
-        self.total = self.total + since;
-        self.last = Some(end);
-    }
+    budget: Nanos,
+    is_over_budget_said: bool,
 }
 
 impl Adaptive {
     /// Orders like `template` for segments of `stretch`, which to the planner are those of a whole model. Each is timed as
-    /// `timing` says, but for how often.
+    /// `timing` says, but for how often; where layer times need more than the `budget`, that is said.
     pub fn new(
         planner: Box<dyn BlockPlanner>,
         template: Order,
         timing: TimingSettings,
         stretch: Segment,
+        budget: Nanos,
     ) -> Adaptive {
         Adaptive {
             planner,
             template,
             timing,
             stretch,
-            samples: BTreeMap::new(),
+            samples: VisitSamples::default(),
             block: Vec::new(),
             loads: BTreeMap::new(),
             spent: DeviceTime::default(),
+            probing: ProbingTime::default(),
             outstanding: 0,
             last_order: 0,
             repetitions: 0,
             done: None,
+            budget,
+            is_over_budget_said: false,
         }
+    }
+
+    /// The same after probes, whose time counts towards the budget.
+    pub fn after(self, probing: ProbingTime) -> Adaptive {
+        Adaptive { probing, ..self }
     }
 
     fn hear(&mut self, news: &News) {
@@ -104,24 +101,33 @@ impl Adaptive {
                     ..sample.clone()
                 };
                 self.spent.count(&sample);
-                self.samples
-                    .entry(sample.segment)
-                    .or_default()
-                    .push(sample.duration);
+                let visit = visit_of(&sample);
+                self.samples.push(sample.segment, visit, sample.duration);
                 self.block.push(sample);
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
+            News::Elsewhere { until } => self.spent.leave_out(*until),
             News::BlockEnded { rejected: false } => self.block.clear(),
             News::BlockEnded { rejected: true } => {
                 // Its samples come again.
                 self.outstanding += self.block.len() as u64;
-                for sample in self.block.drain(..) {
-                    if let Some(samples) = self.samples.get_mut(&sample.segment) {
-                        samples.pop();
-                    }
+                if let Some(sample) = self.block.first() {
+                    self.samples.forget(visit_of(sample));
                 }
+                self.block.clear();
             }
             News::Finished(_) | News::Judged { .. } => {}
+        }
+    }
+
+    /// Says once how much device time layer times need, where that is more than the budget.
+    fn say_what_is_needed(&mut self, needed: Nanos) {
+        if needed > self.budget && !self.is_over_budget_said {
+            self.is_over_budget_said = true;
+            tracing::warn!(
+                "the budget on `{}` is exceeded: measuring every layer needs about {needed} of device time",
+                self.template.processor
+            );
         }
     }
 
@@ -144,6 +150,13 @@ impl Adaptive {
     }
 }
 
+fn visit_of(sample: &Sample) -> Visit {
+    Visit {
+        order: sample.order,
+        block: sample.block,
+    }
+}
+
 impl Orders for Adaptive {
     fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         news.iter().for_each(|news| self.hear(news));
@@ -152,14 +165,22 @@ impl Orders for Adaptive {
             return Ok(Vec::new());
         }
         self.planner.learn_loads(&self.loads);
-        let next = self.planner.next(&observe(&self.samples), self.spent.total);
+        let spent = self.spent.total() + self.probing.total();
+        let next = self.planner.next(&observe_visits(&self.samples), spent);
         let next = next.map_err(|reason| PlannerError::Observations {
             processor: self.template.processor.clone(),
             reason,
         })?;
         match next {
+            Next::Done(Reason::BudgetTooSmall { needed }) => Err(PlannerError::BudgetTooSmall {
+                processor: self.template.processor.clone(),
+                needed,
+            }),
             Next::Measure(block) => {
                 tracing::debug!(?block, "planned");
+                if let Purpose::Start { needed } = block.purpose {
+                    self.say_what_is_needed(needed);
+                }
                 Ok(vec![self.order(&block)])
             }
             Next::Done(reason) => {
@@ -177,8 +198,9 @@ mod tests {
 
     use layerlab_profiles::derive::graph::GraphError;
     use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
+    use layerlab_profiles::design::over_budget::OverBudget;
 
-    use super::super::Sequence;
+    use super::super::Interleaved;
     use super::super::tests::{begun, template, timing, told};
     use super::*;
 
@@ -194,6 +216,7 @@ mod tests {
             seed: 1,
             target,
             budget: Nanos::from_millis(2_000),
+            over_budget: OverBudget::Extend,
             repetitions: 5,
             segments_per_block: 8,
             overhead: Overhead::default(),
@@ -204,6 +227,7 @@ mod tests {
             template(),
             timing(),
             whole,
+            Nanos::from_millis(2_000),
         )
     }
 
@@ -249,7 +273,7 @@ mod tests {
 
     #[test]
     fn the_next_block_is_planned_before_the_one_in_progress_ends_and_never_twice() {
-        let mut orders = Sequence::new([Box::new(adaptive(0.001)) as Box<dyn Orders>]);
+        let mut orders = Interleaved::new([Box::new(adaptive(0.001)) as Box<dyn Orders>]);
         let mut open = VecDeque::from(begun(&mut orders));
         let mut done = 0;
         while let Some(order) = open.pop_front() {
@@ -264,7 +288,8 @@ mod tests {
 
     /// How often each order repeats its segments, on a device that says that loading any takes `load`.
     fn repetitions(load: Nanos) -> Vec<u64> {
-        let mut orders = adaptive(0.001);
+        // Numbers tell one visit from the next.
+        let mut orders = Interleaved::new([Box::new(adaptive(0.001)) as Box<dyn Orders>]);
         let mut open = VecDeque::from(begun(&mut orders));
         let mut repetitions = Vec::new();
         while let Some(order) = open.pop_front() {
@@ -314,15 +339,16 @@ mod tests {
             duration: Nanos::from_micros(5),
         };
         told(&mut orders, News::Sample(sample.clone()));
-        assert_eq!(orders.samples[&segments[0]].len(), 1);
+        let known = |orders: &Adaptive| orders.samples.pooled().remove(&segments[0]);
+        assert_eq!(known(&orders).map(|all| all.len()), Some(1));
         told(&mut orders, News::BlockEnded { rejected: true });
-        assert_eq!(orders.samples[&segments[0]].len(), 0);
+        assert_eq!(known(&orders), None);
         told(&mut orders, News::Sample(sample));
         told(&mut orders, News::BlockEnded { rejected: false });
         told(&mut orders, News::BlockEnded { rejected: true });
         assert_eq!(
-            orders.samples[&segments[0]].len(),
-            1,
+            known(&orders).map(|all| all.len()),
+            Some(1),
             "an accepted block is over"
         );
     }

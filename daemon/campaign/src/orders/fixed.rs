@@ -15,6 +15,7 @@ const AHEAD: usize = 8;
 pub struct Fixed {
     waiting: VecDeque<Order>,
     open: usize,
+    most_open: usize,
 }
 
 impl Fixed {
@@ -23,6 +24,15 @@ impl Fixed {
         Fixed {
             waiting: orders.into(),
             open: 0,
+            most_open: AHEAD,
+        }
+    }
+
+    /// The same beside orders of other kinds, with which they take turns.
+    pub fn one_at_a_time(orders: Vec<Order>) -> Fixed {
+        Fixed {
+            most_open: 1,
+            ..Fixed::new(orders)
         }
     }
 }
@@ -32,7 +42,10 @@ impl Orders for Fixed {
         let is_finished = |event: &&News| matches!(event, News::Finished(_));
         let finished = news.iter().filter(is_finished).count();
         self.open = self.open.saturating_sub(finished);
-        let more = AHEAD.saturating_sub(self.open).min(self.waiting.len());
+        let more = self
+            .most_open
+            .saturating_sub(self.open)
+            .min(self.waiting.len());
         self.open += more;
         Ok(self.waiting.drain(..more).collect())
     }

@@ -50,6 +50,7 @@ fn the_folders_of_profiles_and_reports_are_the_data_folder_s_unless_said() {
     let folders = Folders {
         state: PathBuf::from("/state"),
         data: PathBuf::from("/data"),
+        cache: PathBuf::from("/cache"),
     };
     let default = Config::default();
     assert_eq!(default.profiles(&folders), Path::new("/data/profiles"));

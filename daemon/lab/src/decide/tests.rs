@@ -6,7 +6,7 @@ use super::*;
 use crate::config::Config;
 use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::{Device, Kept, Spent};
-use crate::state::{Rules, VisitOutcome};
+use crate::state::{Rules, StayOutcome};
 use crate::talk::Answer;
 
 fn now() -> Timestamp {
@@ -103,9 +103,9 @@ fn a_run_of_a_lower_priority_leaves_for_one_of_a_higher_and_goes_on_afterwards()
     assert_eq!(decisions.leave[0].0, 1);
     // It is told once.
     assert_eq!(follow(&mut state, later(2)).leave, []);
-    state.left("a", VisitOutcome::Parked, Spent::default(), later(3));
+    state.left("a", StayOutcome::Parked, Spent::default(), later(3));
     assert_eq!(follow(&mut state, later(3)).start, [start(2, "a")]);
-    let published = VisitOutcome::Published {
+    let published = StayOutcome::Published {
         profile: PathBuf::from("profile"),
         findings: Vec::new(),
     };
@@ -181,7 +181,7 @@ fn a_parked_run_waits_for_the_device_with_its_journal_until_that_is_given_up() {
     let mut state = lab(&["a", "b"]);
     submit(&mut state, spec(1, 0));
     follow(&mut state, now());
-    state.left("a", VisitOutcome::Parked, Spent::default(), later(1));
+    state.left("a", StayOutcome::Parked, Spent::default(), later(1));
     state.devices(vec![device("b")], later(1));
     assert_eq!(follow(&mut state, later(2)).start, []);
     assert_eq!(follow(&mut state, later(12)).start, [start(1, "b")]);
@@ -193,7 +193,7 @@ fn a_parked_run_waits_for_the_device_with_its_journal_until_that_is_given_up() {
 fn a_device_that_failed_rests_and_its_run_goes_to_another_until_it_is_given_up() {
     let mut state = lab(&["a", "b"]);
     submit(&mut state, spec(1, 0));
-    let failed = || VisitOutcome::DeviceFailed {
+    let failed = || StayOutcome::DeviceFailed {
         reason: "it fell".to_owned(),
     };
     assert_eq!(follow(&mut state, now()).start, [start(1, "a")]);

@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_starved_run_is_named() {
         let starved = Run {
-            visits_without_block: 3,
+            stays_without_block: 3,
             reason: Some("the daemon ended".to_owned()),
             ..run(1, RunState::Parked)
         };

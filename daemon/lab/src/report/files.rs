@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
+use layerlab_profiles::document::{PROFILE_JSON, ProfileDigest};
 
 use super::{Publication, Report};
 use layerlab_campaign::publish::{PLOT, PublishError, StagedFile};
@@ -51,11 +52,12 @@ impl Report {
 
 impl Publication {
     fn read(&mut self, plots: bool) {
-        let header = self.profile.join(layerlab_profiles::document::PROFILE_JSON);
+        let header = self.profile.join(PROFILE_JSON);
         let Some(header) = whole(&header) else {
             self.gone = !self.profile.is_dir();
             return;
         };
+        self.digest = Some(ProfileDigest::of(&header));
         let header: Option<serde_json::Value> = serde_json::from_slice(&header).ok();
         let says = |field: &str| header.as_ref()?.get(field)?.as_bool();
         self.simulated = says("simulated");

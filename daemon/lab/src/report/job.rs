@@ -120,6 +120,7 @@ fn publication(history: &History, run: &Run) -> Publication {
         simulated: None,
         emulated: None,
         gone: false,
+        digest: None,
         plot: None,
     }
 }

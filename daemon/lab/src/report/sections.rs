@@ -118,7 +118,10 @@ impl Words<'_> {
                 model(run),
                 self.report.device_of(run),
                 self.moment_if_any(run.ended),
-                published.profile.display().to_string(),
+                match &published.digest {
+                    Some(digest) => format!("{} ({})", published.profile.display(), digest.short()),
+                    None => published.profile.display().to_string(),
+                },
                 findings.join("; "),
             ])
         };

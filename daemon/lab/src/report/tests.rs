@@ -308,7 +308,7 @@ fn whatever_waits_says_why() {
     let starved = why(|lab| {
         let run = lab.kept.runs.get_mut(&1).expect("a run");
         run.reason = Some("the phone was too hot".to_owned());
-        run.visits_without_block = 3;
+        run.stays_without_block = 3;
     });
     assert_eq!(
         starved.reason,

@@ -9,7 +9,7 @@ use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spen
 
 /// How a run left a device.
 #[derive(Clone, Debug, PartialEq)]
-pub enum VisitOutcome {
+pub enum StayOutcome {
     /// Its profile is published.
     Published {
         /// The folder of the published profile.
@@ -63,7 +63,7 @@ impl LabState {
             run.phone = Some(device.to_owned());
             run.reason = None;
             run.ended = None;
-            run.visits_without_block += 1;
+            run.stays_without_block += 1;
         });
         let place = self.places.get_mut(device)?;
         place.work = Work::Busy(number);
@@ -132,13 +132,13 @@ impl LabState {
             self.tell_of_run(now, run, What::BlockRejected { reason });
         }
         if is_first {
-            self.set_run(run, |run| run.visits_without_block = 0);
+            self.set_run(run, |run| run.stays_without_block = 0);
         }
         is_first
     }
 
     /// The run on `device` has left it.
-    pub fn left(&mut self, device: &str, outcome: VisitOutcome, spent: Spent, now: Timestamp) {
+    pub fn left(&mut self, device: &str, outcome: StayOutcome, spent: Spent, now: Timestamp) {
         let Some(number) = self.places.get(device).and_then(|place| place.work.run()) else {
             return;
         };
@@ -154,13 +154,13 @@ impl LabState {
             *running = running.saturating_sub(1);
         }
         match outcome {
-            VisitOutcome::Published { profile, findings } => {
+            StayOutcome::Published { profile, findings } => {
                 self.publish(number, profile, findings, spent, now);
             }
             // Whatever came of it, nobody wants it any more.
             _ if was_over => self.set_run(number, |run| run.spent += spent),
-            VisitOutcome::Parked => self.park(number, spent, now),
-            VisitOutcome::NotReady { reason } => {
+            StayOutcome::Parked => self.park(number, spent, now),
+            StayOutcome::NotReady { reason } => {
                 self.rest(device, &reason, self.rules.rest, now);
                 self.set_run(number, |run| {
                     run.spent += spent;
@@ -170,14 +170,14 @@ impl LabState {
                 });
                 self.tell_of_run(now, number, What::Parked { reason });
             }
-            VisitOutcome::DeviceFailed { reason } => {
+            StayOutcome::DeviceFailed { reason } => {
                 self.rest(device, &reason, self.rules.quarantine, now);
                 self.fail_attempt(number, Some(device), reason, spent, now);
             }
-            VisitOutcome::JournalLost { reason } => {
+            StayOutcome::JournalLost { reason } => {
                 self.fail_attempt(number, None, reason, spent, now);
             }
-            VisitOutcome::Failed { reason } => {
+            StayOutcome::Failed { reason } => {
                 self.set_run(number, |run| run.spent += spent);
                 self.give_up(number, reason, now);
             }
@@ -244,7 +244,7 @@ impl LabState {
             }
             run.state = RunState::Queued;
             run.reason = Some(reason.clone());
-            run.visits_without_block = 0;
+            run.stays_without_block = 0;
         });
         if tried >= attempts {
             let reason = format!("given up after {tried} attempts; the last one: {reason}");

@@ -10,7 +10,7 @@ use layerlab_lab::dispatcher::Message;
 use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::query::{listed_jobs, report};
 use layerlab_lab::record::{Device, Job, JobState, RecordChange, Run, RunState, Spent};
-use layerlab_lab::state::VisitOutcome;
+use layerlab_lab::state::StayOutcome;
 use layerlab_lab::store::Store;
 use layerlab_lab::talk::{Answer, DeviceStatus, RefusalCode, Request};
 use tokio::time::sleep;
@@ -33,7 +33,7 @@ impl Bench for QuickDevice {
         _: &mut Option<()>,
         assignment: &Assignment,
         _: &Desk,
-    ) -> (VisitOutcome, Spent) {
+    ) -> (StayOutcome, Spent) {
         sleep(RUN).await;
         let spent = Spent {
             wall_ms: RUN.as_millis() as u64,

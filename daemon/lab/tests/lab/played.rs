@@ -10,7 +10,7 @@ use layerlab_lab::config::Config;
 use layerlab_lab::dispatcher::{Dispatcher, Message};
 use layerlab_lab::gates::{Patience, Readings, Thresholds};
 use layerlab_lab::record::Kept;
-use layerlab_lab::state::{LabState, Rules, VisitOutcome};
+use layerlab_lab::state::{LabState, Rules, StayOutcome};
 use layerlab_lab::store::{Reader, Store, StoreError};
 use layerlab_lab::talk::{Answer, Request};
 use tempfile::TempDir;
@@ -110,7 +110,7 @@ pub(crate) async fn pass_gates<R: Future<Output = Result<Readings, String>> + Se
     desk: &Desk,
     deadline: Duration,
     read: impl Fn() -> R + Send + Sync,
-) -> Result<(), VisitOutcome> {
+) -> Result<(), StayOutcome> {
     let patience = Patience {
         poll: Duration::from_secs(30),
         deadline,
@@ -118,14 +118,14 @@ pub(crate) async fn pass_gates<R: Future<Output = Result<Readings, String>> + Se
     let thresholds = Thresholds::default();
     match (wait_until_ready(thresholds, patience, assignment, desk, read).await).0 {
         Passed::Ready => Ok(()),
-        Passed::Left => Err(VisitOutcome::Parked),
-        Passed::GaveUp(reason) => Err(VisitOutcome::NotReady { reason }),
+        Passed::Left => Err(StayOutcome::Parked),
+        Passed::GaveUp(reason) => Err(StayOutcome::NotReady { reason }),
     }
 }
 
 /// The outcome of a run that is done.
-pub(crate) fn published(run: i64) -> VisitOutcome {
-    VisitOutcome::Published {
+pub(crate) fn published(run: i64) -> StayOutcome {
+    StayOutcome::Published {
         profile: PathBuf::from(format!("profiles/{run}")),
         findings: Vec::new(),
     }

@@ -1,4 +1,4 @@
-//! A run that begins gets on: whatever makes it leave its device again and again, each visit adds at least one block. The
+//! A run that begins gets on: whatever makes it leave its device again and again, each stay adds at least one block. The
 //! device leaves whenever it is told to, also before its first block: the guarantee is the dispatcher's.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use layerlab_lab::dispatcher::Message;
 use layerlab_lab::gates::Readings;
 use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::record::{Device, Run, RunState, Spent};
-use layerlab_lab::state::VisitOutcome;
+use layerlab_lab::state::StayOutcome;
 use layerlab_lab::talk::{Answer, DeviceState, DeviceStatus, Request};
 use tokio::time::sleep;
 
@@ -24,11 +24,11 @@ const BLOCK: Duration = Duration::from_secs(60);
 const BLOCKS: u32 = 12;
 const LONG_RUN: i64 = 1;
 /// Several times as many as are needed.
-const MOST_VISITS: usize = 60;
+const MOST_STAYS: usize = 60;
 
 /// One stay of a run on the device.
 #[derive(Clone, Copy, Debug)]
-struct Visit {
+struct Stay {
     run: i64,
     blocks: u32,
     was_parked: bool,
@@ -36,23 +36,18 @@ struct Visit {
 
 #[derive(Clone, Default)]
 struct PlayedDevice {
-    visits: Arc<Mutex<Vec<Visit>>>,
+    stays: Arc<Mutex<Vec<Stay>>>,
     blocks: Arc<Mutex<BTreeMap<i64, u32>>>,
     is_hot: Arc<Mutex<bool>>,
 }
 
 impl PlayedDevice {
-    /// Works on a run; counts the blocks of this visit.
-    async fn measure(
-        &self,
-        assignment: &Assignment,
-        desk: &Desk,
-        blocks: &mut u32,
-    ) -> VisitOutcome {
+    /// Works on a run; counts the blocks of this stay.
+    async fn measure(&self, assignment: &Assignment, desk: &Desk, blocks: &mut u32) -> StayOutcome {
         let run = assignment.run.number;
         tokio::select! {
             () = sleep(OPENING) => {}
-            () = assignment.asked_to_leave() => return VisitOutcome::Parked,
+            () = assignment.asked_to_leave() => return StayOutcome::Parked,
         }
         let an_hour = Duration::from_secs(3600);
         let read = || async { Ok(self.readings()) };
@@ -62,7 +57,7 @@ impl PlayedDevice {
         let all = if run == LONG_RUN { BLOCKS } else { 1 };
         while self.blocks_of(run) < all {
             if assignment.is_asked_to_leave() {
-                return VisitOutcome::Parked;
+                return StayOutcome::Parked;
             }
             sleep(BLOCK).await;
             *blocks += 1;
@@ -85,15 +80,15 @@ impl PlayedDevice {
         blocks.get(&run).copied().unwrap_or_default()
     }
 
-    /// The long run was cut short as often as could be, and every such visit added a block: at least one, and one more if
+    /// The long run was cut short as often as could be, and every such stay added a block: at least one, and one more if
     /// that was in progress when it was told to leave.
     fn check(&self) {
-        let visits = self.visits.lock().expect("no panic").clone();
-        let cut_short = |visit: &&Visit| visit.run == LONG_RUN && visit.was_parked;
-        let cut_short: Vec<&Visit> = visits.iter().filter(cut_short).collect();
-        assert!(cut_short.len() >= BLOCKS as usize / 2 - 1, "{visits:?}");
-        for visit in cut_short {
-            assert!((1..=2).contains(&visit.blocks), "{visits:?}");
+        let stays = self.stays.lock().expect("no panic").clone();
+        let cut_short = |stay: &&Stay| stay.run == LONG_RUN && stay.was_parked;
+        let cut_short: Vec<&Stay> = stays.iter().filter(cut_short).collect();
+        assert!(cut_short.len() >= BLOCKS as usize / 2 - 1, "{stays:?}");
+        for stay in cut_short {
+            assert!((1..=2).contains(&stay.blocks), "{stays:?}");
         }
     }
 }
@@ -106,13 +101,13 @@ impl Bench for PlayedDevice {
         _: &mut Option<()>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> (VisitOutcome, Spent) {
+    ) -> (StayOutcome, Spent) {
         let mut blocks = 0;
         let outcome = self.measure(assignment, desk, &mut blocks).await;
-        self.visits.lock().expect("no panic").push(Visit {
+        self.stays.lock().expect("no panic").push(Stay {
             run: assignment.run.number,
             blocks,
-            was_parked: outcome == VisitOutcome::Parked,
+            was_parked: outcome == StayOutcome::Parked,
         });
         (outcome, Spent::default())
     }
@@ -167,8 +162,8 @@ impl Lab {
     }
 
     async fn state_of(&self, run: i64) -> RunState {
-        let visits = self.devices.visits.lock().expect("no panic").clone();
-        assert!(visits.len() < MOST_VISITS, "it does not get on: {visits:?}");
+        let stays = self.devices.stays.lock().expect("no panic").clone();
+        assert!(stays.len() < MOST_STAYS, "it does not get on: {stays:?}");
         self.run(run).await.state
     }
 
@@ -269,9 +264,9 @@ async fn a_run_that_nobody_wants_any_more_leaves_at_once() {
     while lab.status().await.is_some_and(|it| it.run.is_some()) {
         sleep(Duration::from_millis(100)).await;
     }
-    let visits = lab.devices.visits.lock().expect("no panic").clone();
-    assert_eq!(visits.len(), 1);
-    assert_eq!(visits[0].blocks, 0, "{visits:?}");
+    let stays = lab.devices.stays.lock().expect("no panic").clone();
+    assert_eq!(stays.len(), 1);
+    assert_eq!(stays[0].blocks, 0, "{stays:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,8 +274,8 @@ async fn a_run_that_never_gets_to_a_block_is_said_to_be_starved() {
     let mut lab = lab("2026-11-20T20:00:00Z").await;
     *lab.devices.is_hot.lock().expect("no panic") = true;
     lab.submit(job(0)).await;
-    for visit in 1..=3 {
-        assert_eq!(lab.run(LONG_RUN).await.starved(), None, "visit {visit}");
+    for stay in 1..=3 {
+        assert_eq!(lab.run(LONG_RUN).await.starved(), None, "stay {stay}");
         lab.plug(true).await;
         assert!(lab.wait_for(LONG_RUN).await);
         while lab
@@ -293,7 +288,7 @@ async fn a_run_that_never_gets_to_a_block_is_said_to_be_starved() {
         // A device that is not ready anyway is left at once.
         lab.restart().await;
     }
-    let starved = lab.run(LONG_RUN).await.starved().expect("three visits");
+    let starved = lab.run(LONG_RUN).await.starved().expect("three stays");
     assert_eq!(
         starved,
         "starved: left its device 3 times before a block had ended, the last time because the daemon was told to stop"

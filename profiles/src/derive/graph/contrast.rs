@@ -4,7 +4,9 @@
 use crate::placement::Placement;
 use crate::segment::Segment;
 
-/// Where the nodes a_1..a_n and b_1..b_n stand in the vector of unknowns.
+/// Where the nodes a_1..a_n and b_1..b_n stand in the vector of unknowns: in the order of the layers, b_1 a_1 b_2 a_2 …
+/// b_(n-1) a_(n-1) a_n b_n, in which single layers and neighbours form a path, and short segments join nodes that are
+/// close.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nodes {
     layers: usize,
@@ -28,12 +30,15 @@ impl Nodes {
 
     /// The node a of a segment that begins with `layer`.
     pub(crate) fn begin(self, layer: u32) -> usize {
-        layer as usize - 1
+        (2 * layer as usize - 1).min(2 * self.layers - 2)
     }
 
     /// The node b of a segment that ends with `layer`.
     pub(crate) fn end(self, layer: u32) -> usize {
-        self.layers + layer as usize - 1
+        if layer as usize == self.layers {
+            return self.count() - 1;
+        }
+        2 * (layer as usize - 1)
     }
 
     /// The two nodes that a segment joins.
@@ -55,23 +60,23 @@ impl Nodes {
 
     /// t_d(layer + 1) = t_r(layer) under the assumption that both are half of the cut.
     pub(crate) fn transfer_after(self, layer: u32) -> Contrast {
-        let mut half = self.cut_after(layer);
-        half.0.iter_mut().for_each(|(_, factor)| *factor /= 2.0);
-        half
+        self.cut_after(layer).times(0.5)
     }
 
-    /// t_p(layer): the layer alone, less half of the cuts on both sides; the first layer keeps its
-    /// transfer in, the last its transfer out, from which nothing separates them (docs/method.md §2).
+    /// t_p(layer) under the same assumption.
     pub(crate) fn compute(self, layer: u32) -> Contrast {
+        self.compute_less(layer, 0.5, 0.5)
+    }
+
+    /// t_p(layer): the layer alone, less these shares of the cuts before and after it; the first layer keeps its
+    /// transfer in, the last its transfer out, from which nothing separates them (docs/method.md §2).
+    pub(crate) fn compute_less(self, layer: u32, before: f64, after: f64) -> Contrast {
         let mut terms = self.segment(Segment::single(layer)).0;
-        let mut without = |half: Contrast| {
-            terms.extend(half.0.iter().map(|&(node, factor)| (node, -factor)));
-        };
         if layer > 1 {
-            without(self.transfer_after(layer - 1));
+            terms.extend(self.cut_after(layer - 1).times(-before).0);
         }
         if layer < self.layers() {
-            without(self.transfer_after(layer));
+            terms.extend(self.cut_after(layer).times(-after).0);
         }
         Contrast(terms)
     }
@@ -92,6 +97,12 @@ impl Nodes {
 pub(crate) struct Contrast(pub(crate) Vec<(usize, f64)>);
 
 impl Contrast {
+    /// The same, so many times.
+    pub(crate) fn times(mut self, factor: f64) -> Contrast {
+        self.0.iter_mut().for_each(|(_, times)| *times *= factor);
+        self
+    }
+
     /// Its value for given values of all nodes.
     pub(crate) fn of(&self, nodes: &[f64]) -> f64 {
         self.0

@@ -1,7 +1,5 @@
 //! A measured segment as an edge of the segment graph, from the node before its first layer to the one after its last.
 
-use nalgebra::DMatrix;
-
 use super::observation::Observation;
 
 /// One measured segment in the adjustment.
@@ -19,15 +17,5 @@ pub(super) struct Edge {
 impl Edge {
     pub(super) fn residual(&self, values: &[f64]) -> f64 {
         self.observation.time_ns - values[self.begin] - values[self.end]
-    }
-
-    /// The variance of the fitted time.
-    pub(super) fn fitted_variance(&self, covariance: &DMatrix<f64>) -> f64 {
-        let fixed = covariance.ncols();
-        let alone = covariance[(self.begin, self.begin)];
-        if self.end == fixed {
-            return alone;
-        }
-        alone + 2.0 * covariance[(self.begin, self.end)] + covariance[(self.end, self.end)]
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
-
 use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
 use super::edge::Edge;
-use super::observation::{Observation, Observations};
+use super::in_share::InShares;
+use super::normal::{NodeCovariance, Normal};
+use super::observation::{ErrorVariance, Observations};
+use super::prospect::{Prospect, prospects};
 use super::quantile::t_95;
 use super::snooping;
 use crate::layer_time::{Includes, LayerTime};
@@ -20,16 +21,22 @@ use crate::time_model::TimeModelError;
 /// relative noise, a few per cent.
 const ROUNDS: usize = 3;
 
+/// How far from a combination of nodes segments begin that tell most of its variance: two layers.
+const REACH: usize = 4;
+
 /// The times of all segments of one model on one accelerator, measured or not.
 #[derive(Clone, Debug)]
 pub struct Fit {
     nodes: Nodes,
     /// a and b in ns, b_n being 0.
     values: Vec<f64>,
-    /// Of all nodes but b_n.
-    covariance: DMatrix<f64>,
+    normal: Normal,
+    covariance: NodeCovariance,
+    /// Ascending by segment.
     edges: Vec<Edge>,
     has_spread: bool,
+    /// The relative error that all times have in common.
+    common: ErrorVariance,
     suspects: Vec<Segment>,
 }
 
@@ -61,7 +68,7 @@ impl Fit {
                     observation,
                     begin,
                     end,
-                    variance: weighable(observations, &observation, observation.time_ns),
+                    variance: observations.weighable(&observation, observation.time_ns),
                     inflation: 1.0,
                 }
             })
@@ -71,7 +78,8 @@ impl Fit {
             reweigh(observations, &mut edges, &values);
             values = Normal::new(nodes, &edges)?.solve(&edges)?;
         }
-        let (mut values, mut covariance) = adjust(observations, nodes, &mut edges, &values)?;
+        let (mut values, mut normal, mut covariance) =
+            adjust(observations, nodes, &mut edges, &values)?;
         let mut suspects = Vec::new();
         if observations.has_spread {
             // Each round removes one segment from influence; there are no more rounds than segments.
@@ -82,7 +90,7 @@ impl Fit {
                 };
                 edges[suspect.place].inflation *= suspect.inflation;
                 suspects.push(edges[suspect.place].observation.segment);
-                (values, covariance) = adjust(observations, nodes, &mut edges, &values)?;
+                (values, normal, covariance) = adjust(observations, nodes, &mut edges, &values)?;
             }
         }
         suspects.sort_unstable();
@@ -90,9 +98,11 @@ impl Fit {
         Ok(Fit {
             nodes,
             values,
+            normal,
             covariance,
             edges,
             has_spread: observations.has_spread,
+            common: observations.visits.of_times,
             suspects,
         })
     }
@@ -119,22 +129,74 @@ impl Fit {
     /// The times of the layers in the papers' terms, layer 1 first, under the assumption that they make:
     /// a cut costs the same both ways, t_d(l) = t_r(l-1) (docs/method.md §3).
     pub fn layer_times(&self) -> Vec<LayerTime> {
+        self.layer_times_with(&InShares::symmetric())
+    }
+
+    /// The same where the cost of each cut divides by `shares`. Their sums over runs of layers are the same, whatever the
+    /// shares are.
+    pub fn layer_times_with(&self, shares: &InShares) -> Vec<LayerTime> {
         let layers = self.layers();
-        let transfer = |cut: u32| self.estimate(&self.nodes.transfer_after(cut));
+        let inward = |cut: u32| {
+            let share = shares.inward(cut);
+            self.divided(
+                &self.nodes.cut_after(cut).times(share),
+                &[(cut, 1.0)],
+                shares,
+            )
+        };
+        let outward = |cut: u32| {
+            let share = 1.0 - shares.inward(cut);
+            self.divided(
+                &self.nodes.cut_after(cut).times(share),
+                &[(cut, -1.0)],
+                shares,
+            )
+        };
+        let compute = |layer: u32| {
+            let (before, after) = (shares.inward(layer - 1), 1.0 - shares.inward(layer));
+            let contrast = self.nodes.compute_less(layer, before, after);
+            self.divided(&contrast, &[(layer - 1, -1.0), (layer, 1.0)], shares)
+        };
         (1..=layers)
             .map(|layer| {
                 let (first, last) = (layer == 1, layer == layers);
                 LayerTime {
-                    compute: self.estimate(&self.nodes.compute(layer)),
+                    compute: compute(layer),
                     compute_includes: Includes {
                         to_processor: first,
                         from_processor: last,
                     },
-                    to_processor: (!first).then(|| transfer(layer - 1)),
-                    from_processor: (!last).then(|| transfer(layer)),
+                    to_processor: (!first).then(|| inward(layer - 1)),
+                    from_processor: (!last).then(|| outward(layer)),
                 }
             })
             .collect()
+    }
+
+    /// A contrast whose factors depend on the shares of cuts: of each, by how many times the cut's cost it grows with the
+    /// share. The errors of segments and of probes are independent, so that their variances add.
+    fn divided(&self, contrast: &Contrast, grows: &[(u32, f64)], shares: &InShares) -> Estimate {
+        let derived = self.with_common(self.derive(contrast));
+        let inner = 1..self.layers();
+        let terms: Vec<(u32, f64)> = grows
+            .iter()
+            .filter(|(cut, _)| inner.contains(cut))
+            .map(|&(cut, factor)| (cut, factor * self.nodes.cut_after(cut).of(&self.values)))
+            .collect();
+        let of_shares = shares.variance(&terms);
+        let variance = derived.variance + of_shares;
+        // Without probes it is what it was, to the last digit.
+        let freedom = match of_shares > 0.0 {
+            true => {
+                let squares =
+                    derived.variance.powi(2) / derived.freedom + of_shares.powi(2) / shares.freedom;
+                variance * variance / squares
+            }
+            false => derived.freedom,
+        };
+        let half_width =
+            (self.has_spread && shares.has_spread).then(|| t_95(freedom) * variance.sqrt());
+        Estimate::around(derived.value_ns, half_width)
     }
 
     /// What cutting between neighbours costs, layers 1 and 2 first: leaving after one and entering before
@@ -169,7 +231,7 @@ impl Fit {
         if let Some(&processor) = placement.processors().iter().find(|&&on| on > 1) {
             return Err(TimeModelError::NoSuchProcessor { processor });
         }
-        let npu = self.derive(&self.nodes.npu_part(placement));
+        let npu = self.with_common(self.derive(&self.nodes.npu_part(placement)));
         let on_cpu = || {
             let places = placement.processors().iter().zip(cpu);
             places
@@ -190,9 +252,27 @@ impl Fit {
         Ok(Estimate::around(value, half_width))
     }
 
+    /// A derived number with the error that all times have in common on top: it errs in proportion to itself.
+    fn with_common(&self, derived: Derived) -> Derived {
+        let own = ErrorVariance {
+            variance: derived.variance,
+            freedom: derived.freedom,
+        };
+        let common = ErrorVariance {
+            variance: self.common.variance * derived.value_ns * derived.value_ns,
+            ..self.common
+        };
+        let sum = ErrorVariance::sum([own, common]);
+        Derived {
+            variance: sum.variance,
+            freedom: sum.freedom.max(1.0),
+            ..derived
+        }
+    }
+
     /// Any linear combination of the nodes, with its interval.
     fn estimate(&self, contrast: &Contrast) -> Estimate {
-        let derived = self.derive(contrast);
+        let derived = self.with_common(self.derive(contrast));
         let half_width = self
             .has_spread
             .then(|| t_95(derived.freedom) * derived.variance.sqrt());
@@ -226,42 +306,87 @@ impl Fit {
         }
     }
 
-    /// The covariance of every node with the contrast; 0 for b_n, which is fixed.
-    pub(super) fn lever(&self, contrast: &Contrast) -> Vec<f64> {
-        let mut lever = vec![0.0; self.nodes.count()];
-        let unknowns = self.covariance.ncols();
-        for &(node, factor) in &contrast.0 {
-            if node < unknowns {
-                let column = self.covariance.column(node);
-                for (sum, &covariance) in lever.iter_mut().zip(column.iter()) {
-                    *sum += factor * covariance;
-                }
+    /// Half the 95 % interval of a combination of neighbouring nodes, in ns, from the segments around it alone: what
+    /// others add to its degrees of freedom is taken to be known as badly as anything. `None` without any spread.
+    pub(crate) fn half_width_from_nearby(&self, contrast: &Contrast) -> Option<f64> {
+        let variance = self.variance_of_neighbours(contrast);
+        let nodes = || contrast.0.iter().map(|&(node, _)| node);
+        let (low, high) = (nodes().min()?, nodes().max()?);
+        let from = self.edges.partition_point(|edge| edge.begin + REACH < low);
+        let to = self
+            .edges
+            .partition_point(|edge| edge.begin <= high + REACH);
+        let (mut known, mut squares) = (0.0, 0.0);
+        let (mut most, mut least) = (0.0_f64, f64::INFINITY);
+        for edge in &self.edges[from..to] {
+            let freedom = edge.observation.freedom.max(f64::MIN_POSITIVE);
+            (most, least) = (most.max(freedom), least.min(freedom));
+            let lever = |end| self.covariance_with(contrast, end);
+            if let (Some(begin), Some(end)) = (lever(edge.begin), lever(edge.end)) {
+                let part = (begin + end).powi(2) / edge.variance;
+                known += part;
+                squares += part * part / freedom;
             }
         }
-        lever
+        squares += (variance - known).max(0.0).powi(2) / least;
+        let derived = self.with_common(Derived {
+            value_ns: self.value_ns(contrast),
+            variance,
+            freedom: (variance * variance / squares).min(most).max(1.0),
+        });
+        self.has_spread
+            .then(|| t_95(derived.freedom) * derived.variance.sqrt())
     }
 
-    pub(super) fn nodes(&self) -> Nodes {
+    /// The variance of a combination of neighbouring nodes, in ns².
+    pub(crate) fn variance_of_neighbours(&self, contrast: &Contrast) -> f64 {
+        let terms = contrast.0.iter();
+        let parts = terms.map(|&(node, factor)| {
+            let covariance = self.covariance_with(contrast, node);
+            factor * covariance.expect("neighbouring nodes")
+        });
+        parts.sum()
+    }
+
+    /// The covariance of a node with a combination of nodes that are close to it.
+    fn covariance_with(&self, contrast: &Contrast, node: usize) -> Option<f64> {
+        let terms = contrast.0.iter();
+        let parts = terms.map(|&(one, factor)| Some(factor * self.covariance.get(one, node)?));
+        parts.sum()
+    }
+
+    /// What measuring each of these segments would bring for the weighted sum of the variances of `wanted`,
+    /// combinations of neighbouring nodes.
+    pub(crate) fn prospects(
+        &self,
+        wanted: &[(&Contrast, f64)],
+        segments: &[Segment],
+    ) -> Vec<Prospect> {
+        prospects(self.nodes, &self.edges, wanted, segments)
+    }
+
+    /// The value of a segment's time in ns, measured or not.
+    pub(crate) fn time_ns(&self, segment: Segment) -> f64 {
+        let (begin, end) = self.nodes.ends(segment);
+        self.values[begin] + self.values[end]
+    }
+
+    /// The value of a combination of nodes, in ns.
+    pub(crate) fn value_ns(&self, contrast: &Contrast) -> f64 {
+        contrast.of(&self.values)
+    }
+
+    /// The covariance of every node with the contrast; 0 for b_n, which is fixed.
+    pub(crate) fn lever(&self, contrast: &Contrast) -> Vec<f64> {
+        self.normal.lever(contrast)
+    }
+
+    pub(crate) fn nodes(&self) -> Nodes {
         self.nodes
     }
 
     pub(super) fn has_spread(&self) -> bool {
         self.has_spread
-    }
-
-    /// The covariance of all nodes but b_n.
-    pub(crate) fn state(&self) -> (Nodes, &DMatrix<f64>) {
-        (self.nodes, &self.covariance)
-    }
-}
-
-/// The variance by which an observation is weighed, were its true time `time_ns`. Without any spread to
-/// go by, noise is taken to be proportional, which is what it mostly is.
-fn weighable(observations: &Observations, observation: &Observation, time_ns: f64) -> f64 {
-    if observations.has_spread {
-        observations.variance(observation, time_ns)
-    } else {
-        (0.01 * time_ns).powi(2).max(1.0) / observation.count
     }
 }
 
@@ -272,7 +397,7 @@ fn reweigh(observations: &Observations, edges: &mut [Edge], values: &[f64]) {
         let fitted = values[edge.begin] + values[edge.end];
         // Where noise drives a short segment's fitted time far down, its own time is the better guess.
         let time_ns = fitted.max(edge.observation.time_ns / 2.0);
-        edge.variance = weighable(observations, &edge.observation, time_ns) * edge.inflation;
+        edge.variance = observations.weighable(&edge.observation, time_ns) * edge.inflation;
     }
 }
 
@@ -282,74 +407,11 @@ fn adjust(
     nodes: Nodes,
     edges: &mut [Edge],
     values: &[f64],
-) -> Result<(Vec<f64>, DMatrix<f64>), GraphError> {
+) -> Result<(Vec<f64>, Normal, NodeCovariance), GraphError> {
     reweigh(observations, edges, values);
     let normal = Normal::new(nodes, edges)?;
-    Ok((normal.solve(edges)?, normal.covariance()))
-}
-
-/// The normal equations of the adjustment, factored, without b_n, which is fixed at 0.
-struct Normal {
-    nodes: Nodes,
-    factor: Cholesky<f64, Dyn>,
-    /// The smallest variance: in units of it the arithmetic stays in range whatever the unit of time.
-    unit: f64,
-}
-
-impl Normal {
-    fn new(nodes: Nodes, edges: &[Edge]) -> Result<Normal, GraphError> {
-        let unknowns = nodes.count() - 1;
-        let unit = edges
-            .iter()
-            .map(|edge| edge.variance)
-            .fold(f64::INFINITY, f64::min);
-        let mut normal = DMatrix::<f64>::zeros(unknowns, unknowns);
-        for edge in edges {
-            let weight = unit / edge.variance;
-            normal[(edge.begin, edge.begin)] += weight;
-            if edge.end < unknowns {
-                normal[(edge.end, edge.end)] += weight;
-                normal[(edge.begin, edge.end)] += weight;
-                normal[(edge.end, edge.begin)] += weight;
-            }
-        }
-        let factor = Cholesky::new(normal).ok_or(GraphError::Singular)?;
-        Ok(Normal {
-            nodes,
-            factor,
-            unit,
-        })
-    }
-
-    /// a and b.
-    fn solve(&self, edges: &[Edge]) -> Result<Vec<f64>, GraphError> {
-        let unknowns = self.nodes.count() - 1;
-        let mut values = vec![0.0; self.nodes.count()];
-        // The second pass adjusts what rounding has left of the first: times of 100 ms to the nanosecond.
-        for _ in 0..2 {
-            let mut moments = DVector::<f64>::zeros(unknowns);
-            for edge in edges {
-                let moment = self.unit / edge.variance * edge.residual(&values);
-                moments[edge.begin] += moment;
-                if edge.end < unknowns {
-                    moments[edge.end] += moment;
-                }
-            }
-            let correction = self.factor.solve(&moments);
-            for (value, correction) in values.iter_mut().zip(correction.iter()) {
-                *value += correction;
-            }
-        }
-        if values.iter().all(|value| value.is_finite()) {
-            Ok(values)
-        } else {
-            Err(GraphError::Singular)
-        }
-    }
-
-    fn covariance(&self) -> DMatrix<f64> {
-        self.factor.inverse() * self.unit
-    }
+    let covariance = normal.covariance();
+    Ok((normal.solve(edges)?, normal, covariance))
 }
 
 /// The variance that a normal interval as wide as this estimate's stands for.

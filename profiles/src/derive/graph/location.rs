@@ -31,7 +31,32 @@ pub(super) struct Location {
 ///
 /// Samples that scatter more widely than that are judged by their own spread, not thrown away.
 pub(super) fn biweight(samples: &[f64]) -> Option<Location> {
-    let start = median(samples)?;
+    biweight_from(median(samples)?, samples)
+}
+
+/// The same of a few samples of something of which others were taken as well, which lie around `usual`: that decides
+/// which of two samples is the disturbed one.
+pub(super) fn biweight_near(samples: &[f64], usual: f64) -> Option<Location> {
+    if samples.len() >= OWN_SPREAD_FROM {
+        return biweight(samples);
+    }
+    // A median of samples that agree stays among them, however far from the usual place.
+    let mut start = match samples.len() % 2 {
+        0 => median(&samples.iter().copied().chain([usual]).collect::<Vec<f64>>())?,
+        _ => median(samples)?,
+    };
+    if samples
+        .iter()
+        .all(|sample| (sample - start).abs() >= REJECTION)
+    {
+        let distance = |sample: &f64| (sample - usual).abs();
+        let mut nearest = samples.iter().copied();
+        start = nearest.find(|one| samples.iter().all(|other| distance(one) <= distance(other)))?;
+    }
+    biweight_from(start, samples)
+}
+
+fn biweight_from(start: f64, samples: &[f64]) -> Option<Location> {
     let distances: Vec<f64> = samples.iter().map(|x| (x - start).abs()).collect();
     let own = match samples.len() {
         0..OWN_SPREAD_FROM => 0.0,

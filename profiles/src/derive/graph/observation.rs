@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::location::{Location, MAD_TO_SIGMA, biweight, median};
 use super::moderation::Prior;
 use super::noise::{NoiseModel, Scatter};
+use super::quantile::t_95;
 use crate::segment::Segment;
 use crate::units::Nanos;
 
@@ -21,6 +22,23 @@ pub struct Observation {
     pub count: f64,
     /// From how many independent differences the variance is known.
     pub freedom: f64,
+    /// In how many visits it was timed; 1 where samples were not told apart by visits.
+    pub visits: usize,
+    /// The relative variance of the time that comes from its visits: what loading it differently each time does, and
+    /// what the speeds of its visits do beyond what all segments have in common.
+    pub visit_variance: f64,
+    /// What is known of the error of the median of all its samples, but for what all medians have in common; `None`
+    /// where samples were not told apart by visits.
+    pub median: Option<ErrorVariance>,
+}
+
+/// A variance, and how well it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ErrorVariance {
+    /// The variance, in ns² or, of something relative, in squares of shares.
+    pub variance: f64,
+    /// From how many independent differences it is known.
+    pub freedom: f64,
 }
 
 /// The times of all measured segments of one processor.
@@ -33,13 +51,138 @@ pub struct Observations {
     pub has_spread: bool,
     /// One for each segment, ascending.
     pub segments: Vec<Observation>,
+    /// How visits differ from one another.
+    pub visits: VisitSpread,
+}
+
+/// How visits differ: a visit is one loading of a set of segments and the samples taken until they are unloaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VisitSpread {
+    /// How many visits the segment with the most of them had; 0 where samples were not told apart by visits.
+    pub count: usize,
+    /// The relative variance between loadings of one segment at one speed.
+    pub load_variance: f64,
+    /// The relative variance of the speed that all segments of a visit have in common.
+    pub speed_variance: f64,
+    /// The relative error that all segments' times have in common: that the visits of the run were faster or slower
+    /// than visits are on average.
+    pub of_times: ErrorVariance,
+    /// The same of the medians of all samples, from which the speeds of visits are not taken out.
+    pub of_medians: ErrorVariance,
+}
+
+impl ErrorVariance {
+    /// Half the width of the 95 % interval of a number with this error.
+    pub fn half_width(self) -> f64 {
+        t_95(self.freedom.max(1.0)) * self.variance.sqrt()
+    }
+
+    /// The error of a multiple.
+    pub(in crate::derive) fn times(self, factor: f64) -> ErrorVariance {
+        ErrorVariance {
+            variance: factor * factor * self.variance,
+            ..self
+        }
+    }
+
+    /// The sum of independent errors' variances, with its degrees of freedom (Satterthwaite 1946).
+    pub(in crate::derive) fn sum(parts: impl IntoIterator<Item = ErrorVariance>) -> ErrorVariance {
+        let (mut variance, mut squares, mut most) = (0.0, 0.0, 0.0_f64);
+        for part in parts {
+            variance += part.variance;
+            most = most.max(part.freedom);
+            if part.variance > 0.0 {
+                squares += part.variance * part.variance / part.freedom.max(f64::MIN_POSITIVE);
+            }
+        }
+        let freedom = match squares > 0.0 {
+            true => (variance * variance / squares).min(most),
+            false => most,
+        };
+        ErrorVariance { variance, freedom }
+    }
+}
+
+/// Half the width of the 95 % interval of a number with these independent errors.
+pub(in crate::derive) fn half_width(parts: impl IntoIterator<Item = ErrorVariance>) -> f64 {
+    ErrorVariance::sum(parts).half_width()
 }
 
 impl Observations {
+    /// The variance in ns² that one more visit with so many samples of a segment that takes `time_ns` would have, apart
+    /// from what is common to all segments of a visit.
+    pub fn visit_variance(&self, time_ns: f64, samples: u64) -> f64 {
+        let inference = self.noise.standard_deviation_ns(time_ns).powi(2) / samples.max(1) as f64;
+        inference + self.visits.load_variance * time_ns * time_ns
+    }
+
+    /// The relative variance that is common to all segments of a visit.
+    pub fn speed_variance(&self) -> f64 {
+        self.visits.speed_variance
+    }
+
+    /// How many visits the segment with the most of them had; 0 where samples were not told apart by visits.
+    pub fn visits(&self) -> usize {
+        self.visits.count
+    }
+
     /// The variance of a segment's time in ns², for a segment that really takes `time_ns`.
     pub(super) fn variance(&self, observation: &Observation, time_ns: f64) -> f64 {
         let deviation = self.noise.standard_deviation_ns(time_ns);
         deviation * deviation * observation.excess_variance / observation.count
+            + observation.visit_variance * time_ns * time_ns
+    }
+
+    /// The observation of a segment.
+    pub fn of(&self, segment: Segment) -> Option<&Observation> {
+        let place = self
+            .segments
+            .binary_search_by_key(&segment, |one| one.segment);
+        place.ok().map(|place| &self.segments[place])
+    }
+
+    /// The 95 % interval of the median of all samples of a segment, which is `median`; `None` where visits do not give it.
+    pub fn of_median(&self, segment: Segment, median: Nanos) -> Option<(Nanos, Nanos)> {
+        let own = self.of(segment)?.median?;
+        let value_ns = median.as_nanos() as f64;
+        let half_width = half_width([own, self.shared_by_medians(value_ns)]);
+        Some((
+            Nanos::from_nanos((value_ns - half_width).floor().max(0.0) as u64),
+            Nanos::from_nanos((value_ns + half_width).ceil() as u64),
+        ))
+    }
+
+    /// What a number derived from medians errs because all of them err together: in proportion to itself, in ns².
+    pub(in crate::derive) fn shared_by_medians(&self, value_ns: f64) -> ErrorVariance {
+        let of_medians = self.visits.of_medians;
+        ErrorVariance {
+            variance: of_medians.variance * value_ns * value_ns,
+            ..of_medians
+        }
+    }
+
+    /// Those of the segments within a stretch, as of a model of its own.
+    pub fn within(&self, stretch: Segment) -> Observations {
+        let segments = self.segments.iter().filter_map(|observation| {
+            Some(Observation {
+                segment: observation.segment.numbered_from(stretch)?,
+                ..*observation
+            })
+        });
+        Observations {
+            segments: segments.collect(),
+            ..*self
+        }
+    }
+
+    /// The variance by which an observation is weighed, were its true time `time_ns`. Without any spread to
+    /// go by, noise is taken to be proportional, which is what it mostly is.
+    pub(super) fn weighable(&self, observation: &Observation, time_ns: f64) -> f64 {
+        if self.has_spread {
+            self.variance(observation, time_ns)
+        } else {
+            (0.01 * time_ns).powi(2).max(1.0) / observation.count
+        }
     }
 }
 
@@ -84,9 +227,12 @@ pub fn observe(samples: &BTreeMap<Segment, Vec<Nanos>>) -> Observations {
                 segment,
                 time_ns: noise.time_at(location.place),
                 // Samples that agree to the nanosecond are still only known to the nanosecond.
-                excess_variance: excess_variance.max(rounding_share(noise, &location)),
+                excess_variance: excess_variance.max(rounding_share(noise, location.place)),
                 count: location.count,
                 freedom,
+                visits: 1,
+                visit_variance: 0.0,
+                median: None,
             }
         })
         .collect();
@@ -94,6 +240,7 @@ pub fn observe(samples: &BTreeMap<Segment, Vec<Nanos>>) -> Observations {
         noise,
         has_spread: prior.is_some(),
         segments,
+        visits: VisitSpread::default(),
     }
 }
 
@@ -130,7 +277,7 @@ fn own(location: &Location) -> (f64, f64) {
 }
 
 /// The clock's rounding as a share of the variance that the noise model expects.
-fn rounding_share(noise: NoiseModel, location: &Location) -> f64 {
-    let expected = noise.standard_deviation_ns(noise.time_at(location.place));
+pub(super) fn rounding_share(noise: NoiseModel, place: f64) -> f64 {
+    let expected = noise.standard_deviation_ns(noise.time_at(place));
     (super::noise::ROUNDING_NS / expected).powi(2)
 }

@@ -18,6 +18,11 @@ pub(super) fn t_at_four_sigma(freedom: f64) -> f64 {
     t_quantile(4.0, Normal::standard().cdf(4.0), freedom)
 }
 
+/// The quantile that is exceeded, either way, once in a thousand.
+pub(super) fn t_at_one_in_a_thousand(freedom: f64) -> f64 {
+    t_quantile(3.290_526_731_491_926, 0.9995, freedom)
+}
+
 fn t_quantile(z: f64, probability: f64, freedom: f64) -> f64 {
     if freedom < EXPAND_FROM
         && let Ok(student) = StudentsT::new(0.0, 1.0, freedom)
@@ -34,6 +39,12 @@ fn t_quantile(z: f64, probability: f64, freedom: f64) -> f64 {
 /// degrees, with `terms` squares in the mean.
 pub(super) fn f_tail(mean_square: f64, terms: f64, freedom: f64) -> f64 {
     FisherSnedecor::new(terms, freedom.min(1e6)).map_or(1.0, |f| f.sf(mean_square.max(0.0)))
+}
+
+/// How probable a deviation at least as large, either way, is for Student's t.
+pub(crate) fn two_sided_p_student(deviations: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom.clamp(1.0, 1e6))
+        .map_or(1.0, |student| 2.0 * student.sf(deviations.abs()))
 }
 
 /// How probable a normal deviation at least as large, either way, is.

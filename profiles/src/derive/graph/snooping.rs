@@ -1,9 +1,8 @@
 //! Which segment contradicts the others? Baarda's data snooping (1968): the segment whose residual is the
 //! largest in units of its own standard deviation.
 
-use nalgebra::DMatrix;
-
 use super::edge::Edge;
+use super::normal::NodeCovariance;
 use super::quantile::t_at_four_sigma;
 
 /// Below this share of its variance a residual is nothing but rounding: no other segment checks this one.
@@ -30,7 +29,7 @@ pub(super) struct Suspect {
 pub(super) fn most_contradictory(
     edges: &[Edge],
     values: &[f64],
-    covariance: &DMatrix<f64>,
+    covariance: &NodeCovariance,
 ) -> Option<Suspect> {
     let freedom = edges
         .iter()
@@ -43,7 +42,7 @@ pub(super) fn most_contradictory(
     let deviations: Vec<f64> = edges
         .iter()
         .map(|edge| {
-            let redundancy = 1.0 - edge.fitted_variance(covariance) / edge.variance;
+            let redundancy = 1.0 - covariance.of_fitted_time(edge) / edge.variance;
             if redundancy < LEAST_REDUNDANCY {
                 return 0.0;
             }

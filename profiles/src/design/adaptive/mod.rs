@@ -1,12 +1,16 @@
-//! The adaptive design: after a start set each next block is what lowers the widest interval most per
-//! second of device time, until all are as narrow as wanted or the budget is spent (docs/method.md §4).
+//! The adaptive design: after the segments that layer times follow from, and long ones that test them, each next block is
+//! what lowers the widest interval most per second of device time, until all are as narrow as wanted or the budget is
+//! spent (docs/method.md §4).
 //!
 //! The planner is a pure function of what has been observed and of what loading cost: it keeps nothing else
 //! between blocks, so that a daemon that was restarted goes on with the same plan.
 
 mod aims;
+mod candidates;
 mod choice;
+mod overhead;
 mod start;
+mod start_cost;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,6 +19,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Design;
 use super::agenda::{Agenda, BlockPlanner, DesignTask, SEGMENTS_PER_BLOCK};
+use super::over_budget::OverBudget;
 use super::planned_block::{Next, PlannedBlock, Purpose, Reason};
 use super::rules::DesignRules;
 use crate::derive::graph::{Fit, GraphError, Observations};
@@ -24,7 +29,10 @@ use crate::units::Nanos;
 
 use aims::aims;
 pub use aims::widest;
-use choice::{Choice, Offer, candidates};
+use candidates::candidates;
+use choice::{Choice, Offer};
+pub use overhead::Overhead;
+use start_cost::StartCost;
 
 /// What a target of nothing is planned as, a millionth: below any clock's noise, and far enough from zero
 /// to divide by.
@@ -56,7 +64,7 @@ impl DesignRules for Adaptive {
     }
 
     fn methods(&self) -> &'static [Method] {
-        &[Method::Graph]
+        &[Method::Graph, Method::Probed]
     }
 
     fn may_measure(&self, _layers: u32, _segment: Segment) -> bool {
@@ -71,6 +79,10 @@ impl DesignRules for Adaptive {
         REPETITIONS
     }
 
+    fn visits(&self, _asked: u64) -> u64 {
+        start::VISITS
+    }
+
     fn held_back(&self, layers: u32, seed: u64) -> BTreeSet<Segment> {
         start::held_back(layers, seed)
     }
@@ -81,6 +93,7 @@ impl DesignRules for Adaptive {
             seed: task.seed,
             target: task.target,
             budget: task.budget,
+            over_budget: task.over_budget,
             repetitions: REPETITIONS,
             segments_per_block: SEGMENTS_PER_BLOCK,
             overhead: Overhead {
@@ -104,46 +117,14 @@ pub struct Settings {
     pub target: f64,
     /// How much device time there is.
     pub budget: Nanos,
+    /// What is done where that is not enough to derive layer times at all.
+    pub over_budget: OverBudget,
     /// How often a block repeats each of its segments, at least.
     pub repetitions: u64,
     /// How many segments a block has, at most.
     pub segments_per_block: usize,
     /// What a block costs beside the inferences themselves, as far as it is known before the first one.
     pub overhead: Overhead,
-}
-
-/// Device time beside the timed inferences, by the device's own clock. The planner weighs what a segment would
-/// tell per nanosecond of device time: that of its timed inferences, of the gaps before them, and of loading it.
-/// Warm-up and sentinels are not foreseen; the budget pays for them all the same, since it counts all time that
-/// passes from the first sample on.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Overhead {
-    /// For each sample: the idle gap before it.
-    pub per_sample: Nanos,
-    /// For each segment of a block: loading it.
-    pub per_segment: Nanos,
-    /// For each block: loading the whole model, its sentinel.
-    pub per_block: Nanos,
-}
-
-impl Overhead {
-    /// The same gap, with what loading cost so far: of each segment of a model of `layers` layers that was
-    /// loaded, how long that took. Until others were, loading one is taken to cost what the whole model did.
-    #[must_use]
-    pub fn with_loads(self, layers: u32, loads: &BTreeMap<Segment, Nanos>) -> Overhead {
-        let (whole, others): (Vec<_>, Vec<_>) = loads
-            .iter()
-            .partition(|(segment, _)| segment.layers() == layers);
-        let whole = whole.first().map(|&(_, &load)| load);
-        let sum: Nanos = others.iter().map(|&(_, &load)| load).sum();
-        let count = others.len() as u64;
-        let mean = (count > 0).then(|| Nanos::from_nanos(sum.as_nanos() / count));
-        Overhead {
-            per_sample: self.per_sample,
-            per_segment: mean.or(whole).unwrap_or_default(),
-            per_block: whole.unwrap_or_default(),
-        }
-    }
 }
 
 impl fmt::Display for Reason {
@@ -165,6 +146,9 @@ impl fmt::Display for Reason {
             ),
             Reason::BudgetSpent { widest: None } => {
                 write!(f, "budget spent before every layer was measured")
+            }
+            Reason::BudgetTooSmall { needed } => {
+                write!(f, "the budget is too small: about {needed} are needed")
             }
         }
     }
@@ -208,54 +192,103 @@ impl Planner {
 
     /// The next block, given all that was observed so far and the device time that it took.
     ///
-    /// No block is expected to exceed what is left of the budget, but the very first, of which nothing can
-    /// be known. A segment that was never measured is expected to take no longer than the whole model
-    /// until a fit says more. Fails only on observations of another model.
+    /// No block is expected to exceed what is left of the budget, but the very first, of which nothing can be known, and
+    /// those of segments that layer times follow from, unless the budget [is to be kept](OverBudget::Refuse). Fails only
+    /// on observations of another model.
     pub fn next(&self, observations: &Observations, spent: Nanos) -> Result<Next, GraphError> {
         if self.settings.layers == 0 {
             return Err(GraphError::NoLayers);
         }
         let left_ns = self.settings.budget.as_nanos() as f64 - spent.as_nanos() as f64;
-        let observed: BTreeSet<Segment> = observations.segments.iter().map(|o| o.segment).collect();
-        let missing: Vec<Segment> = self.start.difference(&observed).copied().collect();
-        if missing.is_empty() {
-            return self.narrow(observations, left_ns);
-        }
+        let missing = start::missing(&self.start, observations, self.settings.seed);
+        let (needed, tests): (Vec<Segment>, Vec<Segment>) = missing
+            .into_iter()
+            .partition(|segment| self.is_essential(*segment));
         // The whole model, unless it was refused.
         let Some(longest) = self.start.iter().copied().max_by_key(|one| one.layers()) else {
             return Ok(Next::Done(Reason::BudgetSpent { widest: None }));
         };
         let Some(gauge) = observations.segments.iter().find(|o| o.segment == longest) else {
-            return Ok(if left_ns > 0.0 {
-                Next::Measure(PlannedBlock {
-                    segments: vec![longest],
-                    repetitions: self.repetitions(),
-                    expected: Nanos::ZERO,
-                    purpose: Purpose::Gauge,
-                })
-            } else {
-                Next::Done(Reason::BudgetSpent { widest: None })
-            });
+            return Ok(Next::Measure(PlannedBlock {
+                segments: vec![longest],
+                repetitions: self.repetitions(),
+                expected: Nanos::ZERO,
+                purpose: Purpose::Gauge,
+            }));
         };
-        Ok(self.start_block(&missing, gauge.time_ns, left_ns))
+        // Where visits are told apart, each has its share of the samples.
+        let repetitions = match observations.visits() {
+            0 => self.repetitions(),
+            _ => self.repetitions().div_ceil(start::VISITS),
+        };
+        if !needed.is_empty() {
+            return Ok(self.start_block(observations, &needed, repetitions, spent));
+        }
+        match self.test_block(&tests, repetitions, gauge.time_ns, left_ns) {
+            Some(block) => Ok(Next::Measure(block)),
+            None => self.narrow(observations, left_ns),
+        }
     }
 
-    /// As many of the missing segments as a block and the budget hold.
-    fn start_block(&self, missing: &[Segment], whole_ns: f64, left_ns: f64) -> Next {
-        let each = self.cost_ns(whole_ns, self.repetitions());
+    /// Whether layer times follow from the segment, together with the others of its kind.
+    fn is_essential(&self, segment: Segment) -> bool {
+        segment.layers() <= 2 || segment.layers() == self.settings.layers
+    }
+
+    /// As many of the segments that layer times follow from as a block holds, or why the budget does not allow that.
+    fn start_block(
+        &self,
+        observations: &Observations,
+        missing: &[Segment],
+        repetitions: u64,
+        spent: Nanos,
+    ) -> Next {
+        let outstanding: Vec<Segment> = missing
+            .iter()
+            .flat_map(|&segment| {
+                std::iter::repeat_n(segment, start::visits_left(observations, segment))
+            })
+            .collect();
+        let count = missing.len().min(self.settings.segments_per_block.max(1));
+        let cost = StartCost {
+            observations,
+            overhead: self.settings.overhead,
+            layers: self.settings.layers,
+            repetitions,
+            segments_per_block: self.settings.segments_per_block.max(1),
+        };
+        let needed = spent + nanos(cost.of(&outstanding));
+        if self.settings.over_budget == OverBudget::Refuse && needed > self.settings.budget {
+            return Next::Done(Reason::BudgetTooSmall { needed });
+        }
+        Next::Measure(PlannedBlock {
+            segments: missing[..count].to_vec(),
+            repetitions,
+            expected: nanos(cost.of(&missing[..count])),
+            purpose: Purpose::Start { needed },
+        })
+    }
+
+    /// As many of the long segments as a block and the budget hold; each is expected to take no longer than the whole
+    /// model.
+    fn test_block(
+        &self,
+        missing: &[Segment],
+        repetitions: u64,
+        whole_ns: f64,
+        left_ns: f64,
+    ) -> Option<PlannedBlock> {
+        let each = self.cost_ns(whole_ns, repetitions);
         let block = self.settings.overhead.per_block.as_nanos() as f64;
         let affordable = ((left_ns - block) / each.max(1.0)).floor().max(0.0) as usize;
         let count = affordable
             .min(self.settings.segments_per_block.max(1))
             .min(missing.len());
-        if count == 0 {
-            return Next::Done(Reason::BudgetSpent { widest: None });
-        }
-        Next::Measure(PlannedBlock {
+        (count > 0).then(|| PlannedBlock {
             segments: missing[..count].to_vec(),
-            repetitions: self.repetitions(),
+            repetitions,
             expected: nanos(block + each * count as f64),
-            purpose: Purpose::Start,
+            purpose: Purpose::Test,
         })
     }
 
@@ -267,19 +300,18 @@ impl Planner {
             return Ok(Next::Done(Reason::TargetReached { widest }));
         }
         let repetitions = self.worthwhile_repetitions(observations, &fit);
-        let offers: Vec<Offer> = candidates(self.settings.layers, &self.held_back)
+        let offers = candidates(self.settings.layers)
             .filter(|segment| !self.refused.contains(segment))
-            .map(|segment| self.offer(observations, &fit, segment, repetitions))
-            .collect();
-        let mut choice = Choice::new(&fit, &aims, self.settings.target.max(LEAST_TARGET));
+            .filter(|segment| !self.held_back.contains(segment))
+            .map(|segment| self.offer(observations, &fit, segment, repetitions));
+        let target = self.settings.target.max(LEAST_TARGET);
+        let mut choice = Choice::new(&fit, &aims, target, offers.collect());
         let mut cost = self.settings.overhead.per_block.as_nanos() as f64;
         let mut segments = BTreeSet::new();
         while segments.len() < self.settings.segments_per_block.max(1) && !choice.is_enough() {
-            let open = offers.iter().copied().filter(|offer| {
-                cost + offer.cost_ns <= left_ns && !segments.contains(&offer.segment)
-            });
-            let Some(best) = choice.best(open) else { break };
-            choice.take(&best);
+            let Some(best) = choice.take_best(left_ns - cost) else {
+                break;
+            };
             segments.insert(best.segment);
             cost += best.cost_ns;
         }
@@ -303,11 +335,10 @@ impl Planner {
         repetitions: u64,
     ) -> Offer {
         // Noise can drive the fitted time of a short segment to nothing; no inference is free.
-        let time_ns = (fit.segment(segment).value.as_nanos() as f64).max(1.0);
+        let time_ns = fit.time_ns(segment).max(1.0);
         Offer {
             segment,
-            variance: observations.noise.standard_deviation_ns(time_ns).powi(2)
-                / repetitions as f64,
+            variance: observations.visit_variance(time_ns, repetitions),
             cost_ns: self.cost_ns(time_ns, repetitions),
         }
     }
@@ -319,8 +350,8 @@ impl Planner {
     /// Doubled until timing an average layer takes as long as loading it, and more as samples add up.
     fn worthwhile_repetitions(&self, observations: &Observations, fit: &Fit) -> u64 {
         let layers = self.settings.layers;
-        let alone = (1..=layers).map(|layer| fit.segment(Segment::single(layer)).value.as_nanos());
-        let average = alone.sum::<i64>() as f64 / f64::from(layers);
+        let alone = (1..=layers).map(|layer| fit.time_ns(Segment::single(layer)));
+        let average = alone.sum::<f64>() / f64::from(layers);
         let sample = average + self.settings.overhead.per_sample.as_nanos() as f64;
         let load = self.settings.overhead.per_segment.as_nanos() as f64;
         let mut repetitions = self.repetitions();

@@ -6,6 +6,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::derive::graph::{FEWEST_VISITS, Observations};
 use crate::design::Design;
 use crate::segment::Segment;
 
@@ -17,6 +18,47 @@ const FITTED: usize = 2;
 
 /// Apart from `adaptive` the stream of a seed serves the order of segments and their inputs.
 const STREAM: u64 = 0x6c6f_6e67;
+
+/// In how many visits the start set is measured: the fewest from which it can be told how far visits differ.
+pub(super) const VISITS: u64 = FEWEST_VISITS as u64;
+
+/// The segments of the start set that lack visits: those that had the fewest first, and among these in an order drawn
+/// anew for each round, so that not always the same segments share a visit.
+pub(super) fn missing(
+    start: &BTreeSet<Segment>,
+    observations: &Observations,
+    seed: u64,
+) -> Vec<Segment> {
+    let rounds = (0..wanted_visits(observations)).map(|round| {
+        let of_round = start.iter().copied();
+        let of_round = of_round.filter(|&segment| had_visits(observations, segment) == round);
+        let mut of_round: Vec<Segment> = of_round.collect();
+        if round > 0 {
+            let mut random = ChaCha8Rng::seed_from_u64(seed ^ round as u64);
+            random.set_stream(STREAM);
+            of_round.shuffle(&mut random);
+        }
+        of_round
+    });
+    rounds.flatten().collect()
+}
+
+/// In how many more visits the segment of the start set is to be timed.
+pub(super) fn visits_left(observations: &Observations, segment: Segment) -> usize {
+    wanted_visits(observations).saturating_sub(had_visits(observations, segment))
+}
+
+/// Where visits are not told apart, one is all that can be asked for.
+fn wanted_visits(observations: &Observations) -> usize {
+    match observations.visits() {
+        0 => 1,
+        _ => FEWEST_VISITS,
+    }
+}
+
+fn had_visits(observations: &Observations, segment: Segment) -> usize {
+    observations.of(segment).map_or(0, |one| one.visits)
+}
 
 /// The segments of the start set that least squares may use, ascending.
 pub(super) fn fitted(layers: u32, seed: u64) -> BTreeSet<Segment> {

@@ -144,8 +144,10 @@ impl From<ProfileJsonV3> for Opened {
                 written_by: None,
             },
             additivity: json.additivity,
+            moving: Vec::new(),
             evaluations: json.evaluations.into_iter().map(Into::into).collect(),
             hashes: json.files.into(),
+            has_digest: false,
         }
     }
 }
@@ -187,6 +189,7 @@ impl MeasurementV3 {
             processor: self.processor,
             design: self.design,
             samples_per_segment: self.samples_per_segment,
+            visits: None,
             gap_ns: self.gap_ns,
             method: self.method,
             seed: self.seed,

@@ -17,6 +17,7 @@ pub(in crate::document) const LOADS: Table = Table {
         "last_layer",
         "load_ns",
         "memory_bytes",
+        "compiled",
         "origin",
     ],
 };
@@ -28,6 +29,7 @@ pub(in crate::document) struct LoadRecord<'a> {
     last_layer: u32,
     load_ns: Nanos,
     memory_bytes: Bytes,
+    compiled: Option<bool>,
     pub(in crate::document) origin: Origin,
 }
 
@@ -39,6 +41,7 @@ impl<'a> From<(&'a Load, Origin)> for LoadRecord<'a> {
             last_layer: load.segment.last(),
             load_ns: load.duration,
             memory_bytes: load.memory,
+            compiled: load.compiled,
             origin,
         }
     }
@@ -52,6 +55,7 @@ impl TryFrom<LoadRecord<'_>> for Load {
             segment: Segment::new(row.first_layer, row.last_layer)?,
             duration: row.load_ns,
             memory: row.memory_bytes,
+            compiled: row.compiled,
         })
     }
 }
@@ -68,6 +72,7 @@ mod tests {
             segment: Segment::single(1),
             duration: Nanos::from_nanos(1),
             memory: Bytes::from_bytes(1),
+            compiled: None,
         };
         assert_columns_are_fields(LOADS, LoadRecord::from((&load, Origin::Measured)));
     }

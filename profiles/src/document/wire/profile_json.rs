@@ -6,12 +6,12 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, PLACEMENTS, REJECTED, SAMPLES, SEGMENTS, TIMES,
-    UNSUPPORTED,
+    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, PLACEMENTS, PROBES, REJECTED, SAMPLES, SEGMENTS,
+    TIMES, UNSUPPORTED,
 };
 use crate::document::opened::Opened;
 use crate::document::{
-    Additivity, Device, Evaluation, FORMAT, Header, Measurement, Model, Processor, Profile,
+    Additivity, Device, Evaluation, FORMAT, Header, Measurement, Model, Moving, Processor, Profile,
     Program, Provenance, VERSION,
 };
 
@@ -42,6 +42,8 @@ pub(in crate::document) struct ProfileJson {
     measurements: Vec<Measurement>,
     /// How well the times of segments add up, for each processor on which that was tested.
     additivity: Vec<Additivity>,
+    /// What moving data in and out costs by probes, for each processor of which cuts were to be divided by them.
+    moving: Vec<Moving>,
     /// How the accuracy of placements was measured, for each pair of processors for which it was.
     evaluations: Vec<Evaluation>,
     /// What differs between two runs of the same measurement: times, versions, the host.
@@ -100,6 +102,10 @@ pub(in crate::document) struct Files {
     #[serde(rename = "placements.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) placements: String,
+    /// Every inference of a probe that was timed.
+    #[serde(rename = "probes.csv")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) probes: String,
 }
 
 impl From<(&Profile, Files)> for ProfileJson {
@@ -115,6 +121,7 @@ impl From<(&Profile, Files)> for ProfileJson {
             processors: header.processors,
             measurements: header.measurements,
             additivity: profile.additivity.clone(),
+            moving: profile.moving.clone(),
             evaluations: profile.evaluations.clone(),
             provenance: header.provenance,
             written_by: header.written_by,
@@ -140,6 +147,7 @@ impl From<ProfileJson> for Opened {
                 written_by: json.written_by,
             },
             additivity: json.additivity,
+            moving: json.moving,
             evaluations: json.evaluations,
             hashes: BTreeMap::from([
                 (LAYERS.file, files.layers),
@@ -153,7 +161,9 @@ impl From<ProfileJson> for Opened {
                 (UNSUPPORTED.file, files.unsupported),
                 (LOADS.file, files.loads),
                 (PLACEMENTS.file, files.placements),
+                (PROBES.file, files.probes),
             ]),
+            has_digest: true,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod check;
 mod error;
+mod machine;
 mod raw;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ pub use self::error::DeviceFileError;
 
 use self::raw::RawDevice;
 use super::heat::Heat;
+use super::machine_noise::MachineNoise;
 use super::noise::Noise;
 
 /// A simulated device: a description that has been found to make sense.
@@ -30,6 +32,8 @@ pub struct DeviceFile {
     pub clock: ClockKind,
     /// How the device warms up and slows down; `None` if it never does.
     pub heat: Option<Heat>,
+    /// How the times of the whole machine move.
+    pub machine_noise: MachineNoise,
     /// Its processors, each under a name of its own. At least one.
     pub processors: Vec<SimulatedProcessor>,
 }

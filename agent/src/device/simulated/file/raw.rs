@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::check::{
     ABOVE_ZERO, AT_LEAST_ONE, AT_LEAST_ZERO, GAIN, PROBABILITY, Place, Range, SPEED, TEMPERATURE,
 };
+use super::machine::RawMachineNoise;
 use super::{
     Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
     Throughput, Transfer,
@@ -23,6 +24,8 @@ pub(super) struct RawDevice {
     /// "exact" or "real".
     clock: Option<ClockKind>,
     heat: Option<RawHeat>,
+    /// How the times of the whole machine move; absent: not at all.
+    machine_noise: Option<RawMachineNoise>,
     #[serde(default)]
     processor: Vec<RawProcessor>,
 }
@@ -103,6 +106,10 @@ impl RawDevice {
         let name = place.name(self.name)?;
         let clock = place.required("clock", self.clock, "\"exact\" or \"real\"")?;
         let heat = self.heat.map(|heat| heat.check(file)).transpose()?;
+        let machine_noise = self
+            .machine_noise
+            .map(|noise| noise.check(file))
+            .transpose()?;
         if self.processor.is_empty() {
             return Err(place.missing("processor", "at least one [[processor]]"));
         }
@@ -119,6 +126,7 @@ impl RawDevice {
             name,
             clock,
             heat,
+            machine_noise: machine_noise.unwrap_or_default(),
             processors,
         })
     }

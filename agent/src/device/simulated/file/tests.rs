@@ -1,6 +1,8 @@
 //! What a device file says, and in which sentence one is refused.
 
 use super::*;
+use crate::device::simulated::machine_noise::{Cold, Correlated};
+use crate::device::simulated::switching::{Level, Switching};
 
 const PROCESSOR: &str = r#"
 name = "npu"
@@ -193,6 +195,99 @@ fn a_bad_field_gets_one_sentence_that_names_it_and_the_remedy() {
         ),
     ] {
         assert_eq!(sentence(&with(field, line)), expected);
+    }
+}
+
+/// The file with this section of machine noise.
+fn with_machine_noise(lines: &str) -> String {
+    text().replace("[heat]", &format!("[machine_noise]\n{lines}\n[heat]"))
+}
+
+#[test]
+fn a_machine_has_the_noise_that_its_file_says_and_none_without() {
+    let device = |text: &str| DeviceFile::parse("d.toml", text).expect("a good file");
+    assert_eq!(device(&text()).machine_noise, MachineNoise::default());
+    assert_eq!(
+        device(&with_machine_noise("")).machine_noise,
+        MachineNoise::default()
+    );
+    let all = with_machine_noise(
+        "visit_sigma = 0.04\nloading_sigma = 0.05\ndrift_per_hour = 0.1\ncorrelated_sigma = 0.03\n\
+         correlation_time_ns = 200_000_000\ncold_slowdown = 1.2\ncold_decay_ns = 2_000_000\n\
+         [[machine_noise.switching]]\nslowdowns = [1, 1.5]\nmean_holds_ns = [30_000_000, 1_000_000]",
+    );
+    let level = |slowdown, millis| Level {
+        slowdown,
+        mean_hold: Nanos::from_millis(millis),
+    };
+    assert_eq!(
+        device(&all).machine_noise,
+        MachineNoise {
+            visit_sigma: 0.04,
+            loading_sigma: 0.05,
+            drift_per_hour: 0.1,
+            correlated: Some(Correlated {
+                sigma: 0.03,
+                correlation_time: Nanos::from_millis(200),
+            }),
+            cold: Some(Cold {
+                slowdown: 1.2,
+                decay: Nanos::from_millis(2),
+            }),
+            switching: vec![Switching {
+                levels: vec![level(1.0, 30), level(1.5, 1)],
+            }],
+        }
+    );
+}
+
+#[test]
+fn noise_of_a_machine_that_makes_no_sense_is_refused() {
+    let place = "of [machine_noise]";
+    let switching = "[[machine_noise.switching]]\n";
+    let holds = "as many whole numbers as there are `slowdowns`, each 1000000 or more";
+    for (lines, expected) in [
+        (
+            "visit_sigma = -1".to_owned(),
+            format!("`visit_sigma` {place} is -1: write 0 or a number above 0"),
+        ),
+        (
+            "cold_slowdown = 0.5\ncold_decay_ns = 1".to_owned(),
+            format!("`cold_slowdown` {place} is 0.5: write 1 or a number above 1"),
+        ),
+        (
+            "cold_slowdown = 1.5".to_owned(),
+            "[machine_noise] has no `cold_decay_ns`: add a whole number above 0".to_owned(),
+        ),
+        (
+            "correlated_sigma = 0.1\ncorrelation_time_ns = 0".to_owned(),
+            format!("`correlation_time_ns` {place} is 0: write a whole number above 0"),
+        ),
+        (
+            "correlation_time_ns = 5".to_owned(),
+            "[machine_noise] has `correlation_time_ns`, which means nothing for a machine without \
+             `correlated_sigma`: remove it"
+                .to_owned(),
+        ),
+        (
+            format!("{switching}slowdowns = [1.0]\nmean_holds_ns = [1_000_000]"),
+            format!(
+                "`slowdowns` of switching 1 {place} is [1.0]: write a list of at least two numbers above 0"
+            ),
+        ),
+        (
+            format!("{switching}slowdowns = [1.0, 2.0]\nmean_holds_ns = [1_000_000]"),
+            format!("`mean_holds_ns` of switching 1 {place} is [1000000]: write {holds}"),
+        ),
+        (
+            format!("{switching}slowdowns = [1.0, 2.0]\nmean_holds_ns = [1_000_000, 5]"),
+            format!("`mean_holds_ns` of switching 1 {place} is [1000000, 5]: write {holds}"),
+        ),
+    ] {
+        assert_eq!(
+            sentence(&with_machine_noise(&lines)),
+            format!("d.toml: {expected}")
+        );
     }
 }
 

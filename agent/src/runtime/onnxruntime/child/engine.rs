@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use layerlab_assignment::{RECORD_ASSIGNMENT, assigned_nodes};
+use layerlab_assignment::{RECORD_ASSIGNMENT, assigned_nodes, version_of};
 use layerlab_model::ElementType;
 use layerlab_profiles::Nanos;
 use layerlab_protocol::PlacedNode;
@@ -27,6 +27,8 @@ pub(super) struct Engine {
     environment: Environment,
     setup: ChildSetup,
     log: RuntimeLog,
+    /// The runtime's version.
+    pub(super) version: String,
     sessions: HashMap<u64, LoadedModel>,
     /// Where outputs are copied to, used again and again.
     pub(super) outputs: Vec<u8>,
@@ -61,6 +63,7 @@ impl Engine {
         setup.cores.bind_this_thread();
         let log = RuntimeLog::default();
         let builder = ort::init_from(&setup.library).map_err(load_error)?;
+        let version = known_version(&setup.library)?;
         let environment = builder
             .with_name("layerlab")
             .with_telemetry(false)
@@ -78,6 +81,7 @@ impl Engine {
             environment,
             setup,
             log,
+            version,
             sessions: HashMap::new(),
             outputs: Vec::new(),
         })
@@ -191,22 +195,20 @@ impl Engine {
             .with_logger(self.log.logger())?
             .with_log_level(level)?;
         builder = match provider {
-            Provider::Cpu => self.on_device(builder)?,
-            Provider::QnnHtp(_) => self.on_device(builder)?.with_disable_cpu_fallback()?,
-            Provider::Xnnpack => builder
-                .with_execution_providers([ep::XNNPACK::default()
-                    .with_intra_op_num_threads(threads.try_into().unwrap_or(NonZeroUsize::MIN))
-                    .build()
-                    .error_on_failure()])?
-                .with_disable_cpu_fallback()?,
-            Provider::Nnapi => builder
-                .with_execution_providers([ep::NNAPI::default()
-                    .with_fp16(true)
-                    .with_disable_cpu(true)
-                    .build()
-                    .error_on_failure()])?
-                .with_disable_cpu_fallback()?,
+            Provider::Cpu | Provider::QnnHtp(_) => self.on_device(builder)?,
+            Provider::Xnnpack => builder.with_execution_providers([ep::XNNPACK::default()
+                .with_intra_op_num_threads(threads.try_into().unwrap_or(NonZeroUsize::MIN))
+                .build()
+                .error_on_failure()])?,
+            Provider::Nnapi => builder.with_execution_providers([ep::NNAPI::default()
+                .with_fp16(true)
+                .with_disable_cpu(true)
+                .build()
+                .error_on_failure()])?,
         };
+        if provider.refuses_fallback() {
+            builder = builder.with_disable_cpu_fallback()?;
+        }
         if let Some(path) = save_to {
             builder = builder
                 .with_config_entry("ep.context_enable", "1")?
@@ -279,6 +281,23 @@ fn placed_nodes(session: &Session) -> ort::Result<Vec<PlacedNode>> {
             provider: node.provider,
         })
         .collect())
+}
+
+/// The version of a library that is loaded, unless it is too new to have the interface that is used here.
+fn known_version(library: &Path) -> Result<String, String> {
+    match version_of(library) {
+        Some(known) if known.has_interface => Ok(known.version),
+        Some(known) => Err(format!(
+            "`{}` is ONNX Runtime {}, which does not have version {} of its interface any more: install 1.24.4",
+            library.display(),
+            known.version,
+            ort::MINOR_VERSION
+        )),
+        None => Err(format!(
+            "`{}` does not tell its version: install ONNX Runtime 1.24.4",
+            library.display()
+        )),
+    }
 }
 
 /// Why the library cannot be loaded, with the remedy.

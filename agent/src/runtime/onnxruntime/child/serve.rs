@@ -7,8 +7,6 @@ use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use layerlab_assignment::version_of;
-
 use super::engine::{Engine, ModelNotLoaded, loaded_libraries};
 use super::frames::{read_frame, write_frame};
 use super::messages::{ChildAnswer, ChildRequest, ChildSetup};
@@ -65,11 +63,9 @@ fn answered(
     match (request, state) {
         (ChildRequest::Start(setup), state) => match Engine::start(setup.clone()) {
             Ok(engine) => {
-                let version = version_of(&setup.library);
+                let version = engine.version.clone();
                 *state = Some((engine, setup));
-                ChildAnswer::Started {
-                    version: version.unwrap_or_else(|| ort::info().to_owned()),
-                }
+                ChildAnswer::Started { version }
             }
             Err(cause) => ChildAnswer::Failed { cause },
         },

@@ -31,6 +31,8 @@ pub(in crate::runtime::onnxruntime) struct LoadedInChild {
     /// The child's number: another child does not have the session.
     pub(in crate::runtime::onnxruntime) generation: u64,
     pub(in crate::runtime::onnxruntime) load_time: Nanos,
+    /// Whether it was compiled for this load; `None` where the provider compiles nothing.
+    pub(in crate::runtime::onnxruntime) compiled: Option<bool>,
     pub(in crate::runtime::onnxruntime) placed: Placed,
     /// The files of the runtime's libraries that the child has loaded.
     pub(in crate::runtime::onnxruntime) libraries: Vec<PathBuf>,
@@ -141,6 +143,7 @@ fn request_load(
 ) -> Result<(LoadedInChild, Vec<PlacedNode>), Attempt> {
     let generation = child.generation()?;
     let session = child.new_session();
+    let was_compiled = compiled.is_some();
     let load = ChildRequest::Load {
         session,
         compiled,
@@ -152,14 +155,15 @@ fn request_load(
             nodes,
             libraries,
         } => {
-            let backend = child.setup.provider.backend();
+            let provider = &child.setup.provider;
+            let backend = provider.backend();
             let loaded = LoadedInChild {
                 session,
                 generation,
                 load_time,
+                compiled: provider.compiles().then_some(!was_compiled),
                 placed: Placed {
-                    // The child refuses a session with a node on any other provider, if the runtime does not.
-                    fallback_refused: true,
+                    fallback_refused: provider.refuses_fallback(),
                     backend: backend
                         .and_then(|file| Some(file.file_name()?.to_string_lossy().into_owned())),
                     nodes: nodes.clone(),

@@ -37,6 +37,10 @@ impl Session for OnnxSession {
         self.loaded.load_time
     }
 
+    fn compiled(&self) -> Option<bool> {
+        self.loaded.compiled
+    }
+
     fn placed(&self) -> Option<Placed> {
         Some(self.loaded.placed.clone())
     }

@@ -8,7 +8,7 @@ use super::*;
 use crate::config::Config;
 use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::{Device, Job, JobState, Kept, Run, RunState, Spent};
-use crate::state::{Rules, VisitOutcome};
+use crate::state::{Rules, StayOutcome};
 use crate::talk::Answer;
 
 fn now() -> Timestamp {
@@ -46,7 +46,7 @@ fn archive(state: &mut LabState) {
 }
 
 fn publish(state: &mut LabState) {
-    let published = VisitOutcome::Published {
+    let published = StayOutcome::Published {
         profile: PathBuf::from("profile"),
         findings: Vec::new(),
     };
@@ -80,7 +80,7 @@ fn a_job_that_was_cancelled_stays_until_its_run_has_left_its_device() {
     state.cancel(1, now());
     archive(&mut state);
     assert_eq!(numbers(&state), (vec![1], vec![1, 2]));
-    state.left("phone", VisitOutcome::Parked, Spent::default(), now());
+    state.left("phone", StayOutcome::Parked, Spent::default(), now());
     archive(&mut state);
     assert_eq!(numbers(&state), (vec![], vec![]));
 }
@@ -89,7 +89,7 @@ fn a_job_that_was_cancelled_stays_until_its_run_has_left_its_device() {
 fn a_job_that_is_tried_again_before_it_could_be_forgotten_stays() {
     let mut state = lab();
     state.cancel(1, now());
-    state.left("phone", VisitOutcome::Parked, Spent::default(), now());
+    state.left("phone", StayOutcome::Parked, Spent::default(), now());
     let over = state.take_over();
     assert_eq!(state.retry(1, now()), Answer::Done);
     state.archive(&over);

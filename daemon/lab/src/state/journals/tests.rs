@@ -4,7 +4,7 @@ use super::*;
 use crate::config::Config;
 use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::{Device, Job, JobState, Kept, Run, RunState, Spent};
-use crate::state::{Rules, VisitOutcome};
+use crate::state::{Rules, StayOutcome};
 use crate::talk::Answer;
 
 fn now() -> Timestamp {
@@ -144,7 +144,7 @@ fn a_cancelled_run_keeps_its_journal_until_it_has_left_its_device() {
     state.take_changes();
     assert!(removed(&mut state, now() + days(40)).is_empty());
     let later = now() + days(41);
-    state.left("phone", VisitOutcome::Parked, Spent::default(), later);
+    state.left("phone", StayOutcome::Parked, Spent::default(), later);
     state.take_changes();
     assert_eq!(removed(&mut state, later).len(), 4);
 }

@@ -30,8 +30,9 @@ pub(in crate::store) struct RunRow {
     spent: SpentRow,
     #[serde(default)]
     journals_removed: Option<Timestamp>,
-    #[serde(default)]
-    visits_without_block: u32,
+    // Its name in the bodies that people have.
+    #[serde(default, rename = "visits_without_block")]
+    stays_without_block: u32,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -67,7 +68,7 @@ impl From<Run> for RunRow {
             profile: run.profile,
             spent: run.spent.into(),
             journals_removed: run.journals_removed,
-            visits_without_block: run.visits_without_block,
+            stays_without_block: run.stays_without_block,
         }
     }
 }
@@ -91,7 +92,7 @@ impl From<RunRow> for Run {
             profile: row.profile,
             spent: row.spent.into(),
             journals_removed: row.journals_removed,
-            visits_without_block: row.visits_without_block,
+            stays_without_block: row.stays_without_block,
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::fmt::Debug;
 
 use jiff::Timestamp;
+use layerlab_profiles::document::HashedFile;
 
 use super::*;
+use crate::job::TwinSpec;
 use crate::record::{Device, Event, Job, JobState, Run, RunState, Spent, What};
 use crate::store::tests::samples;
 
@@ -34,7 +36,7 @@ fn full_run() -> Run {
         ended: Some(time()),
         profile: Some("profiles/run-2".into()),
         journals_removed: Some(time()),
-        visits_without_block: 4,
+        stays_without_block: 4,
         ..samples::run(2)
     }
 }
@@ -109,7 +111,7 @@ fn bodies_of_version_0_are_read() {
     let began = Run {
         spent: Spent::default(),
         journals_removed: None,
-        visits_without_block: 0,
+        stays_without_block: 0,
         ..full_run()
     };
     check(include_str!("frozen/run-0.jsonl"), &[full_run(), began]);
@@ -155,6 +157,21 @@ fn version_1_is_written_and_read() {
     let reservations = [samples::reservation(1)];
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
     check_newest(include_str!("frozen/event-1.jsonl"), &events());
+}
+
+#[test]
+fn a_job_with_a_quantised_twin_is_read_as_it_was_written() {
+    let mut job = full_job();
+    job.spec.models[0].quantised = Some(TwinSpec {
+        sha256: "12".repeat(32),
+        source: HashedFile {
+            name: "alexnet-int8".to_owned(),
+            sha256: "34".repeat(32),
+        },
+        path: "models/alexnet-int8.onnx".into(),
+    });
+    let written = body(&job).expect("JSON");
+    assert_eq!(record::<Job>(&written).expect("a record"), job);
 }
 
 #[test]

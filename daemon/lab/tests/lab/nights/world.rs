@@ -9,7 +9,7 @@ use layerlab_lab::bench::{Assignment, Bench, Desk, News};
 use layerlab_lab::clock::Clock;
 use layerlab_lab::gates::Readings;
 use layerlab_lab::record::Spent;
-use layerlab_lab::state::VisitOutcome;
+use layerlab_lab::state::StayOutcome;
 use layerlab_profiles::MilliCelsius;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -93,7 +93,7 @@ impl Bench for Played {
         open_device: &mut Option<()>,
         assignment: &Assignment,
         desk: &Desk,
-    ) -> (VisitOutcome, Spent) {
+    ) -> (StayOutcome, Spent) {
         let world = &self.0;
         let device = index(&assignment.device.name);
         open_device.get_or_insert(());
@@ -125,7 +125,7 @@ impl Bench for Played {
 }
 
 impl Played {
-    async fn measure(&self, assignment: &Assignment, desk: &Desk, device: usize) -> VisitOutcome {
+    async fn measure(&self, assignment: &Assignment, desk: &Desk, device: usize) -> StayOutcome {
         let world = &self.0;
         let half_an_hour = Duration::from_secs(1800);
         let read = || world.readings(device);
@@ -146,14 +146,14 @@ impl Played {
                 break;
             };
             if assignment.is_asked_to_leave() {
-                return VisitOutcome::Parked;
+                return StayOutcome::Parked;
             }
             sleep(*block).await;
             // The phone works on while it is unplugged; the lab has patience for ten minutes.
             let mut waited = Duration::ZERO;
             while world.is_away(device) {
                 if waited >= Duration::from_secs(600) {
-                    return VisitOutcome::DeviceFailed {
+                    return StayOutcome::DeviceFailed {
                         reason: "gone for ten minutes".to_owned(),
                     };
                 }

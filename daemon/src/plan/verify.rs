@@ -1,0 +1,109 @@
+//! `--verify`: plans are run on a device, so that what was measured stands beside what was predicted.
+
+use std::path::PathBuf;
+
+use layerlab_campaign::{Passes, Verification, VerificationSet, Verified};
+use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
+use layerlab_profiles::Placement;
+use layerlab_profiles::document::Evaluation;
+use layerlab_profiles::summary::Summary;
+use layerlab_protocol::Entry;
+
+use super::learnt::Learnt;
+use crate::adb::{self, AdbArgs, PhoneArgs};
+use crate::campaign::{agent_program, campaign_failure};
+use crate::evaluate;
+use crate::exit::{Code, ExitWith, Failure};
+use crate::model_options::{open_with_twin, parse_dim, refuse_other_twin};
+
+#[derive(clap::Args)]
+pub(super) struct VerifyArgs {
+    /// Run what is planned on this device and put what was measured beside what was predicted
+    #[arg(long, value_name = "DEVICE", requires = "model")]
+    verify: Option<String>,
+    /// With --verify: the ONNX model
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    model: Option<PathBuf>,
+    /// With --verify: the model's quantised twin, for processors that compute in 8 bits
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    quantised: Option<PathBuf>,
+    /// With --verify: the evaluation set; without it the time alone is measured
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    set: Option<PathBuf>,
+    #[command(flatten)]
+    phone: PhoneArgs,
+    /// With --verify: the size of a symbolic dimension of the model; may be repeated
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim, requires = "verify")]
+    dims: Vec<(String, u64)>,
+}
+
+impl VerifyArgs {
+    /// Runs these placements on the device, if one is named; nothing otherwise.
+    pub(super) async fn measure(
+        &self,
+        placements: Vec<Placement>,
+        learnt: &Learnt,
+        agent: Option<PathBuf>,
+        adb: &AdbArgs,
+    ) -> Result<VerifiedPlacements, Failure> {
+        let (Some(device), Some(model)) = (&self.verify, &self.model) else {
+            return Ok(VerifiedPlacements::new());
+        };
+        if placements.is_empty() {
+            return Ok(VerifiedPlacements::new());
+        }
+        let dims = self.dims.iter().cloned().collect();
+        let model = open_with_twin(model, self.quantised.as_deref(), &dims)?;
+        let of_profile = &learnt.profile.header.model;
+        if model.source_sha256 != of_profile.sha256 {
+            let message = "--model is another model than the profile's";
+            return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
+        }
+        refuse_other_twin(of_profile, &model).exit_with(Code::Input)?;
+        let set = match &self.set {
+            Some(file) => Some(evaluate::fitting_set(file, &model)?),
+            None => None,
+        };
+        let link = adb::open(device, agent_program(agent)?, adb, &self.phone).await?;
+        let Evaluation { seed, answers, .. } = &learnt.evaluation;
+        let verification = Verification {
+            model: &model,
+            placements,
+            passes: Passes::on(learnt.processors.clone()),
+            set: set.as_ref().map(|set| VerificationSet {
+                set,
+                seed: *seed,
+                answers: *answers as usize,
+            }),
+        };
+        let verified = verification.run(&link, &mut |_: &Entry| {}).await;
+        together(&verified.map_err(campaign_failure)?)
+    }
+}
+
+/// The times and the accuracies by their placements.
+fn together(verified: &Verified) -> Result<VerifiedPlacements, Failure> {
+    let rows = match &verified.accuracy {
+        Some(evaluated) => evaluate::rows(evaluated)?,
+        None => Vec::new(),
+    };
+    let accuracy = |placement: &Placement| {
+        let row = rows.iter().find(|row| &row.combination == placement)?;
+        let (low, high) = row.loss_ci95;
+        // What is lost less is accuracy more.
+        let ends = (row.score - (high - row.loss), row.score + (row.loss - low));
+        Some((row.score, ends))
+    };
+    let timed = verified.time.iter().filter_map(|timed| {
+        let summary = Summary::of(&timed.passes)?;
+        let ends = summary.median_ci95;
+        let placement = timed.combination.clone();
+        let found = VerifiedPlacement {
+            time_ns: summary.median.as_nanos(),
+            time_ci95_ns: ends.map(|(low, high)| (low.as_nanos(), high.as_nanos())),
+            accuracy: accuracy(&placement),
+        };
+        Some((placement, found))
+    });
+    Ok(timed.collect())
+}

@@ -1,0 +1,19 @@
+//! What was measured of plans that were run on a device.
+
+use std::collections::BTreeMap;
+
+use layerlab_profiles::Placement;
+
+/// What running a placement on a device gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VerifiedPlacement {
+    /// The median of the passes.
+    pub time_ns: u64,
+    /// Its 95 % interval; nothing where there were too few passes.
+    pub time_ci95_ns: Option<(u64, u64)>,
+    /// The accuracy and the ends of its 95 % interval; nothing where the time alone was measured.
+    pub accuracy: Option<(f64, (f64, f64))>,
+}
+
+/// What was measured of each placement that was run.
+pub type VerifiedPlacements = BTreeMap<Placement, VerifiedPlacement>;

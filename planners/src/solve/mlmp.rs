@@ -1,0 +1,51 @@
+//! Our answer to MLMP's two problems: from the front of time and accuracy, which is searched once for all limits. So a
+//! looser limit is never answered by a worse plan, and no measured placement that keeps a limit is better than the plan.
+
+use super::solver::{SearchOptions, Solver};
+use super::{Found, PlanError, fastest, front_search, is_answer, too_slow};
+use crate::goal::Goal;
+use crate::problem::{Problem, Triple};
+
+pub(super) struct Mlmp;
+
+impl Solver for Mlmp {
+    fn name(&self) -> &'static str {
+        "mlmp"
+    }
+
+    fn is_in_figures(&self) -> bool {
+        true
+    }
+
+    fn is_for_a_pair(&self) -> bool {
+        true
+    }
+
+    fn misses_nothing(&self) -> bool {
+        true
+    }
+
+    fn search(
+        &self,
+        problem: &Problem,
+        goal: Goal,
+        _options: SearchOptions,
+    ) -> Result<Found, PlanError> {
+        let front = problem.front_or(front_search::find_front);
+        let columns = problem.columns();
+        let candidates = front.placements.iter();
+        let candidates: Vec<_> = candidates.map(|&one| columns.candidate(one)).collect();
+        let mut best: Option<Triple> = None;
+        for triple in problem.triples(&candidates) {
+            if is_answer(problem, goal, &triple, best.as_ref()) {
+                best = Some(triple);
+            }
+        }
+        Ok(Found::best_or(best, front.evaluated, || {
+            too_slow(
+                problem,
+                &fastest::fastest(problem.times(), problem.all_cpu().placement),
+            )
+        }))
+    }
+}

@@ -1,0 +1,102 @@
+//! Does the whole contradict the sum of its parts, by more than chance explains? Where it does nothing is sound.
+
+use std::collections::BTreeMap;
+
+use super::{Findings, Rule, Subject};
+use crate::derive::graph::{ErrorVariance, WholeAgainstParts, whole_against_parts};
+use crate::document::{Measurement, Method};
+use crate::segment::Segment;
+use crate::units::Nanos;
+
+/// How seldom chance may explain a contradiction.
+const IMPROBABLE: f64 = 0.001;
+
+/// A contradiction smaller than this share is a property of every real device.
+const TOLERATED: f64 = 0.02;
+
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let measurements = subject.profile.header.measurements.iter();
+    // The times of an emulator are no device's.
+    let real = measurements
+        .filter(|measurement| !subject.profile.header.is_emulated(&measurement.processor));
+    let contradictions = real.filter_map(|measurement| {
+        let found = match measurement.method {
+            Method::Median => of_passes(subject, measurement),
+            Method::Graph | Method::Probed => of_segments(subject, measurement),
+            // The papers' formulas hold for any segment times; there is nothing left to test.
+            Method::Differencing => None,
+        }?;
+        let contradicts = found.p_value < IMPROBABLE && found.longer.abs() > TOLERATED;
+        contradicts.then(|| {
+            format!(
+                "on `{}` the whole model takes {:.1} % {} than the sum of its layers with what cuts cost, which chance \
+                 explains with a probability of {:.1e}",
+                measurement.processor,
+                100.0 * found.longer.abs(),
+                if found.longer < 0.0 { "less" } else { "more" },
+                found.p_value
+            )
+        })
+    });
+    findings.add(Rule::SumContradiction, contradictions.collect::<Vec<_>>());
+}
+
+/// A processor that is measured in segments, on the longest stretch of layers that it can run.
+fn of_segments(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAgainstParts> {
+    measurement.visits?;
+    let place = *subject.places.get(measurement.processor.as_str())?;
+    let stretch = subject.supported(&measurement.processor).longest()?;
+    let observations = subject.observed.get(&place)?.within(stretch);
+    let layers = stretch.layers();
+    let held_back = measurement.design.held_back(layers, measurement.seed);
+    whole_against_parts(layers, &observations, &held_back)
+}
+
+/// A processor that is read in passes: in each visit the medians of its layers against the passes at the visit's ends.
+fn of_passes(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAgainstParts> {
+    measurement.visits?;
+    let profile = subject.profile;
+    let processor = &measurement.processor;
+    let whole = Segment::whole(subject.layers.max(1));
+    if measurement.sentinel != Some(whole) {
+        return None;
+    }
+    let mut visits: BTreeMap<(u32, u32), BTreeMap<Segment, Vec<Nanos>>> = BTreeMap::new();
+    let samples = profile.samples.iter();
+    for sample in samples.filter(|sample| sample.processor == *processor) {
+        let visit = visits.entry((sample.order, sample.block)).or_default();
+        let of_segment = visit.entry(sample.segment).or_default();
+        of_segment.push(sample.duration);
+    }
+    let ratios = profile.blocks.iter().filter_map(|block| {
+        let visit = visits.get(&(block.order, block.number))?;
+        let parts: f64 = (1..=subject.layers)
+            .map(|layer| Some(median_ns(visit.get(&Segment::single(layer))?)))
+            .sum::<Option<f64>>()?;
+        let ends = [block.before.sentinel, block.after.sentinel].map(|end| end.as_nanos() as f64);
+        Some(((ends[0] * ends[1]).sqrt() / parts).ln())
+    });
+    let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
+    let count = ratios.len() as f64;
+    if count < 3.0 {
+        return None;
+    }
+    let mean = ratios.iter().sum::<f64>() / count;
+    let squares: f64 = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum();
+    let error = ErrorVariance {
+        variance: squares / (count - 1.0) / count,
+        freedom: count - 1.0,
+    };
+    Some(WholeAgainstParts::new(mean, error))
+}
+
+/// The middle of a layer's times in one visit.
+fn median_ns(times: &[Nanos]) -> f64 {
+    let mut sorted: Vec<u64> = times.iter().map(|time| time.as_nanos()).collect();
+    sorted.sort_unstable();
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        0 => sorted[middle - 1].midpoint(sorted[middle]) as f64,
+        _ => sorted[middle] as f64,
+    }
+}

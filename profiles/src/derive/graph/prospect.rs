@@ -1,0 +1,148 @@
+//! What measuring a segment would bring: how far a weighted sum of variances falls with it.
+//!
+//! With Z the covariance of the nodes, c the contrasts and w their weights, a segment e lowers the sum of w times the
+//! variance of c by e' G e / (its own variance + e' Z e), where G = Z (Σ w c c') Z (Sherman and Morrison). G is what
+//! the inverse loses when the normal equations gain Σ w c c', so that it follows for all segments at once from a
+//! derivative of the sparse inverse. That is taken by a complex step, which is exact to rounding (Squire and Trapp,
+//! Using Complex Variables to Estimate Derivatives of Real Functions, SIAM Review 40, 1998).
+
+use nalgebra::Complex;
+
+use super::contrast::{Contrast, Nodes};
+use super::edge::Edge;
+use super::normal::{laplacian, smallest_variance};
+use super::skyline::Symmetric;
+use crate::segment::Segment;
+
+/// The size of the step: its square vanishes beside any number, and nothing underflows.
+const STEP: f64 = 1e-80;
+
+/// What is known of a segment, and what it would tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prospect {
+    /// The variance of the segment's fitted time, e' Z e, in ns².
+    pub(crate) fitted_variance: f64,
+    /// e' G e: in ns⁴ times the unit of the weights.
+    pub(crate) moved: f64,
+}
+
+/// The prospects of each of these segments; `wanted` are contrasts of neighbouring nodes with their weights.
+pub(super) fn prospects(
+    nodes: Nodes,
+    edges: &[Edge],
+    wanted: &[(&Contrast, f64)],
+    segments: &[Segment],
+) -> Vec<Prospect> {
+    let unit = smallest_variance(edges);
+    let fixed = nodes.count() - 1;
+    let ends = segments.iter().map(|&segment| nodes.ends(segment));
+    let mut matrix: Symmetric<Complex<f64>> = laplacian(nodes, edges, unit, ends.clone());
+    for (contrast, weight) in wanted {
+        let terms = || contrast.0.iter().filter(|(node, _)| *node < fixed);
+        for &(one, factor) in terms() {
+            for &(other, by) in terms().filter(|(other, _)| *other <= one) {
+                // Terms may name a node twice; each pair of different nodes stands for both of its entries.
+                matrix.add(
+                    one,
+                    other,
+                    Complex::new(0.0, STEP * unit * weight * factor * by),
+                );
+            }
+        }
+    }
+    let inverse = matrix.factor().selected_inverse();
+    let entry = |one: usize, other: usize| {
+        if one.max(other) == fixed {
+            return Complex::new(0.0, 0.0);
+        }
+        let entry = inverse.get(one, other);
+        entry.expect("there is room for the ends of each segment")
+    };
+    ends.map(|(begin, end)| {
+        let sum = entry(begin, begin) + entry(begin, end) * 2.0 + entry(end, end);
+        Prospect {
+            fitted_variance: unit * sum.re,
+            moved: -unit * sum.im / STEP,
+        }
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use nalgebra::{DMatrix, DVector};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::derive::graph::observation::Observations;
+    use crate::derive::graph::{Fit, observe};
+    use crate::design::Design;
+    use crate::units::Nanos;
+
+    fn observations(layers: u32, design: Design, seed: u64) -> Observations {
+        let sample = |segment: Segment, index: u64| {
+            let mixed = seed
+                .wrapping_mul(31)
+                .wrapping_add(u64::from(segment.first()) * 17 + index * 7);
+            Nanos::from_nanos(1_000_000 * u64::from(segment.layers()) + 7_919 * (mixed % 13))
+        };
+        let samples: BTreeMap<Segment, Vec<Nanos>> = design
+            .iter(layers)
+            .map(|segment| {
+                (
+                    segment,
+                    (0..5).map(|index| sample(segment, index)).collect(),
+                )
+            })
+            .collect();
+        observe(&samples)
+    }
+
+    /// A segment as a combination of all nodes.
+    fn dense(count: usize, contrast: &Contrast) -> DVector<f64> {
+        let mut vector = DVector::zeros(count);
+        for &(node, factor) in &contrast.0 {
+            vector[node] += factor;
+        }
+        vector
+    }
+
+    proptest! {
+        /// What a segment would bring is what the dense covariance says.
+        #[test]
+        fn prospects_are_those_of_the_dense_covariance(
+            layers in 1_u32..20,
+            seed in any::<u64>(),
+            design in prop::sample::select(vec![Design::Local, Design::PrefixSuffix, Design::Grouped]),
+        ) {
+            let observed = observations(layers, design, seed);
+            let fit = Fit::new(layers, &observed, &Default::default()).expect("connected");
+            let nodes = Nodes::of(layers);
+            let count = nodes.count();
+            let mut covariance = DMatrix::zeros(count, count);
+            for node in 0..count {
+                let lever = fit.lever(&Contrast(vec![(node, 1.0)]));
+                covariance.set_column(node, &DVector::from_vec(lever));
+            }
+            let contrasts: Vec<Contrast> = (1..=layers).map(|layer| nodes.compute(layer)).collect();
+            let wanted: Vec<(&Contrast, f64)> = contrasts.iter().zip((1..).map(f64::from)).collect();
+            let mut sum = DMatrix::zeros(count, count);
+            for (contrast, weight) in &wanted {
+                let contrast = dense(count, contrast);
+                sum += &contrast * contrast.transpose() * *weight;
+            }
+            let gains = &covariance * sum * &covariance;
+            let segments = Design::Grouped.segments(layers);
+            for (segment, found) in segments.iter().zip(fit.prospects(&wanted, &segments)) {
+                let one = dense(count, &nodes.segment(*segment));
+                let fitted = one.dot(&(&covariance * &one));
+                let moved = one.dot(&(&gains * &one));
+                let most = gains.diagonal().max();
+                prop_assert!((found.fitted_variance / fitted - 1.0).abs() < 1e-9, "{segment}");
+                prop_assert!((found.moved - moved).abs() < 1e-9 * most, "{segment}: {} {moved}", found.moved);
+            }
+        }
+    }
+}

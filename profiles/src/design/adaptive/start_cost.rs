@@ -1,0 +1,53 @@
+//! About how much device time the segments take that layer times follow from.
+
+use super::Overhead;
+use crate::derive::graph::Observations;
+use crate::segment::Segment;
+
+/// Inferences before a segment is warm, at least (docs/method.md §5).
+const WARM_UP: f64 = 3.0;
+
+/// Sentinels and warm-up of the whole model in each block (docs/method.md §5).
+const OF_THE_WHOLE: f64 = 9.0;
+
+/// What the start set costs, as far as it is known.
+pub(super) struct StartCost<'a> {
+    pub(super) observations: &'a Observations,
+    pub(super) overhead: Overhead,
+    pub(super) layers: u32,
+    pub(super) repetitions: u64,
+    pub(super) segments_per_block: usize,
+}
+
+impl StartCost<'_> {
+    /// About the device time that measuring these segments takes, in ns: loading, warm-up, samples with the gaps before
+    /// them, and the sentinels of their blocks. A segment takes as long as those of as many layers did on average; where
+    /// there are none yet, its layers' share of the longest segment, which leaves the costs of cuts out.
+    pub(super) fn of(&self, segments: &[Segment]) -> f64 {
+        let Overhead {
+            per_sample,
+            per_segment,
+            per_block,
+        } = self.overhead;
+        let gap = per_sample.as_nanos() as f64;
+        let longest = self.observations.segments.iter();
+        let longest_ns = longest.map(|one| one.time_ns).fold(0.0, f64::max);
+        let blocks = segments.len().div_ceil(self.segments_per_block) as f64;
+        let each = |segment: &Segment| {
+            let samples = WARM_UP + self.repetitions as f64;
+            per_segment.as_nanos() as f64 + samples * (self.time_ns(*segment, longest_ns) + gap)
+        };
+        let of_blocks = per_block.as_nanos() as f64 + OF_THE_WHOLE * (longest_ns + gap);
+        blocks * of_blocks + segments.iter().map(each).sum::<f64>()
+    }
+
+    fn time_ns(&self, segment: Segment, longest_ns: f64) -> f64 {
+        let alike = self.observations.segments.iter();
+        let alike = alike.filter(|one| one.segment.layers() == segment.layers());
+        let (sum, count) = alike.fold((0.0, 0), |(sum, count), one| (sum + one.time_ns, count + 1));
+        match count {
+            0 => longest_ns * f64::from(segment.layers()) / f64::from(self.layers),
+            count => sum / f64::from(count),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the samples of one processor say: observed by visits, or in the way of profiles that do not tell visits apart.
+
+use std::collections::BTreeMap;
+
+use super::{Block, Measurement, Profile, Sample};
+use crate::derive::graph::{
+    ErrorVariance, Observations, Visit, VisitSamples, observe, observe_visits,
+};
+use crate::segment::Segment;
+use crate::summary::Summary;
+use crate::units::Nanos;
+
+/// What the samples of a processor say; `None` where nothing but their order statistics is asked for.
+pub(crate) fn observed<'a>(
+    measurement: &Measurement,
+    samples: impl Iterator<Item = &'a Sample>,
+    blocks: &[Block],
+) -> Option<Observations> {
+    match (measurement.visits, measurement.method) {
+        (Some(_), _) => Some(observe_visits(&visit_samples(measurement, samples, blocks))),
+        (None, method) if method.is_least_squares() => {
+            let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
+            for sample in samples.filter(|sample| sample.processor == measurement.processor) {
+                durations
+                    .entry(sample.segment)
+                    .or_default()
+                    .push(sample.duration);
+            }
+            Some(observe(&durations))
+        }
+        (None, _) => None,
+    }
+}
+
+/// The samples of a processor by visits: the blocks of its orders.
+pub(crate) fn visit_samples<'a>(
+    measurement: &Measurement,
+    samples: impl Iterator<Item = &'a Sample>,
+    blocks: &[Block],
+) -> VisitSamples {
+    let processor = &measurement.processor;
+    let mut by_visit = VisitSamples::default();
+    for sample in samples.filter(|sample| sample.processor == *processor) {
+        let visit = Visit {
+            order: sample.order,
+            block: sample.block,
+        };
+        by_visit.push(sample.segment, visit, sample.duration);
+    }
+    let accepted = blocks
+        .iter()
+        .filter(|block| block.processor == *processor && block.rejection.is_none());
+    by_visit.sentinels.extend(accepted.map(|block| {
+        let visit = Visit {
+            order: block.order,
+            block: block.number,
+        };
+        (visit, [block.before.sentinel, block.after.sentinel])
+    }));
+    by_visit
+}
+
+/// The order statistics of a segment's samples, with the interval of their median: from the spread of visits where they
+/// are told apart, else from the samples as if each were independent.
+pub(crate) fn summary(
+    measurement: Option<&Measurement>,
+    observations: Option<&Observations>,
+    segment: Segment,
+    durations: &[Nanos],
+) -> Option<Summary> {
+    let mut summary = Summary::of(durations)?;
+    if measurement.is_some_and(|measurement| measurement.visits.is_some()) {
+        let interval =
+            observations.map(|observations| observations.of_median(segment, summary.median));
+        summary.median_ci95 = interval.flatten();
+    }
+    Some(summary)
+}
+
+impl Profile {
+    /// The relative error that all times of a processor have in common, beside those of their own: that the visits of
+    /// the run were faster or slower than visits are on average. Nothing where visits were not told apart.
+    pub fn shared_error(&self, processor: &str) -> ErrorVariance {
+        let mut measurements = self.header.measurements.iter();
+        let measurement = measurements
+            .find(|measurement| measurement.processor == processor && measurement.visits.is_some());
+        let observed = |measurement| observed(measurement, self.samples.iter(), &self.blocks);
+        match measurement.and_then(|measurement| Some((measurement.method, observed(measurement)?)))
+        {
+            None => ErrorVariance::default(),
+            Some((method, observations)) if method.is_least_squares() => {
+                observations.visits.of_times
+            }
+            Some((_, observations)) => observations.visits.of_medians,
+        }
+    }
+}

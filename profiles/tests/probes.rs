@@ -1,0 +1,228 @@
+//! What probes say of a profile: how the costs of cuts divide, and when they do not say it.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::probe_samples::{PLANTED, PlantedMoving, probe_samples};
+use common::{NPU, header, layers, measured, samples};
+use layerlab_profiles::Nanos;
+use layerlab_profiles::check::{Rule, Severity, check};
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::{
+    Measured, Method, MovingRefusal, ProbeSample, Profile, Rejected,
+};
+
+fn profile(probes: Vec<ProbeSample>) -> Profile {
+    let mut header = header();
+    header.measurements[1].design = Design::Local;
+    header.measurements[1].method = Method::Probed;
+    let samples = samples(&header);
+    let measured = Measured {
+        probes,
+        ..measured(samples)
+    };
+    Profile::build(header, layers(), measured).unwrap()
+}
+
+fn errors(profile: &Profile) -> Vec<Rule> {
+    let findings = check(profile).into_iter();
+    let errors = findings.filter(|finding| finding.severity == Severity::Error);
+    errors.map(|finding| finding.rule).collect()
+}
+
+fn says(profile: &Profile, rule: Rule) -> bool {
+    check(profile).iter().any(|finding| finding.rule == rule)
+}
+
+/// The compute, entering and leaving times of the accelerator's layers in ns; nothing for what is not there.
+fn times(profile: &Profile) -> Vec<[f64; 3]> {
+    let nanos = |one: Option<layerlab_profiles::summary::Estimate>| {
+        one.map_or(0.0, |one| one.value.as_nanos() as f64)
+    };
+    let rows = profile.times.iter().filter(|row| row.processor == NPU);
+    rows.map(|row| {
+        let time = row.time;
+        [Some(time.compute), time.to_processor, time.from_processor].map(nanos)
+    })
+    .collect()
+}
+
+#[test]
+fn probes_divide_the_cost_of_each_cut_as_their_line_says() {
+    let probed = profile(probe_samples(PLANTED));
+    assert_eq!(errors(&probed), []);
+    assert!(!says(&probed, Rule::ProbesRefused));
+    let [moving] = probed.moving.as_slice() else {
+        panic!("one accelerator: {:?}", probed.moving)
+    };
+    assert_eq!((moving.refusal, moving.probe_layers), (None, 15));
+    let line = moving.line.as_ref().unwrap();
+    assert!(
+        (line.in_ns_per_byte.value / PLANTED.inward - 1.0).abs() < 0.01,
+        "{line:?}"
+    );
+    assert!(
+        (line.out_ns_per_byte.value / PLANTED.outward - 1.0).abs() < 0.01,
+        "{line:?}"
+    );
+    assert!(
+        (line.fixed_ns.value / PLANTED.fixed - 1.0).abs() < 0.02,
+        "{line:?}"
+    );
+
+    let rows: Vec<_> = probed
+        .times
+        .iter()
+        .filter(|row| row.processor == NPU)
+        .collect();
+    assert!(rows.iter().all(|row| row.method == Method::Probed));
+    let found = times(&probed);
+    for (after, bytes) in [(0, 150_000.0), (1, 40_000.0)] {
+        let (into, out) = (
+            PLANTED.fixed / 2.0 + PLANTED.inward * bytes,
+            PLANTED.fixed / 2.0 + PLANTED.outward * bytes,
+        );
+        let cost = probed.cuts[after].cost.value.as_nanos() as f64;
+        let expected = cost * into / (into + out);
+        assert!(
+            (found[after + 1][1] / expected - 1.0).abs() < 0.01,
+            "{found:?}"
+        );
+        assert!(
+            (found[after][2] + found[after + 1][1] - cost).abs() <= 1.0,
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn whole_runs_of_layers_take_as_long_however_cuts_divide() {
+    let probed = profile(probe_samples(PLANTED));
+    let symmetric = probed.rederive(Method::Graph).unwrap();
+    assert_eq!(errors(&symmetric), []);
+    let (one, other) = (times(&probed), times(&symmetric));
+    assert_ne!(one, other);
+    for first in 0..3 {
+        for last in first..3 {
+            let run = |times: &[[f64; 3]]| {
+                let compute: f64 = times[first..=last].iter().map(|time| time[0]).sum();
+                times[first][1] + compute + times[last][2]
+            };
+            assert!((run(&one) - run(&other)).abs() <= 6.0, "{first} to {last}");
+        }
+    }
+    assert_eq!(symmetric.rederive(Method::Probed).unwrap(), probed);
+}
+
+#[test]
+fn intervals_hold_the_error_of_the_probes_too() {
+    let sharp = profile(probe_samples(PLANTED));
+    let mut blurred = probe_samples(PLANTED);
+    for one in &mut blurred {
+        let away = if one.order % 2 == 0 { 103 } else { 97 };
+        one.duration = Nanos::from_nanos(one.duration.as_nanos() * away / 100);
+    }
+    let width = |profile: &Profile| {
+        let row = profile
+            .times
+            .iter()
+            .find(|row| row.processor == NPU && row.layer == 2);
+        let (low, high) = row.unwrap().time.compute.ci95.unwrap();
+        (high - low).as_nanos()
+    };
+    let blurred = profile(blurred);
+    assert_eq!(blurred.moving[0].refusal, None, "{:?}", blurred.moving);
+    assert!(
+        width(&blurred) > 2 * width(&sharp),
+        "{} {}",
+        width(&blurred),
+        width(&sharp)
+    );
+}
+
+#[test]
+fn times_on_no_line_leave_the_papers_assumption_and_the_profile_says_so() {
+    let bent = profile(probe_samples(PlantedMoving {
+        bend: 1e-4,
+        ..PLANTED
+    }));
+    assert_eq!(bent.moving[0].refusal, Some(MovingRefusal::NotLinear));
+    assert_eq!(bent.header.measurements[1].method, Method::Graph);
+    assert!(says(&bent, Rule::ProbesRefused));
+    assert_eq!(errors(&bent), []);
+    let without = common::by_least_squares();
+    assert_eq!(times(&bent), times(&without));
+}
+
+#[test]
+fn a_way_that_would_cost_less_than_nothing_is_refused() {
+    let profile = profile(probe_samples(PlantedMoving {
+        fixed: 1_000.0,
+        inward: -0.5,
+        outward: 6.0,
+        ..PLANTED
+    }));
+    assert_eq!(profile.moving[0].refusal, Some(MovingRefusal::Implausible));
+}
+
+#[test]
+fn probes_that_do_not_count_or_are_missing_say_nothing() {
+    let mut rejected = probe_samples(PLANTED);
+    for one in &mut rejected {
+        one.rejection = Some(Rejected::Throttling);
+    }
+    for probes in [rejected, Vec::new(), probe_samples(PLANTED)[..27].to_vec()] {
+        let profile = profile(probes);
+        assert_eq!(profile.moving[0].refusal, Some(MovingRefusal::Incomplete));
+        assert_eq!(profile.header.measurements[1].method, Method::Graph);
+        assert!(says(&profile, Rule::ProbesRefused));
+        assert_eq!(errors(&profile), []);
+    }
+    let without = common::by_least_squares();
+    let refused = without.rederive(Method::Probed).unwrap_err().to_string();
+    assert!(refused.contains("probes do not say"), "{refused}");
+}
+
+#[test]
+fn a_profile_with_probes_reads_back_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = profile(probe_samples(PLANTED));
+    profile.write(folder.path()).unwrap();
+    assert_eq!(Profile::read(folder.path()).unwrap(), profile);
+}
+
+/// Makes a good profile a bad one.
+type Spoil = fn(&mut Profile);
+
+#[test]
+fn numbers_that_do_not_follow_from_the_probes_are_found() {
+    let spoils: [(Rule, Spoil); 6] = [
+        (Rule::MovingContradiction, |p| p.moving.clear()),
+        (Rule::MovingContradiction, |p| {
+            p.moving[0].cuts[0].bytes = layerlab_profiles::Bytes::ZERO
+        }),
+        (Rule::MovingContradiction, |p| {
+            p.moving[0].line.as_mut().unwrap().in_ns_per_byte.value *= 1.001;
+        }),
+        (Rule::MovingContradiction, |p| {
+            for one in &mut p.probes {
+                one.duration = Nanos::from_nanos(one.duration.as_nanos() + 1_000);
+            }
+        }),
+        (Rule::RowOrder, |p| p.probes.reverse()),
+        (Rule::DuplicateRow, |p| {
+            let again = p.probes[0].clone();
+            p.probes.insert(0, again);
+        }),
+    ];
+    for (rule, spoil) in spoils {
+        let mut profile = profile(probe_samples(PLANTED));
+        spoil(&mut profile);
+        assert!(
+            errors(&profile).contains(&rule),
+            "{rule}: {:?}",
+            errors(&profile)
+        );
+    }
+}

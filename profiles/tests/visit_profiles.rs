@@ -1,0 +1,155 @@
+//! Profiles of measurements in several visits: states, and a whole that contradicts its parts.
+
+mod common;
+
+use common::{CPU, NPU, header, layers, measured, planted};
+use layerlab_profiles::check::{Rule, Severity, check};
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::{BuildError, Method, Profile, Rejected, Sample};
+use layerlab_profiles::{Nanos, Segment};
+
+/// Samples of each segment in each visit.
+const SAMPLES_OF_VISIT: u64 = 4;
+
+/// A profile of visits at these speeds, on whose accelerator the whole takes `whole` times as long as its parts say.
+fn profile(speeds: &[f64], whole: f64) -> Result<Profile, BuildError> {
+    let mut header = header();
+    let visits = speeds.len() as u64;
+    for measurement in &mut header.measurements {
+        measurement.visits = Some(visits);
+        measurement.samples_per_segment = visits * SAMPLES_OF_VISIT;
+    }
+    (header.measurements[1].design, header.measurements[1].method) = (Design::Local, Method::Graph);
+    let time = |processor: &str, segment: Segment, speed: f64, turn: u64| {
+        let is_odd = processor == NPU && segment == Segment::whole(3);
+        let jitter = 1.0 + 0.002 * ((turn * 7_919) % 11) as f64 / 11.0;
+        let factor = if is_odd { whole } else { 1.0 };
+        let time_ns = planted(processor, segment) as f64 * speed * jitter * factor;
+        Nanos::from_nanos(time_ns.round() as u64)
+    };
+    let (mut samples, mut turn) = (Vec::new(), 0);
+    let mut order = 0;
+    let mut ends = Vec::new();
+    for &speed in speeds {
+        for measurement in &header.measurements {
+            order += 1;
+            let processor = &measurement.processor;
+            let mut index = 0;
+            for segment in measurement.design.segments(3) {
+                for _ in 0..SAMPLES_OF_VISIT {
+                    turn += 1;
+                    samples.push(Sample {
+                        processor: processor.clone(),
+                        segment,
+                        order,
+                        block: 0,
+                        index,
+                        started: Nanos::from_millis(100 * turn),
+                        duration: time(processor, segment, speed, turn),
+                    });
+                    index += 1;
+                }
+            }
+            let end = |turn| time(processor, Segment::whole(3), speed, turn);
+            ends.push([end(turn + 3), end(turn + 5)]);
+        }
+    }
+    let mut measured = measured(samples);
+    for (block, [before, after]) in measured.blocks.iter_mut().zip(ends) {
+        (block.before.sentinel, block.after.sentinel) = (before, after);
+    }
+    Profile::build(header, layers(), measured)
+}
+
+fn errors(profile: &Profile) -> Vec<Rule> {
+    let findings = check(profile).into_iter();
+    findings
+        .filter(|finding| finding.severity == Severity::Error)
+        .map(|finding| finding.rule)
+        .collect()
+}
+
+#[test]
+fn a_profile_of_several_visits_is_sound_and_has_intervals() {
+    let profile = profile(&[1.0, 1.01, 0.99, 1.0, 1.02], 1.0).expect("a profile");
+    assert_eq!(errors(&profile), []);
+    assert!(profile.rejected.is_empty());
+    assert!(
+        profile
+            .times
+            .iter()
+            .all(|row| row.time.compute.ci95.is_some())
+    );
+    assert!(
+        profile
+            .segments
+            .iter()
+            .all(|row| row.summary.median_ci95.is_some())
+    );
+    for row in &profile.times {
+        let (low, high) = row.time.compute.ci95.expect("an interval");
+        let width = (high - low).as_nanos() as f64 / row.time.compute.value.as_nanos() as f64;
+        assert!(width > 0.01, "speeds that differ by 1 % are in it: {width}");
+    }
+}
+
+#[test]
+fn blocks_of_the_less_usual_state_do_not_count() {
+    let two = profile(&[1.0, 1.01, 1.5, 0.99, 1.51], 1.0).expect("three visits in one state");
+    assert_eq!(errors(&two), []);
+    let other = two.blocks.iter();
+    let other: Vec<u32> = other
+        .filter(|block| block.rejection == Some(Rejected::OtherState))
+        .map(|block| block.order)
+        .collect();
+    assert_eq!(other, [5, 6, 9, 10]);
+    assert!(
+        two.rejected
+            .iter()
+            .all(|sample| other.contains(&sample.order))
+    );
+    assert_eq!(two.rejected.len(), 2 * 4 * (3 + 6));
+    let layer = two
+        .times
+        .iter()
+        .find(|row| row.processor == CPU)
+        .expect("a row");
+    let ratio = layer.time.compute.value.as_nanos() as f64 / 10e6;
+    assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
+}
+
+#[test]
+fn where_no_state_has_three_visits_the_states_are_named_and_nothing_is_built() {
+    let error = profile(&[1.0, 1.01, 1.5, 1.51], 1.0).expect_err("two visits in each state");
+    let expected = format!(
+        "`{CPU}` was in two states: 2 visits in one, 2 in the other, in which everything takes 50 % more"
+    );
+    assert!(error.to_string().starts_with(&expected), "{error}");
+}
+
+#[test]
+fn a_whole_that_contradicts_its_parts_is_an_error() {
+    let sound = profile(&[1.0, 1.01, 0.99, 1.0, 1.02], 1.005).expect("a profile");
+    assert_eq!(
+        errors(&sound),
+        [],
+        "half a per cent is a property of the device"
+    );
+    let wrong = profile(&[1.0, 1.01, 0.99, 1.0, 1.02], 1.1).expect("a profile");
+    assert_eq!(errors(&wrong), [Rule::SumContradiction]);
+}
+
+#[test]
+fn passes_that_contradict_their_layers_are_an_error() {
+    let mut wrong = profile(&[1.0, 1.01, 0.99, 1.0, 1.02], 1.0).expect("a profile");
+    for block in wrong
+        .blocks
+        .iter_mut()
+        .filter(|block| block.processor == CPU)
+    {
+        for end in [&mut block.before, &mut block.after] {
+            end.sentinel = Nanos::from_nanos(end.sentinel.as_nanos() * 3 / 2);
+        }
+    }
+    assert_eq!(errors(&wrong), [Rule::SumContradiction]);
+}

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""The method on hardware that nobody simulated: ONNX Runtime's CPU, timed as the CPU that it is and as an accelerator.
+
+    report.py FOLDER > tests/reports/onnxruntime.md
+
+Makes AlexNet and ResNet-50 at full size in FOLDER, profiles them on this machine with layerlab (each layer by itself, then
+in segments of which layer times are derived), profiles them with ONNX Runtime's own profiler, and prints a report in
+Markdown. What is in FOLDER is not measured again, so that a report that was interrupted goes on. Needs a quiet machine,
+`cargo build --workspace --bins`, and what requirements.txt names. Progress goes to standard error.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import onnxruntime
+
+from nodes import node_times
+from published import Published
+
+ROOT = Path(__file__).resolve().parents[3]
+LIBRARIES = Path(onnxruntime.__file__).parent / "capi"
+ORT = "cpu:ort-all"
+TRACT = "cpu:all"
+# A profile that the machine disturbed is measured again so often.
+ATTEMPTS = 3
+DEVICE_FAILED = 4
+# A run that takes longer waits for a machine that does not become quiet.
+DEADLINE_S = 600
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} load {os.getloadavg()[0]:.1f}: {text}", file=sys.stderr, flush=True)
+
+
+def model(folder: Path, name: str, width: str) -> Path:
+    path = folder / f"{name}.onnx"
+    if not path.exists():
+        say(f"{name} at width {width}")
+        made = path.with_suffix(".new")
+        generate = [sys.executable, ROOT / "tests/models/generate.py", name, "-o", made, "--width", width]
+        subprocess.run(generate, check=True, stdout=subprocess.DEVNULL)
+        made.rename(path)
+    return path
+
+
+def on_cores(threads: int) -> list[str]:
+    """The beginning of a command that has so many cores, of which each is one thread of either runtime."""
+    cores = sorted(os.sched_getaffinity(0))
+    if threads > len(cores):
+        sys.exit(f"this machine has {len(cores)} cores: ask for no more --threads")
+    return ["taskset", "--cpu-list", ",".join(map(str, cores[:threads]))]
+
+
+def profile(out: Path, threads: int, layerlab: Path, arguments: list[str]) -> str | None:
+    """Profiles into `out`, unless it is there. Why it is not there afterwards."""
+    why = ""
+    for attempt in range(ATTEMPTS):
+        if (out / "profile.json").exists():
+            return None
+        say(f"{out}, attempt {attempt + 1} of {ATTEMPTS}")
+        command = [*on_cores(threads), layerlab, "profile", "--device", "host", "--out", out, *arguments]
+        environment = os.environ | {"LAYERLAB_ONNXRUNTIME": str(LIBRARIES), "LAYERLAB_ADB": ""}
+        environment.pop("LAYERLAB_QNN", None)
+        environment.pop("LAYERLAB_EMULATE", None)
+        try:
+            ended = subprocess.run(
+                command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S
+            )
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {DEADLINE_S} s: the machine is not quiet"
+        if ended.returncode not in (0, DEVICE_FAILED):
+            sys.exit(f"{out}: {ended.stderr}")
+        why = (ended.stderr.strip().splitlines() or [""])[-1]
+    return None if (out / "profile.json").exists() else why
+
+
+def nodes(out: Path, threads: int, path: Path, layers: list[str], runs: int) -> list[float]:
+    """What each layer takes by ONNX Runtime's profiler, on the same cores."""
+    if not out.exists():
+        say(f"{out}")
+        cores = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, sorted(cores)[:threads])
+        times = node_times(path, layers, threads, runs)
+        os.sched_setaffinity(0, cores)
+        out.write_text(json.dumps(times), encoding="utf-8")
+    return json.loads(out.read_text(encoding="utf-8"))
+
+
+def same_answers(out: Path) -> str:
+    """What the test says that compares the answers of both runtimes."""
+    if not out.exists():
+        say("the answers of tract and ONNX Runtime")
+        test = ["cargo", "test", "--workspace", "--test", "onnxruntime", "tract_and_onnx_runtime", "--", "--nocapture"]
+        environment = os.environ | {"LAYERLAB_ONNXRUNTIME": str(LIBRARIES), "LAYERLAB_QNN": str(LIBRARIES)}
+        ended = subprocess.run(test, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+        found = re.findall(r"^(\S+): relative L2 (\S+)$", ended.stdout, re.MULTILINE)
+        out.write_text("".join(f"| {name} | {distance} |\n" for name, distance in found), encoding="utf-8")
+    return out.read_text(encoding="utf-8")
+
+
+def rank_correlation(a: list[float], b: list[float]) -> float:
+    """Spearman's; no two times are equal in practice."""
+    def ranks(values: list[float]) -> list[float]:
+        rank = [0.0] * len(values)
+        for place, index in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+            rank[index] = float(place)
+        return rank
+
+    return statistics.correlation(ranks(a), ranks(b))
+
+
+def milliseconds(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e6:.2f}"
+
+
+def row(name: str, threads: int, design: str, direct: Published, derived: Published, by_nodes: list[float]) -> str:
+    """How a derived profile compares with the direct times and with ONNX Runtime's profile."""
+    pairs = list(zip(derived.times(), direct.times()))
+    within = sum(one.low <= other.value <= one.high for one, other in pairs)
+    overlap = sum(one.low <= other.high and other.low <= one.high for one, other in pairs)
+    whole = derived.whole()
+    against = "not timed" if whole is None else f"{derived.sum_of_parts() / whole - 1:+.1%}"
+    values = [one.value for one, _ in pairs]
+    with_direct = rank_correlation(values, [other.value for _, other in pairs])
+    cells = [name, threads, design, len(pairs), f"{within / len(pairs):.0%}", f"{overlap / len(pairs):.0%}", against]
+    cells += [f"{with_direct:.3f}", f"{rank_correlation(values, by_nodes):.3f}"]
+    return line(cells)
+
+
+def line(cells: list[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+HEADER = """\
+# Derived times against directly timed ones
+
+{machine}; ONNX Runtime {version} at optimisation level 2, tract beside it. AlexNet and ResNet-50 at width {width}, weights
+drawn at random, batch 1. Made by
+
+    python tests/reports/onnxruntime/report.py FOLDER
+
+*Direct*: ONNX Runtime as the CPU that it is, each layer a segment of its own, timed in passes over the whole model.
+*Derived*: the same library as an accelerator (`--as-accelerator {ort}`): inputs are copied in and outputs out, only
+segments are timed, and the times of layers follow from them (docs/method.md). *Profile*: the library's own profiler, which
+times every node of the whole model.
+
+## Layers
+
+| model | threads | design | layers | direct time in the derived interval | intervals overlap | sum against whole | rank \
+correlation with direct | rank correlation with profile |
+|---|--:|---|--:|--:|--:|--:|--:|--:|"""
+
+SIDE_BY_SIDE = """
+## tract and ONNX Runtime side by side
+
+The sum of all layers, each timed directly, in milliseconds; beside it what ONNX Runtime's profiler says of all nodes.
+
+| model | threads | tract | ONNX Runtime | its profile |
+|---|--:|--:|--:|--:|"""
+
+ANSWERS = """
+How far ONNX Runtime's answers are from tract's, of the committed models, relative L2:
+
+| model | distance |
+|---|--:|"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--layerlab", type=Path, default=ROOT / "target/debug/layerlab")
+    parser.add_argument("--models", default="alexnet,resnet50")
+    parser.add_argument("--width", default="1", help="factor on all channels; smaller ones are for trying this out")
+    parser.add_argument("--threads", default="2,1")
+    parser.add_argument("--budget", default="120s", help="device time of the adaptive design")
+    parser.add_argument("--samples", default="20", help="of each segment with prefix-suffix, and of each layer")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    designs = {
+        "adaptive": ["--design", "adaptive", "--budget", arguments.budget],
+        "prefix-suffix": ["--design", "prefix-suffix", "--samples", arguments.samples],
+    }
+    machine, rows, side_by_side, missing = None, [], [], []
+    for name in arguments.models.split(","):
+        path = model(arguments.folder, name, arguments.width)
+        for threads in map(int, arguments.threads.split(",")):
+            folder = arguments.folder / f"{name}-{threads}"
+            common = ["--model", str(path), "--gap-us", "0"]
+            both = ["--processors", f"{TRACT},{ORT}", "--samples", arguments.samples]
+            why = profile(folder / "direct", threads, arguments.layerlab, common + both)
+            if why:
+                missing.append(f"{name}, {threads} threads, direct: {why}")
+                continue
+            direct = Published(folder / "direct", ORT)
+            machine = machine or direct.header["device"]
+            by_nodes = nodes(folder / "nodes.json", threads, path, direct.layers, runs=30)
+            cells = [name, threads, "(direct times)", len(by_nodes), "", "", "", ""]
+            rows.append(line([*cells, f"{rank_correlation([t.value for t in direct.times()], by_nodes):.3f}"]))
+            tract = Published(folder / "direct", TRACT).sum_of_parts()
+            sums = [tract, direct.sum_of_parts(), sum(by_nodes)]
+            side_by_side.append(line([name, threads, *map(milliseconds, sums)]))
+            for design, options in designs.items():
+                as_accelerator = ["--as-accelerator", ORT, "--processors", ORT]
+                why = profile(folder / design, threads, arguments.layerlab, common + as_accelerator + options)
+                if why:
+                    missing.append(f"{name}, {threads} threads, {design}: {why}")
+                else:
+                    rows.append(row(name, threads, design, direct, Published(folder / design, ORT), by_nodes))
+    print(HEADER.format(machine=described(machine), version=onnxruntime.__version__, width=arguments.width, ort=ORT))
+    print("\n".join(rows))
+    if missing:
+        print(f"\nNot measured, in up to {ATTEMPTS} attempts:\n")
+        print("\n".join(f"- {one}" for one in missing))
+    print(SIDE_BY_SIDE)
+    print("\n".join(side_by_side))
+    print(ANSWERS)
+    print(same_answers(arguments.folder / "answers.md"), end="")
+
+
+def described(device: dict | None) -> str:
+    """The machine in a few words."""
+    if device is None:
+        return "No profile came about"
+    known = [device["name"], *(str(device[key]) for key in ("soc", "os", "kernel") if device.get(key))]
+    return ", ".join(known)
+
+
+if __name__ == "__main__":
+    main()

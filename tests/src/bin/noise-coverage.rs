@@ -1,0 +1,203 @@
+//! Do published intervals hold the planted truth on machines whose noise is not independent? `noise-coverage [RUNS] [KIND]`
+//! profiles a model on a simulated device with each kind of noise, 200 times if not told otherwise, each time with another
+//! seed, by the real programs. It prints a table, and fails unless of each kind 92 to 98 % of the intervals hold the truth,
+//! or 95 % of the runs in which fewer hold it were refused or have a finding.
+
+#![expect(clippy::print_stdout, reason = "its table is what it is for")]
+#![expect(clippy::print_stderr, reason = "as is a wrong command line")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use layerlab_agent::device::simulated::DeviceFile;
+use layerlab_agent::truth::{ProcessorTruth, Truth, truth};
+use layerlab_model::Network;
+use layerlab_profiles::check::check_directory;
+use layerlab_profiles::document::Profile;
+use layerlab_profiles::summary::Estimate;
+use layerlab_tests::proof::machine_noise::{KINDS, NoiseKind};
+use layerlab_tests::proof::table::markdown;
+use layerlab_tests::{layerlab, model, output};
+
+const MODEL: &str = "vocnet-mini";
+const RUNS: u64 = 200;
+const ACCEPTED: std::ops::RangeInclusive<f64> = 0.92..=0.98;
+/// Of the runs of which too few intervals hold the truth, so many must have said that something is wrong.
+const TOLD: f64 = 0.95;
+
+/// What became of the runs with one kind of noise.
+#[derive(Default)]
+struct Tally {
+    refused: u64,
+    published: u64,
+    with_finding: u64,
+    intervals: u64,
+    held: u64,
+    /// Published runs of which fewer intervals hold the truth than are accepted.
+    failing: u64,
+    failing_with_finding: u64,
+}
+
+impl Tally {
+    /// Profiles with `seed` and adds what came of it.
+    fn add(&mut self, kind: &NoiseKind, device: &Path, truth: &Truth, seed: u64) {
+        let out = device.with_extension("profile");
+        let mut command = layerlab();
+        command.args(["profile", "--replace", "--budget", "30s", "--seed"]);
+        command.arg(seed.to_string());
+        command.arg("--model").arg(model(MODEL));
+        command.arg("--device").arg(device).arg("--out").arg(&out);
+        if !output(&mut command).status.success() {
+            self.refused += 1;
+            return;
+        }
+        let (profile, findings) = check_directory(&out).expect("what was published can be read");
+        let told = !findings.is_empty();
+        let pairs = numbers(&profile, truth);
+        // The state in which most of the run was measured.
+        let held = kind
+            .states
+            .iter()
+            .map(|state| holding(&pairs, *state))
+            .max();
+        let (held, all) = (held.unwrap_or(0), pairs.len() as u64);
+        self.published += 1;
+        self.with_finding += u64::from(told);
+        self.intervals += all;
+        self.held += held;
+        if (held as f64) < ACCEPTED.start() * all as f64 {
+            self.failing += 1;
+            self.failing_with_finding += u64::from(told);
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.held as f64 / self.intervals.max(1) as f64
+    }
+
+    fn is_accepted(&self) -> bool {
+        let told = self.failing_with_finding as f64 >= TOLD * self.failing as f64;
+        ACCEPTED.contains(&self.share()) || self.published == 0 || told
+    }
+
+    fn row(&self, name: &str) -> Vec<String> {
+        let count = |number: u64| number.to_string();
+        vec![
+            name.to_owned(),
+            count(self.refused),
+            count(self.published),
+            count(self.with_finding),
+            count(self.intervals),
+            format!("{:.1} %", 100.0 * self.share()),
+            count(self.failing),
+            count(self.failing_with_finding),
+            (if self.is_accepted() { "yes" } else { "no" }).to_owned(),
+        ]
+    }
+}
+
+/// Each layer's compute time on each processor and the cost of each cut, beside what was planted, in nanoseconds.
+fn numbers(profile: &Profile, truth: &Truth) -> Vec<(Estimate, f64)> {
+    let planted = |name: &str| -> &ProcessorTruth {
+        let mut processors = truth.processors.iter();
+        processors
+            .find(|found| found.processor == name)
+            .expect("a processor of the device")
+    };
+    let compute = profile.times.iter().map(|row| {
+        let layer = &planted(&row.processor).layers[row.layer as usize - 1];
+        (
+            row.time.compute,
+            layer.compute_ns.as_nanos() as f64,
+            &row.processor,
+            row.layer,
+        )
+    });
+    // The first and the last layer's numbers hold moving in and out, which cannot be told apart from computing.
+    let layers = profile.layers.len() as u32;
+    let compute = compute.filter(|(_, _, processor, layer)| {
+        processor.as_str() == "cpu" || (*layer > 1 && *layer < layers)
+    });
+    let compute = compute.map(|(estimate, planted, ..)| (estimate, planted));
+    let cuts = profile.cuts.iter().map(|row| {
+        let layers = &planted(&row.processor).layers;
+        let after = row.after_layer as usize;
+        let leaving = layers[after - 1].from_processor_ns.expect("an accelerator");
+        let entering = layers[after].to_processor_ns.expect("an accelerator");
+        (row.cost, (leaving + entering).as_nanos() as f64)
+    });
+    compute.chain(cuts).collect()
+}
+
+/// How many intervals hold `state` times the truth. A number without interval holds nothing.
+fn holding(pairs: &[(Estimate, f64)], state: f64) -> u64 {
+    let holds = |(estimate, truth): &&(Estimate, f64)| {
+        estimate.ci95.is_some_and(|(low, high)| {
+            (low.as_nanos() as f64..=high.as_nanos() as f64).contains(&(state * truth))
+        })
+    };
+    pairs.iter().filter(holds).count() as u64
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (runs, kind) = match args[..] {
+        [] => (Ok(RUNS), None),
+        [runs] => (runs.parse(), None),
+        [runs, kind] => (runs.parse(), Some(kind)),
+        _ => return wrong(),
+    };
+    let Ok(runs) = runs else { return wrong() };
+    let chosen: Vec<&NoiseKind> = KINDS
+        .iter()
+        .filter(|known| kind.is_none_or(|kind| kind == known.name))
+        .collect();
+    if chosen.is_empty() {
+        return wrong();
+    }
+    let network =
+        Network::open(&model(MODEL), &BTreeMap::new()).expect("a model of this repository");
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut rows = Vec::new();
+    let mut accepted = true;
+    for kind in chosen {
+        let path = folder.path().join("noise.toml");
+        std::fs::write(&path, kind.device()).expect("room");
+        let device = DeviceFile::open(&path).expect("a device");
+        let truth = truth(&device, &network);
+        let mut tally = Tally::default();
+        for seed in 1..=runs {
+            tally.add(kind, &path, &truth, seed);
+        }
+        accepted &= tally.is_accepted();
+        rows.push(tally.row(kind.name));
+    }
+    println!("{MODEL}, {runs} runs with each kind of noise on top of 2 % that is independent:\n");
+    let heads = [
+        "noise",
+        "refused",
+        "published",
+        "with a finding",
+        "intervals",
+        "hold the truth",
+        "runs below 92 %",
+        "of them with a finding",
+        "accepted",
+    ];
+    print!("{}", markdown(&heads, &rows));
+    match accepted {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn wrong() -> ExitCode {
+    let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    eprintln!(
+        "usage: noise-coverage [RUNS] [KIND]; the kinds are {}",
+        kinds.join(", ")
+    );
+    ExitCode::from(2)
+}

@@ -1,0 +1,105 @@
+//! Do probes tell moving in from moving out? 200 simulated runs: 5 devices, 2 models, 20 seeds. Prints a table and fails
+//! unless moving in and moving out are within 5 % of what was planted, every share of intervals that hold the truth lies
+//! between 92 and 98 % where times scatter, no compute time is negative without reason, and T(L) is what it was.
+
+#![expect(clippy::print_stdout, reason = "its table is what it is for")]
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use layerlab_agent::runtime::simulated::LayerWork;
+use layerlab_model::Network;
+use layerlab_tests::file;
+use layerlab_tests::proof::probed::{DEVICES, ProbedRuns};
+use layerlab_tests::proof::table::markdown;
+
+const MODELS: [&str; 2] = ["alexnet", "yolo-small"];
+const SEEDS: u64 = 20;
+/// A device without noise: what its intervals hold is rounding.
+const EXACT: &str = "asymmetric-fusion";
+const ACCEPTED: std::ops::RangeInclusive<f64> = 0.92..=0.98;
+const LARGEST_ERROR: f64 = 0.05;
+
+fn main() -> ExitCode {
+    let works: Vec<Vec<LayerWork>> = MODELS
+        .iter()
+        .map(|model| {
+            let path = file(&format!("models/{model}.onnx"));
+            let network =
+                Network::open(&path, &BTreeMap::new()).expect("a model of this repository");
+            LayerWork::of(&network)
+        })
+        .collect();
+    println!(
+        "Moving in and out, told apart by probes: {} devices x {} models x {SEEDS} seeds\n",
+        DEVICES.len(),
+        MODELS.len()
+    );
+    let (mut rows, mut counts) = (Vec::new(), Vec::new());
+    let mut accepted = true;
+    for (place, device) in DEVICES.iter().enumerate() {
+        let mut runs = ProbedRuns::default();
+        for (model, work) in works.iter().enumerate() {
+            for seed in 0..SEEDS {
+                let seed = 1_000 * (place * MODELS.len() + model) as u64 + seed;
+                runs.run(device, work, seed);
+            }
+        }
+        for (quantity, found) in &runs.quantities {
+            let covers = *device == EXACT || ACCEPTED.contains(&found.coverage());
+            let near =
+                !quantity.starts_with("moving") || found.error_quantile(1.0) <= LARGEST_ERROR;
+            accepted &= covers && near;
+            rows.push(vec![
+                (*device).to_owned(),
+                (*quantity).to_owned(),
+                found.count().to_string(),
+                per_cent(found.error_quantile(0.5)),
+                per_cent(found.error_quantile(1.0)),
+                per_cent(found.coverage()),
+            ]);
+        }
+        accepted &= runs.negative + runs.placements_changed + runs.refused == 0;
+        counts.push(vec![
+            (*device).to_owned(),
+            runs.runs.to_string(),
+            runs.refused.to_string(),
+            runs.negative.to_string(),
+            runs.negative_if_symmetric.to_string(),
+            runs.placements_changed.to_string(),
+        ]);
+    }
+    let heads = [
+        "device",
+        "quantity",
+        "estimates",
+        "median error",
+        "largest error",
+        "intervals that hold it",
+    ];
+    print!("{}", markdown(&heads, &rows));
+    println!();
+    let heads = [
+        "device",
+        "runs",
+        "probes refused",
+        "negative compute times",
+        "the same if symmetric",
+        "placements changed",
+    ];
+    print!("{}", markdown(&heads, &counts));
+    match accepted {
+        true => {
+            println!("\nAll of it is as promised.");
+            ExitCode::SUCCESS
+        }
+        false => {
+            println!("\nSome of it is not as promised.");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn per_cent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}

@@ -1,0 +1,63 @@
+//! The noise of a machine reaches samples, and nothing else.
+
+use std::path::Path;
+
+use layerlab_profiles::document::{Profile, Sample};
+use layerlab_tests::proof::machine_noise::{BASE, KINDS};
+use layerlab_tests::{FEW, agent_program, layerlab, model, profile, succeed};
+
+fn samples(device: &Path, seed: &str) -> Vec<Sample> {
+    let out = device.with_extension("profile");
+    let mut command = layerlab();
+    profile(&mut command, FEW, model("vocnet-mini"), device, &out);
+    succeed(command.args(["--replace", "--seed", seed]));
+    Profile::read(&out).expect("a profile").samples
+}
+
+#[test]
+fn offsets_of_visits_are_in_the_samples_of_a_run_and_others_in_those_of_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let device = folder.path().join("noise.toml");
+    let kind = KINDS
+        .iter()
+        .find(|kind| kind.name == "visit offsets")
+        .expect("a kind");
+    let without = BASE.replace("noise_proportional_sigma = 0.02", "");
+    let with = kind.device().replace("noise_proportional_sigma = 0.02", "");
+    let mean = |samples: &[Sample]| {
+        let npu = samples.iter().filter(|sample| sample.processor == "npu");
+        let times: Vec<u64> = npu.map(|sample| sample.duration.as_nanos()).collect();
+        times.iter().sum::<u64>() as f64 / times.len() as f64
+    };
+    std::fs::write(&device, without).expect("room");
+    let planted = mean(&samples(&device, "1"));
+    std::fs::write(&device, with).expect("room");
+    let (one, again, other) = (
+        samples(&device, "1"),
+        samples(&device, "1"),
+        samples(&device, "2"),
+    );
+    assert_eq!(one, again, "the same seed, the same night");
+    let factors = [mean(&one) / planted, mean(&other) / planted];
+    assert!(
+        factors.iter().all(|factor| (factor - 1.0).abs() > 1e-4),
+        "{factors:?}"
+    );
+    assert!((factors[0] - factors[1]).abs() > 1e-4, "{factors:?}");
+}
+
+#[test]
+fn a_device_tells_nothing_of_the_noise_that_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let described = |text: &str| {
+        let device = folder.path().join("noise.toml");
+        std::fs::write(&device, text).expect("room");
+        let mut command = std::process::Command::new(agent_program());
+        succeed(command.arg("describe").arg("--device").arg(&device))
+    };
+    let silent = described(BASE);
+    assert!(silent.contains("machine noise (simulated)"), "{silent}");
+    for kind in &KINDS {
+        assert_eq!(described(&kind.device()), silent, "{}", kind.name);
+    }
+}
