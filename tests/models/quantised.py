@@ -183,7 +183,7 @@ def main() -> None:
     for name in arguments.models or MODELS:
         for row in compare(arguments.layerlab, arguments.folder, name, truth):
             print(row, flush=True)
-    print(FOOTER.format(version=onnxruntime.__version__), end="")
+    print(FOOTER, end="")
 
 
 if __name__ == "__main__":
