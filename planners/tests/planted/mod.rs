@@ -145,7 +145,7 @@ impl Planted {
         let held_back = predicted.zip(self.table.rows()).map(|(predicted, row)| {
             let (low, high) = row.loss_ci95.expect("all rows have one");
             HeldBackRow {
-                predicted: predicted.min(BASELINE).max(0.0),
+                predicted: predicted.clamp(0.0, BASELINE),
                 measured: row.loss,
                 sampling: (high - low) / 2.0,
             }
