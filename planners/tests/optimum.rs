@@ -52,7 +52,7 @@ fn the_optimum_of_learnt_losses_is_found_with_and_without_a_confidence() {
         let planted = Planted::with_rows(layers(seed), seed, 300);
         let model = planted.train(settings);
         let problem = planted.learnt(&model);
-        let confidence = (seed % 2 == 0).then_some(Confidence::USUAL);
+        let confidence = seed.is_multiple_of(2).then_some(Confidence::USUAL);
         let problem = problem.with_confidence(confidence);
         assert_optimal(&planted, &problem, Some(&model), seed);
         let [_, at_least] = goals(&problem, seed);
