@@ -72,6 +72,10 @@ fn cap_changed(start: &Conditions, end: &Conditions) -> Option<Rejection> {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, LogNormal};
+
     use super::*;
 
     fn end(sentinel: u64) -> End {
@@ -146,6 +150,68 @@ mod tests {
         let baseline = [1000, 1240, 1260, 1250, 1245].map(Nanos::from_nanos);
         let judged = judge(&Hygiene::default(), &baseline, &end(1250), &end(1250));
         assert_eq!(judged, None);
+    }
+
+    /// A device in whose blocks each sentinel is slower than the one before by this factor, but for the noise of its runs:
+    /// how much slower than the first the last accepted one is, and how many of so many blocks are rejected.
+    fn drifting(per_sentinel: f64, sigma: f64, blocks: i32, seed: u64) -> (f64, usize) {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let noise = LogNormal::new(0.0, sigma).expect("a width");
+        let (hygiene, mut baseline) = (Hygiene::default(), Vec::new());
+        let (mut slowest, mut rejected) = (1.0, 0);
+        for block in 0..blocks {
+            let mut time_end = |number: i32, own: &[Nanos]| {
+                let mut run = || 1e6 * per_sentinel.powi(number) * noise.sample(&mut random);
+                let mut more = |runs: &mut Vec<Nanos>, count: usize| {
+                    runs.extend((0..count).map(|_| Nanos::from_nanos(run() as u64)));
+                    let mut sorted = runs.clone();
+                    sorted.sort_unstable();
+                    sorted[sorted.len() / 2]
+                };
+                let mut runs = Vec::new();
+                let mut sentinel = more(&mut runs, 3);
+                let compared = if baseline.is_empty() { own } else { &baseline };
+                if beyond_tolerance(&hygiene, compared, sentinel).is_some() {
+                    sentinel = more(&mut runs, 12);
+                }
+                let conditions = Conditions::default();
+                End {
+                    sentinel,
+                    runs,
+                    conditions,
+                }
+            };
+            let start = time_end(2 * block, &[]);
+            let end = time_end(2 * block + 1, &[start.sentinel]);
+            if judge(&hygiene, &baseline, &start, &end).is_some() {
+                rejected += 1;
+                continue;
+            }
+            baseline.extend([start.sentinel, end.sentinel]);
+            slowest = per_sentinel.powi(2 * block + 1);
+        }
+        (slowest, rejected)
+    }
+
+    #[test]
+    fn a_device_that_becomes_slower_and_slower_is_rejected_before_it_is_half_as_slow_again() {
+        for (per_sentinel, sigma) in [(1.03, 0.0), (1.03, 0.02), (1.01, 0.01), (1.02, 0.05)] {
+            for seed in 0..200 {
+                let (slowest, rejected) = drifting(per_sentinel, sigma, 60, seed);
+                assert!(
+                    slowest < 1.5 && rejected > 0,
+                    "{per_sentinel} each time, noise {sigma}, seed {seed}: {slowest}"
+                );
+            }
+        }
+    }
+
+    /// Each block is asked twice, so that 20 would be rejected if all of them were beyond what is tolerated.
+    #[test]
+    fn of_noisy_blocks_on_a_steady_device_next_to_none_are_rejected() {
+        let rejected = (0..400).map(|seed| drifting(1.0, 0.08, 25, seed).1);
+        let rejected: usize = rejected.sum();
+        assert!(rejected <= 10, "{rejected} of 10,000");
     }
 
     #[test]

@@ -305,13 +305,15 @@ fn what_is_wrong_in_a_conversation_is_refused_and_the_conversation_goes_on() {
 fn noise_is_never_taken_for_heat() {
     let agent = Agent::start_with("noise_proportional_sigma = 0.08");
     let sha256 = agent.push_model();
+    let (mut blocks, mut rejected) = (0, 0);
     for seed in 0..200 {
         let mut talk = agent.greet();
         let run = RunId::new(format!("noisy-{seed}")).expect("a name");
         for number in 1..=3 {
             let order = Order {
                 run: run.clone(),
-                seed,
+                // Blocks are numbered anew in each order: with one seed for all, their sentinels would have the same noise.
+                seed: 3 * seed + u64::from(number),
                 ..order(number, &sha256, &[(1, 2), (3, 3)])
             };
             let accepted = talk.ask(&submit(&order));
@@ -330,7 +332,16 @@ fn noise_is_never_taken_for_heat() {
             matches!(last, Some(Event::Finished)),
             "seed {seed}: {last:?}"
         );
+        for entry in &entries {
+            if let Event::BlockEnded { rejection, .. } = &entry.event {
+                blocks += 1;
+                rejected += u32::from(rejection.is_some());
+            }
+        }
     }
+    assert!(blocks >= 600, "{blocks}");
+    // Both ends of a block are judged, and each wrongly once in a thousand times at most.
+    assert!(rejected <= 4, "{rejected} of {blocks}");
 }
 
 #[test]

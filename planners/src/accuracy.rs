@@ -97,11 +97,7 @@ impl AccuracyModel {
             .min_by(by_error)
             .ok_or(GridError::NoKinds)?;
         let errors = lesson.errors(table.baseline(), &choice.predictions);
-        Ok(AccuracyModel {
-            tried,
-            errors,
-            ..best
-        })
+        Ok(AccuracyModel { tried, ..best }.with_errors(errors))
     }
 
     /// Trains one regressor with given settings on all training rows. How far its predictions are off is not known.
@@ -111,6 +107,11 @@ impl AccuracyModel {
         settings: Settings,
     ) -> Result<AccuracyModel, AccuracyError> {
         Lesson::new(layers, table)?.fit(settings)
+    }
+
+    /// The same model, whose predictions are off by so much.
+    pub fn with_errors(self, errors: ErrorBands) -> AccuracyModel {
+        AccuracyModel { errors, ..self }
     }
 
     /// What was trained.

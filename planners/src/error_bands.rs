@@ -44,15 +44,13 @@ struct ErrorBand {
 }
 
 impl ErrorBands {
-    /// The bands of rows that were held back, four at most, each of `LEAST_ROWS` rows or all there are.
+    /// The bands of rows that were held back, four at most, each of `LEAST_ROWS` rows or all there are. Rows of the same
+    /// predicted loss are in one band.
     pub fn of(rows: &[HeldBackRow]) -> ErrorBands {
         let mut rows = rows.to_vec();
         rows.sort_by(|a, b| a.predicted.total_cmp(&b.predicted));
-        let count = (rows.len() / LEAST_ROWS).clamp(1, MOST_BANDS);
-        let mut bands: Vec<ErrorBand> = Vec::new();
-        for place in 0..count {
-            let part = &rows[place * rows.len() / count..(place + 1) * rows.len() / count];
-            let Some(first) = part.first() else { continue };
+        let bands = parts(&rows).into_iter().filter_map(|part| {
+            let first = part.first()?;
             let mut errors: Vec<f64> = part
                 .iter()
                 .map(|row| (row.measured - row.predicted).abs())
@@ -60,13 +58,20 @@ impl ErrorBands {
             errors.sort_by(f64::total_cmp);
             let mut sampling: Vec<f64> = part.iter().map(|row| row.sampling).collect();
             sampling.sort_by(f64::total_cmp);
-            bands.push(ErrorBand {
+            Some(ErrorBand {
                 from: first.predicted,
                 errors,
                 sampling: sampling[sampling.len() / 2],
-            });
-        }
-        ErrorBands(bands)
+            })
+        });
+        ErrorBands(bands.collect())
+    }
+
+    /// Of each band the least predicted loss (the first band also holds what lies below its own), the errors, and the median
+    /// half-width of measured 95 % intervals.
+    pub(crate) fn bands(&self) -> impl Iterator<Item = (f64, &[f64], f64)> {
+        let bands = self.0.iter();
+        bands.map(|band| (band.from, band.errors.as_slice(), band.sampling))
     }
 
     /// By how much the loss may differ from a predicted one that measuring it on the same images gives; nothing where there
@@ -87,6 +92,25 @@ impl ErrorBands {
         let after = self.0.partition_point(|band| band.from <= predicted);
         self.0.get(after.saturating_sub(1))
     }
+}
+
+/// The rows of each band, of rows that ascend in predicted losses.
+fn parts(rows: &[HeldBackRow]) -> Vec<&[HeldBackRow]> {
+    let count = (rows.len() / LEAST_ROWS).clamp(1, MOST_BANDS);
+    let (mut parts, mut rest) = (Vec::new(), rows);
+    for place in 1..count {
+        let begin = rows.len() - rest.len();
+        let differs = |at: &usize| rows[at - 1].predicted != rows[*at].predicted;
+        let end = (place * rows.len() / count..rows.len()).find(differs);
+        let Some(end) = end else { break };
+        if end >= begin + LEAST_ROWS && rows.len() - end >= LEAST_ROWS {
+            let (part, others) = rest.split_at(end - begin);
+            parts.push(part);
+            rest = others;
+        }
+    }
+    parts.push(rest);
+    parts
 }
 
 impl ErrorBand {
@@ -124,6 +148,23 @@ mod tests {
         let both = bands.half_width(0.1, share(0.95)).expect("19 rows");
         assert!((both - 0.019_f64.hypot(0.03)).abs() < 1e-12);
         assert_eq!(ErrorBands::of(&[]).half_width(0.1, share(0.5)), None);
+    }
+
+    #[test]
+    fn rows_of_the_same_predicted_loss_are_in_one_band() {
+        // 80 losses that were moved to 0, with small errors at first, and 120 larger ones.
+        let rows: Vec<HeldBackRow> = (0..200_i32)
+            .map(|place| {
+                let predicted = f64::from((place - 79).max(0)) / 400.0;
+                row(predicted, f64::from(place) / 1000.0)
+            })
+            .collect();
+        let bands = ErrorBands::of(&rows);
+        let error = |loss| bands.prediction_error(loss, share(0.5)).expect("50 rows");
+        assert!((error(0.0) - 0.040).abs() < 1e-12, "{}", error(0.0));
+        assert_eq!(error(-1.0), error(0.0));
+        let same: Vec<HeldBackRow> = rows.iter().map(|one| row(0.0, one.measured)).collect();
+        assert_eq!(ErrorBands::of(&same).0.len(), 1);
     }
 
     #[test]

@@ -166,8 +166,17 @@ impl Problem {
     }
 
     /// The front, which `search` finds if nobody asked for it before.
+    ///
+    /// Nothing is locked during a search: it predicts in parallel, and a thread that waits for others may be given another
+    /// question about the same front. Threads that ask at once search each for themselves.
     pub(crate) fn front_or(&self, search: impl FnOnce(&Problem) -> Front) -> &Front {
-        self.front.get_or_init(|| search(self))
+        match self.front.get() {
+            Some(front) => front,
+            None => {
+                let found = search(self);
+                self.front.get_or_init(|| found)
+            }
+        }
     }
 
     /// How many layers the model has.
@@ -296,14 +305,16 @@ impl Problem {
         accuracy.max(0.0).min(self.baseline)
     }
 
-    /// The accuracy that a placement has at least, with the confidence that plans are to have; with none, A(L).
+    /// The accuracy that a placement has at least, with the confidence that plans are to have; with none, A(L). No accuracy
+    /// is below 0, wherever an interval ends.
     pub(crate) fn least_accuracy(&self, accuracy: &PredictedAccuracy) -> f64 {
-        match (self.confidence, accuracy.interval) {
+        let least = match (self.confidence, accuracy.interval) {
             (None, _) => accuracy.value,
             (Some(_), Some((low, _))) => low.min(accuracy.value),
             // Whatever is not known may be the worst.
             (Some(_), None) => 0.0,
-        }
+        };
+        least.max(0.0)
     }
 
     /// The time in ns that a placement takes at most, with the confidence that plans are to have; with none, or where a

@@ -120,8 +120,9 @@ pub(crate) fn reasons(problem: &Problem, goal: Goal, triple: &Triple) -> Vec<Rea
             _ => {}
         },
         Goal::MinTime { at_least } => {
-            let low = accuracy.interval.map(|(low, _)| low);
-            if low.is_none_or(|low| low < at_least) {
+            // No accuracy is below 0, so that one of 0 is always kept.
+            let low = accuracy.interval.map(|(low, _)| low.max(0.0));
+            if low.unwrap_or(0.0) < at_least {
                 reasons.push(Reason::AccuracyUncertain {
                     low,
                     confidence,

@@ -36,6 +36,12 @@ pub fn sweep_keeping(
         .iter()
         .flat_map(|&goal| algorithms.iter().map(move |&algorithm| (goal, algorithm)))
         .collect();
+    // What all goals have in common is found once, not by each thread for itself.
+    if !goals.is_empty() {
+        for (algorithm, _) in algorithms {
+            algorithm.prepare(problem);
+        }
+    }
     questions
         .into_par_iter()
         .map(|(goal, (algorithm, keep))| plan_keeping(problem, goal, algorithm, keep))

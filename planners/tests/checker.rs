@@ -3,9 +3,13 @@
 mod planted;
 
 use layerlab_planners::check::{Evidence, Fault, Loss, check};
+use layerlab_planners::regress::{RidgeSettings, Settings};
 use layerlab_planners::sweep::{accuracy_limits, time_limits};
-use layerlab_planners::{AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Set, plan};
+use layerlab_planners::{
+    AccuracyModel, AccuracyRow, AccuracyTable, Algorithm, Confidence, Goal, Outcome, Set, plan,
+};
 use layerlab_profiles::derive::LayerTime;
+use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::{Placement, SignedNanos};
 use planted::{Planted, pair};
 
@@ -23,8 +27,7 @@ fn faults(planted: &Planted, outcome: &Outcome, change: impl FnOnce(&mut Tables)
     let formula = |combination: &Placement| planted.loss(combination) + tables.more_loss;
     let evidence = Evidence {
         layers: &planted.layers,
-        times: &pair(&tables.cpu, &tables.npu),
-        unsupported: &[],
+        processors: &pair(&tables.cpu, &tables.npu),
         accuracy: &tables.accuracy,
         loss: Loss::Formula(&formula),
     };
@@ -182,4 +185,82 @@ fn a_measured_accuracy_that_nobody_measured_is_noticed() {
         found[0].to_string(),
         format!("the accuracy {said} is said to be measured and is not in the table")
     );
+}
+
+#[test]
+fn other_intervals_and_a_limit_that_is_not_kept_with_confidence_are_noticed() {
+    let planted = Planted::with_rows(8, 11, 300);
+    let problem = planted.known().with_confidence(Some(Confidence::USUAL));
+    let goals = [time_limits(&problem, 5)[2], accuracy_limits(&problem, 5)[2]];
+    let [accurate, fast] = goals.map(|goal| plan(&problem, goal, MLMP).expect("sensible"));
+    for outcome in [&accurate, &fast] {
+        assert!(outcome.plan().expect("feasible").keeps_limit());
+        assert_eq!(faults(&planted, outcome, |_| ()), []);
+    }
+    let found = faults(&planted, &accurate, |tables| {
+        for time in tables.cpu.iter_mut().chain(&mut tables.npu) {
+            let value = time.compute.value;
+            time.compute = Estimate::normal(value, Some(value.as_nanos() as f64));
+        }
+    });
+    assert!(
+        matches!(
+            found[..],
+            [Fault::Interval { .. }, Fault::KeepsLimit { said: true }]
+        ),
+        "{found:?}"
+    );
+    assert_eq!(
+        found[1].to_string(),
+        "the limit is said to be kept with the plan's confidence, and by the tables it is not kept"
+    );
+    let found = faults(&planted, &fast, |tables| {
+        let mut rows = tables.accuracy.rows().to_vec();
+        for row in &mut rows {
+            row.loss_ci95 = Some((row.loss, row.loss + 0.5));
+        }
+        tables.accuracy = AccuracyTable::new(8, planted::BASELINE, rows).expect("all singles");
+    });
+    assert!(
+        matches!(
+            found[..],
+            [
+                Fault::AccuracyInterval { .. },
+                Fault::KeepsLimit { said: true }
+            ]
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn intervals_of_predictions_are_those_of_the_models_errors() {
+    let planted = Planted::with_rows(12, 7, 300);
+    let model = planted.train(Settings::Ridge(RidgeSettings { penalty: 1.0 }));
+    let confidence = Confidence::of(0.8).expect("a share");
+    let problem = planted.learnt(&model).with_confidence(Some(confidence));
+    let goals = [time_limits(&problem, 9), accuracy_limits(&problem, 9)].concat();
+    let mut predicted = 0;
+    for goal in goals {
+        let outcome = planted.plan(&problem, Some(&model), goal, MLMP);
+        let Some(plan) = outcome.plan().filter(|plan| !plan.accuracy().is_measured) else {
+            continue;
+        };
+        predicted += 1;
+        let settings = model.settings();
+        let without = AccuracyModel::with(&planted.layers, &planted.table, settings);
+        let without = without.expect("trains");
+        let evidence = Evidence {
+            layers: &planted.layers,
+            processors: &pair(&planted.cpu, &planted.npu),
+            accuracy: &planted.table,
+            loss: Loss::Model(&without),
+        };
+        let found = check(&outcome, &evidence);
+        assert!(
+            matches!(found[0], Fault::AccuracyInterval { found: None, .. }),
+            "{plan:?}: {found:?}"
+        );
+    }
+    assert!(predicted > 0);
 }

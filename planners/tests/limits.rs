@@ -3,12 +3,18 @@
 mod planted;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
+use layerlab_planners::features::Candidate;
+use layerlab_planners::problem::LossModel;
 use layerlab_planners::profile::tables;
+use layerlab_planners::reason::Reason;
 use layerlab_planners::regress::{Grid, Kind, Settings};
-use layerlab_planners::sweep::{accuracy_limits, time_limits};
+use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
 use layerlab_planners::{
-    AccuracyModel, Algorithm, Confidence, Goal, Plan, Problem, plan, plan_keeping,
+    AccuracyModel, Algorithm, Confidence, Goal, Outcome, Plan, Problem, plan, plan_keeping,
 };
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::{Nanos, Placement};
@@ -197,4 +203,89 @@ fn predictions_are_within_their_errors_as_often_as_is_said() {
     let share = inside as f64 / all as f64;
     // What is said is a lower bound. The rows of one network share a model, so that the share scatters by about 0.01.
     assert!((0.88..0.95).contains(&share), "{share}");
+}
+
+/// Losses that are predicted in parallel, slowly enough that threads take over parts of the work.
+struct Parallel {
+    /// How often many were predicted at once, as a search does.
+    batches: Arc<AtomicUsize>,
+}
+
+impl LossModel for Parallel {
+    fn losses(&self, candidates: &[Candidate]) -> Vec<f64> {
+        let is_batch = candidates.len() > 1_000;
+        self.batches
+            .fetch_add(usize::from(is_batch), Ordering::Relaxed);
+        let loss = |candidate: &Candidate| {
+            std::thread::yield_now();
+            0.01 * candidate.placement.layers_off_cpu() as f64
+        };
+        candidates.par_iter().map(loss).collect()
+    }
+}
+
+/// A thread that waits for a part of its search may be given another question about the same front.
+#[test]
+fn many_threads_ask_for_one_front_and_none_waits_for_itself() {
+    const BATCHES: usize = 2;
+    let (sender, done) = mpsc::channel();
+    std::thread::spawn(move || {
+        let planted = Planted::new(13, 1);
+        let batches = Arc::new(AtomicUsize::new(0));
+        let problem = || {
+            let model = Box::new(Parallel {
+                batches: batches.clone(),
+            });
+            Problem::new(&planted.layers, planted.times(), &planted.table, model).expect("fits")
+        };
+        let goals = accuracy_limits(&problem(), 60);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build();
+        let pool = pool.expect("threads");
+        for _ in 0..20 {
+            let problem = problem();
+            let ask = |&goal| plan(&problem, goal, Algorithm::Mlmp).expect("sensible");
+            let asked: Vec<Outcome> = pool.install(|| goals.par_iter().map(ask).collect());
+            assert!(batches.swap(0, Ordering::Relaxed) >= BATCHES);
+            let problem = problem.with_confidence(None);
+            let swept = pool.install(|| sweep(&problem, &goals, &[Algorithm::Mlmp]));
+            assert_eq!(swept.expect("sensible"), asked);
+            // 8,192 placements are tried once, 4,096 at a time.
+            assert_eq!(batches.swap(0, Ordering::Relaxed), BATCHES);
+        }
+        sender.send(()).expect("somebody waits");
+    });
+    done.recv_timeout(Duration::from_secs(120))
+        .expect("no thread waits for itself");
+}
+
+/// The interval of an accuracy of nearly nothing ends below it, which is no reason to refuse the requirement of nothing.
+#[test]
+fn an_accuracy_of_nothing_is_always_kept() {
+    struct Hopeless;
+    impl LossModel for Hopeless {
+        fn losses(&self, candidates: &[Candidate]) -> Vec<f64> {
+            vec![planted::BASELINE - 0.02; candidates.len()]
+        }
+        fn half_width(&self, _predicted: f64, _confidence: Confidence) -> Option<f64> {
+            Some(0.05)
+        }
+    }
+    let planted = Planted::new(8, 3);
+    let problem = Problem::new(
+        &planted.layers,
+        planted.times(),
+        &planted.table,
+        Box::new(Hopeless),
+    );
+    let problem = problem
+        .expect("fits")
+        .with_confidence(Some(Confidence::USUAL));
+    let goal = Goal::MinTime { at_least: 0.0 };
+    let fastest = plan(&problem, goal, Algorithm::Fastest).expect("sensible");
+    let fastest = fastest.plan().expect("it keeps an accuracy of 0");
+    let found = planned(&problem, goal);
+    assert!(!found.accuracy().is_measured && found.keeps_limit());
+    assert_eq!(found.combination(), fastest.combination());
+    let is_doubted = |reason: &Reason| matches!(reason, Reason::AccuracyUncertain { .. });
+    assert!(!found.reasons().iter().any(is_doubted));
 }

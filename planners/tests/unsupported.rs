@@ -9,7 +9,6 @@ use layerlab_planners::solve::Why;
 use layerlab_planners::sweep::{accuracy_limits, sweep, time_limits};
 use layerlab_planners::times::TimesError;
 use layerlab_planners::{Algorithm, Goal, Outcome, TimeTable, plan};
-use layerlab_profiles::time_model::ProcessorTimes;
 use several::Several;
 
 const MLMP: Algorithm = Algorithm::Mlmp;
@@ -116,19 +115,9 @@ fn the_checker_notices_what_cannot_run_and_what_can_after_all() {
     let bound = Several::new(6, 2, 1).without(1, &[(3, 3)]);
     let goal = time_limits(&bound.known(), 3)[2];
     let faults = |outcome: &Outcome, several: &Several| {
-        let tables = several.tables();
-        let times: Vec<ProcessorTimes> = tables
-            .iter()
-            .map(|table| ProcessorTimes::new(table.kind, &table.times))
-            .collect();
-        let unsupported: Vec<_> = tables
-            .iter()
-            .map(|table| table.unsupported.clone())
-            .collect();
         let evidence = Evidence {
             layers: &several.layers,
-            times: &times,
-            unsupported: &unsupported,
+            processors: &several.tables(),
             accuracy: &several.table,
             loss: Loss::Formula(&|_| 0.0),
         };

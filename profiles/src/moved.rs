@@ -1,4 +1,7 @@
 //! Has something that was timed before become faster or slower, or is it noise? Welch's test on logarithms.
+//!
+//! How far times differ from one occasion to the next is taken about a straight line through the earlier ones. About their
+//! mean, a device that becomes slower and slower would widen what counts as noise as fast as it leaves it behind.
 
 use crate::derive::graph::two_sided_p_student;
 use crate::units::Nanos;
@@ -6,7 +9,8 @@ use crate::units::Nanos;
 /// How seldom noise alone is to be taken for a change.
 pub const SIGNIFICANCE: f64 = 0.001;
 
-/// From so many earlier times on, their own spread says how far times differ from one occasion to the next.
+/// From so many earlier times on, their own spread says how far times differ from one occasion to the next: two more than
+/// a line needs.
 const OCCASIONS: usize = 4;
 
 /// The variance of the median of three normal samples in units of a sample's: of that many each earlier time is the
@@ -14,7 +18,7 @@ const OCCASIONS: usize = 4;
 const MEDIAN_OF_THREE: f64 = 0.4487;
 
 /// Whether `runs`, times of one thing on one occasion, differ from the times that it took on `earlier` occasions, each
-/// the median of a few runs, by more than noise explains. What has been timed once at most, or never before, has not.
+/// the median of a few runs and in the order of time, by more than noise explains. What has been timed once at most, or never before, has not.
 pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
     let (Some(now), Some(before)) = (Spread::of(runs), Spread::of(earlier)) else {
         return false;
@@ -26,8 +30,8 @@ pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
     // Of few occasions it is not known how far they differ: as far as the runs do, at least.
     let (between, freedom) = match earlier.len() >= OCCASIONS {
         true => (
-            before.variance.max(MEDIAN_OF_THREE * now.variance),
-            count - 1.0,
+            variance_about_line(earlier).max(MEDIAN_OF_THREE * now.variance),
+            count - 2.0,
         ),
         false => (MEDIAN_OF_THREE * now.variance, now.count - 1.0),
     };
@@ -54,10 +58,7 @@ struct Spread {
 
 impl Spread {
     fn of(times: &[Nanos]) -> Option<Spread> {
-        let logarithms: Vec<f64> = times
-            .iter()
-            .map(|time| (time.as_nanos().max(1) as f64).ln())
-            .collect();
+        let logarithms: Vec<f64> = logarithms(times).collect();
         let count = logarithms.len() as f64;
         let mean = logarithms.iter().sum::<f64>() / count;
         let squares: f64 = logarithms.iter().map(|one| (one - mean).powi(2)).sum();
@@ -67,6 +68,29 @@ impl Spread {
             variance: squares / (count - 1.0).max(1.0),
         })
     }
+}
+
+/// The variance of the logarithms about the straight line, by least squares, that goes through them one after the other.
+fn variance_about_line(times: &[Nanos]) -> f64 {
+    let (count, middle) = (times.len() as f64, (times.len() as f64 - 1.0) / 2.0);
+    let places = || (0..times.len()).map(|place| place as f64 - middle);
+    let mean = logarithms(times).sum::<f64>() / count;
+    let rise: f64 = places()
+        .zip(logarithms(times))
+        .map(|(at, one)| at * one)
+        .sum();
+    let slope = rise / places().map(|at| at * at).sum::<f64>();
+    let squares: f64 = places()
+        .zip(logarithms(times))
+        .map(|(at, one)| (one - mean - slope * at).powi(2))
+        .sum();
+    squares / (count - 2.0)
+}
+
+fn logarithms(times: &[Nanos]) -> impl Iterator<Item = f64> {
+    times
+        .iter()
+        .map(|time| (time.as_nanos().max(1) as f64).ln())
 }
 
 #[cfg(test)]
@@ -92,6 +116,15 @@ mod tests {
     fn occasions_that_differ_much_are_no_move() {
         let runs = nanos(&[1200, 1201, 1199]);
         assert!(!has_moved(&runs, &nanos(&[1000, 1250, 900, 1150, 1050])));
+    }
+
+    #[test]
+    fn what_drifted_all_along_has_moved_whatever_it_was_at_first() {
+        for per_occasion in [1.003_f64, 1.03, 0.97] {
+            let at = |occasion: i32| (1e6 * per_occasion.powi(occasion)) as u64;
+            let earlier: Vec<u64> = (0..8).map(at).collect();
+            assert!(has_moved(&nanos(&[at(8); 3]), &nanos(&earlier)));
+        }
     }
 
     #[test]

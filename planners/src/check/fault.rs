@@ -20,14 +20,12 @@ pub enum Fault {
         /// What the tables say.
         found: SignedNanos,
     },
-    /// The interval does not contain T(L).
+    /// The 95 % interval of T(L) is another.
     Interval {
-        /// T(L).
-        time: SignedNanos,
-        /// The lower end.
-        low: SignedNanos,
-        /// The upper end.
-        high: SignedNanos,
+        /// What the outcome says.
+        said: Option<(SignedNanos, SignedNanos)>,
+        /// What the tables say.
+        found: Option<(SignedNanos, SignedNanos)>,
     },
     /// A(L) is another.
     Accuracy {
@@ -35,6 +33,18 @@ pub enum Fault {
         said: f64,
         /// What the tables say.
         found: f64,
+    },
+    /// The interval of A(L) is another.
+    AccuracyInterval {
+        /// What the outcome says.
+        said: Option<(f64, f64)>,
+        /// What the tables say.
+        found: Option<(f64, f64)>,
+    },
+    /// The limit is kept with the plan's confidence and is said not to be, or the other way round.
+    KeepsLimit {
+        /// Whether the outcome says that it is kept.
+        said: bool,
     },
     /// The measured accuracy is not in the table.
     Measured {
@@ -93,16 +103,32 @@ impl fmt::Display for Fault {
                     "the time is said to be {said} and the tables give {found}, split as published"
                 )
             }
-            Fault::Interval { time, low, high } => {
-                write!(
-                    f,
-                    "the interval {low} to {high} does not contain the time {time}"
-                )
-            }
+            Fault::Interval { said, found } => write!(
+                f,
+                "the interval of the time is said to be {} and the tables give {}",
+                interval(said),
+                interval(found)
+            ),
             Fault::Accuracy { said, found } => {
                 write!(
                     f,
                     "the accuracy is said to be {said} and the tables give {found}"
+                )
+            }
+            Fault::AccuracyInterval { said, found } => write!(
+                f,
+                "the interval of the accuracy is said to be {} and the tables give {}",
+                interval(said),
+                interval(found)
+            ),
+            Fault::KeepsLimit { said } => {
+                let (said, found) = match said {
+                    true => ("kept", "not kept"),
+                    false => ("not kept", "kept"),
+                };
+                write!(
+                    f,
+                    "the limit is said to be {said} with the plan's confidence, and by the tables it is {found}"
                 )
             }
             Fault::Measured { said } => {
@@ -142,5 +168,13 @@ impl fmt::Display for Fault {
                 )
             }
         }
+    }
+}
+
+/// The ends of an interval in words.
+fn interval<T: fmt::Display>(ends: &Option<(T, T)>) -> String {
+    match ends {
+        Some((low, high)) => format!("{low} to {high}"),
+        None => "unknown".to_owned(),
     }
 }

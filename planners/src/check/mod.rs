@@ -1,7 +1,8 @@
 //! Is an outcome what it says? Everything is calculated again from the raw tables, by code that shares
 //! nothing with the algorithms: T(L) by the profile's own time model, A(L) from a model's
-//! parameters in plain loops.
+//! parameters in plain loops, and the ends of their intervals by docs/method.md §2 and §9.
 
+mod ends;
 mod fault;
 mod recalculate;
 
@@ -13,7 +14,7 @@ use crate::goal::Goal;
 use crate::outcome::{Infeasible, Outcome, Plan};
 use crate::rows::AccuracyTable;
 use crate::solve::Why;
-use crate::unsupported::UnsupportedSegment;
+use crate::times::ProcessorTable;
 
 pub use fault::Fault;
 
@@ -25,10 +26,8 @@ const ACCURACY_ROUNDING: f64 = 1e-9;
 pub struct Evidence<'a> {
     /// `layers.csv`.
     pub layers: &'a [Layer],
-    /// Each processor's rows of `times.csv`, processor 0 first.
-    pub times: &'a [ProcessorTimes],
-    /// What each processor cannot run, processor 0 first.
-    pub unsupported: &'a [Vec<UnsupportedSegment>],
+    /// What is published of each processor, processor 0 first.
+    pub processors: &'a [ProcessorTable],
     /// The measured losses.
     pub accuracy: &'a AccuracyTable,
     /// Where the losses that were not measured come from.
@@ -40,7 +39,7 @@ pub struct Evidence<'a> {
 pub enum Loss<'a> {
     /// A trained model, whose parameters are read and whose arithmetic is done again.
     Model(&'a AccuracyModel),
-    /// A function of the placement, for problems whose losses are planted.
+    /// A function of the placement, for problems whose losses are planted. It does not err.
     Formula(&'a dyn Fn(&Placement) -> f64),
 }
 
@@ -69,27 +68,64 @@ fn check_plan(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
             found: time.total(),
         });
     }
-    // The interval is around times before they were rounded to nanoseconds, a few for each layer.
-    let rounding = SignedNanos::from_nanos(3 * evidence.layers.len() as i64);
-    if let Some((low, high)) = plan.time_ci95()
-        && (low > time.total() + rounding || high < time.total() - rounding)
-    {
+    let rounding = ends::rounding_ns(plan, evidence);
+    let interval = ends::time_ci95(plan.combination(), evidence);
+    let is_near = |said: SignedNanos, found: SignedNanos| {
+        (said - found).as_nanos().unsigned_abs() <= rounding.unsigned_abs()
+    };
+    let is_same = match (plan.time_ci95(), interval) {
+        (Some(said), Some(found)) => is_near(said.0, found.0) && is_near(said.1, found.1),
+        (said, found) => said == found,
+    };
+    if !is_same {
         faults.push(Fault::Interval {
-            time: time.total(),
-            low,
-            high,
+            said: plan.time_ci95(),
+            found: interval,
         });
     }
     let value = plan.accuracy().value;
-    compare_accuracy(value, accuracy, faults);
+    let is_same = compare_accuracy(value, accuracy, faults);
     if let Some(fault) = broken(plan.goal(), time.total(), value) {
         faults.push(fault);
     }
-    if let Some(said) = plan.measured_accuracy() {
-        let measured = measured(plan.combination(), evidence);
-        if measured.is_none_or(|found| (found - said).abs() > ACCURACY_ROUNDING) {
+    let measured = measured(plan.combination(), evidence);
+    match plan.measured_accuracy() {
+        Some(said) if measured.is_none_or(|found| (found - said).abs() > ACCURACY_ROUNDING) => {
             faults.push(Fault::Measured { said });
         }
+        // The interval of another accuracy is another one.
+        _ if is_same => check_accuracy_interval(plan, evidence, faults),
+        _ => {}
+    }
+    let kept = match plan.goal() {
+        Goal::MaxAccuracy { within } => {
+            let longest = ends::longest_time_ns(plan, time.total(), interval);
+            let spare = within.signed().as_nanos() - longest;
+            // Which side of the limit it is on may be a question of rounding.
+            (spare.abs() > rounding).then_some(spare >= 0)
+        }
+        Goal::MinTime { at_least } => {
+            let spare = ends::least_accuracy(plan, evidence) - at_least;
+            (spare.abs() > ACCURACY_ROUNDING).then_some(spare >= 0.0)
+        }
+    };
+    if is_same && kept.is_some_and(|kept| kept != plan.keeps_limit()) {
+        faults.push(Fault::KeepsLimit {
+            said: plan.keeps_limit(),
+        });
+    }
+}
+
+fn check_accuracy_interval(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
+    let said = plan.accuracy().interval;
+    let found = ends::accuracy_interval(plan, evidence);
+    let is_near = |said: f64, found: f64| (said - found).abs() <= ACCURACY_ROUNDING;
+    let is_same = match (said, found) {
+        (Some(said), Some(found)) => is_near(said.0, found.0) && is_near(said.1, found.1),
+        (said, found) => said == found,
+    };
+    if !is_same {
+        faults.push(Fault::AccuracyInterval { said, found });
     }
 }
 
@@ -135,7 +171,7 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
         (infeasible.why(), infeasible.goal())
     {
         // A cheap way to catch a false proof: no neighbour of the fastest may be faster.
-        for neighbour in neighbours(combination, evidence.times.len()) {
+        for neighbour in neighbours(combination, evidence.processors.len()) {
             if unsupported(&neighbour, evidence).is_none()
                 && let Some((faster, _)) = evaluate(&neighbour, evidence, faults)
                 && faster.total() < time.total()
@@ -148,8 +184,9 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
 
 /// What of the placement a processor cannot run.
 fn unsupported(combination: &Placement, evidence: &Evidence) -> Option<Fault> {
-    let processors = evidence.unsupported.iter().enumerate();
-    let mut all = processors.flat_map(|(on, unsupported)| unsupported.iter().map(move |s| (on, s)));
+    let processors = evidence.processors.iter().enumerate();
+    let mut all =
+        processors.flat_map(|(on, processor)| processor.unsupported.iter().map(move |s| (on, s)));
     let is_there = |layer: u32, on: usize| {
         let place = combination.processors().get(layer as usize - 1);
         place.is_some_and(|&place| usize::from(place) == on)
@@ -185,7 +222,9 @@ fn evaluate(
     evidence: &Evidence,
     faults: &mut Vec<Fault>,
 ) -> Option<(PredictedTime, f64)> {
-    let model = TimeModel::of(evidence.times.to_vec());
+    let times = evidence.processors.iter();
+    let times = times.map(|processor| ProcessorTimes::new(processor.kind, &processor.times));
+    let model = TimeModel::of(times.collect());
     let time = match model.and_then(|model| model.predict(combination)) {
         Ok(time) => time,
         Err(reason) => {
@@ -210,11 +249,13 @@ fn evaluate(
     Some((time, possible))
 }
 
-fn compare_accuracy(said: f64, found: f64, faults: &mut Vec<Fault>) {
-    let difference = (said - found).abs();
-    if difference.is_nan() || difference > ACCURACY_ROUNDING {
+/// Whether both are the same accuracy, which is a fault if they are not.
+fn compare_accuracy(said: f64, found: f64, faults: &mut Vec<Fault>) -> bool {
+    let is_same = (said - found).abs() <= ACCURACY_ROUNDING;
+    if !is_same {
         faults.push(Fault::Accuracy { said, found });
     }
+    is_same
 }
 
 /// The limit that a placement breaks, if it breaks it.

@@ -51,7 +51,7 @@ pub(super) fn loss(combination: &Placement, evidence: &Evidence, model: &Accurac
 /// The features of docs/method.md §6.
 fn features(combination: &Placement, evidence: &Evidence) -> Vec<f64> {
     let layers = evidence.layers;
-    let others = 1..evidence.times.len();
+    let others = 1..evidence.processors.len();
     let is_on =
         |processor: usize, index: usize| usize::from(combination.processors()[index]) == processor;
     let mut row = Vec::new();

@@ -10,6 +10,7 @@
 
 use std::collections::HashSet;
 
+use layerlab_profiles::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -29,6 +30,17 @@ const BATCH: usize = 4096;
 /// Predictions after which a local search ends: less than a second.
 const MOST_PREDICTIONS: u64 = 300_000;
 
+/// What each of the papers' two beams may take of these: a small part, so that most is left for the search itself.
+const BEAM_PREDICTIONS: u64 = 50_000;
+
+/// The papers' two problems without a limit: the directions of their beams and heuristics.
+const NO_LIMITS: [Goal; 2] = [
+    Goal::MaxAccuracy {
+        within: Nanos::from_nanos(i64::MAX as u64),
+    },
+    Goal::MinTime { at_least: 0.0 },
+];
+
 /// How often the local search begins again with moved runs of layers, of how many placements each time.
 const RESTARTS: usize = 16;
 const MOVED_EACH_TIME: usize = 64;
@@ -38,20 +50,21 @@ const PRICES: i32 = 48;
 
 /// Finds the front of a problem: see [`Problem::with_front`].
 pub fn find_front(problem: &Problem) -> Front {
-    let mut search = FrontSearch {
-        problem,
-        by_time: Staircase::new(),
-        by_accuracy: Staircase::new(),
-        seen: HashSet::new(),
-        evaluated: 0,
-    };
-    if problem.layers() <= most_exhaustive_layers(problem.processors()) {
-        search.try_all();
-    } else {
-        search.begin();
-        search.climb();
-        search.restart();
+    if problem.layers() > most_exhaustive_layers(problem.processors()) {
+        return find_front_locally(problem);
     }
+    let mut search = FrontSearch::new(problem);
+    search.try_all();
+    search.finish()
+}
+
+/// Finds the front by the local search, even where all placements could be tried: there it can be seen what the local search
+/// is worth.
+pub fn find_front_locally(problem: &Problem) -> Front {
+    let mut search = FrontSearch::new(problem);
+    search.begin();
+    search.climb();
+    search.restart();
     search.finish()
 }
 
@@ -67,6 +80,16 @@ struct FrontSearch<'a> {
 }
 
 impl FrontSearch<'_> {
+    fn new(problem: &Problem) -> FrontSearch<'_> {
+        FrontSearch {
+            problem,
+            by_time: Staircase::new(),
+            by_accuracy: Staircase::new(),
+            seen: HashSet::new(),
+            evaluated: 0,
+        }
+    }
+
     fn try_all(&mut self) {
         let problem = self.problem;
         let (columns, times) = (problem.columns(), problem.times());
@@ -95,19 +118,27 @@ impl FrontSearch<'_> {
         first.push(problem.all_cpu().placement);
         first.extend((1..problem.processors()).map(|on| problem.most_on(on).placement));
         first.extend(self.fastest_at_prices());
-        if problem.processors() == 2 {
-            let no_limit = Goal::MaxAccuracy {
-                within: layerlab_profiles::Nanos::from_nanos(i64::MAX as u64),
-            };
-            for goal in [no_limit, Goal::MinTime { at_least: 0.0 }] {
+        let is_pair = problem.processors() == 2;
+        if is_pair {
+            for goal in NO_LIMITS {
                 let chain = heuristic::chain(problem, goal);
                 first.extend(chain.iter().map(|candidate| candidate.placement));
-                let kept = paper_beam::all_kept(problem, goal);
-                first.extend(kept);
             }
         }
         let candidates: Vec<Candidate> = first.iter().map(|&one| columns.candidate(one)).collect();
         self.try_new(candidates);
+        if is_pair {
+            for goal in NO_LIMITS {
+                let (kept, evaluated) = paper_beam::all_kept(problem, goal, BEAM_PREDICTIONS);
+                self.evaluated += evaluated;
+                for triple in kept {
+                    let placement = triple.candidate.placement;
+                    if problem.times().allows(&placement) && self.seen.insert(placement) {
+                        self.offer_one(&triple);
+                    }
+                }
+            }
+        }
     }
 
     /// The fastest placements where each layer's loss alone costs time, from next to nothing to more than any time.

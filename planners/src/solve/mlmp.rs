@@ -25,6 +25,10 @@ impl Solver for Mlmp {
         true
     }
 
+    fn prepare(&self, problem: &Problem) {
+        problem.front_or(front_search::find_front);
+    }
+
     fn search(
         &self,
         problem: &Problem,

@@ -22,7 +22,7 @@ use solver::{SearchOptions, Solver};
 
 pub use error::PlanError;
 pub use exhaustive::most_exhaustive_layers;
-pub use front_search::find_front;
+pub use front_search::{find_front, find_front_locally};
 pub use why::Why;
 
 /// Declares the algorithms: of each the name of its variant, its file, and what it is.
@@ -121,6 +121,13 @@ impl Algorithm {
         match self.solver().misses_nothing() {
             true => Algorithm::Fastest,
             false => self,
+        }
+    }
+
+    /// Finds what the answers to all goals have in common, which the problem keeps.
+    pub(crate) fn prepare(self, problem: &Problem) {
+        if self.refuse_processors(problem.processors()).is_ok() {
+            self.solver().prepare(problem);
         }
     }
 

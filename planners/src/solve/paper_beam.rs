@@ -44,20 +44,45 @@ impl Solver for MlmpPaper {
             return Err(PlanError::KeepsNothing);
         }
         let start = start(problem, goal);
-        let mut beam = Beam::new(problem, goal, keep);
-        beam.run(start);
-        let Beam {
-            best, evaluated, ..
-        } = beam;
-        Ok(Found::best_or(best, evaluated, || Why::NothingReached {
-            start: start.placement.combination(),
+        let mut beam = Beam {
+            problem,
+            goal,
+            keep,
+            has_limit: true,
+            evaluated: 0,
+        };
+        let mut best: Option<Triple> = None;
+        for triple in beam.run(start) {
+            // Of the start alone it is not known whether it can run.
+            let can_run = problem.times().allows(&triple.candidate.placement);
+            if can_run && is_answer(problem, goal, &triple, best.as_ref()) {
+                best = Some(triple);
+            }
+        }
+        Ok(Found::best_or(best, beam.evaluated, || {
+            Why::NothingReached {
+                start: start.placement.combination(),
+            }
         }))
     }
 }
 
-/// All that the steps of a beam go on from which keeps the usual number of triples.
-pub(super) fn all_kept(problem: &Problem, goal: Goal) -> Vec<PackedPlacement> {
-    Beam::new(problem, goal, usual_keep(goal)).run(start(problem, goal))
+/// All that the steps of a beam without a limit go on from, and how many accuracies were predicted for it: `most` or fewer. It
+/// keeps the usual number of triples, or as many as that allows.
+pub(super) fn all_kept(problem: &Problem, goal: Goal, most: u64) -> (Vec<Triple>, u64) {
+    let layers = problem.layers() as u64;
+    // One layer more is moved in each step.
+    let of_each = layers * (layers + 1) / 2;
+    let affordable = (most / of_each).max(1) as usize;
+    let mut beam = Beam {
+        problem,
+        goal,
+        keep: usual_keep(goal).min(affordable),
+        has_limit: false,
+        evaluated: 0,
+    };
+    let kept = beam.run(start(problem, goal));
+    (kept, beam.evaluated)
 }
 
 /// Where more did not help the papers' largest model (mlmp §6.3, Figure 6).
@@ -80,33 +105,22 @@ struct Beam<'a> {
     problem: &'a Problem,
     goal: Goal,
     keep: usize,
-    best: Option<Triple>,
+    /// Whether placements that break the goal's limit are left out.
+    has_limit: bool,
     evaluated: u64,
 }
 
-impl<'a> Beam<'a> {
-    fn new(problem: &'a Problem, goal: Goal, keep: usize) -> Beam<'a> {
-        Beam {
-            problem,
-            goal,
-            keep,
-            best: None,
-            evaluated: 0,
-        }
-    }
-
+impl Beam<'_> {
     /// Moves one layer more in each step, until every layer is moved or nothing is left, and gives all that the steps went
-    /// on from. The start need not keep the limit, nor need the NPU be able to run it: what it leads to may.
-    fn run(&mut self, start: Candidate) -> Vec<PackedPlacement> {
+    /// on from: the best of what a step found is among them. The start need not keep the limit, nor need the NPU be able to
+    /// run it: what it leads to may.
+    fn run(&mut self, start: Candidate) -> Vec<Triple> {
         let mut kept = self.problem.triples(&[start]);
         self.evaluated += 1;
-        if self.problem.times().allows(&start.placement) {
-            self.consider(&kept);
-        }
         let mut all = Vec::new();
         while !kept.is_empty() {
-            all.extend(kept.iter().map(|triple| triple.candidate.placement));
             let moved = self.moved(&kept);
+            all.append(&mut kept);
             kept = self.evaluate(&moved);
         }
         all
@@ -143,17 +157,10 @@ impl<'a> Beam<'a> {
     fn evaluate(&mut self, candidates: &[Candidate]) -> Vec<Triple> {
         self.evaluated += candidates.len() as u64;
         let mut triples = self.problem.triples(candidates);
-        triples.retain(|triple| meets(self.problem, self.goal, triple));
-        self.consider(&triples);
+        if self.has_limit {
+            triples.retain(|triple| meets(self.problem, self.goal, triple));
+        }
         keep_best(self.goal, &mut triples, self.keep);
         triples
-    }
-
-    fn consider(&mut self, triples: &[Triple]) {
-        for triple in triples {
-            if is_answer(self.problem, self.goal, triple, self.best.as_ref()) {
-                self.best = Some(*triple);
-            }
-        }
     }
 }

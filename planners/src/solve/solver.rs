@@ -41,6 +41,9 @@ pub(super) trait Solver: Sync {
         true
     }
 
+    /// Finds what the answers to all goals have in common, which the problem keeps.
+    fn prepare(&self, _problem: &Problem) {}
+
     /// Looks for the placement that meets `goal` best.
     fn search(
         &self,

@@ -8,15 +8,17 @@ use std::sync::Arc;
 
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::check::{Evidence, Loss, check};
-use layerlab_planners::features::Candidate;
+use layerlab_planners::error_bands::{ErrorBands, HeldBackRow};
+use layerlab_planners::features::{Candidate, LayerColumns};
 use layerlab_planners::problem::LossModel;
+use layerlab_planners::regress::Settings;
+use layerlab_planners::times::ProcessorTable;
 use layerlab_planners::{
     AccuracyRow, AccuracyTable, Algorithm, Goal, Outcome, Problem, Set, TimeTable, plan,
 };
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::time_model::ProcessorTimes;
 use layerlab_profiles::{Bytes, Layer, Placement, SignedNanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -131,6 +133,27 @@ impl Planted {
         Problem::new(&self.layers, self.times(), &self.table, model).expect("of one model")
     }
 
+    /// A trained accuracy model that says how far its predictions are off: as far as for the rows that were measured.
+    pub(crate) fn train(&self, settings: Settings) -> AccuracyModel {
+        let model = AccuracyModel::with(&self.layers, &self.table, settings).expect("trains");
+        let columns = LayerColumns::new(&self.layers, self.table.single_losses());
+        let columns = columns.expect("of one model");
+        let rows = self.table.rows().iter();
+        let candidates = rows.map(|row| columns.candidate_of(&row.combination));
+        let candidates: Vec<Candidate> = candidates.collect::<Result<_, _>>().expect("few layers");
+        let predicted = model.losses(&candidates).into_iter();
+        let held_back = predicted.zip(self.table.rows()).map(|(predicted, row)| {
+            let (low, high) = row.loss_ci95.expect("all rows have one");
+            HeldBackRow {
+                predicted: predicted.clamp(0.0, BASELINE),
+                measured: row.loss,
+                sampling: (high - low) / 2.0,
+            }
+        });
+        let errors = ErrorBands::of(&held_back.collect::<Vec<_>>());
+        model.with_errors(errors)
+    }
+
     pub(crate) fn loss(&self, combination: &Placement) -> f64 {
         self.truth
             .loss(|layer| combination.processors()[layer] != 0)
@@ -154,8 +177,7 @@ impl Planted {
         let formula = |combination: &Placement| self.loss(combination);
         let evidence = Evidence {
             layers: &self.layers,
-            times: &pair(&self.cpu, &self.npu),
-            unsupported: &[],
+            processors: &pair(&self.cpu, &self.npu),
             accuracy: &self.table,
             loss: model.map_or(Loss::Formula(&formula), Loss::Model),
         };
@@ -165,9 +187,17 @@ impl Planted {
 }
 
 /// The two processors of the papers.
-pub(crate) fn pair(cpu: &[LayerTime], npu: &[LayerTime]) -> [ProcessorTimes; 2] {
-    [(ProcessorKind::Cpu, cpu), (ProcessorKind::Accelerator, npu)]
-        .map(|(kind, times)| ProcessorTimes::new(kind, times))
+pub(crate) fn pair(cpu: &[LayerTime], npu: &[LayerTime]) -> [ProcessorTable; 2] {
+    [(ProcessorKind::Cpu, cpu), (ProcessorKind::Accelerator, npu)].map(|(kind, times)| {
+        ProcessorTable {
+            name: String::new(),
+            kind,
+            times: times.iter().copied().map(Some).collect(),
+            unsupported: Vec::new(),
+            fit: None,
+            shared_error: 0.0,
+        }
+    })
 }
 
 impl Truth {
@@ -186,11 +216,16 @@ impl Truth {
 }
 
 fn measured(layers: usize, truth: &Truth, rows: usize, random: &mut ChaCha8Rng) -> AccuracyTable {
-    let row = |bits: Vec<bool>, set| AccuracyRow {
-        loss: truth.loss(|layer| bits[layer]),
-        combination: Placement::new(bits),
-        set,
-        loss_ci95: None,
+    let row = |bits: Vec<bool>, set| {
+        let loss = truth.loss(|layer| bits[layer]);
+        // As 500 images would have it, which more often show a loss too small.
+        let half_width = 1.96 * (loss.abs() / 500.0).sqrt();
+        AccuracyRow {
+            loss,
+            combination: Placement::new(bits),
+            set,
+            loss_ci95: Some((loss - 0.8 * half_width, loss + half_width)),
+        }
     };
     let single = |layer| {
         row(

@@ -14,7 +14,6 @@ use layerlab_planners::{
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::time_model::ProcessorTimes;
 use layerlab_profiles::{Bytes, Layer, Placement, Segment, SignedNanos};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -222,15 +221,9 @@ impl Several {
 
     /// Has an answer recalculated from the raw tables.
     pub(crate) fn assert_checked(&self, loss: Loss, outcome: &Outcome) {
-        let tables = self.tables();
-        let times: Vec<ProcessorTimes> = tables
-            .iter()
-            .map(|table| ProcessorTimes::new(table.kind, &table.times))
-            .collect();
         let evidence = Evidence {
             layers: &self.layers,
-            times: &times,
-            unsupported: &self.unsupported,
+            processors: &self.tables(),
             accuracy: &self.table,
             loss,
         };

@@ -174,11 +174,17 @@ fn work(name: &str, first: &str, end: &str, folder: &Path) -> ExitCode {
     let progress = File::create(folder.join(PROGRESS)).expect("a file in the folder");
     let scratch = folder.join("scratch");
     std::fs::create_dir_all(&scratch).expect("a folder in the folder");
-    let outcome = feed(&target, first, end, &scratch, &progress);
-    for (index, message) in &outcome.panics {
-        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-        println!("panic {index} {message}");
-    }
+    let outcome = feed(
+        &target,
+        first,
+        end,
+        &scratch,
+        &progress,
+        |index, message| {
+            let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            println!("panic {index} {message}");
+        },
+    );
     println!("accepted {}", outcome.accepted);
     println!("longest {}", outcome.longest.as_millis());
     println!("memory {}", most_memory_kib());

@@ -226,11 +226,26 @@ fn profile() -> Target {
             let Ok(unchanged) = std::fs::read(&path) else {
                 return false;
             };
+            let _restored = RestoredFile {
+                path: &path,
+                content: unchanged,
+            };
             std::fs::write(&path, content.get(1..).unwrap_or_default()).expect("room");
-            let read = check_directory(&folder);
-            std::fs::write(&path, unchanged).expect("room");
-            read.is_ok()
+            check_directory(&folder).is_ok()
         }),
+    }
+}
+
+/// A file that has its content back when this is dropped, even by a panic, which is not to be found again with every input
+/// that follows.
+struct RestoredFile<'a> {
+    path: &'a Path,
+    content: Vec<u8>,
+}
+
+impl Drop for RestoredFile<'_> {
+    fn drop(&mut self) {
+        std::fs::write(self.path, &self.content).expect("room");
     }
 }
 
@@ -280,6 +295,22 @@ fn job() -> Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_a_panic_left_changed_has_its_content_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("profile.json");
+        let panicked = std::panic::catch_unwind(|| {
+            let _restored = RestoredFile {
+                path: &path,
+                content: b"unchanged".to_vec(),
+            };
+            std::fs::write(&path, "changed").expect("room");
+            panic!("as a reader does");
+        });
+        assert!(panicked.is_err());
+        assert_eq!(std::fs::read(&path).expect("a file"), b"unchanged");
+    }
 
     #[test]
     fn every_seed_is_accepted_so_that_changes_of_it_reach_far() {

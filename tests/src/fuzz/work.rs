@@ -30,24 +30,30 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct Outcome {
     /// How many inputs were accepted.
     pub accepted: u64,
-    /// Which inputs made the reader panic, with its message.
-    pub panics: Vec<(u64, String)>,
     /// The longest time that an input took.
     pub longest: Duration,
 }
 
 /// Feeds inputs `first` to before `end` to `target`, which may use `folder`, and writes the number of the current one into
-/// `progress`, so that it is known if this process dies. An input that takes too long ends it with [`HUNG`].
+/// `progress`, so that it is known if this process dies. An input that takes too long ends it with [`HUNG`]. An input that
+/// makes the reader panic is given to `tell` at once, with the message, since a later one may end the process.
 ///
 /// # Panics
 /// When the operating system refuses the limit, or progress cannot be written.
-pub fn feed(target: &Target, first: u64, end: u64, folder: &Path, progress: &File) -> Outcome {
+pub fn feed(
+    target: &Target,
+    first: u64,
+    end: u64,
+    folder: &Path,
+    progress: &File,
+    tell: impl Fn(u64, &str),
+) -> Outcome {
     let limit = Rlimit {
         current: Some(MEMORY),
         maximum: Some(MEMORY),
     };
     setrlimit(Resource::Data, limit).expect("a process may limit itself");
-    // Panics are told by the outcome, with their place, which only the hook is given.
+    // Panics are told by `tell`, with their place, which only the hook is given.
     let place = Arc::new(Mutex::new(String::new()));
     let hook = Arc::clone(&place);
     std::panic::set_hook(Box::new(move |panic| {
@@ -71,7 +77,7 @@ pub fn feed(target: &Target, first: u64, end: u64, folder: &Path, progress: &Fil
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
                 let place = place.lock().unwrap_or_else(PoisonError::into_inner);
                 let message = format!("{} at {place}", text.unwrap_or("no message"));
-                outcome.panics.push((index, message));
+                tell(index, &message);
             }
         }
         outcome.longest = outcome.longest.max(begin.elapsed());

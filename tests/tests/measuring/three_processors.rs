@@ -26,12 +26,7 @@ impl Bench {
         let bench = Bench {
             folder: tempfile::tempdir().expect("a folder"),
         };
-        let scenes = file("models/scenes");
-        let mut set = layerlab();
-        set.args(["set", "--metric", "multi-label", "--size", "112x112"]);
-        set.arg("--coco").arg(scenes.join("annotations.json"));
-        set.arg("--images").arg(scenes.join("images"));
-        succeed(set.args(["--limit", "30", "--out"]).arg(bench.path("set")));
+        bench.make_set("set", 30);
 
         let mut profile = layerlab();
         profile.arg("profile").arg("--model").arg(model(MODEL));
@@ -47,6 +42,17 @@ impl Bench {
         evaluate.arg("--profile").arg(bench.path("times"));
         succeed(evaluate.arg("--out").arg(bench.published()));
         bench
+    }
+
+    /// An evaluation set of so many scenes.
+    fn make_set(&self, name: &str, limit: usize) {
+        let scenes = file("models/scenes");
+        let mut set = layerlab();
+        set.args(["set", "--metric", "multi-label", "--size", "112x112"]);
+        set.arg("--coco").arg(scenes.join("annotations.json"));
+        set.arg("--images").arg(scenes.join("images"));
+        set.args(["--limit", &limit.to_string(), "--out"]);
+        succeed(set.arg(self.path(name)));
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -208,7 +214,8 @@ fn plans_use_all_three_and_are_verified(bench: &Bench) {
     assert!(fastest["time_ns"].as_u64().is_some(), "{fastest}");
     assert_eq!(fastest["time_ns"], exhaustive["time_ns"]);
 
-    let planned = bench.says(&[
+    let (model, set) = (model(MODEL), bench.path("set"));
+    let mut verify = [
         "plan",
         "min-time",
         "--accuracy",
@@ -220,10 +227,11 @@ fn plans_use_all_three_and_are_verified(bench: &Bench) {
         "--verify",
         "trio",
         "--model",
-        model(MODEL).to_str().expect("UTF-8"),
+        model.to_str().expect("UTF-8"),
         "--set",
-        bench.path("set").to_str().expect("UTF-8"),
-    ]);
+        set.to_str().expect("UTF-8"),
+    ];
+    let planned = bench.says(&verify);
     assert!(planned.contains("█ gpu, ▓ npu, · cpu"), "{planned}");
     let row = |what: &str| -> Vec<String> {
         let line = planned.lines().rfind(|line| line.trim().starts_with(what));
@@ -240,6 +248,18 @@ fn plans_use_all_three_and_are_verified(bench: &Bench) {
         "{predicted} {measured}"
     );
     assert_eq!(row("accuracy").len(), 5, "{planned}");
+
+    // Other images than those that predictions were learnt on have another accuracy.
+    bench.make_set("other", 29);
+    let other = bench.path("other");
+    verify[13] = other.to_str().expect("UTF-8");
+    let refused = bench.refuses(&verify);
+    assert!(
+        refused.contains(
+            "--set is another evaluation set than the one that the profile's accuracies are of"
+        ),
+        "{refused}"
+    );
 }
 
 /// A time that is printed in ms or µs.
