@@ -48,22 +48,25 @@ pub struct ProbeLayer {
 }
 
 impl Probe {
-    /// The probes for a network with these frontiers between its layers: five sizes, from that of the smallest frontier to
-    /// that of the largest, at equal ratios; fewer where sizes so small cannot be told apart, none without a frontier.
+    /// The probes for a network with these frontiers between its layers: five sizes at equal ratios, from that of the smallest
+    /// frontier to that of the largest. Frontiers that are nearly alike have smaller probes too, and tiny ones larger.
+    /// None without a frontier.
     pub fn around(frontiers: impl IntoIterator<Item = Bytes>) -> Vec<Probe> {
         let sizes: Vec<u64> = frontiers.into_iter().map(Bytes::as_bytes).collect();
         let (Some(&least), Some(&most)) = (sizes.iter().min(), sizes.iter().max()) else {
             return Vec::new();
         };
-        let least = (least.max(1) as f64).ln();
-        // Sizes that are all alike would leave nothing to draw a line through.
-        let most = (most.max(1) as f64).ln().max(least + LEAST_RANGE.ln());
+        let [least, most] = [least, most].map(|bytes| (bytes.max(SMALLEST) as f64).ln());
+        // Sizes that are all alike would leave nothing to draw a line through. Smaller ones cost next to nothing, and the
+        // processor holds what the network itself moves.
+        let least = least
+            .min(most - LEAST_RANGE.ln())
+            .max((SMALLEST as f64).ln());
+        let most = most.max(least + LEAST_RANGE.ln());
         let step = (most - least) / (PROBE_SIZES as f64 - 1.0);
-        let mut probes: Vec<Probe> = (0..PROBE_SIZES)
+        (0..PROBE_SIZES)
             .map(|size| Probe::of_about((least + step * size as f64).exp()))
-            .collect();
-        probes.dedup();
-        probes
+            .collect()
     }
 
     /// The probe whose large tensor takes about so many bytes.
@@ -148,6 +151,9 @@ impl Probe {
 /// The largest probe is at least so many times the smallest.
 const LEAST_RANGE: f64 = 256.0;
 
+/// The large tensor of the smallest probe there is, in bytes.
+const SMALLEST: u64 = RATIO * ELEMENT_BYTES;
+
 /// Longer and wider than any layer's tensor.
 const MOST_SIDE: u32 = 4096;
 
@@ -172,34 +178,28 @@ mod tests {
 
     #[test]
     fn probes_span_the_frontiers_of_the_network_at_equal_ratios() {
-        let found = sizes(&[40_960, 655_360, 160_000]);
-        assert_eq!(found.len(), PROBE_SIZES);
-        let near = |bytes: u64, wanted: f64| (bytes as f64 / wanted - 1.0).abs() < 0.05;
-        assert!(near(found[0], 40_960.0), "{found:?}");
-        let pairs = found.windows(2);
-        assert!(
-            pairs
-                .into_iter()
-                .all(|pair| near(pair[1], 4.0 * pair[0] as f64)),
-            "{found:?}"
-        );
+        let found = sizes(&[4_096, 1_048_576, 160_000]);
+        assert_eq!(found, [4_096, 16_384, 65_536, 262_144, 1_048_576]);
     }
 
+    /// A probe with larger tensors than the network has might not fit.
     #[test]
-    fn frontiers_of_one_size_still_give_a_range() {
-        let found = sizes(&[1_000_000]);
-        assert_eq!(found.len(), PROBE_SIZES);
-        assert!(found[PROBE_SIZES - 1] > 200 * found[0], "{found:?}");
+    fn frontiers_of_one_size_have_smaller_probes_too_and_none_much_larger() {
+        for bytes in [1_000_000, 8_294_400] {
+            let found = sizes(&[bytes, bytes]);
+            assert_eq!(found.len(), PROBE_SIZES);
+            let (least, most) = (found[0] as f64, found[PROBE_SIZES - 1] as f64);
+            assert!((most / bytes as f64 - 1.0).abs() < 0.05, "{found:?}");
+            assert!(most > 200.0 * least, "{found:?}");
+        }
         assert_eq!(sizes(&[]), Vec::<u64>::new());
     }
 
     #[test]
-    fn the_smallest_frontiers_have_fewer_probes_and_never_the_same_twice() {
-        for least in [1, 8, 40] {
+    fn tiny_frontiers_have_larger_probes_too_and_never_the_same_twice() {
+        for least in [0, 8, 40] {
             let found = sizes(&[least, 1]);
-            assert!(found.is_sorted() && found.len() >= 2, "{found:?}");
-            let twice = found.windows(2).any(|pair| pair[0] == pair[1]);
-            assert!(!twice, "{found:?}");
+            assert_eq!(found, [64, 256, 1_024, 4_096, 16_384]);
         }
     }
 }

@@ -100,7 +100,8 @@ impl Estimate {
     }
 }
 
-fn median_of_sorted(sorted: &[Nanos]) -> Nanos {
+/// The middle one; of an even number, the mean of the middle two rounded down.
+pub(crate) fn median_of_sorted(sorted: &[Nanos]) -> Nanos {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 {
         sorted[middle]

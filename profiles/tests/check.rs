@@ -831,8 +831,9 @@ fn every_rule_has_a_fault_that_raises_it() {
         // These need files and have tests of their own below.
         Rule::FileChanged,
         Rule::OriginContradiction,
-        // This needs several visits: tests/visit_profiles.rs.
+        // These need several visits: tests/visit_profiles.rs.
         Rule::SumContradiction,
+        Rule::TwoStates,
         // These need a least-squares profile: tests/least_squares.rs.
         Rule::AdditivityContradiction,
         Rule::NotAdditive,

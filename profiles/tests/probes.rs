@@ -8,9 +8,10 @@ use common::probe_samples::{PLANTED, PlantedMoving, probe_samples};
 use common::{NPU, header, layers, measured, samples};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::check::{Rule, Severity, check};
+use layerlab_profiles::derive::graph::LARGEST_BEND_PERCENT;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Measured, Method, MovingRefusal, ProbeSample, Profile, Rejected,
+    Measured, Method, MovingNumber, MovingRefusal, ProbeSample, Profile, Rejected,
 };
 
 fn profile(probes: Vec<ProbeSample>) -> Profile {
@@ -117,28 +118,84 @@ fn whole_runs_of_layers_take_as_long_however_cuts_divide() {
 
 #[test]
 fn intervals_hold_the_error_of_the_probes_too() {
-    let sharp = profile(probe_samples(PLANTED));
-    let mut blurred = probe_samples(PLANTED);
-    for one in &mut blurred {
-        let away = if one.order % 2 == 0 { 103 } else { 97 };
-        one.duration = Nanos::from_nanos(one.duration.as_nanos() * away / 100);
-    }
-    let width = |profile: &Profile| {
-        let row = profile
-            .times
-            .iter()
-            .find(|row| row.processor == NPU && row.layer == 2);
+    let profile = |visit, load| {
+        let planted = PlantedMoving {
+            visit,
+            load,
+            ..PLANTED
+        };
+        let profile = profile(probe_samples(planted));
+        assert_eq!(profile.moving[0].refusal, None, "{:?}", profile.moving);
+        profile
+    };
+    let of_cut = |profile: &Profile| {
+        let cut = &profile.moving[0].cuts[0];
+        (cut.in_ci95_high_ns.unwrap() - cut.in_ci95_low_ns.unwrap()).as_nanos()
+    };
+    let of_layer = |profile: &Profile| {
+        let mut rows = profile.times.iter();
+        let row = rows.find(|row| row.processor == NPU && row.layer == 2);
         let (low, high) = row.unwrap().time.compute.ci95.unwrap();
         (high - low).as_nanos()
     };
-    let blurred = profile(blurred);
-    assert_eq!(blurred.moving[0].refusal, None, "{:?}", blurred.moving);
-    assert!(
-        width(&blurred) > 2 * width(&sharp),
-        "{} {}",
-        width(&blurred),
-        width(&sharp)
-    );
+    let (sharp, visits, loads) = (profile(0.0, 0.0), profile(0.03, 0.0), profile(0.0, 0.03));
+    assert!(of_cut(&visits) > 2 * of_cut(&sharp));
+    assert!(of_cut(&loads) > 2 * of_cut(&sharp));
+    assert!(of_layer(&loads) > 2 * of_layer(&sharp));
+}
+
+/// The three layers of a probe are as fast as its visits are, and each loading differs: no bend, however large the misfit.
+#[test]
+fn visits_and_loadings_that_differ_bend_no_line_more_often_than_chance_does() {
+    let (mut large, mut refused) = (0, 0);
+    for seed in 0..200 {
+        let profile = profile(probe_samples(PlantedMoving {
+            visit: 0.08,
+            load: 0.08,
+            seed,
+            ..PLANTED
+        }));
+        let moving = &profile.moving[0];
+        let line = moving.line.as_ref().unwrap();
+        large += u32::from(line.misfit_percent >= LARGEST_BEND_PERCENT);
+        refused += u32::from(moving.refusal == Some(MovingRefusal::NotLinear));
+    }
+    assert!(large >= 80, "{large}");
+    assert!(refused <= 4, "{refused}");
+}
+
+#[test]
+fn intervals_of_the_line_hold_the_truth_where_visits_and_loadings_differ() {
+    let mut held = 0;
+    let runs = 200;
+    for seed in 0..runs {
+        let profile = profile(probe_samples(PlantedMoving {
+            visit: 0.05,
+            load: 0.03,
+            seed,
+            ..PLANTED
+        }));
+        let line = profile.moving[0].line.as_ref().unwrap();
+        let holds = |number: &MovingNumber, planted: f64| {
+            (number.ci95_low.unwrap()..=number.ci95_high.unwrap()).contains(&planted)
+        };
+        held += u64::from(holds(&line.fixed_ns, PLANTED.fixed));
+        held += u64::from(holds(&line.in_ns_per_byte, PLANTED.inward));
+        held += u64::from(holds(&line.out_ns_per_byte, PLANTED.outward));
+    }
+    let percent = 100.0 * held as f64 / (3 * runs) as f64;
+    assert!((92.0..=98.0).contains(&percent), "{percent}");
+}
+
+#[test]
+fn with_two_visits_the_line_has_no_intervals() {
+    let mut probes = probe_samples(PLANTED);
+    probes.retain(|one| one.order < 110);
+    let two = profile(probes);
+    assert_eq!(errors(&two), []);
+    let line = two.moving[0].line.as_ref().unwrap();
+    assert_eq!((line.p_value, line.in_ns_per_byte.ci95_low), (None, None));
+    assert_eq!(two.moving[0].cuts[0].in_ci95_low_ns, None);
 }
 
 #[test]
@@ -159,7 +216,7 @@ fn times_on_no_line_leave_the_papers_assumption_and_the_profile_says_so() {
 fn a_way_that_would_cost_less_than_nothing_is_refused() {
     let profile = profile(probe_samples(PlantedMoving {
         fixed: 1_000.0,
-        inward: -0.5,
+        inward: -0.2,
         outward: 6.0,
         ..PLANTED
     }));

@@ -28,7 +28,7 @@ const EXAMPLES: [(&str, &str); 2] = [
     ),
     (
         "4",
-        "198c926a3d5ffe184c61be5bfbcf52df261853d5e248716126e314906e400fee",
+        "dba1ae60e36b2459acf05bf545c41f70d95228138179e3f7cda415ccbbe48627",
     ),
 ];
 

@@ -5,7 +5,9 @@ mod common;
 use common::{CPU, NPU, header, layers, measured, planted};
 use layerlab_profiles::check::{Rule, Severity, check};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{BuildError, Method, Profile, Rejected, Sample};
+use layerlab_profiles::document::{
+    BuildError, Header, Measured, Method, Profile, Rejected, Sample,
+};
 use layerlab_profiles::{Nanos, Segment};
 
 /// Samples of each segment in each visit.
@@ -13,6 +15,12 @@ const SAMPLES_OF_VISIT: u64 = 4;
 
 /// A profile of visits at these speeds, on whose accelerator the whole takes `whole` times as long as its parts say.
 fn profile(speeds: &[f64], whole: f64) -> Result<Profile, BuildError> {
+    let (header, measured) = run(speeds, whole);
+    Profile::build(header, layers(), measured)
+}
+
+/// What is measured in such visits.
+fn run(speeds: &[f64], whole: f64) -> (Header, Measured) {
     let mut header = header();
     let visits = speeds.len() as u64;
     for measurement in &mut header.measurements {
@@ -58,7 +66,16 @@ fn profile(speeds: &[f64], whole: f64) -> Result<Profile, BuildError> {
     for (block, [before, after]) in measured.blocks.iter_mut().zip(ends) {
         (block.before.sentinel, block.after.sentinel) = (before, after);
     }
-    Profile::build(header, layers(), measured)
+    (header, measured)
+}
+
+/// The orders whose blocks do not count because of the processor's state.
+fn of_other_state(profile: &Profile) -> Vec<u32> {
+    let blocks = profile.blocks.iter();
+    blocks
+        .filter(|block| block.rejection == Some(Rejected::OtherState))
+        .map(|block| block.order)
+        .collect()
 }
 
 fn errors(profile: &Profile) -> Vec<Rule> {
@@ -97,11 +114,7 @@ fn a_profile_of_several_visits_is_sound_and_has_intervals() {
 fn blocks_of_the_less_usual_state_do_not_count() {
     let two = profile(&[1.0, 1.01, 1.5, 0.99, 1.51], 1.0).expect("three visits in one state");
     assert_eq!(errors(&two), []);
-    let other = two.blocks.iter();
-    let other: Vec<u32> = other
-        .filter(|block| block.rejection == Some(Rejected::OtherState))
-        .map(|block| block.order)
-        .collect();
+    let other = of_other_state(&two);
     assert_eq!(other, [5, 6, 9, 10]);
     assert!(
         two.rejected
@@ -116,6 +129,46 @@ fn blocks_of_the_less_usual_state_do_not_count() {
         .expect("a row");
     let ratio = layer.time.compute.value.as_nanos() as f64 / 10e6;
     assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
+}
+
+#[test]
+fn states_are_told_apart_until_one_is_left() {
+    let one = profile(&[1.0, 1.001, 1.002, 1.06, 2.0], 1.0).expect("three visits in one state");
+    assert_eq!(of_other_state(&one), [7, 8, 9, 10]);
+    assert_eq!(errors(&one), []);
+    let again = one.rederive(Method::Graph).expect("what it was built from");
+    assert_eq!(again, one);
+}
+
+/// What the adaptive design measures first may all fall in one state, and what it measures later in the other.
+#[test]
+fn a_state_in_which_alone_a_layer_was_timed_counts_and_the_profile_says_so() {
+    let (mut header, mut measured) = run(&[1.0, 1.01, 0.99, 1.5, 1.51], 1.0);
+    let measurement = &mut header.measurements[1];
+    measurement.design = Design::Adaptive;
+    measurement.samples_per_segment = 2 * SAMPLES_OF_VISIT;
+    measurement.target = Some(0.02);
+    measurement.budget_ns = Some(Nanos::from_millis(1_000));
+    let is_last = |sample: &Sample| sample.processor == NPU && sample.segment == Segment::single(3);
+    measured
+        .samples
+        .retain(|sample| !is_last(sample) || sample.order > 6);
+    let both = Profile::build(header, layers(), measured).expect("all layers");
+    assert_eq!(of_other_state(&both), [7, 9], "the CPU's");
+    assert_eq!(errors(&both), []);
+    let findings = check(&both);
+    let found = findings
+        .iter()
+        .find(|finding| finding.rule == Rule::TwoStates)
+        .expect("a finding");
+    assert!(
+        found
+            .sentence
+            .starts_with("`npu` was in two states: 3 visits in one, 2 in the other"),
+        "{found}"
+    );
+    let again = both.rederive(Method::Graph).expect("all layers");
+    assert_eq!(again, both);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Sound numbers that say less than one may hope.
 
 use super::{Findings, Rule, Subject};
-use crate::document::LayerTimeRow;
+use crate::document::{self, LayerTimeRow};
 use crate::summary::{Estimate, Summary};
 use crate::units::SignedNanos;
 
@@ -23,6 +23,7 @@ const IMPROBABLE: f64 = 0.01;
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::FewSamples, few_samples(subject));
     findings.add(Rule::LargeSpread, large_spread(subject));
+    findings.add(Rule::TwoStates, two_states(subject));
     findings.add(Rule::UnresolvedTimes, unresolved(subject));
     findings.add(Rule::NegativeTimes, negative(subject));
     findings.add(Rule::NotAdditive, not_additive(subject));
@@ -105,6 +106,25 @@ fn large_spread(subject: &Subject<'_>) -> Option<String> {
         worst.processor,
         spread(&worst.summary) * 100.0
     ))
+}
+
+/// Blocks of another state do not count, unless layer times or all intervals would be lost with them.
+fn two_states(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let measurements = profile.header.measurements.iter();
+    let found = measurements.filter_map(|measurement| {
+        let states = document::states(measurement, profile.samples.iter(), &profile.blocks)?;
+        Some(format!(
+            "`{}` was in two states: {} visits in one, {} in the other, in which everything takes {:.0} % {}, and its \
+             times are of both",
+            measurement.processor,
+            states.usual.len(),
+            states.other.len(),
+            100.0 * states.longer.abs(),
+            if states.longer < 0.0 { "less" } else { "more" }
+        ))
+    });
+    found.collect()
 }
 
 /// All times of the profile with their row and what they are.

@@ -80,6 +80,8 @@ pub enum Rule {
     FewSamples,
     /// Samples lie far apart.
     LargeSpread,
+    /// A processor was in two states, and its times are of both.
+    TwoStates,
     /// Times that cannot be told from zero.
     UnresolvedTimes,
     /// Times below zero by more than noise explains.
@@ -94,7 +96,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 40] = [
+    pub const ALL: [Rule; 41] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -130,6 +132,7 @@ impl Rule {
         Rule::ClockContradiction,
         Rule::FewSamples,
         Rule::LargeSpread,
+        Rule::TwoStates,
         Rule::UnresolvedTimes,
         Rule::NegativeTimes,
         Rule::NotAdditive,
@@ -175,6 +178,7 @@ impl Rule {
             Rule::ClockContradiction => "clock-contradiction",
             Rule::FewSamples => "few-samples",
             Rule::LargeSpread => "large-spread",
+            Rule::TwoStates => "two-states",
             Rule::UnresolvedTimes => "unresolved-times",
             Rule::NegativeTimes => "negative-times",
             Rule::NotAdditive => "not-additive",
@@ -188,6 +192,7 @@ impl Rule {
         match self {
             Rule::FewSamples
             | Rule::LargeSpread
+            | Rule::TwoStates
             | Rule::UnresolvedTimes
             | Rule::NegativeTimes
             | Rule::NotAdditive
@@ -245,6 +250,9 @@ impl Rule {
             Rule::FewSamples => "measure with `--samples 6` or more to have 95 % intervals",
             Rule::LargeSpread => {
                 "let the device cool down, close what else runs on it, and measure again"
+            }
+            Rule::TwoStates => {
+                "read times as means of both states; for those of one close what else runs on the device and measure again"
             }
             Rule::UnresolvedTimes => {
                 "measure more samples; do not read these numbers as costs, and for whole placements use T(L)"

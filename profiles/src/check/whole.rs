@@ -6,6 +6,7 @@ use super::{Findings, Rule, Subject};
 use crate::derive::graph::{ErrorVariance, WholeAgainstParts, whole_against_parts};
 use crate::document::{Measurement, Method};
 use crate::segment::Segment;
+use crate::summary::median_of_sorted;
 use crate::units::Nanos;
 
 /// How seldom chance may explain a contradiction.
@@ -92,11 +93,7 @@ fn of_passes(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAg
 
 /// The middle of a layer's times in one visit.
 fn median_ns(times: &[Nanos]) -> f64 {
-    let mut sorted: Vec<u64> = times.iter().map(|time| time.as_nanos()).collect();
+    let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        0 => sorted[middle - 1].midpoint(sorted[middle]) as f64,
-        _ => sorted[middle] as f64,
-    }
+    median_of_sorted(&sorted).as_nanos() as f64
 }

@@ -77,6 +77,6 @@ impl From<&graph::HeldBack> for TestedSegment {
 }
 
 /// To whole multiples of 1 / `per_unit`.
-fn round(value: f64, per_unit: f64) -> f64 {
+pub(super) fn round(value: f64, per_unit: f64) -> f64 {
     (value * per_unit).round() / per_unit
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::derivation::{Derivation, Timings, derivation};
 use super::observed::{observed, summary};
-use super::states::leave_out_other_states;
+use super::states::{Counted, leave_out_other_states};
 use super::{
     BuildError, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, ProbeSample, Probed,
     Profile, Sample, SegmentRow, Unsupported, encode_histogram, probed, supported,
@@ -44,7 +44,13 @@ impl Profile {
             let of_samples = samples.iter().map(|sample| sample.processor.as_str());
             refuse_strangers(&header, of_samples)?;
         }
-        leave_out_other_states(&header, &mut samples, &mut rejected, &mut blocks)?;
+        let mut counted = Counted {
+            samples: &mut samples,
+            rejected: &mut rejected,
+            blocks: &mut blocks,
+            unsupported: &unsupported,
+        };
+        leave_out_other_states(&header, &mut counted)?;
         for samples in [&mut samples, &mut rejected] {
             sort_samples(&header, samples);
         }

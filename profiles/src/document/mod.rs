@@ -57,6 +57,7 @@ pub(crate) use histogram::is_histogram_of;
 pub(crate) use moving::{Probed, probed};
 pub(crate) use observed::{observed, summary};
 pub(crate) use read::read_with_contradictions;
+pub(crate) use states::states;
 pub(crate) use unsupported::supported;
 
 use crate::derive::LayerTime;

@@ -1,17 +1,20 @@
 //! `moving` in `profile.json`: what moving data in and out costs, as probes say (docs/method.md §10).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ProbeSample;
-use crate::derive::graph::{InShares, MovingModel, MovingTerm, Undivided, observe};
+use super::additivity::round;
+use crate::derive::graph::{
+    InShares, MovingModel, MovingTerm, Undivided, Visit, VisitSamples, observe_visits,
+};
 use crate::probe::Probe;
 use crate::segment::Segment;
 use crate::summary::Estimate;
-use crate::units::{Bytes, Nanos, SignedNanos};
+use crate::units::{Bytes, SignedNanos};
 
 /// What moving data to and from one processor costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,24 +117,22 @@ pub(crate) fn probed(samples: &[ProbeSample], processor: &str, frontiers: &[Byte
             .filter(|one| one.processor == processor && one.rejection.is_none())
     };
     // To the noise model each layer of a probe is a segment like any other.
-    let known: BTreeMap<(Probe, u32), ()> =
-        counted().map(|one| ((one.probe, one.layer), ())).collect();
-    let layers: Vec<(Probe, u32)> = known.into_keys().collect();
-    let segment_of = |place: usize| Segment::single(place as u32 + 1);
-    let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
+    let known: BTreeSet<(Probe, u32)> = counted().map(|one| (one.probe, one.layer)).collect();
+    let layers: Vec<(Probe, u32)> = known.into_iter().collect();
+    let mut by_visit = VisitSamples::default();
     for one in counted() {
         if let Ok(place) = layers.binary_search(&(one.probe, one.layer)) {
-            let of_layer = durations.entry(segment_of(place)).or_default();
-            of_layer.push(one.duration);
+            let visit = Visit {
+                order: one.order,
+                block: one.block,
+            };
+            by_visit.push(Segment::single(place as u32 + 1), visit, one.duration);
         }
     }
-    let layer_of = |segment: Segment| {
-        let (probe, layer) = layers.get(segment.first() as usize - 1)?;
-        probe.layer(*layer)
-    };
-    let sizes = layers.iter().map(|(probe, _)| probe);
-    let sizes = sizes.collect::<std::collections::BTreeSet<_>>().len();
-    let model = MovingModel::fit(&observe(&durations), layer_of).filter(|_| sizes >= LEAST_SIZES);
+    let layer_of = |segment: Segment| layers.get(segment.first() as usize - 1).copied();
+    let sizes: BTreeSet<Probe> = layers.iter().map(|&(probe, _)| probe).collect();
+    let model = MovingModel::fit(&observe_visits(&by_visit), layer_of)
+        .filter(|_| sizes.len() >= LEAST_SIZES);
     let refusal = match &model {
         None => Some(MovingRefusal::Incomplete),
         Some(model) if model.bends() => Some(MovingRefusal::NotLinear),
@@ -239,10 +240,6 @@ impl MovedCut {
 
 /// One part in so many is the last digit of a number of the line.
 const NUMBER: f64 = 1e9;
-
-fn round(value: f64, per_unit: f64) -> f64 {
-    (value * per_unit).round() / per_unit
-}
 
 impl Moving {
     /// Whether `other` is the same but for the last digits, which another machine may round otherwise.

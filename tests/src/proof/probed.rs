@@ -3,15 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use layerlab_agent::device::Invocation;
+use layerlab_agent::device::simulated::Noise;
 use layerlab_agent::runtime::simulated::LayerWork;
 use layerlab_model::probe_network;
 use layerlab_profiles::derive::LayerTime;
-use layerlab_profiles::derive::graph::{Fit, InShares, MovingModel, Observations, observe};
+use layerlab_profiles::derive::graph::{
+    Fit, InShares, MovingModel, Visit, VisitSamples, observe_visits,
+};
 use layerlab_profiles::design::Design;
+use layerlab_profiles::probe::PROBE_LAYERS;
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::{Bytes, Placement, Probe, Segment};
+use layerlab_profiles::{Bytes, Nanos, Placement, Probe, Segment};
 
-use super::{Measured, SimulatedProcessor};
+use super::SimulatedProcessor;
 
 /// The devices on which moving in and moving out differ. The last three were written after the method was.
 pub const DEVICES: [&str; 5] = [
@@ -22,8 +27,18 @@ pub const DEVICES: [&str; 5] = [
     "slow-intake",
 ];
 
-/// Samples of each segment, and of each layer of a probe: as `layerlab profile` takes them.
-const SAMPLES: u64 = 30;
+/// In how many visits each segment and each layer of a probe is timed, and how often in each: as `layerlab profile` does.
+const VISITS: u32 = 3;
+const SAMPLES_OF_VISIT: u64 = 10;
+
+/// What visits and loadings do to times, beside the noise of inferences: standard deviations of logarithms.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VisitNoise {
+    /// Of the factor that all times of a visit have.
+    pub visit_sigma: f64,
+    /// Of the factor that all times of a segment have until it is unloaded.
+    pub loading_sigma: f64,
+}
 
 /// How estimates of one quantity compare with the planted values.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +52,8 @@ pub struct Comparison {
 /// What many runs gave, by quantity.
 #[derive(Clone, Debug, Default)]
 pub struct ProbedRuns {
+    /// What is planted beside the noise of the devices' files.
+    pub noise: VisitNoise,
     /// By what was estimated.
     pub quantities: BTreeMap<&'static str, Comparison>,
     /// Compute times below zero by more than their interval where the planted one is not.
@@ -99,14 +116,20 @@ impl ProbedRuns {
         self.runs += 1;
         let npu = SimulatedProcessor::open(device, "npu", work);
         let layers = npu.layers();
-        let mut measured = Measured::new();
-        npu.measure(&mut measured, Design::Local.iter(layers), SAMPLES, seed);
-        let fit = Fit::new(layers, &observe(&measured), &BTreeSet::new()).expect("connected");
+        let mut measured = VisitSamples::default();
+        for order in 0..VISITS {
+            for segment in Design::Local.iter(layers) {
+                let times = self.noise.visit(&npu, segment, segment, order, seed);
+                add(&mut measured, segment, order, times);
+            }
+        }
+        let observations = observe_visits(&measured);
+        let fit = Fit::new(layers, &observations, &BTreeSet::new()).expect("connected");
         let frontiers: Vec<Bytes> = work[..work.len() - 1]
             .iter()
             .map(|one| one.output)
             .collect();
-        let Some((model, shares)) = probe(device, &frontiers, seed) else {
+        let Some((model, shares)) = self.probe(device, &frontiers, seed) else {
             self.refused += 1;
             return;
         };
@@ -162,38 +185,85 @@ impl ProbedRuns {
             }
         }
     }
+
+    /// What probes on the accelerator of a device say, unless they say nothing.
+    fn probe(
+        &self,
+        device: &str,
+        frontiers: &[Bytes],
+        seed: u64,
+    ) -> Option<(MovingModel, InShares)> {
+        let probes = Probe::around(frontiers.iter().copied());
+        let work = probes.iter().map(|&probe| {
+            let network = probe_network(probe).expect("a probe");
+            SimulatedProcessor::open(device, "npu", &LayerWork::of(&network))
+        });
+        let processors: Vec<SimulatedProcessor> = work.collect();
+        let mut measured = VisitSamples::default();
+        // The model's own visits come first. Each order is another visit, and has one probe.
+        let mut orders = VISITS..;
+        for _ in 0..VISITS {
+            for ((size, npu), order) in (0..).zip(&processors).zip(&mut orders) {
+                for segment in Probe::segments() {
+                    let place = Segment::single(PROBE_LAYERS * size + segment.first());
+                    let times = self.noise.visit(npu, segment, place, order, seed);
+                    add(&mut measured, place, order, times);
+                }
+            }
+        }
+        let layer_of = |place: Segment| {
+            let number = place.first() - 1;
+            let probe = probes.get((number / PROBE_LAYERS) as usize)?;
+            Some((*probe, number % PROBE_LAYERS + 1))
+        };
+        let model = MovingModel::fit(&observe_visits(&measured), layer_of)
+            .filter(|model| !model.bends())?;
+        let shares = InShares::probed(&model, frontiers).ok()?;
+        Some((model, shares))
+    }
+}
+
+impl VisitNoise {
+    /// The times of `segment` in one visit, loaded for it anew. `place` is what tells it from all else that the visit loads.
+    fn visit(
+        self,
+        npu: &SimulatedProcessor,
+        segment: Segment,
+        place: Segment,
+        order: u32,
+        seed: u64,
+    ) -> Vec<Nanos> {
+        let order = u64::from(order);
+        let factor = |what: &str, of: Segment, sigma| {
+            let noise = Noise {
+                proportional_sigma: sigma,
+                spike_factor: 1.0,
+                ..Noise::default()
+            };
+            let second = Nanos::from_millis(1_000);
+            let scattered = noise.scatter(second, what, of, Invocation::sample(seed, order));
+            scattered.as_nanos() as f64 / second.as_nanos() as f64
+        };
+        let of_visit = factor("visit", Segment::single(1), self.visit_sigma);
+        let slower = of_visit * factor("loading", place, self.loading_sigma);
+        let indices = SAMPLES_OF_VISIT * order..SAMPLES_OF_VISIT * (order + 1);
+        let times = indices.map(|index| npu.sample(segment, seed, index));
+        times
+            .map(|time| Nanos::from_nanos((time.as_nanos() as f64 * slower).round() as u64))
+            .collect()
+    }
+}
+
+fn add(measured: &mut VisitSamples, segment: Segment, order: u32, times: Vec<Nanos>) {
+    for time in times {
+        measured.push(segment, Visit { order, block: 0 }, time);
+    }
 }
 
 fn is_negative(time: &LayerTime) -> bool {
     time.compute
         .ci95
         .is_some_and(|(_, high)| high.as_nanos() < 0)
-}
-
-/// What probes on the accelerator of a device say, unless they say nothing.
-fn probe(device: &str, frontiers: &[Bytes], seed: u64) -> Option<(MovingModel, InShares)> {
-    let probes = Probe::around(frontiers.iter().copied());
-    let mut measured = Measured::new();
-    let place = |size: usize, layer: u32| Segment::single(3 * size as u32 + layer);
-    for (size, &probe) in probes.iter().enumerate() {
-        let network = probe_network(probe).expect("a probe");
-        let npu = SimulatedProcessor::open(device, "npu", &LayerWork::of(&network));
-        let mut of_probe = Measured::new();
-        // Each order of a run has a seed of its own.
-        let seed = seed ^ ((size as u64 + 1) << 32);
-        npu.measure(&mut of_probe, Probe::segments(), SAMPLES, seed);
-        for (segment, samples) in of_probe {
-            measured.insert(place(size, segment.first()), samples);
-        }
-    }
-    let layer_of = |segment: Segment| {
-        let number = segment.first() - 1;
-        probes.get(number as usize / 3)?.layer(number % 3 + 1)
-    };
-    let observations: Observations = observe(&measured);
-    let model = MovingModel::fit(&observations, layer_of).filter(|model| !model.bends())?;
-    let shares = InShares::probed(&model, frontiers).ok()?;
-    Some((model, shares))
 }
 
 /// What was planted: pure transfers, and the layers' times where what neighbours save is part of the transfers, as
@@ -263,6 +333,42 @@ mod tests {
                     let worst = found.error_quantile(1.0);
                     assert!(worst < 0.05, "{device} {quantity}: off by {worst}");
                 }
+            }
+        }
+    }
+
+    /// Likewise. Where visits or loadings differ, the straight line is still one, and intervals hold what they do to it.
+    #[test]
+    fn where_visits_and_loadings_differ_intervals_hold_the_truth_and_lines_are_not_refused() {
+        let network = Network::open(&file("models/alexnet.onnx"), &BTreeMap::new());
+        let work = LayerWork::of(&network.expect("a model of this repository"));
+        for (visit_sigma, loading_sigma) in [(0.05, 0.01), (0.0, 0.04), (0.04, 0.03)] {
+            let noise = VisitNoise {
+                visit_sigma,
+                loading_sigma,
+            };
+            let mut runs = ProbedRuns {
+                noise,
+                ..ProbedRuns::default()
+            };
+            for (place, device) in (0..).zip(DEVICES) {
+                for seed in 0..40 {
+                    runs.run(device, &work, 1_000 * place + seed);
+                }
+            }
+            assert!(
+                runs.refused * 100 <= runs.runs,
+                "{noise:?}: {}",
+                runs.refused
+            );
+            assert_eq!(runs.placements_changed, 0);
+            for (quantity, found) in &runs.quantities {
+                let share = found.coverage();
+                // Variances are never estimated below zero, and a misfit widens intervals without a small one narrowing them.
+                assert!(
+                    (0.92..=0.995).contains(&share),
+                    "{noise:?}: {share} of {quantity}"
+                );
             }
         }
     }

@@ -4,11 +4,12 @@
 //! A probe's layers differ in what they take in and what they give out, as no cut of a network does; so they tell apart what
 //! the segments of one network never do.
 
-use nalgebra::{DMatrix, DVector, Matrix4, Vector4};
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix4, Vector4};
 
-use super::observation::{Observation, Observations};
+use super::observation::{ErrorVariance, Observation, Observations};
 use super::quantile::{f_tail, t_95};
-use crate::probe::ProbeLayer;
+use crate::probe::{Probe, ProbeLayer};
+use crate::segment::Segment;
 use crate::summary::Estimate;
 use crate::units::Bytes;
 
@@ -52,56 +53,62 @@ pub struct MovingTerm {
 /// One probe's layer, as it was timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
+    probe: Probe,
     layer: ProbeLayer,
     observation: Observation,
-    /// Of the time, in ns².
-    variance: f64,
+    /// What it is taken to take where its error is judged.
+    expected_ns: f64,
 }
 
 impl MovingModel {
-    /// Fits the model to what was observed of layers of probes; `layer_of` says which layer each observed segment is.
-    /// `None` unless the layers tell all four numbers apart, with at least one time to spare.
+    /// Fits the model to what was observed of layers of probes; `layer_of` says which layer of which probe each observed
+    /// segment is. The layers of one probe share their visits, and no visit has layers of two. `None` unless the layers
+    /// tell all four numbers apart, with at least one time to spare.
     pub fn fit(
         observations: &Observations,
-        layer_of: impl Fn(crate::Segment) -> Option<ProbeLayer>,
+        layer_of: impl Fn(Segment) -> Option<(Probe, u32)>,
     ) -> Option<MovingModel> {
         let mut timed: Vec<Timed> = observations
             .segments
             .iter()
             .filter_map(|&observation| {
+                let (probe, layer) = layer_of(observation.segment)?;
                 Some(Timed {
-                    layer: layer_of(observation.segment)?,
+                    probe,
+                    layer: probe.layer(layer)?,
                     observation,
-                    variance: observations.weighable(&observation, observation.time_ns),
+                    expected_ns: observation.time_ns,
                 })
             })
             .collect();
         if timed.len() <= MOVING_TERMS {
             return None;
         }
-        let (mut values, mut covariance) = adjust(&timed)?;
+        let mut adjusted = adjust(&timed, &errors(observations, &timed)?)?;
         for _ in 1..ROUNDS {
             for one in &mut timed {
-                let fitted = of(&values, one.layer).max(one.observation.time_ns / 2.0);
-                one.variance = observations.weighable(&one.observation, fitted);
+                let fitted = of(&adjusted.values, one.layer);
+                one.expected_ns = fitted.max(one.observation.time_ns / 2.0);
             }
-            (values, covariance) = adjust(&timed)?;
+            adjusted = adjust(&timed, &errors(observations, &timed)?)?;
         }
+        let Adjusted {
+            values,
+            covariance,
+            squares,
+        } = adjusted;
         let spare = (timed.len() - MOVING_TERMS) as f64;
-        let residual = |one: &Timed| one.observation.time_ns - of(&values, one.layer);
-        let squares = timed.iter().map(|one| residual(one).powi(2) / one.variance);
-        let mean_square = squares.sum::<f64>() / spare;
-        let shares = timed
-            .iter()
-            .map(|one| (100.0 * residual(one) / one.observation.time_ns.max(1.0)).powi(2));
+        let mean_square = squares / spare;
+        let shares = timed.iter().map(|one| {
+            let residual = one.observation.time_ns - of(&values, one.layer);
+            (100.0 * residual / one.observation.time_ns.max(1.0)).powi(2)
+        });
         let misfit_percent = (shares.sum::<f64>() / timed.len() as f64).sqrt();
-        let known = timed.iter().map(|one| one.observation.freedom);
-        let freedom = known.fold(1.0, f64::max);
+        let freedom = freedom(observations, &timed);
         let p_value = observations
             .has_spread
             .then(|| f_tail(mean_square, spare, freedom));
-        // Times that lie farther from the line than their own samples say differ from visit to visit, or bend a little:
-        // the intervals hold that, too.
+        // Times that lie farther from the line than their own samples say bend a little: the intervals hold that, too.
         let (widening, freedom) = match mean_square > 1.0 {
             true => (mean_square, spare),
             false => (1.0, freedom),
@@ -197,9 +204,50 @@ fn of(values: &Vector4<f64>, layer: ProbeLayer) -> f64 {
     factors(layer).dot(values)
 }
 
-/// Weighted least squares by singular values, each column in units of its own largest so that bytes and nanoseconds are of
-/// one size. `None` where the layers do not tell the four numbers apart.
-fn adjust(timed: &[Timed]) -> Option<(Vector4<f64>, Matrix4<f64>)> {
+/// The covariance of the times' errors, in ns²: each has its own, and those of one probe share that its visits were faster
+/// or slower than visits are on average. `None` where that cannot be told from a singular matrix.
+fn errors(observations: &Observations, timed: &[Timed]) -> Option<Cholesky<f64, Dyn>> {
+    let shared = observations.visits.of_times.variance;
+    let covariance = DMatrix::from_fn(timed.len(), timed.len(), |row, column| {
+        let (one, other) = (&timed[row], &timed[column]);
+        let own = match row == column {
+            true => observations.weighable(&one.observation, one.expected_ns),
+            false => 0.0,
+        };
+        let in_common = match one.probe == other.probe {
+            true => shared * one.expected_ns * other.expected_ns,
+            false => 0.0,
+        };
+        own + in_common
+    });
+    Cholesky::new(covariance)
+}
+
+/// From how many independent differences the errors of the times are known, their own and those of visits together.
+fn freedom(observations: &Observations, timed: &[Timed]) -> f64 {
+    let own = timed.iter().map(|one| {
+        observations.weighable(&one.observation, one.expected_ns) / one.expected_ns.powi(2)
+    });
+    let known = timed.iter().map(|one| one.observation.freedom);
+    let own = ErrorVariance {
+        variance: own.sum::<f64>() / timed.len() as f64,
+        freedom: known.fold(1.0, f64::max),
+    };
+    let both = ErrorVariance::sum([own, observations.visits.of_times]);
+    both.freedom.max(1.0)
+}
+
+/// What least squares makes of the times.
+struct Adjusted {
+    values: Vector4<f64>,
+    covariance: Matrix4<f64>,
+    /// The sum of the squares of what is left, in units of what is expected of it.
+    squares: f64,
+}
+
+/// Generalised least squares by singular values, each column in units of its own largest so that bytes and nanoseconds are
+/// of one size. `None` where the layers do not tell the four numbers apart.
+fn adjust(timed: &[Timed], errors: &Cholesky<f64, Dyn>) -> Option<Adjusted> {
     let mut units = Vector4::from_element(0.0_f64);
     for one in timed {
         units = units.sup(&factors(one.layer));
@@ -207,41 +255,37 @@ fn adjust(timed: &[Timed]) -> Option<(Vector4<f64>, Matrix4<f64>)> {
     if units.min() <= 0.0 {
         return None;
     }
-    let deviations: Vec<f64> = timed.iter().map(|one| one.variance.sqrt()).collect();
-    let unit = deviations.iter().copied().fold(f64::INFINITY, f64::min);
+    // Multiplied by the inverse of this, errors are independent and of one size.
+    let root = errors.l();
     let design = DMatrix::from_fn(timed.len(), MOVING_TERMS, |row, column| {
-        factors(timed[row].layer)[column] / units[column] * unit / deviations[row]
+        factors(timed[row].layer)[column] / units[column]
     });
-    let decomposed = design.svd(true, true);
+    let decomposed = root.solve_lower_triangular(&design)?.svd(true, true);
     /// Below this share of the largest a singular value is rounding.
     const ROUNDING: f64 = 1e-9;
     if decomposed.singular_values.min() <= ROUNDING * decomposed.singular_values.max() {
         return None;
     }
+    let times = DVector::from_fn(timed.len(), |row, _| timed[row].observation.time_ns);
+    let left = |scaled: &DVector<f64>| root.solve_lower_triangular(&(&times - &design * scaled));
     let mut scaled = DVector::zeros(MOVING_TERMS);
     // The second pass adjusts what rounding has left of the first.
     for _ in 0..2 {
-        let residuals = DVector::from_fn(timed.len(), |row, _| {
-            let one = &timed[row];
-            let found: f64 = (0..MOVING_TERMS)
-                .map(|column| factors(one.layer)[column] / units[column] * scaled[column])
-                .sum();
-            (one.observation.time_ns - found) * unit / deviations[row]
-        });
-        scaled += decomposed.solve(&residuals, 0.0).ok()?;
+        scaled += decomposed.solve(&left(&scaled)?, 0.0).ok()?;
     }
     let right = decomposed.v_t.as_ref()?;
-    let inverse = DMatrix::from_diagonal(
-        &decomposed
-            .singular_values
-            .map(|value| (unit / value).powi(2)),
-    );
+    let inverse = DMatrix::from_diagonal(&decomposed.singular_values.map(|value| value.powi(-2)));
     let covariance = right.transpose() * inverse * right;
     let values = Vector4::from_fn(|place, _| scaled[place] / units[place]);
     let covariance =
         Matrix4::from_fn(|row, column| covariance[(row, column)] / (units[row] * units[column]));
+    let squares = left(&scaled)?.norm_squared();
     values
         .iter()
         .all(|value| value.is_finite())
-        .then_some((values, covariance))
+        .then_some(Adjusted {
+            values,
+            covariance,
+            squares,
+        })
 }

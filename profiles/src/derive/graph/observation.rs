@@ -65,7 +65,7 @@ pub struct VisitSpread {
     /// The relative variance of the speed that all segments of a visit have in common.
     pub speed_variance: f64,
     /// The relative error that all segments' times have in common: that the visits of the run were faster or slower
-    /// than visits are on average.
+    /// than visits are on average. Segments that no chain of visits connects do not have it in common.
     pub of_times: ErrorVariance,
     /// The same of the medians of all samples, from which the speeds of visits are not taken out.
     pub of_medians: ErrorVariance,

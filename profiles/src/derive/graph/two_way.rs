@@ -6,6 +6,8 @@
 //! it has degrees of freedom (DerSimonian and Kacker 2007). The speeds are best linear unbiased predictions, by
 //! Henderson's mixed-model equations, from which the μ are eliminated; conjugate gradients solve what is left.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 /// The robust time of one segment in one visit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
@@ -28,11 +30,14 @@ pub(super) struct TwoWay {
     pub(super) load_freedom: f64,
     /// σ_u²: the variance between the speeds of visits.
     pub(super) speed_variance: f64,
+    /// From how many independent differences that is known.
+    pub(super) speed_freedom: f64,
     /// The speed of each visit: the logarithm of how much slower than the average it was.
     pub(super) speeds: Vec<f64>,
     /// What is said of each segment.
     pub(super) segments: Vec<SegmentEffect>,
-    /// The part of the variance of every μ that all of them have in common.
+    /// The part of the variance of every μ that all of them have in common. Where the visits fall into parts that no
+    /// segment connects, it is common to those of one part alone; this is that of the part of which it is largest.
     pub(super) common_variance: f64,
 }
 
@@ -43,7 +48,8 @@ pub(super) struct SegmentEffect {
     pub(super) value: f64,
     /// The sum of the weights of its cells: the inverse of the variance that loads and inferences give μ.
     pub(super) weight: f64,
-    /// The variance of μ that the speeds of just its visits give it, beyond what all segments have in common.
+    /// The variance of μ that the speeds of just its visits give it, beyond what all segments have in common
+    /// that they connect.
     pub(super) own_speed_variance: f64,
     /// The sum of the squares of its residuals in units of their expected variance, over its degrees of freedom.
     pub(super) scatter: f64,
@@ -61,8 +67,9 @@ impl TwoWay {
     /// Analyses the cells of so many segments and visits.
     pub(super) fn of(cells: &[Cell], segments: usize, visits: usize) -> TwoWay {
         let count = cells.len() as f64;
-        let parts = parts(cells, segments, visits);
-        let freedom = count - segments as f64 - visits as f64 + parts as f64;
+        let parts = Parts::of(cells, segments, visits);
+        let speed_freedom = visits as f64 - parts.count as f64;
+        let freedom = count - segments as f64 - speed_freedom;
         let load_variance = match freedom > 0.0 {
             true => load_variance(cells, segments, visits, freedom),
             false => 0.0,
@@ -71,9 +78,9 @@ impl TwoWay {
         let free = model.speeds(None);
         // What the free speeds leave is no matter of speed.
         let left = model.weighted_squares(&model.residuals(&free));
-        let speed_variance = speed_variance(&model, left + visits as f64 - parts as f64);
+        let speed_variance = speed_variance(&model, left + speed_freedom);
         let speeds = model.speeds(Some(speed_variance));
-        let (mut effects, common_variance) = model.effects(&speeds, speed_variance);
+        let (mut effects, common_variance) = model.effects(&parts, &speeds, speed_variance);
         let residuals = model.residuals(&free);
         let spread = count - segments as f64;
         let mut cells_of = vec![0.0_f64; segments];
@@ -97,6 +104,7 @@ impl TwoWay {
             load_variance,
             load_freedom: freedom.max(0.0),
             speed_variance,
+            speed_freedom,
             speeds: free,
             segments: effects,
             common_variance,
@@ -302,7 +310,12 @@ impl Model<'_> {
     /// The segments' values with their variances. The speeds give them the covariance D⁻¹N A⁻¹ N'D⁻¹ in Henderson's
     /// terms: with the same cells in all visits σ_u² / visits for every pair. The part of each segment's own is taken to
     /// first order, with the diagonal of A.
-    fn effects(&self, speeds: &[f64], speed_variance: f64) -> (Vec<SegmentEffect>, f64) {
+    fn effects(
+        &self,
+        parts: &Parts,
+        speeds: &[f64],
+        speed_variance: f64,
+    ) -> (Vec<SegmentEffect>, f64) {
         let values = self.values(speeds);
         let mut segments: Vec<SegmentEffect> = values
             .iter()
@@ -313,48 +326,82 @@ impl Model<'_> {
                 ..SegmentEffect::default()
             })
             .collect();
-        let mut common_variance = 0.0;
-        if speed_variance > 0.0 {
-            let ridge = 1.0 / speed_variance;
-            let count = segments.len() as f64;
-            let mut mean = vec![0.0; speeds.len()];
-            for cell in self.cells {
-                mean[cell.visit] += self.weight(cell) / self.sums[cell.segment] / count;
-            }
-            let solved = self.solve(ridge, &mean);
-            common_variance = mean.iter().zip(&solved).map(|(m, s)| m * s).sum();
-            let own = |visit: usize, share: f64| {
-                (share - mean[visit]).powi(2) / (self.diagonal[visit] + ridge)
-            };
-            let none: f64 = (0..speeds.len()).map(|visit| own(visit, 0.0)).sum();
-            for effect in &mut segments {
-                effect.own_speed_variance = none;
-            }
-            for cell in self.cells {
-                let share = self.weight(cell) / self.sums[cell.segment];
-                segments[cell.segment].own_speed_variance +=
-                    own(cell.visit, share) - own(cell.visit, 0.0);
-            }
+        if speed_variance <= 0.0 {
+            return (segments, 0.0);
         }
-        (segments, common_variance)
+        let ridge = 1.0 / speed_variance;
+        let mut mean = vec![0.0; speeds.len()];
+        for cell in self.cells {
+            let count = parts.segments[parts.of_visit[cell.visit]];
+            mean[cell.visit] += self.weight(cell) / self.sums[cell.segment] / count;
+        }
+        let solved = self.solve(ridge, &mean);
+        let own = |visit: usize, share: f64| {
+            (share - mean[visit]).powi(2) / (self.diagonal[visit] + ridge)
+        };
+        let (mut common, mut none) = (vec![0.0; parts.count], vec![0.0; parts.count]);
+        for (visit, &part) in parts.of_visit.iter().enumerate() {
+            common[part] += mean[visit] * solved[visit];
+            none[part] += own(visit, 0.0);
+        }
+        for (effect, &part) in segments.iter_mut().zip(&parts.of_segment) {
+            effect.own_speed_variance = none[part];
+        }
+        for cell in self.cells {
+            let share = self.weight(cell) / self.sums[cell.segment];
+            segments[cell.segment].own_speed_variance +=
+                own(cell.visit, share) - own(cell.visit, 0.0);
+        }
+        (segments, common.into_iter().fold(0.0, f64::max))
     }
 }
 
-/// Into how many parts the visits fall that no segment connects.
-fn parts(cells: &[Cell], segments: usize, visits: usize) -> usize {
-    let mut part: Vec<usize> = (0..visits).collect();
-    fn root(part: &mut [usize], mut visit: usize) -> usize {
-        while part[visit] != visit {
-            part[visit] = part[part[visit]];
-            visit = part[visit];
+/// The parts into which the visits fall that no segment connects, numbered from 0.
+struct Parts {
+    count: usize,
+    /// In which part each visit is.
+    of_visit: Vec<usize>,
+    /// In which part each segment is.
+    of_segment: Vec<usize>,
+    /// How many segments each part has.
+    segments: Vec<f64>,
+}
+
+impl Parts {
+    fn of(cells: &[Cell], segments: usize, visits: usize) -> Parts {
+        let mut joined: Vec<usize> = (0..visits).collect();
+        fn root(joined: &mut [usize], mut visit: usize) -> usize {
+            while joined[visit] != visit {
+                joined[visit] = joined[joined[visit]];
+                visit = joined[visit];
+            }
+            visit
         }
-        visit
+        let mut first_of: Vec<Option<usize>> = vec![None; segments];
+        for cell in cells {
+            let first = *first_of[cell.segment].get_or_insert(cell.visit);
+            let (one, other) = (root(&mut joined, first), root(&mut joined, cell.visit));
+            joined[one] = other;
+        }
+        let roots: Vec<usize> = (0..visits).map(|visit| root(&mut joined, visit)).collect();
+        let numbers: BTreeMap<usize, usize> = (roots.iter().copied().collect::<BTreeSet<_>>())
+            .into_iter()
+            .zip(0..)
+            .collect();
+        let of_visit: Vec<usize> = roots.iter().map(|root| numbers[root]).collect();
+        let of_segment: Vec<usize> = first_of
+            .into_iter()
+            .map(|first| first.map_or(0, |visit| of_visit[visit]))
+            .collect();
+        let mut of_parts = vec![0.0; numbers.len()];
+        for &part in &of_segment {
+            of_parts[part] += 1.0;
+        }
+        Parts {
+            count: numbers.len(),
+            of_visit,
+            of_segment,
+            segments: of_parts,
+        }
     }
-    let mut first_of: Vec<Option<usize>> = vec![None; segments];
-    for cell in cells {
-        let first = *first_of[cell.segment].get_or_insert(cell.visit);
-        let (one, other) = (root(&mut part, first), root(&mut part, cell.visit));
-        part[one] = other;
-    }
-    (0..visits).filter(|&visit| part[visit] == visit).count()
 }

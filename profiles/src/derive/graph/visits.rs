@@ -107,33 +107,37 @@ pub fn observe_visits(samples: &VisitSamples) -> Observations {
         .iter()
         .map(|effect| (effect.scatter, effect.freedom))
         .collect();
-    let loads = Prior::of(&scatters);
+    let prior = Prior::of(&scatters);
     let shares = Shares::of(&times, visits.len());
     let segment = |place: usize| {
         let (effect, inferences) = (two_way.segments[place], &inferences[place]);
-        let load = moderated(loads.as_ref(), effect, &two_way);
+        let scatter = moderated(prior.as_ref(), effect, &two_way);
         let time_ns = effect.value.exp();
-        let known = known(effect, inferences, load);
+        let visits = located[place].cells.len();
+        let loads = of_loads(effect, inferences, scatter);
+        let known = known(effect, inferences, loads);
         Observation {
             segment: times[place].segment,
             time_ns,
             excess_variance: inferences.excess,
             count: inferences.count,
             freedom: known.freedom,
-            visits: located[place].cells.len(),
+            visits,
             visit_variance: (known.variance - inferences.variance).max(0.0),
             median: has_spread.then(|| {
-                let between = (two_way.load_variance * load.variance, load.freedom);
+                let of_one = ErrorVariance {
+                    variance: loads.variance * visits as f64,
+                    ..loads
+                };
                 let speed = two_way.speed_variance;
-                inferences.of_median(time_ns, between, speed, &shares, place)
+                inferences.of_median(time_ns, of_one, speed, &shares, place)
             }),
         }
     };
     let segments = (0..located.len()).map(segment).collect();
-    let speed_freedom = (visits.len() as f64 - 1.0).max(1.0);
     let common = |variance| ErrorVariance {
         variance,
-        freedom: speed_freedom,
+        freedom: two_way.speed_freedom.max(1.0),
     };
     Observations {
         noise,
@@ -282,25 +286,25 @@ impl Inferences {
     fn of_median(
         &self,
         time_ns: f64,
-        (load, load_freedom): (f64, f64),
+        load: ErrorVariance,
         speed: f64,
         shares: &Shares,
         place: usize,
     ) -> ErrorVariance {
-        let between = load + speed;
+        let between = load.variance + speed;
         let all = (between + self.of_sample).max(f64::MIN_POSITIVE);
         let loss = 1.0 + (FRAC_PI_2 - 1.0) * between / all;
-        let visits = loss * (load * shares.squares[place] + speed * shares.own[place]);
+        let visits = loss * (load.variance * shares.squares[place] + speed * shares.own[place]);
         let square = time_ns * time_ns;
         let visits = ErrorVariance {
             variance: visits * square,
-            freedom: load_freedom,
+            freedom: load.freedom,
         };
         let inferences = ErrorVariance {
             variance: FRAC_PI_2 * self.variance * square,
             freedom: match self.freedom > 0.0 {
                 true => self.freedom,
-                false => load_freedom,
+                false => load.freedom,
             },
         };
         ErrorVariance::sum([visits, inferences])
@@ -391,21 +395,32 @@ fn moderated(prior: Option<&Prior>, effect: SegmentEffect, two_way: &TwoWay) -> 
     ErrorVariance { variance, freedom }
 }
 
-/// The relative variance of a segment's time: of its loadings and inferences together, never less than what inferences
-/// alone give it, and of the speeds of just its visits.
-fn known(effect: SegmentEffect, inferences: &Inferences, load: ErrorVariance) -> ErrorVariance {
-    let expected = load.variance / effect.weight;
-    let visits = (expected - inferences.variance).max(0.0) + effect.own_speed_variance;
+/// The relative variance that its loadings give a segment's time: what is known of loadings and inferences together, less
+/// what inferences alone give it.
+fn of_loads(
+    effect: SegmentEffect,
+    inferences: &Inferences,
+    scatter: ErrorVariance,
+) -> ErrorVariance {
+    let both = scatter.variance / effect.weight;
+    ErrorVariance {
+        variance: (both - inferences.variance).max(0.0),
+        ..scatter
+    }
+}
+
+/// The relative variance of a segment's time: of its loadings, of its inferences, and of the speeds of just its visits.
+fn known(effect: SegmentEffect, inferences: &Inferences, loads: ErrorVariance) -> ErrorVariance {
     let visits = ErrorVariance {
-        variance: visits,
-        freedom: load.freedom,
+        variance: loads.variance + effect.own_speed_variance,
+        ..loads
     };
     let inferences = ErrorVariance {
         variance: inferences.variance,
         // With one sample in each visit all that is known of inferences is in the spread of visits.
         freedom: match inferences.freedom > 0.0 {
             true => inferences.freedom,
-            false => load.freedom,
+            false => loads.freedom,
         },
     };
     ErrorVariance::sum([visits, inferences])
