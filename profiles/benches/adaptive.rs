@@ -3,15 +3,15 @@
 // Criterion's macro makes items that have no documentation.
 #![allow(missing_docs)]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use layerlab_profiles::derive::graph::{Fit, observe};
+use layerlab_profiles::Nanos;
+use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::Next;
-use layerlab_profiles::{Nanos, Segment};
 use plant::{phone, proportional};
 
 #[path = "../tests/plant/mod.rs"]
@@ -30,25 +30,27 @@ fn planner(layers: u32) -> Planner {
     })
 }
 
-/// The start set, measured; then as many blocks as asked for.
-fn samples(layers: u32, blocks: usize) -> BTreeMap<Segment, Vec<Nanos>> {
+/// The start set, measured in three visits; then as many blocks as asked for.
+fn samples(layers: u32, blocks: u32) -> VisitSamples {
     let (plant, planner) = (phone(layers as usize, 1), planner(layers));
     let mut noise = proportional(0.05, 1);
-    let mut samples = plant.measure(planner.start_set(), 10, &mut noise);
-    for _ in 0..blocks {
-        let Ok(Next::Measure(block)) = planner.next(&observe(&samples), Nanos::ZERO) else {
+    let mut samples = VisitSamples::default();
+    for order in 0..3 {
+        plant.visit(&mut samples, order, planner.start_set(), 4, &mut noise);
+    }
+    for order in 3..3 + blocks {
+        let planned = planner.next(&observe_visits(&samples), Nanos::ZERO);
+        let Ok(Next::Measure(block)) = planned else {
             break;
         };
-        for (segment, times) in plant.measure(block.segments, 10, &mut noise) {
-            samples.entry(segment).or_default().extend(times);
-        }
+        plant.visit(&mut samples, order, block.segments, 10, &mut noise);
     }
     samples
 }
 
 fn planning(criterion: &mut Criterion) {
     for layers in [30, 100, 1000] {
-        let observations = observe(&samples(layers, 20));
+        let observations = observe_visits(&samples(layers, 20));
         let planner = planner(layers);
         criterion.bench_function(
             &format!("plan a block of 16 of {layers} layers"),
@@ -61,14 +63,14 @@ fn planning(criterion: &mut Criterion) {
 
 fn estimating(criterion: &mut Criterion) {
     let samples = samples(50, 50);
-    let count: usize = samples.values().map(Vec::len).sum();
+    let count: usize = samples.pooled().values().map(Vec::len).sum();
     criterion.bench_function(
         &format!("observe {count} samples of 50 layers"),
         |bencher| {
-            bencher.iter(|| observe(black_box(&samples)));
+            bencher.iter(|| observe_visits(black_box(&samples)));
         },
     );
-    let observations = observe(&samples);
+    let observations = observe_visits(&samples);
     criterion.bench_function("fit 50 layers", |bencher| {
         bencher.iter(|| Fit::new(50, black_box(&observations), &BTreeSet::new()));
     });

@@ -5,14 +5,17 @@ mod plant;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use layerlab_profiles::derive::graph::{Fit, Observations, observe};
+use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings, held_back};
+use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings, held_back, widest};
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
 use layerlab_profiles::{Nanos, Segment};
 use plant::{Plant, phone, proportional};
 use proptest::prelude::*;
+
+/// In how many visits the first segments are measured, and with how many samples each where ten are asked for.
+const START: (usize, usize) = (3, 4);
 
 fn settings(layers: u32, seed: u64) -> Settings {
     Settings {
@@ -32,7 +35,7 @@ struct Run<'a> {
     plant: &'a Plant,
     planner: Planner,
     overhead: Overhead,
-    samples: BTreeMap<Segment, Vec<Nanos>>,
+    samples: VisitSamples,
     spent: Nanos,
     blocks: Vec<PlannedBlock>,
 }
@@ -43,7 +46,7 @@ impl<'a> Run<'a> {
             plant,
             overhead: settings.overhead,
             planner: Planner::new(settings),
-            samples: BTreeMap::new(),
+            samples: VisitSamples::default(),
             spent: Nanos::ZERO,
             blocks: Vec::new(),
         }
@@ -52,7 +55,10 @@ impl<'a> Run<'a> {
     /// Measures until the planner has had enough.
     fn finish(&mut self, mut noise: impl FnMut(f64) -> f64) -> Reason {
         for _ in 0..100_000 {
-            let block = match self.planner.next(&observe(&self.samples), self.spent) {
+            let block = match self
+                .planner
+                .next(&observe_visits(&self.samples), self.spent)
+            {
                 Ok(Next::Measure(block)) => block,
                 Ok(Next::Done(reason)) => return reason,
                 Err(error) => panic!("{error}"),
@@ -65,17 +71,32 @@ impl<'a> Run<'a> {
 
     fn measure(&mut self, block: &PlannedBlock, noise: &mut impl FnMut(f64) -> f64) {
         let repetitions = block.repetitions as usize;
-        let measured = self
-            .plant
-            .measure(block.segments.iter().copied(), repetitions, &mut *noise);
-        self.spent = self.spent + self.overhead.per_block;
-        for (segment, times) in measured {
-            self.spent = self.spent + self.overhead.per_segment;
-            for &time in &times {
-                self.spent = self.spent + time + self.overhead.per_sample;
+        let took = self.plant.visit(
+            &mut self.samples,
+            self.blocks.len() as u32,
+            block.segments.iter().copied(),
+            repetitions,
+            noise,
+        );
+        let Overhead {
+            per_block,
+            per_segment,
+            per_sample,
+        } = self.overhead;
+        self.spent = self.spent + took + per_block;
+        for _ in &block.segments {
+            self.spent = self.spent + per_segment;
+            for _ in 0..repetitions {
+                self.spent = self.spent + per_sample;
             }
-            self.samples.entry(segment).or_default().extend(times);
         }
+    }
+
+    /// How often each of the blocks that narrow intervals repeats its segments.
+    fn narrowing(&self) -> Vec<u64> {
+        let blocks = self.blocks.iter();
+        let narrowing = blocks.filter(|block| matches!(block.purpose, Purpose::Narrow { .. }));
+        narrowing.map(|block| block.repetitions).collect()
     }
 }
 
@@ -109,14 +130,18 @@ fn the_whole_model_comes_first_then_the_start_set_then_what_narrows_most() {
 }
 
 #[test]
-fn held_back_segments_are_measured_once_and_never_fitted() {
+fn held_back_segments_are_measured_in_the_first_visits_and_never_to_narrow() {
     let plant = phone(12, 2);
     let mut run = Run::new(&plant, settings(12, 2));
     run.finish(proportional(0.03, 2));
     let held_back = held_back(12, 2);
     assert_eq!(held_back.len(), 4);
+    assert!(!run.narrowing().is_empty());
+    let (visits, samples) = START;
     for segment in &held_back {
-        assert_eq!(run.samples[segment].len(), 10, "{segment}");
+        let measured = run.samples.segments[segment].values();
+        let counts: Vec<usize> = measured.map(Vec::len).collect();
+        assert_eq!(counts, vec![samples; visits], "{segment}");
     }
 }
 
@@ -125,14 +150,11 @@ fn the_interval_that_the_planner_stops_at_is_the_one_that_is_published() {
     let plant = phone(9, 3);
     let mut run = Run::new(&plant, settings(9, 3));
     run.finish(proportional(0.03, 3));
-    let fit = Fit::new(9, &observe(&run.samples), &held_back(9, 3)).expect("connected");
-    let share = plant.segment(Segment::whole(9)) as f64 / 9.0;
-    for time in fit.layer_times() {
-        let (low, high) = time.compute.ci95.expect("an interval");
-        let half_width = (high - low).as_nanos() as f64 / 2.0;
-        let scale = (time.compute.value.as_nanos() as f64).max(share);
-        assert!(half_width <= 0.0201 * scale, "{time:?}");
-    }
+    let observations = observe_visits(&run.samples);
+    let fit = Fit::new(9, &observations, &held_back(9, 3)).expect("connected");
+    let whole = fit.segment(Segment::whole(9)).value;
+    let published = widest(&fit.layer_times(), whole);
+    assert!(published <= 0.0201, "{published}");
 }
 
 #[test]
@@ -141,11 +163,7 @@ fn a_quiet_device_is_done_after_the_start_set() {
     let mut run = Run::new(&plant, settings(12, 4));
     let reason = run.finish(proportional(1e-4, 4));
     assert!(matches!(reason, Reason::TargetReached { .. }), "{reason}");
-    assert!(
-        run.blocks
-            .iter()
-            .all(|b| !matches!(b.purpose, Purpose::Narrow { .. }))
-    );
+    assert!(run.narrowing().is_empty());
 }
 
 #[test]
@@ -174,12 +192,38 @@ fn costly_loading_makes_blocks_repeat_more() {
     costly.overhead.per_segment = Nanos::from_millis(300);
     let mut run = Run::new(&plant, costly);
     run.finish(proportional(0.05, 5));
-    let narrowing = run
-        .blocks
-        .iter()
-        .filter(|b| matches!(b.purpose, Purpose::Narrow { .. }));
-    assert!(narrowing.clone().count() > 0);
-    assert!(narrowing.clone().all(|block| block.repetitions > 10));
+    let narrowing = run.narrowing();
+    assert!(!narrowing.is_empty());
+    assert!(narrowing.iter().all(|&count| count > 10), "{narrowing:?}");
+}
+
+/// Noise of inferences on top of what each loading of a segment adds to all of them: samples of one segment come in a row.
+fn loadings(load: f64, inference: f64, seed: u64) -> impl FnMut(f64) -> f64 {
+    let (mut loads, mut inferences) = (proportional(load, seed), proportional(inference, seed + 1));
+    let (mut last, mut loaded) = (0.0, 0.0);
+    move |time| {
+        if time != last {
+            (last, loaded) = (time, loads(time));
+        }
+        inferences(loaded)
+    }
+}
+
+#[test]
+fn where_loadings_differ_more_than_inferences_blocks_repeat_no_more_than_asked() {
+    let plant = phone(12, 5);
+    let mut settings = settings(12, 5);
+    settings.budget = Nanos::from_millis(200_000);
+    settings.overhead.per_segment = Nanos::from_millis(100);
+    let narrowing = |load| {
+        let mut run = Run::new(&plant, settings.clone());
+        run.finish(loadings(load, 0.02, 5));
+        run.narrowing()
+    };
+    let (alike, different) = (narrowing(0.0), narrowing(0.1));
+    assert!(alike.iter().any(|&count| count > 10), "{alike:?}");
+    assert!(!different.is_empty());
+    assert!(different.iter().all(|&count| count == 10), "{different:?}");
 }
 
 fn on_budget(budget_ms: u64, over_budget: OverBudget) -> Settings {
@@ -201,7 +245,7 @@ fn layer_times_follow_on_any_budget() {
             matches!(reason, Reason::BudgetSpent { widest: Some(_) }),
             "{reason}"
         );
-        let measured: Vec<Segment> = run.samples.keys().copied().collect();
+        let measured: Vec<Segment> = run.samples.segments.keys().copied().collect();
         assert_eq!(measured, Design::Local.segments(9), "{budget_ms} ms");
     }
 }
@@ -210,7 +254,8 @@ fn layer_times_follow_on_any_budget() {
 fn a_budget_that_is_to_be_kept_is_refused_with_the_time_that_is_needed() {
     let plant = phone(9, 1);
     let all: i64 = Design::Local.iter(9).map(|one| plant.segment(one)).sum();
-    let all = Nanos::from_nanos(10 * all as u64);
+    let (visits, samples) = START;
+    let all = Nanos::from_nanos((visits * samples) as u64 * all as u64);
     let mut run = Run::new(&plant, on_budget(600, OverBudget::Refuse));
     let reason = run.finish(proportional(0.01, 1));
     let Reason::BudgetTooSmall { needed } = reason else {
@@ -243,8 +288,31 @@ fn models_of_one_and_two_layers_are_measured_too() {
     }
 }
 
-fn observed(samples: &BTreeMap<Segment, Vec<Nanos>>) -> Observations {
-    observe(samples)
+/// Nothing is then known of how loadings of the only segment differ, and no number has an interval.
+#[test]
+fn without_sentinels_a_model_of_one_layer_is_measured_until_the_budget_is_spent() {
+    let plant = phone(1, 1);
+    let settings = Settings {
+        budget: Nanos::from_millis(2_000),
+        ..settings(1, 1)
+    };
+    let mut run = Run::new(&plant, settings.clone());
+    let mut noise = proportional(0.02, 1);
+    let reason = loop {
+        run.samples.sentinels.clear();
+        match run.planner.next(&observe_visits(&run.samples), run.spent) {
+            Ok(Next::Measure(block)) => {
+                run.measure(&block, &mut noise);
+                run.blocks.push(block);
+            }
+            Ok(Next::Done(reason)) => break reason,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(matches!(reason, Reason::BudgetSpent { .. }), "{reason}");
+    let left = settings.budget - run.spent;
+    let each = plant.segment(Segment::whole(1)) as u64;
+    assert!(left < Nanos::from_nanos(20 * each), "{left} left");
 }
 
 proptest! {
@@ -280,7 +348,7 @@ proptest! {
         let essential: Nanos = run.blocks.iter().filter(|block| block.segments.iter().all(|one| local.contains(one)))
             .filter(|block| !matches!(block.purpose, Purpose::Narrow { .. }))
             .map(|block| {
-                let samples = block.segments.iter().map(|&one| 10 * (plant.segment(one) as u64 + 1_000_000 + 1_000));
+                let samples = block.segments.iter().map(|&one| block.repetitions * (plant.segment(one) as u64 + 1_000_000 + 1_000));
                 let loads = block.segments.len() as u64 * settings.overhead.per_segment.as_nanos();
                 settings.overhead.per_block + Nanos::from_nanos(samples.sum::<u64>() + loads)
             })
@@ -311,7 +379,17 @@ proptest! {
 #[test]
 fn observations_of_another_model_are_refused() {
     let plant = phone(5, 1);
-    let samples = plant.measure(Design::Grouped.iter(5), 3, proportional(0.01, 1));
+    let mut samples = VisitSamples::default();
+    for order in 0..3 {
+        plant.visit(
+            &mut samples,
+            order,
+            Design::Grouped.iter(5),
+            3,
+            proportional(0.01, 1),
+        );
+    }
     let planner = Planner::new(settings(4, 1));
-    assert!(planner.next(&observed(&samples), Nanos::ZERO).is_err());
+    let planned = planner.next(&observe_visits(&samples), Nanos::ZERO);
+    assert!(planned.is_err(), "{planned:?}");
 }

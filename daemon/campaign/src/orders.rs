@@ -6,10 +6,11 @@ mod device_time;
 mod fixed;
 mod interleaved;
 mod probing;
+mod share;
 mod survey;
 
 use layerlab_profiles::accuracy::Tally;
-use layerlab_profiles::derive::graph::GraphError;
+use layerlab_profiles::derive::graph::{GraphError, Visit};
 use layerlab_profiles::document::{Sample, Unsupported};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Event, Order};
@@ -18,6 +19,7 @@ pub use adaptive::Adaptive;
 pub use fixed::Fixed;
 pub use interleaved::Interleaved;
 pub use probing::{Probing, ProbingTime};
+pub(crate) use share::share;
 pub use survey::{SURVEY, Surveyed, survey};
 
 /// Where a run's orders come from.
@@ -98,6 +100,10 @@ pub enum News {
     },
     /// The block in progress is over.
     BlockEnded {
+        /// The visit that it was.
+        visit: Visit,
+        /// What the sentinel took before and after it.
+        sentinels: [Nanos; 2],
         /// Whether its samples must not be used.
         rejected: bool,
     },
@@ -115,8 +121,14 @@ pub enum News {
 }
 
 impl News {
-    /// The part of an event that plans depend on, if any; `sample` is the event's own.
-    pub(super) fn of(order: u32, event: &Event, sample: Option<&Sample>) -> Option<News> {
+    /// The part of an event that plans depend on, if any; `sample` is the event's own, `before` what the sentinel took
+    /// before the block in progress.
+    pub(super) fn of(
+        order: u32,
+        event: &Event,
+        sample: Option<&Sample>,
+        before: Option<Nanos>,
+    ) -> Option<News> {
         match event {
             Event::Loaded {
                 segment, load_ns, ..
@@ -134,7 +146,17 @@ impl News {
                 reason: reason.clone(),
             })),
             Event::Sample { .. } => sample.cloned().map(News::Sample),
-            Event::BlockEnded { rejection, .. } => Some(News::BlockEnded {
+            Event::BlockEnded {
+                block,
+                sentinel_ns,
+                rejection,
+                ..
+            } => Some(News::BlockEnded {
+                visit: Visit {
+                    order,
+                    block: *block,
+                },
+                sentinels: [before?, *sentinel_ns],
                 rejected: rejection.is_some(),
             }),
             Event::Judged { tallies, flop, .. } => Some(News::Judged {
@@ -149,13 +171,13 @@ impl News {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use layerlab_protocol::{Hygiene, RunId, TimingSettings, WarmUp, Work};
 
     use super::*;
 
     /// An order of layer passes, two samples each.
-    pub(super) fn template() -> Order {
+    pub(crate) fn template() -> Order {
         Order {
             run: RunId::new("run").expect("a name"),
             number: 0,
@@ -167,7 +189,7 @@ mod tests {
         }
     }
 
-    pub(super) fn timing() -> TimingSettings {
+    pub(crate) fn timing() -> TimingSettings {
         TimingSettings {
             samples_per_segment: 2,
             gap_ns: Nanos::ZERO,
@@ -176,11 +198,52 @@ mod tests {
         }
     }
 
-    pub(super) fn begun(orders: &mut dyn Orders) -> Vec<Order> {
+    pub(crate) fn begun(orders: &mut dyn Orders) -> Vec<Order> {
         orders.next(&[]).expect("a plan")
     }
 
-    pub(super) fn told(orders: &mut dyn Orders, news: News) -> Vec<Order> {
+    pub(crate) fn told(orders: &mut dyn Orders, news: News) -> Vec<Order> {
         orders.next(&[news]).expect("a plan")
+    }
+
+    /// What a journal says of an order that times segments, each of which takes as long as `duration` says of it and of the
+    /// sample's number; `clock` is the device's. The sentinel takes as long as `sentinel` at both ends of the only block.
+    pub(crate) fn done(
+        order: &Order,
+        clock: &mut Nanos,
+        sentinel: Nanos,
+        duration: impl Fn(Segment, u64) -> Nanos,
+    ) -> Vec<News> {
+        let Work::TimeSegments { segments, timing } = &order.work else {
+            panic!("{order:?} times no segments");
+        };
+        let visit = Visit {
+            order: order.number,
+            block: 0,
+        };
+        let mut news = Vec::new();
+        for _ in 0..timing.samples_per_segment {
+            for &segment in segments {
+                let index = news.len() as u64;
+                let duration = duration(segment, index);
+                news.push(News::Sample(Sample {
+                    processor: order.processor.clone(),
+                    segment,
+                    order: visit.order,
+                    block: visit.block,
+                    index,
+                    started: *clock,
+                    duration,
+                }));
+                *clock = *clock + duration;
+            }
+        }
+        news.push(News::BlockEnded {
+            visit,
+            sentinels: [sentinel; 2],
+            rejected: false,
+        });
+        news.push(News::Finished(order.number));
+        news
     }
 }

@@ -13,7 +13,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::orders::{
-    Adaptive, Fixed, Interleaved, Orders, PlannerError, Probing, ProbingTime, Surveyed, survey,
+    Adaptive, Fixed, Interleaved, Orders, PlannerError, Probing, ProbingTime, Surveyed, share,
+    survey,
 };
 use super::{InOut, ProbeFiles, TimesSettings};
 
@@ -178,9 +179,11 @@ impl TimesPlan {
             }
             let supported = SupportedLayers::without(self.layers, lacked().map(|one| one.segment));
             let layers: u32 = supported.stretches().iter().map(|one| one.layers()).sum();
-            let probing = ProbingTime::default();
+            let mut probing_time = ProbingTime::of_none();
             if self.probes.count() > 0 && self.is_probed(plan) && layers > 0 {
-                parts.push(Box::new(self.probing(plan, &probing)));
+                let probing = self.probing(plan);
+                probing_time = probing.time();
+                parts.push(Box::new(probing));
             }
             for &stretch in supported.stretches() {
                 let task = self.task(stretch, layers);
@@ -198,7 +201,7 @@ impl TimesPlan {
                             let template = self.template_of(plan);
                             let orders =
                                 Adaptive::new(planner, template, timing, stretch, task.budget);
-                            parts.push(Box::new(orders.after(probing.clone())));
+                            parts.push(Box::new(orders.after(probing_time.clone(), layers)));
                             break;
                         }
                     }
@@ -274,7 +277,7 @@ impl TimesPlan {
     }
 
     /// The orders that time the probes on a processor: all sizes, one after the other, and that several times.
-    fn probing(&self, plan: &ProcessorPlan, told: &ProbingTime) -> Probing {
+    fn probing(&self, plan: &ProcessorPlan) -> Probing {
         let timing = self.timing(plan, self.probe_samples());
         let visit = || {
             self.probes.hashes().map(|(model, twin)| Order {
@@ -292,7 +295,7 @@ impl TimesPlan {
         let chooses = plan.design.chooses_as_it_goes();
         let most =
             chooses.then(|| Nanos::from_nanos(self.settings.budget.as_nanos() / PROBES_PART));
-        Probing::new(orders, most, told.clone())
+        Probing::new(orders, most)
     }
 
     /// How many samples each layer of a probe gets in each visit.
@@ -303,14 +306,12 @@ impl TimesPlan {
     /// What a design is to do on one of the stretches of a processor that can run `all` layers: the budget is divided by
     /// how many layers they have.
     fn task(&self, stretch: Segment, all: u32) -> DesignTask {
-        let budget = u128::from(self.settings.budget.as_nanos()) * u128::from(stretch.layers());
-        let share = u64::try_from(budget / u128::from(all.max(1))).unwrap_or(u64::MAX);
         DesignTask {
             layers: stretch.layers(),
             seed: self.settings.seed,
             gap: self.settings.gap,
             target: self.settings.target,
-            budget: Nanos::from_nanos(share),
+            budget: share(self.settings.budget, stretch, all),
             over_budget: self.settings.over_budget,
         }
     }
@@ -387,8 +388,11 @@ impl TimesSettings {
 mod tests {
     use super::*;
     use crate::orders::News;
+    use crate::orders::tests::done;
+    use layerlab_model::probe_network;
+    use layerlab_profiles::design::over_budget::OverBudget;
     use layerlab_profiles::document::Numerics;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeSet, VecDeque};
 
     fn processor(name: &str, kind: ProcessorKind) -> Processor {
         Processor {
@@ -570,12 +574,94 @@ mod tests {
         assert_ne!(first, orders(2));
     }
 
+    /// The same plan with five probes.
+    fn with_probes(plan: TimesPlan) -> TimesPlan {
+        let model = Probe {
+            channels: 4,
+            side: 16,
+        };
+        let model = probe_network(model).expect("a network");
+        let probes = ProbeFiles::of(&model, false).expect("probes");
+        assert_eq!(probes.count(), 5);
+        plan.with_probes(probes)
+    }
+
     #[test]
     fn the_sample_count_is_that_of_the_orders() {
-        assert_eq!(
-            plan(Design::PrefixSuffix, 1).expect("processors").samples(),
-            Some((30 + 59) * 10)
-        );
+        for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
+            let without = plan(design, 1).expect("processors");
+            for plan in [without.clone(), with_probes(without)] {
+                let orders = all_orders(&plan);
+                let samples = orders.iter().map(|order| match &order.work {
+                    Work::TimePasses { timing } => 30 * timing.samples_per_segment,
+                    Work::TimeSegments { segments, timing } => {
+                        segments.len() as u64 * timing.samples_per_segment
+                    }
+                    work => panic!("{work:?} times nothing"),
+                });
+                assert_eq!(plan.samples(), Some(samples.sum()), "{design}");
+            }
+        }
+    }
+
+    /// A plan for an accelerator alone that chooses as it goes, with probes.
+    fn probed(over_budget: OverBudget) -> TimesPlan {
+        let settings = TimesSettings {
+            target: 0.5,
+            over_budget,
+            ..settings(Design::Adaptive, 7)
+        };
+        let npu = [processor("npu", ProcessorKind::Accelerator)];
+        let run = RunId::new("r").expect("a name");
+        let plan = TimesPlan::new(&run, "ab", 30, &npu, settings).expect("a processor");
+        with_probes(plan)
+    }
+
+    /// All orders of a plan for a device that cannot run layer 4, takes as long as `probe` for each sample of a probe, and
+    /// about a millisecond for each layer of the model.
+    fn worked_off(plan: &TimesPlan, probe: Nanos) -> Result<Vec<Order>, PlannerError> {
+        let mut source = plan.orders();
+        source.next(&[])?;
+        source.next(&[News::Unsupported(lacking("npu", 4))])?;
+        let mut open = VecDeque::from(source.next(&[News::Finished(0)])?);
+        let (mut all, mut clock) = (Vec::new(), Nanos::ZERO);
+        while let Some(order) = open.pop_front() {
+            let duration = |segment: Segment, index: u64| match order.model_sha256.as_str() {
+                "ab" => Nanos::from_micros(1_000 * u64::from(segment.layers()) + index * 3 % 5),
+                _ => probe,
+            };
+            for news in done(&order, &mut clock, Nanos::from_millis(26), duration) {
+                open.extend(source.next(&[news])?);
+            }
+            all.push(order);
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn probes_are_timed_before_the_model_and_each_stretch_bears_its_share_of_their_time() {
+        let plan = probed(OverBudget::Refuse);
+        // 15 orders of 3 layers and 4 samples take 90 s, more than the 62 s that are the share of layers 1 to 3.
+        let orders = worked_off(&plan, Nanos::from_millis(500)).expect("budget enough");
+        let is_probe = |order: &Order| order.model_sha256 != "ab";
+        let probes = orders.iter().take_while(|order| is_probe(order)).count();
+        assert_eq!(probes, 15);
+        assert!(!orders[probes..].iter().any(is_probe));
+        let measured: BTreeSet<Segment> = segments(&orders[probes..]).into_iter().collect();
+        for stretch in [(1, 3), (5, 30)].map(|one| Segment::try_from(one).expect("one")) {
+            for segment in Design::Local.iter(stretch.layers()) {
+                assert!(measured.contains(&segment.moved_into(stretch)), "{segment}");
+            }
+        }
+    }
+
+    #[test]
+    fn probes_take_a_quarter_of_the_budget_at_most() {
+        let plan = probed(OverBudget::Extend);
+        let orders = worked_off(&plan, Nanos::from_millis(2_000)).expect("a plan");
+        let probes = orders.iter().filter(|order| order.model_sha256 != "ab");
+        // Each takes 24 s. In the seventh 150 s are over, and one more was sent.
+        assert_eq!(probes.count(), 8);
     }
 
     #[test]

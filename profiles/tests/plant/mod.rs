@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use layerlab_profiles::derive::graph::{Visit, VisitSamples};
 use layerlab_profiles::{Nanos, Segment};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
@@ -57,6 +58,36 @@ impl Plant {
             .into_iter()
             .map(|segment| (segment, (0..count).map(|_| sample(segment)).collect()))
             .collect()
+    }
+}
+
+impl Plant {
+    /// Adds the visit of order number `order`: `count` samples of each segment, and the whole model at both ends as the
+    /// sentinel. Returns the time that the samples took.
+    pub(crate) fn visit(
+        &self,
+        samples: &mut VisitSamples,
+        order: u32,
+        segments: impl IntoIterator<Item = Segment>,
+        count: usize,
+        mut noise: impl FnMut(f64) -> f64,
+    ) -> Nanos {
+        let visit = Visit { order, block: 0 };
+        let mut spent = Nanos::ZERO;
+        for (segment, times) in self.measure(segments, count, &mut noise) {
+            for time in times {
+                spent = spent + time;
+                samples.push(segment, visit, time);
+            }
+        }
+        let whole = Segment::whole(self.layers());
+        let mut end = || {
+            let mut times = self.measure([whole], 3, &mut noise)[&whole].clone();
+            times.sort_unstable();
+            times[1]
+        };
+        samples.sentinels.insert(visit, [end(), end()]);
+        spent
     }
 }
 

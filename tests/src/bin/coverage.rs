@@ -1,5 +1,5 @@
 //! Do 95 % intervals hold the planted truth 95 times in 100? 400 simulated runs: 5 devices, 4 models,
-//! 20 seeds; noise of 0.5 to 5 %, and 1 % of the samples disturbed. Prints a table for each design and
+//! 20 seeds; noise of 0.5 to 5 %, and 1 % of the samples disturbed; visits differ in nothing. Prints a table for each design and
 //! fails unless every share lies between 92 and 98 %.
 
 #![expect(clippy::print_stdout, reason = "its table is what it is for")]
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use layerlab_agent::device::simulated::Noise;
 use layerlab_agent::runtime::simulated::{LayerWork, PlantedTimes};
 use layerlab_model::Network;
-use layerlab_profiles::derive::graph::{Fit, observe};
+use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::derive::{LayerTime, medians};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings};
@@ -112,14 +112,15 @@ impl Run {
         }
     }
 
-    fn measure(&self, design: Design) -> (Measured, BTreeSet<Segment>) {
-        let mut measured = Measured::new();
+    fn measure(&self, design: Design) -> (VisitSamples, BTreeSet<Segment>) {
         if design != Design::Adaptive {
+            let mut measured = Measured::new();
             let segments = design.iter(self.npu.layers());
             self.npu
                 .measure(&mut measured, segments, SAMPLES, self.seed);
-            return (measured, BTreeSet::new());
+            return (self.npu.in_visits(&measured, self.seed), BTreeSet::new());
         }
+        let mut samples = VisitSamples::default();
         let planner = Planner::new(Settings {
             layers: self.npu.layers(),
             seed: self.seed,
@@ -131,15 +132,15 @@ impl Run {
             overhead: Overhead::default(),
         });
         let mut spent = Nanos::ZERO;
-        while let Ok(Next::Measure(block)) = planner.next(&observe(&measured), spent) {
+        while let Ok(Next::Measure(block)) = planner.next(&observe_visits(&samples), spent) {
             let repetitions = block.repetitions;
             let took = self
                 .npu
-                .measure(&mut measured, block.segments, repetitions, self.seed);
+                .visit(&mut samples, block.segments, repetitions, self.seed);
             spent = spent + took;
         }
         let held_back = adaptive::held_back(self.npu.layers(), self.seed);
-        (measured, held_back)
+        (samples, held_back)
     }
 
     fn cpu_times(&self) -> Vec<LayerTime> {
@@ -156,9 +157,10 @@ impl Run {
     }
 
     fn tally(&self, design: Design, tally: &mut Tally) {
-        let (measured, held_back) = self.measure(design);
+        let (samples, held_back) = self.measure(design);
         let layers = self.npu.layers();
-        let fit = Fit::new(layers, &observe(&measured), &held_back).expect("a complete design");
+        let fit = Fit::new(layers, &observe_visits(&samples), &held_back);
+        let fit = fit.expect("a complete design");
         let planted = Planted::of(&self.npu.times);
         for ((time, compute), layer) in fit.layer_times().iter().zip(&planted.compute).zip(0..) {
             tally.add("t_p", Some(time.compute), *compute);
@@ -171,7 +173,8 @@ impl Run {
         }
         for segment in Design::Grouped.iter(layers) {
             let truth = self.npu.times.segment(segment).as_nanos() as f64;
-            let unmeasured = !measured.contains_key(&segment) || held_back.contains(&segment);
+            let unmeasured =
+                !samples.segments.contains_key(&segment) || held_back.contains(&segment);
             let quantity = if unmeasured {
                 "S(i,j), not measured"
             } else {

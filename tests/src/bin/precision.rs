@@ -1,6 +1,6 @@
 //! How precise layer and transfer times are after 60 s of timed inference, by design and noise, against
 //! the papers' design and against what no estimator can beat; and how long each design takes to its
-//! target. Writes `tests/reports/precision.md` and `precision.svg`, or compares them when asked to.
+//! target. Writes `tests/reports/precision.md` and `precision.svg`.
 
 #![expect(clippy::print_stdout, reason = "its tables are what it is for")]
 
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use layerlab_agent::device::simulated::Noise;
-use layerlab_profiles::derive::graph::{Fit, observe};
+use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::derive::{LayerTime, differencing};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings, widest};
@@ -69,20 +69,23 @@ impl Way {
         }
     }
 
-    /// Layer times from samples, and the whole model's time.
-    fn derive(self, npu: &SimulatedProcessor, measured: &Measured, seed: u64) -> Vec<LayerTime> {
+    /// Layer times from samples.
+    fn derive(self, layers: u32, samples: &VisitSamples, seed: u64) -> Vec<LayerTime> {
+        let observations = observe_visits(samples);
         if self == Way::Papers {
-            let summaries = measured
+            let pooled = samples.pooled();
+            let summaries = pooled
                 .iter()
                 .filter_map(|(segment, samples)| Some((*segment, Summary::of(samples)?)))
                 .collect();
-            return differencing(npu.layers(), &summaries, None).expect("a complete design");
+            let times = differencing(layers, &summaries, Some(&observations));
+            return times.expect("a complete design");
         }
         let held_back = match self {
-            Way::Adaptive => adaptive::held_back(npu.layers(), seed),
+            Way::Adaptive => adaptive::held_back(layers, seed),
             _ => BTreeSet::new(),
         };
-        let fit = Fit::new(npu.layers(), &observe(measured), &held_back);
+        let fit = Fit::new(layers, &observations, &held_back);
         fit.expect("a complete design").layer_times()
     }
 }
@@ -139,7 +142,8 @@ const HEAD: &str = "\
 
 Simulated, not measured: YOLO Small at full scale (30 layers) on the accelerator of
 `tests/devices/mate10pro.toml`, whose planted times are known. Every design has 60 s of timed inference.
-Errors are root mean squares over all layers and 30 seeds. Made by
+Samples are taken in visits, which differ in nothing here: five of each segment, or as the adaptive design plans
+them. Errors are root mean squares over all layers and 30 seeds. Made by
 `cargo run --bin precision`; the same seeds give the same page.
 
 What counts as right are the layer times that follow from the planted segment times under the assumption
@@ -253,12 +257,12 @@ fn errors_of(npu: &SimulatedProcessor, noise: f64) -> Vec<Errors> {
     let of_way = |way: &Way| {
         let mut sums = Errors::default();
         for seed in 0..SEEDS {
-            let measured = sixty_seconds(npu, *way, seed);
-            let times = way.derive(npu, &measured, seed);
+            let samples = sixty_seconds(npu, *way, seed);
+            let times = way.derive(npu.layers(), &samples, seed);
             let (compute, transfer) = squares(&times, &planted);
             sums.compute += compute;
             sums.transfer += transfer;
-            let bound = Bound::of(npu, &measured, noise);
+            let bound = Bound::of(npu, &samples.pooled(), noise);
             sums.compute_bound += bound.compute;
             sums.transfer_bound += bound.transfer;
         }
@@ -297,12 +301,13 @@ fn squares(times: &[LayerTime], planted: &Planted) -> (f64, f64) {
 }
 
 /// As many samples as 60 s hold: equally many of each segment, or as the planner chooses.
-fn sixty_seconds(npu: &SimulatedProcessor, way: Way, seed: u64) -> Measured {
-    let mut measured = Measured::new();
+fn sixty_seconds(npu: &SimulatedProcessor, way: Way, seed: u64) -> VisitSamples {
     if way == Way::Adaptive {
-        adaptively(npu, &mut measured, TIMED, 0.0, seed);
-        return measured;
+        let mut samples = VisitSamples::default();
+        adaptively(npu, &mut samples, TIMED, 0.0, seed);
+        return samples;
     }
+    let mut measured = Measured::new();
     // Round after round, and in the last as many segments as there is time for, in random order.
     let mut segments = way.design().segments(npu.layers());
     segments.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -313,13 +318,13 @@ fn sixty_seconds(npu: &SimulatedProcessor, way: Way, seed: u64) -> Measured {
         }
         spent = spent + npu.measure(&mut measured, [segment], 1, seed);
     }
-    measured
+    npu.in_visits(&measured, seed)
 }
 
 /// Measures as the planner says, and returns the time that the inferences took.
 fn adaptively(
     npu: &SimulatedProcessor,
-    measured: &mut Measured,
+    samples: &mut VisitSamples,
     budget: Nanos,
     target: f64,
     seed: u64,
@@ -337,11 +342,11 @@ fn adaptively(
     let mut spent = Nanos::ZERO;
     loop {
         match planner
-            .next(&observe(measured), spent)
+            .next(&observe_visits(samples), spent)
             .expect("this model's observations")
         {
             Next::Measure(block) => {
-                spent = spent + npu.measure(measured, block.segments, block.repetitions, seed);
+                spent = spent + npu.visit(samples, block.segments, block.repetitions, seed);
             }
             Next::Done(reason) => return (spent, reason),
         }
@@ -521,10 +526,10 @@ fn target_table(report: &mut String) {
 /// Seconds of timed inference to the target; `None` if it takes more than `MOST_SAMPLES` of each segment.
 fn to_target(npu: &SimulatedProcessor, way: Way, seed: u64) -> Option<f64> {
     if way == Way::Adaptive {
-        let mut measured = Measured::new();
+        let mut samples = VisitSamples::default();
         let (spent, _) = adaptively(
             npu,
-            &mut measured,
+            &mut samples,
             Nanos::from_millis(u64::MAX),
             TARGET,
             seed,
@@ -537,7 +542,8 @@ fn to_target(npu: &SimulatedProcessor, way: Way, seed: u64) -> Option<f64> {
     let reached = |count: u64| {
         let mut measured = Measured::new();
         let spent = npu.measure(&mut measured, segments.iter().copied(), count, seed);
-        let times = way.derive(npu, &measured, seed);
+        let samples = npu.in_visits(&measured, seed);
+        let times = way.derive(npu.layers(), &samples, seed);
         let enough = widest(&times, npu.times.segment(whole).signed()) <= TARGET;
         enough.then_some(spent)
     };

@@ -95,6 +95,11 @@ pub const KINDS: [NoiseKind; 9] = [
 ];
 
 impl NoiseKind {
+    /// Whether inferences are independent: the machine adds nothing.
+    pub fn is_independent(&self) -> bool {
+        self.section.is_empty()
+    }
+
     /// The text of a device file with this noise.
     pub fn device(&self) -> String {
         format!("{BASE}\n[machine_noise]\n{}\n", self.section)

@@ -62,7 +62,8 @@ impl<'a> JournalIntake<'a> {
         }
         self.received = expected;
         let sample = self.sample(&entry);
-        let mut news = News::of(entry.order, &entry.event, sample.as_ref());
+        let before = self.started.as_ref().map(|started| started.sentinel);
+        let mut news = News::of(entry.order, &entry.event, sample.as_ref(), before);
         let probe = self.probe_of(entry.order);
         self.block.extend(sample);
         match entry.event {

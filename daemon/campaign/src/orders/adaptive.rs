@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use layerlab_profiles::derive::graph::{Visit, VisitSamples, observe_visits};
 use layerlab_profiles::design::agenda::BlockPlanner;
 use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
-use layerlab_profiles::document::Sample;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Order, TimingSettings, Work};
 
 use super::device_time::DeviceTime;
 use super::probing::ProbingTime;
+use super::share::share;
 use super::{News, Orders, PlannerError};
 
 /// The next order is planned when this share of the samples of the one in progress has come: late enough
@@ -25,16 +25,17 @@ pub struct Adaptive {
     timing: TimingSettings,
     /// The layers that are measured, which to the planner are a model of their own.
     stretch: Segment,
-    /// The samples of accepted blocks and of the one in progress.
+    /// The samples of accepted blocks and of the one in progress, and the sentinels of accepted blocks.
     samples: VisitSamples,
-    /// The samples of the block in progress.
-    block: Vec<Sample>,
+    /// How many samples the block in progress has so far.
+    samples_of_block: u64,
     /// How long it took to load each segment for the first time. An agent that starts again loads some once more,
     /// which is to change no plan.
     loads: BTreeMap<Segment, Nanos>,
     spent: DeviceTime,
-    /// What probes took of the budget before.
+    /// What probes took of the budgets of all stretches together, which have so many layers.
     probing: ProbingTime,
+    layers: u32,
     /// Samples still to come from the orders that were sent.
     outstanding: u64,
     /// Samples of the order that was sent last, and how many each of its segments has.
@@ -61,10 +62,11 @@ impl Adaptive {
             timing,
             stretch,
             samples: VisitSamples::default(),
-            block: Vec::new(),
+            samples_of_block: 0,
             loads: BTreeMap::new(),
             spent: DeviceTime::default(),
-            probing: ProbingTime::default(),
+            probing: ProbingTime::of_none(),
+            layers: stretch.layers(),
             outstanding: 0,
             last_order: 0,
             repetitions: 0,
@@ -74,9 +76,14 @@ impl Adaptive {
         }
     }
 
-    /// The same after probes, whose time counts towards the budget.
-    pub fn after(self, probing: ProbingTime) -> Adaptive {
-        Adaptive { probing, ..self }
+    /// The same after probes. Their time counts towards the budgets of all stretches of the processor, which have so many
+    /// `layers`: towards each one's as much as it has of them.
+    pub fn after(self, probing: ProbingTime, layers: u32) -> Adaptive {
+        Adaptive {
+            probing,
+            layers,
+            ..self
+        }
     }
 
     fn hear(&mut self, news: &News) {
@@ -96,25 +103,32 @@ impl Adaptive {
                 let Some(segment) = sample.segment.numbered_from(self.stretch) else {
                     return;
                 };
-                let sample = Sample {
-                    segment,
-                    ..sample.clone()
+                self.spent.count(sample);
+                let visit = Visit {
+                    order: sample.order,
+                    block: sample.block,
                 };
-                self.spent.count(&sample);
-                let visit = visit_of(&sample);
-                self.samples.push(sample.segment, visit, sample.duration);
-                self.block.push(sample);
+                self.samples.push(segment, visit, sample.duration);
+                self.samples_of_block += 1;
                 self.outstanding = self.outstanding.saturating_sub(1);
             }
             News::Elsewhere { until } => self.spent.leave_out(*until),
-            News::BlockEnded { rejected: false } => self.block.clear(),
-            News::BlockEnded { rejected: true } => {
-                // Its samples come again.
-                self.outstanding += self.block.len() as u64;
-                if let Some(sample) = self.block.first() {
-                    self.samples.forget(visit_of(sample));
+            News::BlockEnded {
+                visit,
+                sentinels,
+                rejected,
+            } => {
+                match rejected {
+                    false => {
+                        self.samples.sentinels.insert(*visit, *sentinels);
+                    }
+                    true => {
+                        // Its samples come again.
+                        self.outstanding += self.samples_of_block;
+                        self.samples.forget(*visit);
+                    }
                 }
-                self.block.clear();
+                self.samples_of_block = 0;
             }
             News::Finished(_) | News::Judged { .. } => {}
         }
@@ -150,13 +164,6 @@ impl Adaptive {
     }
 }
 
-fn visit_of(sample: &Sample) -> Visit {
-    Visit {
-        order: sample.order,
-        block: sample.block,
-    }
-}
-
 impl Orders for Adaptive {
     fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         news.iter().for_each(|news| self.hear(news));
@@ -164,8 +171,11 @@ impl Orders for Adaptive {
         if self.done.is_some() || enough_to_do {
             return Ok(Vec::new());
         }
+        let Some(probing) = self.probing.total() else {
+            return Ok(Vec::new());
+        };
         self.planner.learn_loads(&self.loads);
-        let spent = self.spent.total() + self.probing.total();
+        let spent = self.spent.total() + share(probing, self.stretch, self.layers);
         let next = self.planner.next(&observe_visits(&self.samples), spent);
         let next = next.map_err(|reason| PlannerError::Observations {
             processor: self.template.processor.clone(),
@@ -199,9 +209,10 @@ mod tests {
     use layerlab_profiles::derive::graph::GraphError;
     use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
     use layerlab_profiles::design::over_budget::OverBudget;
+    use layerlab_profiles::document::Sample;
 
     use super::super::Interleaved;
-    use super::super::tests::{begun, template, timing, told};
+    use super::super::tests::{begun, done, template, timing, told};
     use super::*;
 
     const LAYERS: u32 = 6;
@@ -245,45 +256,55 @@ mod tests {
         }
     }
 
-    /// Does an order as a device would whose layers take 100 µs each, give or take the sample's number.
-    fn work_off(orders: &mut dyn Orders, order: &Order) -> (Vec<Order>, u64) {
-        let segments = segments_of(order);
-        let (mut planned, mut samples) = (Vec::new(), 0);
-        for repetition in 0..samples_per_segment(order) {
-            for &segment in &segments {
-                let spread = (repetition * 7 + samples * 3) % 5;
-                let micros = 50 + 100 * u64::from(segment.layers()) + spread;
-                let sample = Sample {
-                    processor: order.processor.clone(),
-                    segment,
-                    order: order.number,
-                    block: 0,
-                    index: samples,
-                    started: Nanos::from_micros(1_000 * samples),
-                    duration: Nanos::from_micros(micros),
-                };
-                planned.extend(told(orders, News::Sample(sample)));
-                samples += 1;
-            }
+    /// Does an order as a device would whose layers take 100 µs each, give or take the sample's number. Returns what was
+    /// planned while samples came, and what afterwards.
+    fn work_off(orders: &mut dyn Orders, order: &Order) -> (Vec<Order>, Vec<Order>) {
+        let sentinel = Nanos::from_micros(650 + u64::from(order.number) % 3);
+        let duration = |segment: Segment, index: u64| {
+            let spread = index * 3 % 5;
+            Nanos::from_micros(50 + 100 * u64::from(segment.layers()) + spread)
+        };
+        let (mut within, mut after, mut clock) = (Vec::new(), Vec::new(), Nanos::ZERO);
+        for news in done(order, &mut clock, sentinel, duration) {
+            let planned = match news {
+                News::Sample(_) => &mut within,
+                _ => &mut after,
+            };
+            planned.extend(told(orders, news));
         }
-        planned.extend(told(orders, News::BlockEnded { rejected: false }));
-        planned.extend(told(orders, News::Finished(order.number)));
-        (planned, samples)
+        (within, after)
     }
 
     #[test]
     fn the_next_block_is_planned_before_the_one_in_progress_ends_and_never_twice() {
         let mut orders = Interleaved::new([Box::new(adaptive(0.001)) as Box<dyn Orders>]);
         let mut open = VecDeque::from(begun(&mut orders));
-        let mut done = 0;
+        let mut blocks = 0;
         while let Some(order) = open.pop_front() {
-            let (planned, _) = work_off(&mut orders, &order);
-            assert!(planned.len() <= 1, "one block at a time");
-            open.extend(planned);
-            done += 1;
-            assert!(done < 1000, "the budget ends it");
+            let (within, after) = work_off(&mut orders, &order);
+            assert!(within.len() <= 1, "one block at a time");
+            assert!(after.is_empty(), "the device waited for {after:?}");
+            open.extend(within);
+            blocks += 1;
+            assert!(blocks < 1000, "the budget ends it");
         }
-        assert!(done > 3, "{done} blocks");
+        assert!(blocks > 3, "{blocks} blocks");
+    }
+
+    /// With one segment all that is known of how its loadings differ is by the sentinel.
+    #[test]
+    fn a_stretch_of_one_layer_is_measured_until_its_interval_is_narrow() {
+        let mut orders = adaptive_of(1, 0.05);
+        let mut open = VecDeque::from(begun(&mut orders));
+        let mut number = 0;
+        while let Some(mut order) = open.pop_front() {
+            number += 1;
+            order.number = number;
+            let (within, after) = work_off(&mut orders, &order);
+            open.extend(within.into_iter().chain(after));
+        }
+        let reached = matches!(orders.done, Some(Reason::TargetReached { widest }) if widest > 0.0);
+        assert!(reached, "{:?}", orders.done);
     }
 
     /// How often each order repeats its segments, on a device that says that loading any takes `load`.
@@ -297,7 +318,8 @@ mod tests {
             for segment in segments_of(&order) {
                 open.extend(told(&mut orders, News::Loaded { segment, load }));
             }
-            open.extend(work_off(&mut orders, &order).0);
+            let (within, after) = work_off(&mut orders, &order);
+            open.extend(within.into_iter().chain(after));
         }
         repetitions
     }
@@ -341,17 +363,26 @@ mod tests {
         told(&mut orders, News::Sample(sample.clone()));
         let known = |orders: &Adaptive| orders.samples.pooled().remove(&segments[0]);
         assert_eq!(known(&orders).map(|all| all.len()), Some(1));
-        told(&mut orders, News::BlockEnded { rejected: true });
+        let end = |block, rejected| News::BlockEnded {
+            visit: Visit { order: 1, block },
+            sentinels: [Nanos::from_micros(30); 2],
+            rejected,
+        };
+        told(&mut orders, end(0, true));
         assert_eq!(known(&orders), None);
-        told(&mut orders, News::Sample(sample));
-        told(&mut orders, News::BlockEnded { rejected: false });
-        told(&mut orders, News::BlockEnded { rejected: true });
+        assert!(orders.samples.sentinels.is_empty());
+        told(&mut orders, News::Sample(Sample { block: 1, ..sample }));
+        told(&mut orders, end(1, false));
+        told(&mut orders, end(2, true));
         assert_eq!(
             known(&orders).map(|all| all.len()),
             Some(1),
             "an accepted block is over"
         );
+        let accepted = Visit { order: 1, block: 1 };
+        assert!(orders.samples.sentinels.keys().eq([&accepted]));
     }
+
     #[test]
     fn a_planner_that_fails_says_why_and_on_which_processor() {
         let error = adaptive_of(0, 0.5).next(&[]).expect_err("no layers");

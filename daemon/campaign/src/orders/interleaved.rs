@@ -7,7 +7,7 @@ use layerlab_protocol::Order;
 use super::{News, Orders, PlannerError};
 
 /// Orders of several kinds, as each of them has one to give. They are numbered as they come, from 1, and an agent works
-/// them off in that order.
+/// them off in that order. A part that waits for another is asked again whenever no order is open.
 pub struct Interleaved {
     parts: Vec<Box<dyn Orders>>,
     /// The part that each open order is of, by the order's number.
@@ -40,11 +40,6 @@ impl Interleaved {
 impl Orders for Interleaved {
     fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         let mut orders = Vec::new();
-        if self.next_number == 1 {
-            for part in 0..self.parts.len() {
-                orders.extend(self.tell(part, &[])?);
-            }
-        }
         for event in news {
             // What comes is about the order that the agent works on.
             let Some((&working_on, &owner)) = self.open.first_key_value() else {
@@ -60,6 +55,11 @@ impl Orders for Interleaved {
                 }
             }
             orders.extend(self.tell(owner, std::slice::from_ref(event))?);
+        }
+        if self.open.is_empty() {
+            for part in 0..self.parts.len() {
+                orders.extend(self.tell(part, &[])?);
+            }
         }
         Ok(orders)
     }

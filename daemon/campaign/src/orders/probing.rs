@@ -1,8 +1,7 @@
 //! Orders that time probes, before a design that chooses as it goes spends what is left of the budget.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use layerlab_profiles::Nanos;
 use layerlab_protocol::Order;
@@ -13,14 +12,19 @@ use super::{News, Orders, PlannerError};
 /// The order that is worked off and the next: what is sent is measured, whatever the time that is left.
 const AHEAD: usize = 2;
 
-/// The device time that the probes of one processor took, known to those who come after them.
-#[derive(Clone, Debug, Default)]
-pub struct ProbingTime(Arc<AtomicU64>);
+/// The device time that the probes of one processor took, for those who wait for them.
+#[derive(Clone, Debug)]
+pub struct ProbingTime(Arc<OnceLock<Nanos>>);
 
 impl ProbingTime {
-    /// What they took so far.
-    pub fn total(&self) -> Nanos {
-        Nanos::from_nanos(self.0.load(Ordering::Relaxed))
+    /// Of a processor that has no probes.
+    pub fn of_none() -> ProbingTime {
+        ProbingTime(Arc::new(OnceLock::from(Nanos::ZERO)))
+    }
+
+    /// What they took; `None` until the last of them is timed.
+    pub fn total(&self) -> Option<Nanos> {
+        self.0.get().copied()
     }
 }
 
@@ -29,20 +33,25 @@ pub struct Probing {
     waiting: VecDeque<Order>,
     open: usize,
     spent: DeviceTime,
-    told: ProbingTime,
+    time: ProbingTime,
     most: Option<Nanos>,
 }
 
 impl Probing {
-    /// These orders, none of which is sent once they have taken as long as `most`; `told` is told how long.
-    pub fn new(orders: Vec<Order>, most: Option<Nanos>, told: ProbingTime) -> Probing {
+    /// These orders, none of which is sent once they have taken as long as `most`.
+    pub fn new(orders: Vec<Order>, most: Option<Nanos>) -> Probing {
         Probing {
             waiting: orders.into(),
             open: 0,
             spent: DeviceTime::default(),
-            told,
+            time: ProbingTime(Arc::default()),
             most,
         }
+    }
+
+    /// How long they take.
+    pub fn time(&self) -> ProbingTime {
+        self.time.clone()
     }
 }
 
@@ -57,12 +66,14 @@ impl Orders for Probing {
             }
         }
         let spent = self.spent.total();
-        self.told.0.store(spent.as_nanos(), Ordering::Relaxed);
         if self.most.is_some_and(|most| spent >= most) {
             self.waiting.clear();
         }
         let more = AHEAD.saturating_sub(self.open).min(self.waiting.len());
         self.open += more;
+        if self.open == 0 {
+            self.time.0.get_or_init(|| spent);
+        }
         Ok(self.waiting.drain(..more).collect())
     }
 }
@@ -89,15 +100,18 @@ mod tests {
 
     #[test]
     fn no_probe_is_begun_once_probes_have_taken_their_share() {
-        let told_to = ProbingTime::default();
         let most = Some(Nanos::from_millis(100));
-        let mut orders = Probing::new(vec![template(); 30], most, told_to.clone());
+        let mut orders = Probing::new(vec![template(); 30], most);
+        let time = orders.time();
         assert_eq!(begun(&mut orders).len(), AHEAD);
         assert!(told(&mut orders, sample(1, 10)).is_empty());
         assert_eq!(told(&mut orders, News::Finished(1)).len(), 1);
         assert!(told(&mut orders, sample(2, 200)).is_empty());
         assert_eq!(told(&mut orders, News::Finished(2)), []);
+        assert_eq!(time.total(), None, "one is in progress");
+        assert!(told(&mut orders, sample(3, 300)).is_empty());
+        assert_eq!(told(&mut orders, News::Finished(3)), []);
         // The first sample has nothing before it but itself.
-        assert_eq!(told_to.total(), Nanos::from_millis(191));
+        assert_eq!(time.total(), Some(Nanos::from_millis(291)));
     }
 }

@@ -14,6 +14,10 @@ use crate::segment::Segment;
 /// within 2 % and the widest within 6 % of the best that either could be.
 const EMPHASIS: f64 = 0.5;
 
+/// The variance that a number without interval is taken to have, in units of the one that is wanted: no interval that is
+/// known is a billion times as wide as wanted.
+const MOST_RELATIVE: f64 = 1e18;
+
 /// What measuring a segment would cost and bring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
@@ -64,7 +68,7 @@ impl<'a> Choice<'a> {
     pub(super) fn new(fit: &'a Fit, aims: &'a [Aim], target: f64, offers: Vec<Offer>) -> Self {
         let number = |aim: &'a Aim| {
             // Student's quantile is in the half width; as a factor of all later variances it stays.
-            let relative = (aim.relative() / target).powi(2);
+            let relative = (aim.relative() / target).powi(2).min(MOST_RELATIVE);
             let aimed = aim.variance / relative;
             let weight = if relative > 1.0 {
                 relative.powf(EMPHASIS) / aimed

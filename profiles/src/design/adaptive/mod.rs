@@ -6,11 +6,11 @@
 //! between blocks, so that a daemon that was restarted goes on with the same plan.
 
 mod aims;
+mod block_cost;
 mod candidates;
 mod choice;
 mod overhead;
 mod start;
-mod start_cost;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,10 +29,10 @@ use crate::units::Nanos;
 
 use aims::aims;
 pub use aims::widest;
+use block_cost::BlockCost;
 use candidates::candidates;
 use choice::{Choice, Offer};
 pub use overhead::Overhead;
-use start_cost::StartCost;
 
 /// What a target of nothing is planned as, a millionth: below any clock's noise, and far enough from zero
 /// to divide by.
@@ -250,13 +250,7 @@ impl Planner {
             })
             .collect();
         let count = missing.len().min(self.settings.segments_per_block.max(1));
-        let cost = StartCost {
-            observations,
-            overhead: self.settings.overhead,
-            layers: self.settings.layers,
-            repetitions,
-            segments_per_block: self.settings.segments_per_block.max(1),
-        };
+        let cost = self.block_cost(observations, repetitions);
         let needed = spent + nanos(cost.of(&outstanding));
         if self.settings.over_budget == OverBudget::Refuse && needed > self.settings.budget {
             return Next::Done(Reason::BudgetTooSmall { needed });
@@ -347,11 +341,22 @@ impl Planner {
         self.settings.repetitions.max(LEAST_REPETITIONS)
     }
 
-    /// Doubled until timing an average layer takes as long as loading it, and more as samples add up.
+    fn block_cost<'a>(&self, observations: &'a Observations, repetitions: u64) -> BlockCost<'a> {
+        BlockCost {
+            observations,
+            overhead: self.settings.overhead,
+            layers: self.settings.layers,
+            repetitions,
+            segments_per_block: self.settings.segments_per_block.max(1),
+        }
+    }
+
+    /// Doubled until timing an average layer takes as long as loading it, and more as samples add up, but no more than a
+    /// visit is worth, and never fewer than asked for.
     fn worthwhile_repetitions(&self, observations: &Observations, fit: &Fit) -> u64 {
         let layers = self.settings.layers;
         let alone = (1..=layers).map(|layer| fit.time_ns(Segment::single(layer)));
-        let average = alone.sum::<f64>() / f64::from(layers);
+        let average = (alone.sum::<f64>() / f64::from(layers)).max(1.0);
         let sample = average + self.settings.overhead.per_sample.as_nanos() as f64;
         let load = self.settings.overhead.per_segment.as_nanos() as f64;
         let mut repetitions = self.repetitions();
@@ -363,7 +368,27 @@ impl Planner {
         }
         let so_far: f64 = observations.segments.iter().map(|o| o.count).sum();
         let segments = self.settings.segments_per_block.max(1) as f64;
-        repetitions.max((GROWTH * so_far / segments) as u64)
+        let repetitions = repetitions.max((GROWTH * so_far / segments) as u64);
+        let most = self.samples_of_best_visit(observations, average, sample);
+        (repetitions as f64)
+            .min(most)
+            .max(self.repetitions() as f64) as u64
+    }
+
+    /// With how many samples of an average layer a visit says most for its time: √(cost of a visit / cost of a sample ×
+    /// variance of inferences / variance of loadings) (Kalibera and Jones, ISMM 2013). Infinite where loadings do not differ.
+    fn samples_of_best_visit(
+        &self,
+        observations: &Observations,
+        average_ns: f64,
+        sample_ns: f64,
+    ) -> f64 {
+        let layers = self.settings.layers;
+        let all: Vec<Segment> = (1..=layers).map(Segment::single).collect();
+        let visit_ns = self.block_cost(observations, 0).of(&all) / f64::from(layers);
+        let inferences =
+            (observations.noise.standard_deviation_ns(average_ns) / average_ns).powi(2);
+        (visit_ns / sample_ns * inferences / observations.visits.load_variance).sqrt()
     }
 
     fn cost_ns(&self, time_ns: f64, repetitions: u64) -> f64 {

@@ -7,7 +7,7 @@ use crate::units::Nanos;
 
 /// Device time beside the timed inferences, by the device's own clock. The planner weighs what a segment would
 /// tell per nanosecond of device time: that of its timed inferences, of the gaps before them, and of loading it.
-/// Warm-up and sentinels are not foreseen; the budget pays for them all the same, since it counts all time that
+/// Warm-up and sentinels are not part of that; the budget pays for them all the same, since it counts all time that
 /// passes from the first sample on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overhead {

@@ -1,4 +1,4 @@
-//! About how much device time the segments take that layer times follow from.
+//! About how much device time blocks take, with all that is not their samples.
 
 use super::Overhead;
 use crate::derive::graph::Observations;
@@ -10,8 +10,8 @@ const WARM_UP: f64 = 3.0;
 /// Sentinels and warm-up of the whole model in each block (docs/method.md §5).
 const OF_THE_WHOLE: f64 = 9.0;
 
-/// What the start set costs, as far as it is known.
-pub(super) struct StartCost<'a> {
+/// What blocks cost, as far as it is known.
+pub(super) struct BlockCost<'a> {
     pub(super) observations: &'a Observations,
     pub(super) overhead: Overhead,
     pub(super) layers: u32,
@@ -19,7 +19,7 @@ pub(super) struct StartCost<'a> {
     pub(super) segments_per_block: usize,
 }
 
-impl StartCost<'_> {
+impl BlockCost<'_> {
     /// About the device time that measuring these segments takes, in ns: loading, warm-up, samples with the gaps before
     /// them, and the sentinels of their blocks. A segment takes as long as those of as many layers did on average; where
     /// there are none yet, its layers' share of the longest segment, which leaves the costs of cuts out.
