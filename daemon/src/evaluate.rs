@@ -90,12 +90,11 @@ pub(super) struct ChoiceArgs {
     /// accuracy
     #[arg(long, value_name = "PERCENT")]
     stop_at: Option<Percent>,
-    /// The processor for layers marked 0 [default: the first CPU that has, or gets, times in the profile; without one, the
-    /// device's first]
+    /// The processor for layers marked 0 [default: the first CPU of the profile, without one of the device]
     #[arg(long, value_name = "NAME")]
     cpu: Option<String>,
     /// The processor for layers marked 1, or several such as gpu,npu for layers marked 1, 2 and so on
-    /// [default: the first accelerator, likewise]
+    /// [default: the first accelerator of the profile, without one of the device]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     accelerator: Vec<String>,
     /// Seeds the random placements and the order of the answers
