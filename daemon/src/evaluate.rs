@@ -178,11 +178,13 @@ pub(super) async fn run(
         choices.placements = Placements::These(args.combinations.clone());
     }
     // Accuracy belongs beside times, so that only what has times is chosen from.
-    let is_measured = |processor: &&Processor| {
-        let measured = profile.as_ref().map(|profile| profile.header.places());
-        measured.is_none_or(|places| places.contains_key(processor.name.as_str()))
+    let has_times = |processor: &&Processor| {
+        profile.as_ref().is_none_or(|profile| {
+            let mut measured = profile.header.processors.iter();
+            measured.any(|one| one.name == processor.name)
+        })
     };
-    let there = hello.processors.iter().filter(is_measured);
+    let there = hello.processors.iter().filter(has_times);
     let there: Vec<Processor> = there.cloned().collect();
     let settings = choices.on(&there).exit_with(Code::Input)?;
     let title = title(CampaignPart::Accuracy, model.network.name(), &args.device);
