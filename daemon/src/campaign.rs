@@ -7,6 +7,7 @@ use layerlab_campaign::publish::PublishError;
 use layerlab_campaign::{CampaignError, RunError};
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::AdbError;
+use layerlab_profiles::document::BuildError;
 
 use super::exit::{Code, ExitWith, Failure};
 
@@ -25,11 +26,17 @@ pub(super) fn campaign_failure(error: CampaignError) -> Failure {
         CampaignError::Publish(error) => publish_code(error),
         CampaignError::Plan(_)
         | CampaignError::Processor(_)
-        | CampaignError::Run(RunError::Planner(PlannerError::BudgetTooSmall { .. })) => Code::Input,
+        | CampaignError::Run(RunError::Planner(
+            PlannerError::BudgetTooSmall { .. }
+            | PlannerError::NoPass { .. }
+            | PlannerError::NoBaseline(_)
+            | PlannerError::NothingElsewhere(_),
+        )) => Code::Input,
         CampaignError::Run(RunError::Link(
             LinkError::Refused { .. } | LinkError::Adb(AdbError::AgentRefused { .. }),
         )) => Code::Input,
-        CampaignError::Run(RunError::Planner(_))
+        CampaignError::Build(BuildError::States { .. }) => Code::Device,
+        CampaignError::Run(RunError::Planner(PlannerError::Observations { .. }))
         | CampaignError::Probe(_)
         | CampaignError::Journal(_)
         | CampaignError::Build(_)
@@ -48,5 +55,50 @@ fn publish_code(error: &PublishError) -> Code {
     match error {
         PublishError::Unfit { .. } => Code::Check,
         _ => Code::Output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use layerlab_profiles::Segment;
+    use layerlab_profiles::document::Unsupported;
+
+    use super::*;
+
+    fn code_of(error: PlannerError) -> Code {
+        campaign_failure(CampaignError::Run(RunError::Planner(error))).code
+    }
+
+    #[test]
+    fn processors_that_cannot_run_the_model_are_wrong_input() {
+        let (processor, segment) = ("npu".to_owned(), Segment::single(1));
+        let reason = "it has no Elu".to_owned();
+        let lacking = Unsupported {
+            processor: processor.clone(),
+            segment,
+            reason: reason.clone(),
+        };
+        let no_pass = PlannerError::NoPass {
+            processor: processor.clone(),
+            segment,
+            reason,
+        };
+        assert_eq!(code_of(no_pass), Code::Input);
+        assert_eq!(code_of(PlannerError::NoBaseline(lacking)), Code::Input);
+        let nothing = PlannerError::NothingElsewhere(processor);
+        assert_eq!(code_of(nothing), Code::Input);
+    }
+
+    #[test]
+    fn a_processor_in_two_states_is_the_device_s_failure() {
+        let states = BuildError::States {
+            processor: "npu".to_owned(),
+            usual: 2,
+            other: 2,
+            longer_percent: "50".to_owned(),
+            how: "more",
+        };
+        let failure = campaign_failure(CampaignError::Build(states));
+        assert_eq!(failure.code, Code::Device);
     }
 }

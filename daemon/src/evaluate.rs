@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::accuracy::Part;
-use layerlab_profiles::document::{CombinationRow, Device, Evaluation, EvaluationError, Profile};
+use layerlab_profiles::document::{
+    CombinationRow, Device, Evaluation, EvaluationError, Processor, Profile,
+};
 use layerlab_profiles::{Bytes, Placement};
 use serde::Serialize;
 
@@ -88,11 +90,11 @@ pub(super) struct ChoiceArgs {
     /// accuracy
     #[arg(long, value_name = "PERCENT")]
     stop_at: Option<Percent>,
-    /// The processor for layers marked 0 [default: the device's first CPU]
+    /// The processor for layers marked 0 [default: the first CPU of the profile, without one of the device]
     #[arg(long, value_name = "NAME")]
     cpu: Option<String>,
     /// The processor for layers marked 1, or several such as gpu,npu for layers marked 1, 2 and so on
-    /// [default: the device's first accelerator]
+    /// [default: the first accelerator of the profile, without one of the device]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     accelerator: Vec<String>,
     /// Seeds the random placements and the order of the answers
@@ -175,7 +177,16 @@ pub(super) async fn run(
     if !args.combinations.is_empty() {
         choices.placements = Placements::These(args.combinations.clone());
     }
-    let settings = choices.on(&hello.processors).exit_with(Code::Input)?;
+    // Accuracy belongs beside times, so that only what has times is chosen from.
+    let has_times = |processor: &&Processor| {
+        profile.as_ref().is_none_or(|profile| {
+            let mut measured = profile.header.processors.iter();
+            measured.any(|one| one.name == processor.name)
+        })
+    };
+    let there = hello.processors.iter().filter(has_times);
+    let there: Vec<Processor> = there.cloned().collect();
+    let settings = choices.on(&there).exit_with(Code::Input)?;
     let title = title(CampaignPart::Accuracy, model.network.name(), &args.device);
     let mut bar = Bars::new().add(title);
     let evaluated = evaluate(&link, &model, &set, &settings, &mut bar).await;

@@ -16,7 +16,7 @@ pub enum Code {
     Device = 4,
     /// The result cannot be written.
     Output = 5,
-    /// The profile contradicts itself.
+    /// The profile contradicts itself, or is not the one with the digest or the signature that was asked for.
     Check = 6,
     /// Interrupted by the user.
     Interrupted = 130,

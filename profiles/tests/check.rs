@@ -307,6 +307,10 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let provenance = p.evaluations[0].provenance.as_mut();
         provenance.expect("noted").finished_at = "2025-01-31T23:00:00+01:00".to_owned();
     }),
+    (Rule::MalformedField, "hash of an evaluation set", |p| {
+        evaluate(p);
+        p.evaluations[0].set_sha256.pop();
+    }),
     (Rule::MalformedField, "a processor without a name", |p| {
         let nameless = |name: &mut String| {
             if name == NPU {
@@ -439,6 +443,14 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         cannot_run(p, CPU, Segment::whole(2));
         p.unsupported.push(p.unsupported[0].clone());
     }),
+    (Rule::DuplicateRow, "evaluations", |p| {
+        evaluate(p);
+        p.evaluations.push(p.evaluations[0].clone());
+    }),
+    (Rule::RowOrder, "combinations", |p| {
+        evaluate(p);
+        p.combinations.swap(1, 2);
+    }),
     (Rule::RowOrder, "loads", |p| p.loads.swap(0, 1)),
     (Rule::RowOrder, "unsupported", |p| {
         cannot_run(p, CPU, Segment::whole(2));
@@ -500,6 +512,11 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::SampleCount, "header", |p| {
         p.header.measurements[0].samples_per_segment = 300;
+    }),
+    (Rule::SampleCount, "more visits than there were", |p| {
+        p.header.measurements[1].visits = Some(2);
+        *p = rebuilt(p.clone());
+        p.header.measurements[1].visits = Some(50);
     }),
     (Rule::UnsupportedContradiction, "a layer with times", |p| {
         cannot_run(p, NPU, Segment::single(2));
@@ -845,6 +862,36 @@ fn every_rule_has_a_fault_that_raises_it() {
     for rule in Rule::ALL.iter().filter(|rule| !elsewhere.contains(rule)) {
         assert!(FAULTS.iter().any(|(tried, ..)| tried == rule), "{rule}");
     }
+}
+
+#[test]
+fn evaluations_are_sorted_by_their_processors() {
+    let mut profile = good_profile();
+    evaluate(&mut profile);
+    let mut earlier = profile.evaluations[0].clone();
+    earlier.accelerator = "gpu".to_owned();
+    profile.evaluations.push(earlier);
+    assert!(names(&profile).contains(&"row-order"));
+    profile.evaluations.swap(0, 1);
+    assert!(!names(&profile).contains(&"row-order"));
+}
+
+#[test]
+fn few_samples_leave_intervals_where_visits_are_told_apart() {
+    let sentence = |visits| {
+        let mut profile = good_profile();
+        profile.samples.retain(|sample| sample.order % 2 == 0);
+        profile.blocks.retain(|block| block.order % 2 == 0);
+        for measurement in &mut profile.header.measurements {
+            measurement.samples_per_segment = ROUNDS_OF_FIRST_ORDER;
+            measurement.visits = visits;
+        }
+        let findings = check(&rebuilt(profile));
+        assert_eq!(findings[0].rule, Rule::FewSamples);
+        findings[0].sentence.clone()
+    };
+    assert!(sentence(None).contains("fewer than 6 samples and so no interval"));
+    assert!(sentence(Some(1)).contains("fewer than 6 samples, too few for their spread"));
 }
 
 #[test]

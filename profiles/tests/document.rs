@@ -7,15 +7,17 @@ use std::fs;
 use std::path::Path;
 
 use common::{NPU, evaluated, good_profile, header, layers, measured, samples};
+use layerlab_profiles::accuracy::{Features, Metric, Part, Preprocessing, Resize, Tally};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
-    Additivity, Block, BlockEnd, Conditions, CutRow, DIGEST_FILE, DocumentError, LayerTimeRow,
-    Load, Method, PROFILE_JSON, Profile, ProfileDigest, ProvedPlacement, Rejected, Sample,
-    SegmentRow, TestedSegment, Unsupported,
+    Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, DocumentError,
+    Evaluation, LayerTimeRow, Load, Method, MovedCut, Moving, MovingLine, MovingNumber,
+    MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest, ProvedPlacement, Rejected,
+    Sample, SegmentRow, TestedSegment, Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::units::MilliCelsius;
-use layerlab_profiles::{Bytes, Layer, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, Nanos, Probe, Segment, SignedNanos};
 use proptest::prelude::*;
 
 fn written(profile: &Profile) -> tempfile::TempDir {
@@ -88,6 +90,28 @@ fn the_rows_of_an_emulated_processor_say_so() {
         }
     }
     assert!(emulated > 50, "{emulated}");
+}
+
+/// Between the names of several accelerators is a `+`, which one name may also have.
+#[test]
+fn an_emulated_accelerator_may_have_a_plus_in_its_name() {
+    let name = "npu+dsp";
+    let mut profile = evaluated(good_profile());
+    profile.header.emulated = true;
+    profile.header.processors[1].emulated = true;
+    profile.header.processors[1].name = name.to_owned();
+    for row in &mut profile.combinations {
+        row.accelerator = name.to_owned();
+    }
+    let files = profile.to_files().expect("plain names");
+    let mut combinations = files.into_iter();
+    let combinations = combinations.find(|(file, _)| *file == "combinations.csv");
+    let bytes = combinations.expect("a table").1;
+    let mut table = csv::Reader::from_reader(bytes.as_slice());
+    for row in table.records() {
+        let row = row.expect("a row");
+        assert_eq!(&row[row.len() - 1], "emulated", "{row:?}");
+    }
 }
 
 #[test]
@@ -197,7 +221,12 @@ fn any_time() -> impl Strategy<Value = LayerTimeRow> {
         prop::option::of(any_estimate()),
         prop::option::of(any_estimate()),
     );
-    let method = prop::sample::select(vec![Method::Median, Method::Differencing, Method::Graph]);
+    let method = prop::sample::select(vec![
+        Method::Median,
+        Method::Differencing,
+        Method::Graph,
+        Method::Probed,
+    ]);
     let row = (
         any::<u32>(),
         any::<String>(),
@@ -223,12 +252,181 @@ fn any_time() -> impl Strategy<Value = LayerTimeRow> {
 }
 
 fn any_cut() -> impl Strategy<Value = CutRow> {
-    (any::<u32>(), any::<String>(), any_estimate()).prop_map(|(after_layer, processor, cost)| {
-        CutRow {
+    let method = prop::sample::select(vec![Method::Graph, Method::Probed]);
+    let row = (any::<u32>(), any::<String>(), any_estimate(), method);
+    row.prop_map(|(after_layer, processor, cost, method)| CutRow {
+        after_layer,
+        processor,
+        cost,
+        method,
+    })
+}
+
+/// Why a block does not count, if it does not.
+fn any_rejection() -> impl Strategy<Value = Option<Rejected>> {
+    prop::option::of(prop::sample::select(vec![
+        Rejected::SentinelMoved,
+        Rejected::Throttling,
+        Rejected::ClockCapChanged,
+        Rejected::OtherState,
+    ]))
+}
+
+fn any_probe_sample() -> impl Strategy<Value = ProbeSample> {
+    let place = (any::<u32>(), any::<u32>(), any::<u64>());
+    let probe = (any::<u32>(), any::<u32>(), 1..=3_u32);
+    let times = (any_nanos(), any_nanos());
+    (any::<String>(), probe, place, times, any_rejection()).prop_map(
+        |(processor, (channels, side, layer), (order, block, index), times, rejection)| {
+            ProbeSample {
+                processor,
+                probe: Probe { channels, side },
+                layer,
+                order,
+                block,
+                index,
+                started: times.0,
+                duration: times.1,
+                rejection,
+            }
+        },
+    )
+}
+
+/// A number with as many decimals as is published.
+fn any_decimal(per_unit: f64) -> impl Strategy<Value = f64> {
+    any::<i32>().prop_map(move |number| f64::from(number) / per_unit)
+}
+
+fn any_moving() -> impl Strategy<Value = Moving> {
+    let number = || {
+        let ends = prop::option::of((any_decimal(1e9), any_decimal(1e9)));
+        (any_decimal(1e9), ends).prop_map(|(value, ends)| MovingNumber {
+            value,
+            ci95_low: ends.map(|(low, _)| low),
+            ci95_high: ends.map(|(_, high)| high),
+        })
+    };
+    let misfit = (any_decimal(1e3), prop::option::of(any_decimal(1e6)));
+    let numbers = (number(), number(), number(), number());
+    let line = (numbers, misfit).prop_map(|(numbers, (misfit_percent, p_value))| MovingLine {
+        fixed_ns: numbers.0,
+        in_ns_per_byte: numbers.1,
+        out_ns_per_byte: numbers.2,
+        ns_per_operation: numbers.3,
+        misfit_percent,
+        p_value,
+    });
+    let cut = (any::<u32>(), any::<u64>(), any_estimate(), any_estimate()).prop_map(
+        |(after_layer, bytes, inward, outward)| MovedCut {
             after_layer,
+            bytes: Bytes::from_bytes(bytes),
+            in_ns: inward.value,
+            in_ci95_low_ns: inward.ci95.map(|(low, _)| low),
+            in_ci95_high_ns: inward.ci95.map(|(_, high)| high),
+            out_ns: outward.value,
+            out_ci95_low_ns: outward.ci95.map(|(low, _)| low),
+            out_ci95_high_ns: outward.ci95.map(|(_, high)| high),
+        },
+    );
+    let refusal = prop::option::of(prop::sample::select(vec![
+        MovingRefusal::Incomplete,
+        MovingRefusal::NotLinear,
+        MovingRefusal::Uncertain,
+        MovingRefusal::Implausible,
+    ]));
+    let counts = (any::<String>(), any::<u64>(), refusal);
+    let parts = (prop::option::of(line), prop::collection::vec(cut, 0..3));
+    (counts, parts).prop_map(
+        |((processor, probe_layers, refusal), (line, cuts))| Moving {
             processor,
-            cost,
-            method: Method::Graph,
+            probe_layers,
+            refusal,
+            line,
+            cuts,
+        },
+    )
+}
+
+fn any_evaluation() -> impl Strategy<Value = Evaluation> {
+    let metric = prop::sample::select(vec![
+        Metric::TopK { k: 5 },
+        Metric::MultiLabel { threshold: 0.25 },
+        Metric::Detection {
+            grid: 7,
+            boxes: 2,
+            threshold: 0.25,
+            suppress_above: 0.5,
+            match_at_least: 0.5,
+        },
+        Metric::Verification { threshold: -1.5 },
+    ]);
+    let texts = prop::array::uniform4(any::<String>());
+    let numbers = prop::array::uniform5(any::<u64>());
+    let shares = (prop::option::of(any_decimal(1e6)), any_decimal(1e3));
+    let known = (metric, any::<bool>());
+    (texts, numbers, shares, known).prop_map(|(texts, numbers, shares, (metric, noted))| {
+        let [cpu, accelerator, set, channels] = texts;
+        let [answers, samples, seed, executed_flop, naive_flop] = numbers;
+        Evaluation {
+            cpu,
+            accelerator,
+            set,
+            set_sha256: "5e".repeat(32),
+            preprocessing: Preprocessing {
+                resize: if noted {
+                    Resize::Stretch
+                } else {
+                    Resize::Letterbox
+                },
+                channels,
+                mean: vec![shares.1 as f32],
+                scale: shares.1 as f32,
+            },
+            metric,
+            answers,
+            samples,
+            seed,
+            stop_at_half_width: shares.0,
+            executed_flop,
+            naive_flop,
+            provenance: noted.then(|| header().provenance),
+        }
+    })
+}
+
+fn any_combination() -> impl Strategy<Value = CombinationRow> {
+    let digits = prop::collection::vec(0..10_u8, 1..8);
+    let part = prop::sample::select(vec![Part::Train, Part::Test, Part::Reference]);
+    let names = (any::<String>(), any::<String>(), digits, part);
+    let counts = (any::<u64>(), prop::array::uniform3(any::<u64>()));
+    let shares = prop::array::uniform5(any_decimal(1e6));
+    let features = (any::<u32>(), prop::array::uniform5(any::<u64>()));
+    (names, counts, shares, features).prop_map(|(names, (answers, tally), shares, features)| {
+        let digits = names.2.iter().map(u8::to_string).collect::<String>();
+        CombinationRow {
+            cpu: names.0,
+            accelerator: names.1,
+            combination: digits.parse().expect("digits"),
+            part: names.3,
+            answers,
+            tally: Tally {
+                hits: tally[0],
+                false_alarms: tally[1],
+                misses: tally[2],
+            },
+            score: shares[0],
+            loss: shares[1],
+            loss_ci95: (shares[2], shares[3]),
+            features: Features {
+                npu_layers: features.0,
+                mean_single_loss: shares[4],
+                parameters: Bytes::from_bytes(features.1[0]),
+                inputs: Bytes::from_bytes(features.1[1]),
+                outputs: Bytes::from_bytes(features.1[2]),
+                additions: features.1[3],
+                multiplications: features.1[4],
+            },
         }
     })
 }
@@ -327,18 +525,13 @@ fn any_block_end() -> impl Strategy<Value = BlockEnd> {
 }
 
 fn any_block() -> impl Strategy<Value = Block> {
-    let rejection = prop::option::of(prop::sample::select(vec![
-        Rejected::SentinelMoved,
-        Rejected::Throttling,
-        Rejected::ClockCapChanged,
-    ]));
     let name = (any::<String>(), any::<u32>(), any::<u32>());
     (
         name,
         any_nanos(),
         any_block_end(),
         any_block_end(),
-        rejection,
+        any_rejection(),
     )
         .prop_map(
             |((processor, order, number), rested, before, after, rejection)| Block {
@@ -409,7 +602,15 @@ fn any_profile() -> impl Strategy<Value = Profile> {
         prop::collection::vec(any_load(), 0..3),
         prop::collection::vec(any_placement(), 0..3),
     );
-    (texts, numbers, tables).prop_map(|(texts, numbers, tables)| {
+    let accuracy_and_probes = (
+        prop::collection::vec(any_combination(), 0..3),
+        prop::collection::vec(any_evaluation(), 0..3),
+        prop::collection::vec(any_probe_sample(), 0..3),
+        prop::collection::vec(any_moving(), 0..3),
+    );
+    let all = (texts, numbers, tables, accuracy_and_probes);
+    all.prop_map(|(texts, numbers, tables, accuracy_and_probes)| {
+        let (combinations, evaluations, probes, moving) = accuracy_and_probes;
         let (
             layers,
             times,
@@ -441,14 +642,14 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             samples,
             rejected,
             blocks,
-            combinations: Vec::new(),
+            combinations,
             unsupported,
             loads,
             placements,
-            evaluations: Vec::new(),
+            evaluations,
             additivity,
-            probes: Vec::new(),
-            moving: Vec::new(),
+            probes,
+            moving,
         }
     })
 }

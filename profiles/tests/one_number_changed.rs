@@ -6,8 +6,10 @@ mod sceptic;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use common::probe_samples::{PLANTED, probe_samples};
+use common::visits::profile_of_visits;
 use layerlab_profiles::check::{Severity, check_directory};
-use layerlab_profiles::document::{Method, Profile};
+use layerlab_profiles::document::{Method, ProbeSample, Profile, Rejected};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sceptic::Files;
@@ -31,6 +33,11 @@ const UNDETERMINED: &[(&str, &str)] = &[
     ("loads.csv", "load_ns"),
     ("loads.csv", "memory_bytes"),
     ("placements.csv", "nodes"),
+    ("probes.csv", "order"),
+    ("probes.csv", "block"),
+    ("probes.csv", "index"),
+    ("probes.csv", "started_ns"),
+    ("probes.csv", "duration_ns"),
     ("rejected.csv", "started_ns"),
     ("rejected.csv", "duration_ns"),
     ("samples.csv", "started_ns"),
@@ -39,10 +46,32 @@ const UNDETERMINED: &[(&str, &str)] = &[
     ("profile.json", "processors.memory_bytes"),
     ("profile.json", "processors.threads"),
     ("profile.json", "processors.pinned_to_cores"),
+    ("profile.json", "measurements.samples_per_segment"),
+    ("profile.json", "measurements.visits"),
     ("profile.json", "measurements.gap_ns"),
     ("profile.json", "measurements.seed"),
     ("profile.json", "measurements.target"),
     ("profile.json", "measurements.budget_ns"),
+    ("profile.json", "moving.line.fixed_ns.value"),
+    ("profile.json", "moving.line.fixed_ns.ci95_low"),
+    ("profile.json", "moving.line.fixed_ns.ci95_high"),
+    ("profile.json", "moving.line.in_ns_per_byte.value"),
+    ("profile.json", "moving.line.in_ns_per_byte.ci95_low"),
+    ("profile.json", "moving.line.in_ns_per_byte.ci95_high"),
+    ("profile.json", "moving.line.out_ns_per_byte.value"),
+    ("profile.json", "moving.line.out_ns_per_byte.ci95_low"),
+    ("profile.json", "moving.line.out_ns_per_byte.ci95_high"),
+    ("profile.json", "moving.line.ns_per_operation.value"),
+    ("profile.json", "moving.line.ns_per_operation.ci95_low"),
+    ("profile.json", "moving.line.ns_per_operation.ci95_high"),
+    ("profile.json", "moving.line.misfit_percent"),
+    ("profile.json", "moving.line.p_value"),
+    ("profile.json", "moving.cuts.in_ns"),
+    ("profile.json", "moving.cuts.in_ci95_low_ns"),
+    ("profile.json", "moving.cuts.in_ci95_high_ns"),
+    ("profile.json", "moving.cuts.out_ns"),
+    ("profile.json", "moving.cuts.out_ci95_low_ns"),
+    ("profile.json", "moving.cuts.out_ci95_high_ns"),
     ("profile.json", "evaluations.samples"),
     ("profile.json", "evaluations.executed_flop"),
     ("profile.json", "evaluations.stop_at_half_width"),
@@ -142,4 +171,26 @@ fn one_number_of_a_simulated_profile_with_accuracy_is_not_changed_unseen() {
 fn one_number_of_a_measured_profile_is_not_changed_unseen() {
     assert_changes_are_refused(&common::by_least_squares(), 2);
     assert_changes_are_refused(&common::evaluated(common::good_profile()), 3);
+}
+
+/// Several visits, of which one was in another state, and probes, of which one block was rejected.
+#[test]
+fn one_number_of_a_profile_of_visits_with_probes_is_not_changed_unseen() {
+    let mut probes = probe_samples(PLANTED);
+    let (order, rejected) = (probes[0].order, probes.clone());
+    let of_order = probes.iter_mut().filter(|one| one.order == order);
+    of_order.for_each(|one| one.block = 1);
+    probes.extend(
+        rejected
+            .into_iter()
+            .filter(|one| one.order == order)
+            .map(|one| ProbeSample {
+                rejection: Some(Rejected::Throttling),
+                ..one
+            }),
+    );
+    let speeds = [1.0, 1.01, 0.99, 1.0, 1.5];
+    let profile = profile_of_visits(&speeds, 1.0, Method::Probed, probes).expect("a profile");
+    assert_eq!(profile.moving[0].refusal, None);
+    assert_changes_are_refused(&profile, 4);
 }

@@ -208,6 +208,8 @@ fn times_on_no_line_leave_the_papers_assumption_and_the_profile_says_so() {
     assert_eq!(bent.header.measurements[1].method, Method::Graph);
     assert!(says(&bent, Rule::ProbesRefused));
     assert_eq!(errors(&bent), []);
+    let refused = bent.rederive(Method::Probed).unwrap_err().to_string();
+    assert!(refused.contains("lie on no straight line"), "{refused}");
     let without = common::by_least_squares();
     assert_eq!(times(&bent), times(&without));
 }
@@ -238,7 +240,11 @@ fn probes_that_do_not_count_or_are_missing_say_nothing() {
     }
     let without = common::by_least_squares();
     let refused = without.rederive(Method::Probed).unwrap_err().to_string();
-    assert!(refused.contains("probes do not say"), "{refused}");
+    assert!(
+        refused.contains("too few of them could be timed"),
+        "{refused}"
+    );
+    assert!(refused.contains("`--method graph`"), "{refused}");
 }
 
 #[test]
@@ -254,7 +260,13 @@ type Spoil = fn(&mut Profile);
 
 #[test]
 fn numbers_that_do_not_follow_from_the_probes_are_found() {
-    let spoils: [(Rule, Spoil); 6] = [
+    let spoils: [(Rule, Spoil); 7] = [
+        (Rule::TimeContradiction, |p| {
+            // What the probes of none say is told truly, and yet the times are said to rest on it.
+            p.probes.clear();
+            p.moving = profile(Vec::new()).moving;
+            p.additivity.clear();
+        }),
         (Rule::MovingContradiction, |p| p.moving.clear()),
         (Rule::MovingContradiction, |p| {
             p.moving[0].cuts[0].bytes = layerlab_profiles::Bytes::ZERO

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::by_least_squares;
+use common::everything::everything;
 use layerlab_profiles::check::Rule;
 use layerlab_profiles::document::schema;
 
@@ -50,7 +50,7 @@ fn fields(value: &serde_json::Value, found: &mut Vec<String>) {
 fn format_md_names_every_file_field_and_column() {
     let page = fs::read_to_string(beside_manifest("FORMAT.md")).expect("FORMAT.md");
     let mut names = Vec::new();
-    for (file, bytes) in by_least_squares().to_files().expect("plain names") {
+    for (file, bytes) in everything().to_files().expect("plain names") {
         names.push(file.to_owned());
         if file == "profile.json" {
             let json = serde_json::from_slice(&bytes).expect("JSON");

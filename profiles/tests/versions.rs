@@ -8,17 +8,11 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::probe_samples::{PLANTED, probe_samples};
-use common::{CPU, NPU, evaluated, good_profile};
+use common::everything::everything;
+use common::{CPU, NPU, good_profile};
 use layerlab_profiles::check::{Finding, Severity, check};
-use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{
-    DIGEST_FILE, HashedFile, Measurement, Method, Numerics, PROFILE_JSON, Processor, Profile,
-    Provenance, Unsupported,
-};
-use layerlab_profiles::{Nanos, Segment, sha256};
-
-const GPU: &str = "gpu";
+use layerlab_profiles::document::{DIGEST_FILE, Method, PROFILE_JSON, Profile, Provenance};
+use layerlab_profiles::{Nanos, sha256};
 
 /// The SHA-256 of each example's `profile.json`, which has those of the tables.
 const EXAMPLES: [(&str, &str); 2] = [
@@ -58,46 +52,6 @@ fn in_crate(path: &str) -> PathBuf {
 
 fn example(version: &str) -> PathBuf {
     in_crate("tests/versions").join(version)
-}
-
-/// All that version 4 can say: three processors, of which one is emulated, runs a quantised twin and cannot run a layer, a
-/// design that chooses as it goes, probes, and accuracy.
-fn everything() -> Profile {
-    let mut header = common::header();
-    header.processors.push(Processor {
-        name: GPU.to_owned(),
-        numerics: Numerics::I8,
-        emulated: true,
-        ..header.processors[1].clone()
-    });
-    header.emulated = true;
-    header.model.quantised = Some(HashedFile {
-        name: "three-layers-int8".to_owned(),
-        sha256: "18".repeat(32),
-    });
-    header.measurements.push(Measurement {
-        processor: GPU.to_owned(),
-        ..header.measurements[1].clone()
-    });
-    for measurement in &mut header.measurements[1..] {
-        measurement.design = Design::Adaptive;
-        measurement.method = Method::Graph;
-        measurement.target = Some(0.02);
-        measurement.budget_ns = Some(Nanos::from_millis(600_000));
-    }
-    header.measurements[2].sentinel = Some(Segment::new(2, 3).expect("ascending"));
-    let mut samples = common::samples(&header);
-    samples.retain(|sample| sample.processor != GPU || sample.segment.first() > 1);
-    header.measurements[1].method = Method::Probed;
-    let mut measured = common::measured(samples);
-    measured.probes = probe_samples(PLANTED);
-    measured.unsupported.push(Unsupported {
-        processor: GPU.to_owned(),
-        segment: Segment::single(1),
-        reason: "\"Conv\" of 11 × 11, which it lacks".to_owned(),
-    });
-    let profile = Profile::build(header, common::layers(), measured);
-    evaluated(profile.expect("every segment that can run has samples"))
 }
 
 /// `LAYERLAB_UPDATE_EXAMPLE=1` writes the newest version's, which only who makes that version may do.

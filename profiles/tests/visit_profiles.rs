@@ -2,71 +2,16 @@
 
 mod common;
 
-use common::{CPU, NPU, header, layers, measured, planted};
+use common::visits::{SAMPLES_OF_VISIT, profile_of_visits, run_of_visits};
+use common::{CPU, NPU, layers};
 use layerlab_profiles::check::{Rule, Severity, check};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{
-    BuildError, Header, Measured, Method, Profile, Rejected, Sample,
-};
+use layerlab_profiles::document::{BuildError, Method, Profile, Rejected, Sample};
 use layerlab_profiles::{Nanos, Segment};
-
-/// Samples of each segment in each visit.
-const SAMPLES_OF_VISIT: u64 = 4;
 
 /// A profile of visits at these speeds, on whose accelerator the whole takes `whole` times as long as its parts say.
 fn profile(speeds: &[f64], whole: f64) -> Result<Profile, BuildError> {
-    let (header, measured) = run(speeds, whole);
-    Profile::build(header, layers(), measured)
-}
-
-/// What is measured in such visits.
-fn run(speeds: &[f64], whole: f64) -> (Header, Measured) {
-    let mut header = header();
-    let visits = speeds.len() as u64;
-    for measurement in &mut header.measurements {
-        measurement.visits = Some(visits);
-        measurement.samples_per_segment = visits * SAMPLES_OF_VISIT;
-    }
-    (header.measurements[1].design, header.measurements[1].method) = (Design::Local, Method::Graph);
-    let time = |processor: &str, segment: Segment, speed: f64, turn: u64| {
-        let is_odd = processor == NPU && segment == Segment::whole(3);
-        let jitter = 1.0 + 0.002 * ((turn * 7_919) % 11) as f64 / 11.0;
-        let factor = if is_odd { whole } else { 1.0 };
-        let time_ns = planted(processor, segment) as f64 * speed * jitter * factor;
-        Nanos::from_nanos(time_ns.round() as u64)
-    };
-    let (mut samples, mut turn) = (Vec::new(), 0);
-    let mut order = 0;
-    let mut ends = Vec::new();
-    for &speed in speeds {
-        for measurement in &header.measurements {
-            order += 1;
-            let processor = &measurement.processor;
-            let mut index = 0;
-            for segment in measurement.design.segments(3) {
-                for _ in 0..SAMPLES_OF_VISIT {
-                    turn += 1;
-                    samples.push(Sample {
-                        processor: processor.clone(),
-                        segment,
-                        order,
-                        block: 0,
-                        index,
-                        started: Nanos::from_millis(100 * turn),
-                        duration: time(processor, segment, speed, turn),
-                    });
-                    index += 1;
-                }
-            }
-            let end = |turn| time(processor, Segment::whole(3), speed, turn);
-            ends.push([end(turn + 3), end(turn + 5)]);
-        }
-    }
-    let mut measured = measured(samples);
-    for (block, [before, after]) in measured.blocks.iter_mut().zip(ends) {
-        (block.before.sentinel, block.after.sentinel) = (before, after);
-    }
-    (header, measured)
+    profile_of_visits(speeds, whole, Method::Graph, Vec::new())
 }
 
 /// The orders whose blocks do not count because of the processor's state.
@@ -143,7 +88,7 @@ fn states_are_told_apart_until_one_is_left() {
 /// What the adaptive design measures first may all fall in one state, and what it measures later in the other.
 #[test]
 fn a_state_in_which_alone_a_layer_was_timed_counts_and_the_profile_says_so() {
-    let (mut header, mut measured) = run(&[1.0, 1.01, 0.99, 1.5, 1.51], 1.0);
+    let (mut header, mut measured) = run_of_visits(&[1.0, 1.01, 0.99, 1.5, 1.51], 1.0);
     let measurement = &mut header.measurements[1];
     measurement.design = Design::Adaptive;
     measurement.samples_per_segment = 2 * SAMPLES_OF_VISIT;

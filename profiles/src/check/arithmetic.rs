@@ -15,16 +15,19 @@ use crate::summary::Summary;
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::SummaryContradiction, summaries(subject));
     findings.add(Rule::HistogramContradiction, histograms(subject));
-    let derived = derivations(subject);
-    findings.add(
-        Rule::TimeContradiction,
-        derived.iter().flat_map(|(measurement, derivation)| {
-            let times = times(subject, measurement, derivation);
-            times
-                .into_iter()
-                .chain(cuts(subject, measurement, derivation))
-        }),
-    );
+    let (derived, mut underivable) = derivations(subject);
+    // A missing row or a wrong method, which keeps times from being derived, has been found before.
+    if findings.has_errors() {
+        underivable.clear();
+    }
+    let wrong = derived.iter().flat_map(|(measurement, derivation)| {
+        let times = times(subject, measurement, derivation);
+        times
+            .into_iter()
+            .chain(cuts(subject, measurement, derivation))
+    });
+    let cases: Vec<String> = wrong.chain(underivable).collect();
+    findings.add(Rule::TimeContradiction, cases);
     findings.add(Rule::AdditivityContradiction, additivity(subject, &derived));
     findings.add(Rule::MovingContradiction, moving(subject));
     findings.add(Rule::SuspectSegments, suspects(&derived));
@@ -68,13 +71,18 @@ fn histograms(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What follows from each processor's segments. Times by the papers' formulas are calculated from the rows
-/// of segments.csv, so that a wrong summary is not reported a second time as a wrong time.
-fn derivations<'a>(subject: &Subject<'a>) -> Vec<(&'a Measurement, Derivation)> {
+/// What follows from each processor's segments, and why nothing follows from the others'. Times by the papers' formulas
+/// are calculated from the rows of segments.csv, so that a wrong summary is not reported a second time as a wrong time.
+fn derivations<'a>(subject: &Subject<'a>) -> (Vec<(&'a Measurement, Derivation)>, Vec<String>) {
     let profile = subject.profile;
-    let derive = |measurement: &'a Measurement| {
-        let place = *subject.places.get(measurement.processor.as_str())?;
-        let processor = profile.header.processors.get(place)?;
+    let (mut derived, mut underivable) = (Vec::new(), Vec::new());
+    for measurement in &profile.header.measurements {
+        let place = subject.places.get(measurement.processor.as_str());
+        let Some((&place, processor)) =
+            place.and_then(|place| Some((place, profile.header.processors.get(*place)?)))
+        else {
+            continue;
+        };
         let of_processor = (place, Segment::single(1))..;
         let summaries: BTreeMap<Segment, Summary> = subject
             .segments
@@ -82,7 +90,6 @@ fn derivations<'a>(subject: &Subject<'a>) -> Vec<(&'a Measurement, Derivation)> 
             .take_while(|((of, _), _)| *of == place)
             .map(|((_, segment), row)| (*segment, row.summary))
             .collect();
-        // What keeps times from being derived has been found before: a missing row or a wrong method.
         let timings = Timings {
             summaries,
             observations: subject.observed.get(&place).cloned(),
@@ -90,15 +97,15 @@ fn derivations<'a>(subject: &Subject<'a>) -> Vec<(&'a Measurement, Derivation)> 
             frontiers: frontiers(&profile.layers),
         };
         let supported = subject.supported(&measurement.processor);
-        let derived = derivation(processor.kind, measurement, &supported, &timings).ok()?;
-        Some((measurement, derived))
-    };
-    profile
-        .header
-        .measurements
-        .iter()
-        .filter_map(derive)
-        .collect()
+        match derivation(processor.kind, measurement, &supported, &timings) {
+            Ok(found) => derived.push((measurement, found)),
+            Err(why) => underivable.push(format!(
+                "no times can be derived by the method {}: {why}",
+                measurement.method
+            )),
+        }
+    }
+    (derived, underivable)
 }
 
 fn times(subject: &Subject<'_>, measurement: &Measurement, derivation: &Derivation) -> Vec<String> {

@@ -23,7 +23,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::BlockContradiction, cases);
 }
 
-/// Blocks of an order that are not counted from 0, or of which one counts before a later one of the same samples.
+/// Blocks of an order that are not counted from 0.
 fn numbering(profile: &Profile) -> Vec<String> {
     let orders = profile.blocks.chunk_by(|a, b| a.order == b.order);
     orders

@@ -22,38 +22,55 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let block = blocks.entry((sample.order, sample.block)).or_default();
         block.push(sample);
     }
-    let cases = blocks.values_mut().filter_map(|block| {
+    let mut cases = Vec::new();
+    let mut of_one_round: BTreeMap<&str, OneRoundBlocks> = BTreeMap::new();
+    for block in blocks.values_mut() {
+        let Some(measurement) = measurement_of(subject, block) else {
+            continue;
+        };
         block.sort_by_key(|sample| (sample.started, sample.index));
-        of_block(subject, block)
-    });
-    let cases: Vec<String> = cases.chain(longer_than_the_run(subject)).collect();
+        let rhythm = Rhythm {
+            clock: profile.header.device.clock,
+            measurement,
+        };
+        let wrong = rhythm.wrong(block).map(|place| rhythm.says(block, place));
+        let rounds = rounds(block);
+        if rounds.iter().any(|&round| round > 0) {
+            cases.extend(wrong.filter(|_| !rhythm.is_of_two_lives(block, &rounds)));
+        } else {
+            let blocks = of_one_round.entry(&measurement.processor).or_default();
+            blocks.count += 1;
+            match wrong {
+                Some(wrong) if rhythm.divides_in_two(block) => blocks.divided.push(wrong),
+                wrong => cases.extend(wrong),
+            }
+        }
+    }
+    let divided = of_one_round.into_values().filter(OneRoundBlocks::are_many);
+    cases.extend(divided.flat_map(|blocks| blocks.divided));
+    cases.extend(longer_than_the_run(subject));
     findings.add(Rule::ClockContradiction, cases);
 }
 
-/// What cannot be of a block, whose samples are sorted by when they started.
-fn of_block(subject: &Subject<'_>, block: &[&Sample]) -> Option<String> {
-    let first = block.first()?;
-    let place = subject.places.get(first.processor.as_str())?;
-    let measurement = subject.measurement(*place)?;
-    let gaps: Vec<i64> = block.windows(2).map(|pair| gap(pair[0], pair[1])).collect();
-    let wrong = match measurement.design.shows_transfers() {
-        true => wrong_between_turns(subject, measurement, &gaps),
-        false => wrong_between_passes(subject, measurement, block, &gaps),
-    }?;
-    // An agent that was started anew went on with the block by a clock of its own.
-    if begun_again(block) {
-        return None;
+fn measurement_of<'a>(subject: &Subject<'a>, block: &[&Sample]) -> Option<&'a Measurement> {
+    let place = subject.places.get(block.first()?.processor.as_str())?;
+    subject.measurement(*place)
+}
+
+/// The blocks of a processor that have one sample of each segment. The order of their turns is not known, so that nothing
+/// but the gaps shows whether an agent was started anew.
+#[derive(Default)]
+struct OneRoundBlocks {
+    count: usize,
+    /// What would be wrong with those that divide into the inferences of two agents, had there been one.
+    divided: Vec<String>,
+}
+
+impl OneRoundBlocks {
+    /// Whether so many are divided that their gaps are wrong instead: agents are seldom killed.
+    fn are_many(&self) -> bool {
+        2 * self.divided.len() > self.count
     }
-    let (before, after) = (block[wrong], block[wrong + 1]);
-    Some(format!(
-        "between index {} and index {} in order {} on `{}` lie {} ns, and profile.json has a gap of {} ns",
-        before.index,
-        after.index,
-        before.order,
-        before.processor,
-        gaps[wrong],
-        measurement.gap_ns.as_nanos()
-    ))
 }
 
 /// The time from the end of one inference to the start of the next, in ns; negative where they overlap.
@@ -62,48 +79,8 @@ fn gap(before: &Sample, after: &Sample) -> i64 {
     (after.started.signed() - end).as_nanos()
 }
 
-/// The first pair of neighbours whose gap cannot be, where each inference has one of its own.
-fn wrong_between_turns(
-    subject: &Subject<'_>,
-    measurement: &Measurement,
-    gaps: &[i64],
-) -> Option<usize> {
-    let expected = measurement.gap_ns.signed().as_nanos();
-    let too_short = gaps.iter().position(|&gap| gap < expected);
-    // An exact clock is advanced by the gap and by nothing else, but between two lives of an agent.
-    let is_edge = |place: usize| place == 0 || place + 1 == gaps.len();
-    let mut longer = (0..gaps.len()).filter(|&place| gaps[place] > expected);
-    too_short.or_else(|| match subject.profile.header.device.clock {
-        Clock::SimulatedExact => longer.find(|&place| is_edge(place)),
-        Clock::SimulatedReal | Clock::Monotonic => None,
-    })
-}
-
-/// The same where a gap lies before each pass over the model and none within it.
-fn wrong_between_passes(
-    subject: &Subject<'_>,
-    measurement: &Measurement,
-    block: &[&Sample],
-    gaps: &[i64],
-) -> Option<usize> {
-    let expected = measurement.gap_ns.signed().as_nanos();
-    let overlap = gaps.iter().position(|&gap| gap < 0);
-    let exact = subject.profile.header.device.clock == Clock::SimulatedExact;
-    let neither = || gaps.iter().position(|&gap| gap != 0 && gap < expected);
-    if overlap.is_some() || exact {
-        return overlap.or_else(neither);
-    }
-    let of_first = |sample: &&&Sample| sample.segment == block[0].segment;
-    let passes = block.iter().filter(of_first).count();
-    let mut by_length: Vec<usize> = (0..gaps.len()).collect();
-    by_length.sort_by_key(|&place| std::cmp::Reverse(gaps[place]));
-    let mut between_passes = by_length.into_iter().take(passes.saturating_sub(1));
-    between_passes.find(|&place| gaps[place] < expected)
-}
-
-/// Whether the rounds of a block that is sorted by time are out of order, as those of a block are that another agent
-/// went on with: its clock began anew. One row that lies elsewhere does not make it so.
-fn begun_again(block: &[&Sample]) -> bool {
+/// For each row of a block, which of its segment's samples in the block it is, counted from 0.
+fn rounds(block: &[&Sample]) -> Vec<usize> {
     let mut indices_of: BTreeMap<Segment, BTreeSet<u64>> = BTreeMap::new();
     for sample in block {
         let indices = indices_of.entry(sample.segment).or_default();
@@ -113,8 +90,130 @@ fn begun_again(block: &[&Sample]) -> bool {
         .into_iter()
         .map(|(segment, indices)| (segment, indices.into_iter().zip(0..).collect()))
         .collect();
-    let round = |sample: &&Sample| rounds_of[&sample.segment][&sample.index];
-    let rounds: Vec<usize> = block.iter().map(round).collect();
+    let rows = block.iter();
+    rows.map(|sample| rounds_of[&sample.segment][&sample.index])
+        .collect()
+}
+
+/// How the inferences of a block follow each other. Blocks are sorted by when their rows started.
+struct Rhythm<'a> {
+    clock: Clock,
+    measurement: &'a Measurement,
+}
+
+impl Rhythm<'_> {
+    fn expected(&self) -> i64 {
+        self.measurement.gap_ns.signed().as_nanos()
+    }
+
+    fn is_exact(&self) -> bool {
+        self.clock == Clock::SimulatedExact
+    }
+
+    /// The first row that cannot have been followed by the next one.
+    fn wrong(&self, block: &[&Sample]) -> Option<usize> {
+        let gaps: Vec<i64> = block.windows(2).map(|pair| gap(pair[0], pair[1])).collect();
+        match self.measurement.design.shows_transfers() {
+            true => self.wrong_between_turns(&gaps),
+            false => self.wrong_between_passes(block, &gaps),
+        }
+    }
+
+    fn says(&self, block: &[&Sample], wrong: usize) -> String {
+        let (before, after) = (block[wrong], block[wrong + 1]);
+        format!(
+            "between index {} and index {} in order {} on `{}` lie {} ns, and profile.json has a gap of {} ns",
+            before.index,
+            after.index,
+            before.order,
+            before.processor,
+            gap(before, after),
+            self.expected()
+        )
+    }
+
+    /// The same where each inference has a gap of its own.
+    fn wrong_between_turns(&self, gaps: &[i64]) -> Option<usize> {
+        let expected = self.expected();
+        let too_short = gaps.iter().position(|&gap| gap < expected);
+        // An exact clock is advanced by the gap and by nothing else, but between two lives of an agent.
+        let is_edge = |place: usize| place == 0 || place + 1 == gaps.len();
+        let mut longer = (0..gaps.len()).filter(|&place| gaps[place] > expected);
+        too_short.or_else(|| longer.find(|&place| self.is_exact() && is_edge(place)))
+    }
+
+    /// The same where a gap lies before each pass over the model and none within it.
+    fn wrong_between_passes(&self, block: &[&Sample], gaps: &[i64]) -> Option<usize> {
+        let expected = self.expected();
+        let overlap = gaps.iter().position(|&gap| gap < 0);
+        let neither = || gaps.iter().position(|&gap| gap != 0 && gap < expected);
+        if overlap.is_some() || self.is_exact() {
+            return overlap.or_else(neither);
+        }
+        let of_first = |sample: &&&Sample| sample.segment == block[0].segment;
+        let passes = block.iter().filter(of_first).count();
+        let mut by_length: Vec<usize> = (0..gaps.len()).collect();
+        by_length.sort_by_key(|&place| std::cmp::Reverse(gaps[place]));
+        let mut between_passes = by_length.into_iter().take(passes.saturating_sub(1));
+        between_passes.find(|&place| gaps[place] < expected)
+    }
+
+    /// Whether an agent that was started anew went on with a block of several rounds, by a clock that began anew, too:
+    /// the rounds are out of order, or one row alone is of another agent than the rest.
+    fn is_of_two_lives(&self, block: &[&Sample], rounds: &[usize]) -> bool {
+        let last = rounds.iter().max().copied().unwrap_or(0);
+        let lies_elsewhere = |place: usize| match rounds[place] {
+            0 => self.is_first_of_all(block, place),
+            round if round == last => self.is_left_over(block, place),
+            // An agent that did nothing but this was killed before and after it.
+            _ => false,
+        };
+        are_out_of_order(rounds) || (0..block.len()).any(lies_elsewhere)
+    }
+
+    /// Whether the row can have been timed before all others, by the agent that was killed after it. An exact clock tells
+    /// less time at the same point of a block the less has been done before it.
+    fn is_first_of_all(&self, block: &[&Sample], place: usize) -> bool {
+        (place > 0 || !self.is_exact()) && self.are_consistent_without(block, place)
+    }
+
+    /// Whether the row can have been timed after all others, by an agent that was started anew for it.
+    fn is_left_over(&self, block: &[&Sample], place: usize) -> bool {
+        (place == 0 || !self.is_exact()) && self.are_consistent_without(block, place)
+    }
+
+    fn are_consistent_without(&self, block: &[&Sample], place: usize) -> bool {
+        let mut others = block.to_vec();
+        others.remove(place);
+        self.wrong(&others).is_none()
+    }
+
+    /// Whether the rows of a block of one round divide into those of two agents, each of which can have timed its own.
+    fn divides_in_two(&self, block: &[&Sample]) -> bool {
+        let expected = self.expected();
+        let follows = |after: &Sample, before: &Sample| {
+            let gap = gap(before, after);
+            match (self.measurement.design.shows_transfers(), self.is_exact()) {
+                (true, true) => gap == expected,
+                (true, false) => gap >= expected,
+                (false, true) => gap == 0,
+                (false, false) => gap >= 0,
+            }
+        };
+        let mut last_of_each: Vec<&Sample> = Vec::new();
+        for &row in block {
+            let mut lives = last_of_each.iter_mut();
+            match lives.find(|last| follows(row, last)) {
+                Some(last) => *last = row,
+                None => last_of_each.push(row),
+            }
+        }
+        last_of_each.len() <= 2
+    }
+}
+
+/// Whether the rounds of rows that are sorted by time are out of order. One row that lies elsewhere does not make it so.
+fn are_out_of_order(rounds: &[usize]) -> bool {
     let highest_before = rounds.iter().scan(0, |highest, &round| {
         *highest = round.max(*highest);
         Some(*highest)

@@ -1,11 +1,12 @@
 //! Sound numbers that say less than one may hope.
 
 use super::{Findings, Rule, Subject};
-use crate::document::{self, LayerTimeRow};
+use crate::document::{self, LayerTimeRow, SegmentRow};
 use crate::summary::{Estimate, Summary};
 use crate::units::SignedNanos;
 
-/// Below six samples no two of them enclose the median with 95 % confidence: 2 / 2^5 > 5 %.
+/// Below six samples no two of them enclose the median with 95 % confidence: 2 / 2^5 > 5 %. Where visits are told apart,
+/// intervals do not rest on that, and six are what it takes to see how far samples of one segment scatter.
 pub const SAMPLES_FOR_AN_INTERVAL: u64 = 6;
 
 /// The largest median absolute deviation, as a share of the median, that is not remarked on.
@@ -67,21 +68,23 @@ fn probes_refused(subject: &Subject<'_>) -> Vec<String> {
 
 fn few_samples(subject: &Subject<'_>) -> Option<String> {
     let rows = &subject.profile.segments;
-    let few = |row: &&_| summary(row).count < SAMPLES_FOR_AN_INTERVAL;
+    let few = |row: &&SegmentRow| row.summary.count < SAMPLES_FOR_AN_INTERVAL;
     let count = rows.iter().filter(few).count();
     let first = rows.iter().find(few)?;
+    // Where visits are told apart, the intervals come from their spread.
+    let measurements = subject.profile.header.measurements.iter();
+    let so_what = match measurements.filter_map(|one| one.visits).next() {
+        None => " and so no interval",
+        Some(_) => ", too few for their spread to be known",
+    };
     Some(format!(
-        "{count} of {} segments have fewer than {SAMPLES_FOR_AN_INTERVAL} samples and so no interval \
+        "{count} of {} segments have fewer than {SAMPLES_FOR_AN_INTERVAL} samples{so_what} \
          (first: layers {} on `{}`, {} samples)",
         rows.len(),
         first.segment,
         first.processor,
         first.summary.count
     ))
-}
-
-fn summary(row: &crate::document::SegmentRow) -> &Summary {
-    &row.summary
 }
 
 fn large_spread(subject: &Subject<'_>) -> Option<String> {

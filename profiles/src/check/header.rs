@@ -100,10 +100,16 @@ fn malformed(profile: &Profile) -> Vec<String> {
         let place = format!("the SHA-256 of `{}` of `{processor}`", file.name);
         (place, &file.sha256)
     });
+    let sets = profile.evaluations.iter().enumerate();
+    let sets = sets.map(|(place, evaluation)| {
+        let place = format!("`evaluations[{place}].set_sha256`");
+        (place, &evaluation.set_sha256)
+    });
     let hashes = std::iter::once(model)
         .chain(quantised)
         .chain(weights)
-        .chain(libraries);
+        .chain(libraries)
+        .chain(sets);
     cases.extend(
         hashes
             .filter(|(_, hash)| !is_sha256(hash))

@@ -6,7 +6,7 @@ use super::Subject;
 use crate::document::{Profile, Sample};
 use crate::segment::Segment;
 
-/// Rows about what another row is about.
+/// Rows, and evaluations, about what another one is about.
 pub(super) fn duplicates(subject: &Subject<'_>) -> Vec<String> {
     let profile = subject.profile;
     let mut cases = Vec::new();
@@ -74,6 +74,15 @@ pub(super) fn duplicates(subject: &Subject<'_>) -> Vec<String> {
             ));
         }
     }
+    let mut evaluations = BTreeSet::new();
+    for one in &profile.evaluations {
+        if !evaluations.insert((&one.cpu, &one.accelerator)) {
+            let (cpu, accelerator) = (&one.cpu, &one.accelerator);
+            cases.push(format!(
+                "profile.json has two `evaluations` of `{cpu}` and `{accelerator}`"
+            ));
+        }
+    }
     let mut blocks = BTreeSet::new();
     for row in &profile.blocks {
         if !blocks.insert((row.order, row.number)) {
@@ -86,7 +95,7 @@ pub(super) fn duplicates(subject: &Subject<'_>) -> Vec<String> {
     cases
 }
 
-/// Tables whose rows are not sorted.
+/// Tables, and the list of evaluations, that are not sorted.
 pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
     let profile = subject.profile;
     let place = |processor: &str| subject.places.get(processor).copied();
@@ -113,6 +122,14 @@ pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
         .probes
         .iter()
         .map(|row| (place(&row.processor), row.place()));
+    let combinations = profile
+        .combinations
+        .iter()
+        .map(|row| (&row.cpu, &row.accelerator, &row.combination));
+    let evaluations = profile
+        .evaluations
+        .iter()
+        .map(|one| (&one.cpu, &one.accelerator));
     let of_segments = segment_tables(profile).map(|(file, rows)| {
         let key = |&(processor, segment): &(&str, Segment)| (place(processor), segment);
         let sorted = rows.iter().is_sorted_by_key(key);
@@ -142,13 +159,21 @@ pub(super) fn disorder(subject: &Subject<'_>) -> Vec<String> {
             placements.is_sorted(),
             "processor, segment and provider",
         ),
+        (
+            "combinations.csv",
+            combinations.is_sorted(),
+            "cpu, accelerator and combination",
+        ),
     ];
-    others
+    let tables = others
         .into_iter()
         .chain(of_segments)
         .filter(|(_, sorted, _)| !sorted)
-        .map(|(file, _, by)| format!("the rows of {file} are not sorted by {by}"))
-        .collect()
+        .map(|(file, _, by)| format!("the rows of {file} are not sorted by {by}"));
+    let unsorted = (!evaluations.is_sorted()).then(|| {
+        "the `evaluations` of profile.json are not sorted by cpu and accelerator".to_owned()
+    });
+    tables.chain(unsorted).collect()
 }
 
 /// The tables with one row for a processor and a segment, by their file: which processor and segment each row is of.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::order::{disorder, duplicates};
-use super::{Findings, Rule, Subject};
-use crate::document::{Block, Profile, Rejected, Sample};
+use super::{Findings, Key, Rule, Subject};
+use crate::document::{Measurement, Profile, Rejected, Sample};
 use crate::segment::Segment;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -220,52 +220,74 @@ fn outside_design(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
+/// Segments with another number of samples, or of visits, than the header says.
 fn sample_counts(subject: &Subject<'_>) -> Vec<String> {
-    let keys: BTreeSet<_> = subject
-        .segments
-        .keys()
-        .chain(subject.durations.keys())
-        .collect();
-    let left_out = left_out(subject.profile);
-    keys.into_iter()
-        .filter_map(|key| {
-            let measurement = subject.measurement(key.0)?;
-            let of_other_state = left_out.get(&(measurement.processor.as_str(), key.1));
-            let found = subject.durations.get(key).map_or(0, Vec::len)
-                + of_other_state.copied().unwrap_or(0);
-            let expected = measurement.samples_per_segment;
-            // A design that chooses as it goes gives segments more as it sees fit, and the sentinel is timed around
-            // every block, besides.
-            let is_sentinel = measurement.sentinel == Some(key.1);
-            let may_have_more = is_sentinel || measurement.design.chooses_as_it_goes();
-            let right = found as u64 == expected || (may_have_more && found as u64 > expected);
-            (!right).then(|| {
-                format!(
-                    "layers {} on `{}` have {found} samples, and profile.json says {expected}",
-                    key.1, measurement.processor
-                )
-            })
-        })
-        .collect()
+    let taken = taken(subject);
+    let keys: BTreeSet<_> = subject.segments.keys().chain(taken.keys()).collect();
+    let nothing = BTreeMap::new();
+    let mut cases = Vec::new();
+    for key in keys {
+        let Some(measurement) = subject.measurement(key.0) else {
+            continue;
+        };
+        let Measurement {
+            processor,
+            design,
+            samples_per_segment,
+            ..
+        } = measurement;
+        let visits = taken.get(key).unwrap_or(&nothing);
+        let found: u64 = visits.values().sum();
+        // A design that chooses as it goes gives segments more as it sees fit, and the sentinel is timed around
+        // every block, besides.
+        let chooses = design.chooses_as_it_goes();
+        let may_have_more = chooses || measurement.sentinel == Some(key.1);
+        let is_right =
+            |found: u64, expected: u64| found == expected || (may_have_more && found > expected);
+        if !is_right(found, *samples_per_segment) {
+            cases.push(format!(
+                "layers {} on `{processor}` have {found} samples, and profile.json says {samples_per_segment}",
+                key.1
+            ));
+        }
+        // What it chose itself it may have timed in a single visit.
+        let supported = subject.supported(processor);
+        let is_chosen = chooses && !design.iter_on(&supported).any(|one| one == key.1);
+        let found = visits.len() as u64;
+        let expected = measurement.visits.filter(|_| !is_chosen);
+        if let Some(expected) = expected
+            && !is_right(found, expected)
+        {
+            cases.push(format!(
+                "the samples of layers {} on `{processor}` were taken in {found} visits, and profile.json says {expected}",
+                key.1
+            ));
+        }
+    }
+    cases
 }
 
-/// How many samples of each segment on each processor do not count because the processor was in another state: they are
-/// not measured again.
-fn left_out(profile: &Profile) -> BTreeMap<(&str, Segment), usize> {
-    let is_other = |block: &&Block| block.rejection == Some(Rejected::OtherState);
-    let blocks: BTreeSet<_> = profile
-        .blocks
-        .iter()
-        .filter(is_other)
+/// How many samples of each segment were taken in each visit. Those that do not count because the processor was in another
+/// state are among them: they are not measured again.
+fn taken(subject: &Subject<'_>) -> BTreeMap<Key, BTreeMap<(u32, u32), u64>> {
+    let profile = subject.profile;
+    let blocks = profile.blocks.iter();
+    let of_other_state: BTreeSet<_> = blocks
+        .filter(|block| block.rejection == Some(Rejected::OtherState))
         .map(|block| (block.order, block.number))
         .collect();
-    let mut counts = BTreeMap::new();
-    let rejected = profile.rejected.iter();
-    for sample in rejected.filter(|sample| blocks.contains(&(sample.order, sample.block))) {
-        let key = (sample.processor.as_str(), sample.segment);
-        *counts.entry(key).or_default() += 1;
+    let left_out = profile
+        .rejected
+        .iter()
+        .filter(|sample| of_other_state.contains(&(sample.order, sample.block)));
+    let mut taken: BTreeMap<Key, BTreeMap<(u32, u32), u64>> = BTreeMap::new();
+    for sample in profile.samples.iter().chain(left_out) {
+        if let Some(&place) = subject.places.get(sample.processor.as_str()) {
+            let visits = taken.entry((place, sample.segment)).or_default();
+            *visits.entry((sample.order, sample.block)).or_default() += 1;
+        }
     }
-    counts
+    taken
 }
 
 /// Samples whose block does not say what their table does: that they count, or that they do not.

@@ -44,7 +44,7 @@ pub enum Rule {
     MissingRow,
     /// A row that the design does not ask for is there.
     SegmentOutsideDesign,
-    /// A segment has another number of samples than the header says.
+    /// A segment has another number of samples, or of visits, than the header says.
     SampleCount,
     /// A sample's block is not there, or does not say of it what the table does in which it stands.
     BlockContradiction,
@@ -76,7 +76,7 @@ pub enum Rule {
     ImplausibleValue,
     /// Inferences overlap, or follow each other sooner than after their gap.
     ClockContradiction,
-    /// Too few samples for an interval.
+    /// Too few samples to know how far they scatter.
     FewSamples,
     /// Samples lie far apart.
     LargeSpread,
@@ -247,7 +247,7 @@ impl Rule {
             Rule::RuntimeContradiction | Rule::ImplausibleValue | Rule::ClockContradiction => {
                 "restore the profile from where it was published, or measure again"
             }
-            Rule::FewSamples => "measure with `--samples 6` or more to have 95 % intervals",
+            Rule::FewSamples => "measure with `--samples 6` or more to know how far they scatter",
             Rule::LargeSpread => {
                 "let the device cool down, close what else runs on it, and measure again"
             }
@@ -299,5 +299,6 @@ mod tests {
     #[test]
     fn all_rules_are_listed_once() {
         assert!(Rule::ALL.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(Rule::ALL.len(), Rule::SuspectSegments as usize + 1);
     }
 }

@@ -125,14 +125,17 @@ impl Profile {
     /// segments. Processors that were read layer by layer keep their medians.
     pub fn rederive(&self, method: Method) -> Result<Profile, BuildError> {
         let mut header = self.header.clone();
+        let frontiers = frontiers(&self.layers);
         for measurement in &mut header.measurements {
             if measurement.design.shows_transfers() {
                 let processor = &measurement.processor;
+                let refusal = || probed(&self.probes, processor, &frontiers).moving.refusal;
                 if method == Method::Probed
-                    && !self.probes.iter().any(|one| one.processor == *processor)
+                    && let Some(refusal) = refusal()
                 {
-                    return Err(BuildError::NoProbes {
+                    return Err(BuildError::ProbesRefuse {
                         processor: processor.clone(),
+                        refusal,
                     });
                 }
                 measurement.method = method;

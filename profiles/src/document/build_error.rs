@@ -1,6 +1,6 @@
 //! Why samples make no profile.
 
-use super::Method;
+use super::{Method, MovingRefusal};
 use crate::derive::graph::GraphError;
 use crate::derive::{DifferencingError, MissingLayer};
 use crate::design::{Design, choice};
@@ -31,14 +31,22 @@ pub enum BuildError {
         /// The processor that the header names.
         processor: String,
     },
-    /// The costs of cuts are to divide as probes say, and they do not say it.
-    #[error(
-        "processor `{processor}`: its probes do not say how the costs of cuts divide; derive its times with the \
-         method least-squares"
-    )]
+    /// The times are said to rest on what probes say of how the costs of cuts divide, and they do not say it.
+    #[error("processor `{processor}`: its probes do not say how the costs of cuts divide")]
     NoProbes {
         /// The processor.
         processor: String,
+    },
+    /// The costs of cuts are to divide as probes say from now on, and they do not say it.
+    #[error(
+        "processor `{processor}`: its probes do not say how the costs of cuts divide, for {refusal}; \
+         `--method graph` derives its times without them"
+    )]
+    ProbesRefuse {
+        /// The processor.
+        processor: String,
+        /// Why they do not.
+        refusal: MovingRefusal,
     },
     /// Layer times do not follow from this design by this method.
     #[error(

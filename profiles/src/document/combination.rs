@@ -118,13 +118,22 @@ impl Evaluation {
     /// The processors of the digits, that of the zeros first. Between the names of several accelerators
     /// `accelerator` has a `+`, unless it is the name of one processor of the profile.
     pub fn processors(&self, header: &Header) -> Vec<&str> {
-        let mut named = header.processors.iter();
-        let accelerators = match named.any(|processor| processor.name == self.accelerator) {
-            true => vec![self.accelerator.as_str()],
-            false => self.accelerator.splitn(MOST_PROCESSORS - 1, '+').collect(),
-        };
-        [vec![self.cpu.as_str()], accelerators].concat()
+        processors_of_digits(header, &self.cpu, &self.accelerator)
     }
+}
+
+/// The processors of the digits of an evaluation or a row with these fields.
+pub(super) fn processors_of_digits<'a>(
+    header: &Header,
+    cpu: &'a str,
+    accelerator: &'a str,
+) -> Vec<&'a str> {
+    let mut named = header.processors.iter();
+    let accelerators = match named.any(|processor| processor.name == accelerator) {
+        true => vec![accelerator],
+        false => accelerator.splitn(MOST_PROCESSORS - 1, '+').collect(),
+    };
+    [vec![cpu], accelerators].concat()
 }
 
 impl Profile {

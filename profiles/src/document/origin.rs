@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::combination::processors_of_digits;
 use super::{CombinationRow, Header, Method};
 
 /// Where a number comes from.
@@ -68,10 +69,8 @@ impl Header {
 
     /// Where the accuracy of a placement comes from: from the emulator where one of its processors is emulated.
     pub(crate) fn origin_of_combination(&self, row: &CombinationRow) -> Origin {
-        let mut accelerators = row.accelerator.split('+');
-        let emulated =
-            self.is_emulated(&row.cpu) || accelerators.any(|name| self.is_emulated(name));
-        self.origin(emulated)
+        let mut processors = processors_of_digits(self, &row.cpu, &row.accelerator).into_iter();
+        self.origin(processors.any(|name| self.is_emulated(name)))
     }
 
     fn origin(&self, emulated: bool) -> Origin {

@@ -2,7 +2,9 @@
 // Each test binary uses some of this.
 #![allow(dead_code)]
 
+pub(crate) mod everything;
 pub(crate) mod probe_samples;
+pub(crate) mod visits;
 
 use std::collections::BTreeMap;
 

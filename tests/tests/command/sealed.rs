@@ -50,7 +50,7 @@ fn a_key_is_made_once_and_an_unsigned_profile_is_refused() {
     let key = folder.path().join("lab.key");
     let new = || output(layerlab().args(["key", "new"]).arg(&key));
     assert!(new().status.success());
-    assert_fails(&new(), 5, &["lab.key.pub", "choose a new file"]);
+    assert_fails(&new(), 5, &["lab.key", "choose a new file"]);
     let public = format!("{}.pub", key.display());
     assert_fails(
         &check(&published(), "--key", &public),

@@ -98,6 +98,35 @@ fn a_phone_with_three_processors_goes_the_whole_way() {
     plans_use_all_three_and_are_verified(&bench);
 }
 
+/// The phone's first accelerator is the GPU, of which this profile has no times.
+#[test]
+fn accuracy_is_measured_on_the_processors_that_the_profile_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let scenes = file("models/scenes");
+    let mut set = layerlab();
+    set.args(["set", "--metric", "multi-label", "--size", "112x112"]);
+    set.arg("--coco").arg(scenes.join("annotations.json"));
+    set.arg("--images").arg(scenes.join("images"));
+    succeed(set.args(["--limit", "4", "--out"]).arg(path("set")));
+    let mut profile = layerlab();
+    profile.arg("profile").arg("--model").arg(model(MODEL));
+    profile.args(["--device", "trio", "--processors", "cpu,npu"]);
+    profile.args(["--design", "local", "--samples", "6", "--gap-us", "0"]);
+    succeed(profile.arg("--out").arg(path("times")));
+    let mut evaluate = layerlab();
+    evaluate.arg("evaluate").arg("--model").arg(model(MODEL));
+    evaluate.args(["--device", "trio", "--placements", "1", "--answers", "1"]);
+    evaluate.arg("--set").arg(path("set"));
+    evaluate.arg("--profile").arg(path("times"));
+    succeed(evaluate.arg("--out").arg(path("profile")));
+    let profile = Profile::read(&path("profile")).expect("a profile");
+    let [evaluation] = &profile.evaluations[..] else {
+        panic!("one evaluation: {:?}", profile.evaluations);
+    };
+    assert_eq!(evaluation.processors(&profile.header), ["cpu", "npu"]);
+}
+
 fn accuracy_is_of_placements_on_all_three(profile: &Profile) {
     let [evaluation] = &profile.evaluations[..] else {
         panic!("one evaluation: {:?}", profile.evaluations);

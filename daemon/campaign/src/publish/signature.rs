@@ -138,17 +138,15 @@ pub fn new_key(path: &Path) -> Result<PathBuf, KeyError> {
     name.push(".");
     name.push(PUBLIC);
     let public = PathBuf::from(name);
-    // The public half first: if that cannot be written, there is no private one to be left over.
-    for (path, text, mode) in [
-        (public.as_path(), pair.pk.to_pem(), 0o644),
-        (path, pair.sk.to_pem(), 0o600),
-    ] {
-        write(path, &text, mode).map_err(|source| KeyError::Write {
-            path: path.to_owned(),
-            source,
-        })?;
+    write(path, &pair.sk.to_pem(), 0o600)?;
+    match write(&public, &pair.pk.to_pem(), 0o644) {
+        Ok(()) => Ok(public),
+        Err(error) => {
+            // Half a key is of no use, and would be in the way of the next attempt.
+            let _ = fs::remove_file(path);
+            Err(error)
+        }
     }
-    Ok(public)
 }
 
 fn read(path: &Path) -> Result<String, KeyError> {
@@ -158,11 +156,17 @@ fn read(path: &Path) -> Result<String, KeyError> {
     })
 }
 
-fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), KeyError> {
     let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    let file = options.write(true).create_new(true).mode(mode).open(path);
+    let written = file.and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|source| KeyError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]
@@ -209,6 +213,11 @@ mod tests {
         fs::remove_file(&public).expect("a file");
         assert!(matches!(new_key(&path), Err(KeyError::Write { .. })));
         assert_eq!(fs::read(&path).expect("a key"), before);
+        assert!(!public.exists(), "a public half of no key");
+        fs::remove_file(&path).expect("a file");
+        fs::write(&public, "another's").expect("room");
+        assert!(matches!(new_key(&path), Err(KeyError::Write { .. })));
+        assert!(!path.exists(), "a private half of no key");
     }
 
     #[test]
