@@ -91,7 +91,7 @@ fn a_state_in_which_alone_a_layer_was_timed_counts_and_the_profile_says_so() {
     let (mut header, mut measured) = run_of_visits(&[1.0, 1.01, 0.99, 1.5, 1.51], 1.0);
     let measurement = &mut header.measurements[1];
     measurement.design = Design::Adaptive;
-    measurement.samples_per_segment = 2 * SAMPLES_OF_VISIT;
+    (measurement.visits, measurement.samples_per_segment) = (Some(2), 2 * SAMPLES_OF_VISIT);
     measurement.target = Some(0.02);
     measurement.budget_ns = Some(Nanos::from_millis(1_000));
     let is_last = |sample: &Sample| sample.processor == NPU && sample.segment == Segment::single(3);
