@@ -35,6 +35,7 @@ pub mod solve;
 pub mod sweep;
 pub mod times;
 pub mod unsupported;
+pub mod video;
 
 pub use accuracy::AccuracyModel;
 pub use confidence::Confidence;
