@@ -13,6 +13,7 @@ pub mod cbo;
 mod error;
 pub mod fastva;
 
+pub mod replay;
 mod stream;
 mod uplink;
 

@@ -4,3 +4,5 @@ mod brute;
 mod calibration;
 mod cbo;
 mod fastva;
+mod replays;
+mod simulated;
