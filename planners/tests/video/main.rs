@@ -4,5 +4,6 @@ mod brute;
 mod calibration;
 mod cbo;
 mod fastva;
+mod misuse;
 mod replays;
 mod simulated;

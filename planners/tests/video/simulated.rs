@@ -13,7 +13,9 @@ pub(crate) const SIDES: [u64; 5] = [45, 90, 134, 179, 224];
 /// How right a model of these shares is in each resolution: simulated after the shape of the papers' curves (fastva Figure 4,
 /// cbo Figure 10), whose end is `full`.
 fn by_resolution(full: f64) -> Vec<f64> {
-    [0.3, 0.6, 0.8, 0.93, 1.0].map(|share| share * full).to_vec()
+    [0.3, 0.6, 0.8, 0.93, 1.0]
+        .map(|share| share * full)
+        .to_vec()
 }
 
 fn local(name: &str, millis: u64, accuracy: f64) -> LocalModel {
@@ -51,15 +53,20 @@ pub(crate) fn stream(fps: u64) -> VideoStream {
     VideoStream::new(interval, Nanos::from_millis(200)).expect("sensible")
 }
 
-/// The bytes of a lossless frame in each resolution: 1.2 to 2.4 for a pixel, as PNG takes for photographs.
+/// The bytes of a lossless frame in each resolution: 1.2 to 2 for a pixel, as PNG takes for photographs.
 fn sizes(random: &mut ChaCha8Rng) -> Vec<Bytes> {
-    let bytes_per_pixel: f64 = random.random_range(1.2..2.4);
+    let bytes_per_pixel: f64 = random.random_range(1.2..2.0);
     let bytes = |side: u64| Bytes::from_bytes((bytes_per_pixel * (side * side) as f64) as u64);
     SIDES.map(bytes).to_vec()
 }
 
 /// A world of a link of so many bits per second and 100 ms.
-fn world(models: VideoModels, fps: u64, bandwidth_bps: u64, frames: Vec<ReplayFrame>) -> ReplayWorld {
+fn world(
+    models: VideoModels,
+    fps: u64,
+    bandwidth_bps: u64,
+    frames: Vec<ReplayFrame>,
+) -> ReplayWorld {
     ReplayWorld {
         stream: stream(fps),
         frames,

@@ -27,7 +27,10 @@ impl ReplayBandwidth {
         match self {
             ReplayBandwidth::Constant(bps) => {
                 let sending = Uplink::new(*bps, Nanos::ZERO).sending(size)?;
-                start.as_nanos().checked_add(sending.as_nanos()).map(Nanos::from_nanos)
+                start
+                    .as_nanos()
+                    .checked_add(sending.as_nanos())
+                    .map(Nanos::from_nanos)
             }
             ReplayBandwidth::Trace { interval, bytes } => {
                 sent_by_trace(interval.as_nanos(), bytes, start.as_nanos(), size)
@@ -130,7 +133,10 @@ mod tests {
     fn an_estimate_looks_back_and_never_ahead() {
         let trace = trace(&[1_000, 2_000, 9_000]);
         let estimate = |millis| trace.estimate_bps(Nanos::from_millis(millis));
-        assert_eq!([estimate(0), estimate(150), estimate(200)], [80_000, 80_000, 120_000]);
+        assert_eq!(
+            [estimate(0), estimate(150), estimate(200)],
+            [80_000, 80_000, 120_000]
+        );
     }
 
     #[test]

@@ -42,7 +42,9 @@ impl CboPolicy {
         let recent = view.frames.len().saturating_sub(stream.frames_within() + 1);
         let places = (recent..view.frames.len()).filter(|&place| {
             let state = view.frames[place];
-            let is_answered = state.local.is_some_and(|(_, answered)| answered <= view.now);
+            let is_answered = state
+                .local
+                .is_some_and(|(_, answered)| answered <= view.now);
             is_answered && state.remote.is_none()
         });
         let frame = |place: usize| {

@@ -28,7 +28,9 @@ pub fn replay(
     };
     for frame in 0..world.frames.len() {
         let arrival = world.stream.arrival(frame);
-        machine.events.push(Reverse((arrival, ReplayEvent::Arrived(frame))));
+        machine
+            .events
+            .push(Reverse((arrival, ReplayEvent::Arrived(frame))));
     }
     // At one time, what ends comes before what arrives.
     while let Some(Reverse((now, event))) = machine.events.pop() {
@@ -84,7 +86,8 @@ impl Machine<'_> {
                 self.npu_idle = self.npu_idle.max(now) + local.time;
                 let answered = self.npu_idle + self.world.calibration;
                 state.local = Some((model, answered));
-                self.events.push(Reverse((answered, ReplayEvent::Answered(frame))));
+                self.events
+                    .push(Reverse((answered, ReplayEvent::Answered(frame))));
             }
             ReplayCommand::Send {
                 frame,
