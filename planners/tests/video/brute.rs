@@ -45,7 +45,7 @@ impl Instance {
             remote: remotes.map(|accuracies| (time(5, 80), accuracies)).to_vec(),
             within: time(80, 200),
             round_trip: time(0, 110),
-            npu: time(0, 140) * i128::from(seed % 4 != 0),
+            npu: time(0, 140) * i128::from(!seed.is_multiple_of(4)),
             uplink: time(0, 20) * i128::from(seed % 8 == 1),
             interval: random.random_range(30..60) * MILLISECOND,
             bandwidth: random.random_range(500_000..6_000_000),

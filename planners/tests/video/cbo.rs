@@ -45,7 +45,11 @@ impl Instance {
             round_trip: random.random_range(0..110) * MILLISECOND,
             server_time: 37 * MILLISECOND,
             within: 200 * MILLISECOND,
-            preprocessing: if seed % 2 == 0 { 28 * MILLISECOND } else { 0 },
+            preprocessing: if seed.is_multiple_of(2) {
+                28 * MILLISECOND
+            } else {
+                0
+            },
             accuracies,
             now: random.random_range(0..120) * MILLISECOND,
             frames,

@@ -109,7 +109,7 @@ fn frames_windows_and_weights_that_make_no_sense_are_refused() {
             );
         }
         assert!(
-            optimal(&problem, &[five.clone()])
+            optimal(&problem, std::slice::from_ref(&five))
                 .expect("sensible")
                 .most_useful(&problem, weight)
                 .is_err()
