@@ -3,7 +3,9 @@
 mod brute;
 mod calibration;
 mod cbo;
+mod cbo_replays;
 mod fastva;
 mod misuse;
 mod replays;
 mod simulated;
+mod simulator;

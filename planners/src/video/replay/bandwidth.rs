@@ -73,7 +73,7 @@ fn sent_by_trace(interval: u64, bytes: &[u64], start: u64, size: Bytes) -> Optio
     let mut left = u128::from(size.as_bytes()) * unit;
     let mut now = start;
     // Whole rounds of the trace carry the same wherever they begin.
-    let round = carried * unit;
+    let round = carried.saturating_mul(unit);
     let rounds = left.saturating_sub(1) / round;
     left -= rounds * round;
     let length = u128::from(interval) * bytes.len() as u128;
