@@ -3,6 +3,9 @@
 //!
 //! As printed, line 9 lacks γ, line 15 bans an NPU that is idle, and a triple dominates others of different counts. The
 //! utilities of the two parts are compared with nothing and so stay apart; the decision's value is that of the phone's part.
+//!
+//! As in the paper a frame that can be sent is sent, however small it must be. On slow links that costs: there one model for
+//! a whole window (`deep_decision`) is more useful.
 
 use layerlab_profiles::{Bytes, Nanos};
 
