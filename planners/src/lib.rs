@@ -11,6 +11,8 @@
 //! none. [`check::check`] recalculates any outcome from the raw tables, [`sweep`] plans over many limits,
 //! [`export`] writes the answers down.
 //!
+//! [`video`] is a part of its own: which frames of a video a phone answers, and which a server.
+//!
 //! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same plan.
 
 pub mod accuracy;
@@ -35,6 +37,7 @@ pub mod solve;
 pub mod sweep;
 pub mod times;
 pub mod unsupported;
+pub mod video;
 
 pub use accuracy::AccuracyModel;
 pub use confidence::Confidence;

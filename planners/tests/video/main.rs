@@ -1,0 +1,11 @@
+//! Video on a phone beside a server: calibration against scikit-learn, planners against brute force.
+
+mod brute;
+mod calibration;
+mod cbo;
+mod cbo_replays;
+mod fastva;
+mod misuse;
+mod replays;
+mod simulated;
+mod simulator;
