@@ -16,6 +16,7 @@
 pub mod accuracy;
 pub mod check;
 pub mod confidence;
+pub mod edge;
 pub mod error_bands;
 pub mod export;
 pub mod features;

@@ -1,0 +1,138 @@
+//! All splits that no other beats in latency, energy and server time at once: Pareto labels (T, E, C) in place of the ILP
+//! of jointdnn §2.4. One label beats another where it is <= in all three.
+
+use std::collections::BTreeMap;
+
+use super::found::{FoundSplit, placed};
+use super::rule::SideRule;
+use crate::edge::cost::SplitCost;
+use crate::edge::goal::SplitLimits;
+use crate::edge::placed_group::PlacedGroup;
+use crate::edge::problem::{SplitProblem, TensorSides};
+use crate::edge::quantity::Quantity;
+use crate::edge::side::Side;
+
+/// A way to a node that no other way beats.
+#[derive(Clone, Copy)]
+struct Label {
+    cost: SplitCost,
+    /// The layer before the last group.
+    before: usize,
+    side: Side,
+    /// The label that the last group follows; the first label follows itself.
+    parent: usize,
+}
+
+/// Of a layer: for each state after it, where its labels are in the list of all labels.
+type LabelsByState = BTreeMap<TensorSides, std::ops::Range<usize>>;
+
+/// The splits within `limits` that no other such split beats, of equal ones one, ascending in latency, energy, server time.
+pub(super) fn front(
+    problem: &SplitProblem,
+    limits: &SplitLimits,
+    rule: SideRule,
+) -> Vec<FoundSplit> {
+    let layers = problem.layers();
+    let to_go = least_to_go(problem, rule);
+    let mut labels = vec![Label {
+        cost: SplitCost::ZERO,
+        before: 0,
+        side: Side::Phone,
+        parent: 0,
+    }];
+    let mut nodes: Vec<LabelsByState> = vec![BTreeMap::from([(problem.start(), 0..1)])];
+    for last in 1..=layers {
+        let mut candidates: BTreeMap<TensorSides, Vec<Label>> = BTreeMap::new();
+        for (before, by_state) in nodes.iter().enumerate() {
+            let run = (before + 1, last);
+            for side in Side::ALL.into_iter().filter(|&side| rule.allows(run, side)) {
+                for (&state, parents) in by_state {
+                    let Some((after, cost)) = problem.step(state, run, side) else {
+                        continue;
+                    };
+                    let here = candidates.entry(after).or_default();
+                    let next = parents.clone().map(|parent| Label {
+                        cost: labels[parent].cost + cost,
+                        before,
+                        side,
+                        parent,
+                    });
+                    here.extend(next.filter(|one| limits.keeps(&(one.cost + to_go[last]))));
+                }
+            }
+        }
+        let mut by_state = LabelsByState::new();
+        for (state, here) in candidates {
+            let begin = labels.len();
+            labels.extend(unbeaten(here));
+            by_state.insert(state, begin..labels.len());
+        }
+        nodes.push(by_state);
+    }
+    // Whatever is alive after the last layer is charged: there is one state.
+    let ends = nodes[layers].values().cloned().flatten();
+    ends.map(|end| FoundSplit {
+        cost: labels[end].cost,
+        groups: way(&labels, end, layers),
+    })
+    .collect()
+}
+
+/// The labels that no other one beats, ascending.
+fn unbeaten(mut labels: Vec<Label>) -> impl Iterator<Item = Label> {
+    // Of equal ones the first stays, whose last group is the longest.
+    labels.sort_by_key(|label| label.cost);
+    // Of the labels so far, none of which takes longer: least server times, each with its least energy, ascending in energy.
+    let mut stairs: BTreeMap<u64, u64> = BTreeMap::new();
+    labels.into_iter().filter(move |label| {
+        let energy = label.cost.of(Quantity::Energy);
+        let server = label.cost.of(Quantity::ServerTime);
+        let below = stairs.range(..=energy).next_back();
+        if below.is_some_and(|(_, &least)| least <= server) {
+            return false;
+        }
+        let beaten = stairs
+            .range(energy..)
+            .take_while(|&(_, &one)| one >= server);
+        let beaten: Vec<u64> = beaten.map(|(&energy, _)| energy).collect();
+        for energy in beaten {
+            stairs.remove(&energy);
+        }
+        stairs.insert(energy, server);
+        true
+    })
+}
+
+/// For each layer a bound from below, in each quantity alone, of what the layers after it cost: their groups on either
+/// side, no transfers. What no groups can finish costs the most there is.
+fn least_to_go(problem: &SplitProblem, rule: SideRule) -> Vec<SplitCost> {
+    let layers = problem.layers();
+    let most = SplitCost::from_each(Quantity::ALL.map(|_| u64::MAX));
+    let mut to_go = vec![most; layers + 1];
+    to_go[layers] = SplitCost::ZERO;
+    for before in (0..layers).rev() {
+        for last in before + 1..=layers {
+            let run = (before + 1, last);
+            for side in Side::ALL.into_iter().filter(|&side| rule.allows(run, side)) {
+                if let Some(cost) = problem.group_cost(run, side) {
+                    let through = cost + to_go[last];
+                    let least = |one| through.of(one).min(to_go[before].of(one));
+                    to_go[before] = SplitCost::from_each(Quantity::ALL.map(least));
+                }
+            }
+        }
+    }
+    to_go
+}
+
+/// The groups on the way to a label, in order.
+fn way(labels: &[Label], mut at: usize, mut last: usize) -> Vec<PlacedGroup> {
+    let mut groups = Vec::new();
+    while at != 0 {
+        let label = labels[at];
+        groups.push(placed((label.before + 1, last), label.side));
+        (at, last) = (label.parent, label.before);
+    }
+    groups.reverse();
+    groups
+}
