@@ -153,8 +153,9 @@ pub fn check_split(
             }
             for (tensor, ways) in network.tensors().iter().zip(&mut crossed) {
                 let is_used = tensor.consumers.contains(&layer);
-                let is_elsewhere = side_of[tensor.producer as usize] != placed.side;
-                if is_used && is_elsewhere && ways.is_empty() {
+                // A consumer comes after its producer, which has run.
+                let is_away = || side_of[tensor.producer as usize] != placed.side;
+                if is_used && ways.is_empty() && is_away() {
                     let way = placed.side.arrival();
                     ledger.cross(link, idle, way, tensor.bytes);
                     ways.push(way);

@@ -1,0 +1,10 @@
+//! Networks split between a phone and a server (jointdnn).
+
+mod baselines;
+mod brute_force;
+mod checker;
+mod mended;
+mod misuse;
+mod optimum;
+mod paper;
+mod planted;
