@@ -29,6 +29,24 @@ impl SplitLimits {
         }
     }
 
+    /// The same but for one limit, in ns or nJ.
+    pub(super) fn with(self, quantity: Quantity, limit: u64) -> SplitLimits {
+        match quantity {
+            Quantity::Latency => SplitLimits {
+                latency: Some(Nanos::from_nanos(limit)),
+                ..self
+            },
+            Quantity::Energy => SplitLimits {
+                energy: Some(Energy::from_nanojoules(limit)),
+                ..self
+            },
+            Quantity::ServerTime => SplitLimits {
+                server_time: Some(Nanos::from_nanos(limit)),
+                ..self
+            },
+        }
+    }
+
     /// The costs that have a limit.
     pub fn limited(&self) -> impl Iterator<Item = (Quantity, u64)> {
         Quantity::ALL

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::found::{FoundSplit, placed};
 use super::rule::SideRule;
+use super::to_go::LeastToGo;
 use crate::edge::cost::SplitCost;
 use crate::edge::goal::SplitLimits;
 use crate::edge::placed_group::PlacedGroup;
@@ -33,7 +34,7 @@ pub(super) fn front(
     rule: SideRule,
 ) -> Vec<FoundSplit> {
     let layers = problem.layers();
-    let to_go = least_to_go(problem, rule);
+    let to_go = LeastToGo::new(problem, rule);
     let mut labels = vec![Label {
         cost: SplitCost::ZERO,
         before: 0,
@@ -50,6 +51,9 @@ pub(super) fn front(
                     let Some((after, cost)) = problem.step(state, run, side) else {
                         continue;
                     };
+                    let Some(rest) = to_go.after(last, after) else {
+                        continue;
+                    };
                     let here = candidates.entry(after).or_default();
                     let next = parents.clone().map(|parent| Label {
                         cost: labels[parent].cost + cost,
@@ -57,7 +61,7 @@ pub(super) fn front(
                         side,
                         parent,
                     });
-                    here.extend(next.filter(|one| limits.keeps(&(one.cost + to_go[last]))));
+                    here.extend(next.filter(|one| limits.keeps(&(one.cost + rest))));
                 }
             }
         }
@@ -101,28 +105,6 @@ fn unbeaten(mut labels: Vec<Label>) -> impl Iterator<Item = Label> {
         stairs.insert(energy, server);
         true
     })
-}
-
-/// For each layer a bound from below, in each quantity alone, of what the layers after it cost: their groups on either
-/// side, no transfers. What no groups can finish costs the most there is.
-fn least_to_go(problem: &SplitProblem, rule: SideRule) -> Vec<SplitCost> {
-    let layers = problem.layers();
-    let most = SplitCost::from_each(Quantity::ALL.map(|_| u64::MAX));
-    let mut to_go = vec![most; layers + 1];
-    to_go[layers] = SplitCost::ZERO;
-    for before in (0..layers).rev() {
-        for last in before + 1..=layers {
-            let run = (before + 1, last);
-            for side in Side::ALL.into_iter().filter(|&side| rule.allows(run, side)) {
-                if let Some(cost) = problem.group_cost(run, side) {
-                    let through = cost + to_go[last];
-                    let least = |one| through.of(one).min(to_go[before].of(one));
-                    to_go[before] = SplitCost::from_each(Quantity::ALL.map(least));
-                }
-            }
-        }
-    }
-    to_go
 }
 
 /// The groups on the way to a label, in order.

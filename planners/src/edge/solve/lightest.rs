@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::found::{FoundSplit, placed};
 use super::rule::SideRule;
 use crate::edge::cost::SplitCost;
+use crate::edge::goal::SplitLimits;
 use crate::edge::placed_group::PlacedGroup;
 use crate::edge::problem::{SplitProblem, TensorSides};
 use crate::edge::quantity::Quantity;
@@ -24,7 +25,14 @@ impl Weights {
         Weights(Quantity::ALL.map(|one| u64::from(one == quantity)))
     }
 
-    /// The weighted sum. Costs of a plan are below 2^63, so that two terms of 64-bit weights fit.
+    /// How much of each limit is used: the inverse limits, to 62 bits.
+    pub(super) fn shares(limits: &SplitLimits) -> Weights {
+        let inverse = |limit: u64| (1 << 62) / limit.max(1);
+        Weights(Quantity::ALL.map(|one| limits.of(one).map_or(0, inverse)))
+    }
+
+    /// The weighted sum. Costs of a plan are below 2^63, and three terms with weights of 62 bits or two with costs as
+    /// weights fit.
     pub(super) fn sum(self, cost: &SplitCost) -> u128 {
         let terms = Quantity::ALL.into_iter().zip(self.0);
         let products = terms.map(|(one, weight)| u128::from(weight) * u128::from(cost.of(one)));

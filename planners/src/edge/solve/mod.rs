@@ -5,6 +5,7 @@ mod front;
 mod larac;
 mod lightest;
 mod rule;
+mod to_go;
 
 use super::algorithm::SplitAlgorithm;
 use super::error::SplitError;
@@ -77,11 +78,23 @@ pub fn split_front(
 
 /// The best split by one rule.
 fn best(problem: &SplitProblem, goal: SplitGoal, rule: SideRule) -> Option<FoundSplit> {
-    let lightest = lightest(problem, Weights::only(goal.minimise), rule)?;
-    if goal.limits.keeps(&lightest.cost) {
-        return Some(lightest);
+    let lightest = |weights| lightest(problem, weights, rule);
+    let free = lightest(Weights::only(goal.minimise))?;
+    if goal.limits.keeps(&free.cost) {
+        return Some(free);
     }
-    let front = front::front(problem, &goal.limits, rule).into_iter();
+    // Some splits that may keep the limits are found soon; the best is no worse than they are.
+    let limited: Vec<Quantity> = goal.limits.limited().map(|(one, _)| one).collect();
+    let alone = limited.into_iter().map(Weights::only);
+    let known = alone
+        .chain([Weights::shares(&goal.limits)])
+        .filter_map(lightest);
+    let known = known.filter(|found| goal.limits.keeps(&found.cost));
+    let limits = match known.map(|found| found.cost.of(goal.minimise)).min() {
+        Some(at_most) => goal.limits.with(goal.minimise, at_most),
+        None => goal.limits,
+    };
+    let front = front::front(problem, &limits, rule).into_iter();
     front.min_by_key(|found| (found.cost.of(goal.minimise), found.cost))
 }
 
