@@ -1,5 +1,6 @@
 //! Networks split between a phone and a server (jointdnn).
 
+mod arc_flow;
 mod baselines;
 mod brute_force;
 mod checker;

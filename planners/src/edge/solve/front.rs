@@ -1,5 +1,5 @@
 //! All splits that no other beats in latency, energy and server time at once: Pareto labels (T, E, C) in place of the ILP
-//! of jointdnn §2.4. One label beats another where it is <= in all three.
+//! of jointdnn §2.4. One label beats another where it is <= in all that counts.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::found::{FoundSplit, placed};
 use super::rule::SideRule;
 use super::to_go::LeastToGo;
 use crate::edge::cost::SplitCost;
-use crate::edge::goal::SplitLimits;
+use crate::edge::goal::{SplitGoal, SplitLimits};
 use crate::edge::placed_group::PlacedGroup;
 use crate::edge::problem::{SplitProblem, TensorSides};
 use crate::edge::quantity::Quantity;
@@ -27,10 +27,45 @@ struct Label {
 /// Of a layer: for each state after it, where its labels are in the list of all labels.
 type LabelsByState = BTreeMap<TensorSides, std::ops::Range<usize>>;
 
-/// The splits within `limits` that no other such split beats, of equal ones one, ascending in latency, energy, server time.
+/// Which quantities count where labels are compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compared {
+    first: Quantity,
+    others: [Option<Quantity>; 2],
+}
+
+impl Compared {
+    /// All three.
+    pub(super) const ALL: Compared = Compared {
+        first: Quantity::Latency,
+        others: [Some(Quantity::Energy), Some(Quantity::ServerTime)],
+    };
+
+    /// What is minimised, and what has a limit; the rest decides ties.
+    pub(super) fn by(goal: &SplitGoal) -> Compared {
+        let limited = goal.limits.limited().map(|(one, _)| one);
+        let mut others = limited.filter(|&one| one != goal.minimise);
+        Compared {
+            first: goal.minimise,
+            others: [others.next(), others.next()],
+        }
+    }
+
+    fn rank(self, cost: &SplitCost) -> (u64, SplitCost) {
+        (cost.of(self.first), *cost)
+    }
+
+    fn others(self, cost: &SplitCost) -> [u64; 2] {
+        self.others.map(|one| one.map_or(0, |one| cost.of(one)))
+    }
+}
+
+/// The splits within `limits` that no other such split beats in what is `compared`, of equal ones one, ascending in the first
+/// quantity, then in all costs.
 pub(super) fn front(
     problem: &SplitProblem,
     limits: &SplitLimits,
+    compared: Compared,
     rule: SideRule,
 ) -> Vec<FoundSplit> {
     let layers = problem.layers();
@@ -68,7 +103,7 @@ pub(super) fn front(
         let mut by_state = LabelsByState::new();
         for (state, here) in candidates {
             let begin = labels.len();
-            labels.extend(unbeaten(here));
+            labels.extend(unbeaten(here, compared));
             by_state.insert(state, begin..labels.len());
         }
         nodes.push(by_state);
@@ -83,26 +118,25 @@ pub(super) fn front(
 }
 
 /// The labels that no other one beats, ascending.
-fn unbeaten(mut labels: Vec<Label>) -> impl Iterator<Item = Label> {
+fn unbeaten(mut labels: Vec<Label>, compared: Compared) -> impl Iterator<Item = Label> {
     // Of equal ones the first stays, whose last group is the longest.
-    labels.sort_by_key(|label| label.cost);
-    // Of the labels so far, none of which takes longer: least server times, each with its least energy, ascending in energy.
+    labels.sort_by_key(|label| compared.rank(&label.cost));
+    // Of the labels so far, none of which ranks behind: the least of one quantity for each of the other, ascending in that.
     let mut stairs: BTreeMap<u64, u64> = BTreeMap::new();
     labels.into_iter().filter(move |label| {
-        let energy = label.cost.of(Quantity::Energy);
-        let server = label.cost.of(Quantity::ServerTime);
-        let below = stairs.range(..=energy).next_back();
-        if below.is_some_and(|(_, &least)| least <= server) {
+        let [one, other] = compared.others(&label.cost);
+        let below = stairs.range(..=one).next_back();
+        if below.is_some_and(|(_, &least)| least <= other) {
             return false;
         }
         let beaten = stairs
-            .range(energy..)
-            .take_while(|&(_, &one)| one >= server);
-        let beaten: Vec<u64> = beaten.map(|(&energy, _)| energy).collect();
-        for energy in beaten {
-            stairs.remove(&energy);
+            .range(one..)
+            .take_while(|&(_, &least)| least >= other);
+        let beaten: Vec<u64> = beaten.map(|(&step, _)| step).collect();
+        for step in beaten {
+            stairs.remove(&step);
         }
-        stairs.insert(energy, server);
+        stairs.insert(one, other);
         true
     })
 }

@@ -8,13 +8,14 @@ use super::rule::SideRule;
 use crate::edge::problem::SplitProblem;
 use crate::edge::quantity::Quantity;
 
-/// The split that LARAC finds; nothing where no split keeps the limit.
+/// The split that LARAC finds among those of a rule; nothing where no split keeps the limit.
 pub(super) fn larac(
     problem: &SplitProblem,
     minimise: Quantity,
     (limited, limit): (Quantity, u64),
+    rule: SideRule,
 ) -> Option<FoundSplit> {
-    let find = |weights| lightest(problem, weights, SideRule::Any);
+    let find = |weights| lightest(problem, weights, rule);
     let mut breaking = find(Weights::only(minimise))?;
     if breaking.cost.of(limited) <= limit {
         return Some(breaking);

@@ -14,6 +14,8 @@ use super::plan::{SplitInfeasible, SplitOutcome, SplitPlan, WhyNoSplit};
 use super::problem::SplitProblem;
 use super::quantity::Quantity;
 use found::FoundSplit;
+use front::{Compared, front};
+use larac::larac;
 use lightest::{Weights, lightest};
 use rule::{SideRule, rules};
 
@@ -37,7 +39,7 @@ pub fn split(
                     given: limits.len(),
                 });
             };
-            larac::larac(problem, goal.minimise, limit)
+            larac(problem, goal.minimise, limit, SideRule::Any)
         }
         _ => {
             let found = rules.iter().filter_map(|&rule| best(problem, goal, rule));
@@ -71,7 +73,7 @@ pub fn split_front(
     };
     goal.refuse_unless_sensible()?;
     let asked = (SplitAlgorithm::Joint, goal);
-    let found = front::front(problem, &limits, SideRule::Any).into_iter();
+    let found = front(problem, &limits, Compared::ALL, SideRule::Any).into_iter();
     let plans = found.map(|found| SplitPlan::new(problem, asked, found.cost, found.groups));
     Ok(plans.collect())
 }
@@ -83,19 +85,17 @@ fn best(problem: &SplitProblem, goal: SplitGoal, rule: SideRule) -> Option<Found
     if goal.limits.keeps(&free.cost) {
         return Some(free);
     }
-    // Some splits that may keep the limits are found soon; the best is no worse than they are.
-    let limited: Vec<Quantity> = goal.limits.limited().map(|(one, _)| one).collect();
-    let alone = limited.into_iter().map(Weights::only);
-    let known = alone
-        .chain([Weights::shares(&goal.limits)])
-        .filter_map(lightest);
+    // A split that keeps all limits is often found soon; the best is no worse than it is.
+    let relaxed = goal.limits.limited();
+    let relaxed = relaxed.filter_map(|limit| larac(problem, goal.minimise, limit, rule));
+    let known = relaxed.chain(lightest(Weights::shares(&goal.limits)));
     let known = known.filter(|found| goal.limits.keeps(&found.cost));
     let limits = match known.map(|found| found.cost.of(goal.minimise)).min() {
         Some(at_most) => goal.limits.with(goal.minimise, at_most),
         None => goal.limits,
     };
-    let front = front::front(problem, &limits, rule).into_iter();
-    front.min_by_key(|found| (found.cost.of(goal.minimise), found.cost))
+    let found = front(problem, &limits, Compared::by(&goal), rule).into_iter();
+    found.min_by_key(|found| (found.cost.of(goal.minimise), found.cost))
 }
 
 /// Why no split by any of the rules keeps the limits.
