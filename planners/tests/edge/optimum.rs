@@ -84,6 +84,38 @@ fn joint_plans_are_the_optimum_of_all_splits_with_and_without_limits() {
     assert!(infeasible > 50, "limits that nothing keeps: {infeasible}");
 }
 
+/// Both other costs limited to those of a split that no other beats: it is all that is left, or something faster or more frugal.
+#[test]
+fn joint_plans_are_the_optimum_where_two_limits_leave_no_room() {
+    for seed in (0..INSTANCES).filter(|seed| seed % 50 > 4) {
+        let planted = Planted::new(layers(seed), seed);
+        let all = brute_force::all_costs(&planted, |_| true);
+        let front = brute_force::front(&all, &SplitLimits::default());
+        let Some(costs_of_one) = front.get(seed as usize % front.len().max(1)) else {
+            continue;
+        };
+        let [latency, energy, server_time] = *costs_of_one;
+        let mut limits = SplitLimits {
+            latency: Some(Nanos::from_nanos(latency)),
+            energy: Some(Energy::from_nanojoules(energy)),
+            server_time: Some(Nanos::from_nanos(server_time)),
+        };
+        let minimise = Quantity::ALL[seed as usize / 7 % 2];
+        match minimise {
+            Quantity::Latency => limits.latency = None,
+            _ => limits.energy = None,
+        }
+        let goal = SplitGoal { minimise, limits };
+        let outcome = split(&planted.problem(), goal, SplitAlgorithm::Joint).expect("sensible");
+        let found = planted.checked(&outcome).map(|plan| costs(&plan.cost()));
+        assert_eq!(
+            found,
+            brute_force::optimum(&all, goal),
+            "seed {seed}, {goal:?}"
+        );
+    }
+}
+
 #[test]
 fn the_front_is_that_of_all_splits() {
     for seed in (0..INSTANCES).filter(|seed| seed % 5 == 1) {
