@@ -1,7 +1,8 @@
-//! What splitting a chain between a phone and a server costs: as long as VGG16 (37 layers) and as ResNet-50's training (140).
+//! What splitting a chain between a phone and a server costs: as long as VGG16 (37 layers) and as training
+//! ResNet (2 x 70; jointdnn Table 2).
 // Criterion's macro makes items that have no documentation.
 #![allow(missing_docs)]
-// Another test uses the rest of it.
+// The tests use the rest of `planted`.
 #![allow(dead_code)]
 
 use std::hint::black_box;
@@ -32,8 +33,8 @@ fn cost(problem: &SplitProblem, goal: SplitGoal, minimise: Quantity) -> SplitCos
     outcome.plan().expect("limits that can be kept").cost()
 }
 
-/// The least energy within three limits that can be kept: those of the fastest split whose energy is at most halfway between
-/// those of the fastest and of the most frugal one, and a twentieth more latency; nothing where they do not
+/// The least energy within three limits that can be kept: those of the fastest split whose energy is at most halfway
+/// between those of the fastest and of the most frugal one, and a twentieth more latency; nothing where they do not
 /// change the answer.
 fn limited(problem: &SplitProblem) -> Option<SplitGoal> {
     let ends = [Quantity::Latency, Quantity::Energy].map(|one| cost(problem, FREE, one));

@@ -11,6 +11,8 @@
 //! none. [`check::check`] recalculates any outcome from the raw tables, [`sweep`] plans over many limits,
 //! [`export`] writes the answers down.
 //!
+//! [`edge`] plans where a phone shares the work with a server: which groups of layers run on which of the two (JointDNN).
+//!
 //! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same plan.
 
 pub mod accuracy;

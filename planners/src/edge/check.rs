@@ -1,5 +1,5 @@
-//! A checker that shares nothing with the solvers: it walks a plan layer by layer, moves each tensor when it is first needed on
-//! the other side, and adds up again what that costs.
+//! A checker that shares nothing with the solvers: it walks a plan layer by layer, moves each tensor when it is first
+//! needed on the other side, and adds up again what that costs.
 
 use layerlab_profiles::{Bytes, Segment};
 
@@ -125,7 +125,8 @@ fn spent(power: Power, nanos: u128) -> u128 {
     rounded(u128::from(power.as_microwatts()) * nanos, 1_000_000)
 }
 
-/// Recalculates a plan from what was measured; empty where it is sound. What is structurally wrong is found before sums are.
+/// Recalculates a plan from what was measured; empty where it is sound. What is structurally wrong is found before sums
+/// are.
 pub fn check_split(
     plan: &SplitPlan,
     network: &SplitNetwork,

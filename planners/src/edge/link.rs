@@ -74,7 +74,8 @@ impl Link {
         }
     }
 
-    /// What the phone draws while it transfers at full bandwidth (jointdnn Eq. 21), to the nearest microwatt; saturates.
+    /// What the phone draws while it transfers at full bandwidth (jointdnn Eq. 21), to the nearest microwatt;
+    /// saturates.
     pub fn power(&self, direction: Direction) -> Power {
         let slope = match direction {
             Direction::Upload => self.radio.upload_microwatts_per_mbps,
@@ -87,7 +88,8 @@ impl Link {
         Power::from_microwatts(rising.saturating_add(base))
     }
 
-    /// What one transfer costs: L + S/B, to the nearest nanosecond, and the radio's power for S/B with `idle` power for L.
+    /// What one transfer costs: L + S/B, to the nearest nanosecond, and the radio's power for S/B with `idle` power for
+    /// L.
     ///
     /// # Errors
     /// No bandwidth that way.

@@ -1,20 +1,22 @@
 //! A network split between a phone and a server, as JointDNN does it (`jointdnn` in citations).
 //!
-//! [`SplitNetwork`] says what groups of layers cost on each side and which tensors lie between them, [`Link`] what moving bytes
-//! costs, [`SplitProblem::new`] puts them together, and [`split`] answers a [`SplitGoal`] by a [`SplitAlgorithm`] with a
-//! [`SplitOutcome`]. [`check_split`] recalculates any plan. [`training_network`] makes a training step a network of twice the
-//! layers.
+//! [`SplitNetwork`] says what groups of layers cost on each side and which tensors lie between them, [`Link`] what
+//! moving bytes costs, [`SplitProblem::new`] puts them together, and [`split`] answers a [`SplitGoal`] by a
+//! [`SplitAlgorithm`] with a [`SplitOutcome`]. [`check_split`] recalculates any plan. [`training_network`] makes a
+//! training step a network of twice the layers.
 //!
 //! What is charged, where the paper is wrong as printed:
-//! - Each tensor crosses the link once, when it is first used on the other side: not whole frontiers, and no tensor twice.
+//! - Each tensor crosses the link once, when it is first used on the other side: not whole frontiers, and no tensor
+//!   twice.
 //! - Eq. 3: a network that begins on the server uploads its input L_0 (printed: the output of the first group). The
 //!   results are downloaded where the last layer runs on the server.
-//! - Eq. 9: transfers are charged where the side changes (printed: also between neighbouring groups on the phone), and a
-//!   group downloads its input (printed: its output).
-//! - Eq. 13 and 16: each backward layer that runs on the server returns its own weights (printed: one layer's for a whole group);
-//!   the results are downloaded if they are wanted.
+//! - Eq. 9: transfers are charged where the side changes (printed: also between neighbouring groups on the phone), and
+//!   a group downloads its input (printed: its output).
+//! - Eq. 13 and 16: each backward layer that runs on the server returns its own weights (printed: one layer's for a
+//!   whole group); the results are downloaded if they are wanted.
 //! - Algorithm 1: all limits hold together (printed: the last one overwrites the others).
-//! - Figure 7: a group that makes a skip's source before its last layer, and is not the whole of the skip, is split there.
+//! - Figure 7: a group that makes a skip's source before its last layer, and is not the whole of the skip, is split
+//!   there.
 //! - While the server computes, and during a transfer's round trip, the phone draws idle power (printed: none).
 
 pub mod algorithm;

@@ -7,8 +7,8 @@ use layerlab_profiles::{Bytes, Nanos, Segment};
 use super::energy::Energy;
 use super::error::SplitError;
 
-/// The most layers of a network: ResNet-50 trained has 140. With the most tensors, sums of the largest costs stay
-/// within 63 bits.
+/// The most layers of a network; training the paper's ResNet has 140. With the most tensors, sums of the largest costs
+/// stay within 63 bits.
 const MOST_LAYERS: usize = 1024;
 /// The most tensors of a network.
 const MOST_TENSORS: usize = 4096;
@@ -22,7 +22,8 @@ pub struct PhoneCost {
     pub energy: Energy,
 }
 
-/// Layers run as one unit, which is not the sum of its layers (jointdnn §2.2, Figure 3), and what that costs on each side.
+/// Layers run as one unit, which is not the sum of its layers (jointdnn §2.2, Figure 3), and what that costs on each
+/// side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Layers i..=j, numbered from 1.
@@ -113,8 +114,8 @@ impl SplitNetwork {
         })
     }
 
-    /// The same network where the phone must download so much of each layer's weights, layer 1 first, if the layer runs on
-    /// the server; 0 bytes where there is nothing to download.
+    /// The same network where the phone must download so much of each layer's weights, layer 1 first, if the layer runs
+    /// on the server; 0 bytes where there is nothing to download.
     ///
     /// # Errors
     /// Another number of sizes than of layers.

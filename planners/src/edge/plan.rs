@@ -1,5 +1,5 @@
-//! What a split planner answers: a plan with what it moves and where its time goes, or why there is none. Neither can be
-//! changed.
+//! What a split planner answers: a plan with what it moves and where its time goes, or why there is none. Neither can
+//! be changed.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! A network over a link, as the solvers see it: each group's and each transfer's cost, and how runs of layers follow one
-//! another.
+//! A network over a link, as the solvers see it: each group's and each transfer's cost, and how runs of layers follow
+//! one another.
 
 use std::ops::Add;
 
@@ -65,10 +65,11 @@ pub struct SplitProblem {
 }
 
 impl SplitProblem {
-    /// Prices the network's groups and transfers. While the server computes, the phone draws `idle` power (0 in the paper).
+    /// Prices the network's groups and transfers. While the server computes, the phone draws `idle` power (0 in the
+    /// paper).
     ///
-    /// A group that makes, before its last layer, a tensor that is needed after it is left out: it would have to be split
-    /// there, and its two halves are groups of their own.
+    /// A group that makes, before its last layer, a tensor that is needed after it is left out: it would have to be
+    /// split there, and its two halves are groups of their own.
     ///
     /// # Errors
     /// A link without bandwidth, costs beyond 10^15 ns or nJ, more than 12 tensors alive across a cut.
@@ -142,8 +143,8 @@ impl SplitProblem {
         })
     }
 
-    /// What it costs to run layers `first..=last` as one group on `side`, after everything before lies as `before` says,
-    /// and how tensors lie then; nothing where the side cannot run them as one unit.
+    /// What it costs to run layers `first..=last` as one group on `side`, after everything before lies as `before`
+    /// says, and how tensors lie then; nothing where the side cannot run them as one unit.
     ///
     /// A tensor arrives where it is first used on the other side, and lies on both sides from then on. A result is
     /// downloaded as soon as the server has it, since it must be in any case.
@@ -183,8 +184,8 @@ impl SplitProblem {
         Some((after, cost))
     }
 
-    /// What a group computes and returns, without tensors that cross the link; nothing where the side cannot run it as one
-    /// unit.
+    /// What a group computes and returns, without tensors that cross the link; nothing where the side cannot run it as
+    /// one unit.
     pub(super) fn group_cost(
         &self,
         (first, last): (usize, usize),

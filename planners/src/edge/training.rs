@@ -1,8 +1,8 @@
 //! Training as a network of twice the layers: one inference, then the gradients in reverse (jointdnn §2.3, §2.4.3).
 //!
-//! As in the paper the server has the newest weights and whatever the backward layers remember of the forward ones; only
-//! gradients cross the link, and weights that were updated on the server. Eq. 13 and 16 as printed download one layer's
-//! weights for a whole group; here each backward layer that runs on the server is charged its own.
+//! As in the paper the server has the newest weights and whatever the backward layers remember of the forward ones;
+//! only gradients cross the link, and weights that were updated on the server. Eq. 13 and 16 as printed download one
+//! layer's weights for a whole group; here each backward layer that runs on the server is charged its own.
 
 use layerlab_profiles::{Bytes, Segment};
 
@@ -22,8 +22,9 @@ pub struct BackwardPass {
 
 /// One training step of `forward`: 2N layers.
 ///
-/// Each tensor that layer k uses and layer p made has a gradient of its size, which layer 2N+1-k makes and layer 2N+1-p uses.
-/// The input needs none. The backward pass begins from the results, at the layer that mirrors the one that made them.
+/// Each tensor that layer k uses and layer p made has a gradient of its size, which layer 2N+1-k makes and layer 2N+1-p
+/// uses. The input needs none. The backward pass begins from the results, at the layer that mirrors the one that made
+/// them.
 ///
 /// # Errors
 /// Those of [`SplitNetwork::new`], and another number of weights than of forward layers.
@@ -67,8 +68,8 @@ pub fn training_network(
     SplitNetwork::new(2 * layers, groups, tensors)?.with_returned_weights(weights.concat())
 }
 
-/// The backward layers that mirror the forward layers `segment` of a network of `layers` layers; nothing where the network
-/// does not have those layers.
+/// The backward layers that mirror the forward layers `segment` of a network of `layers` layers; nothing where the
+/// network does not have those layers.
 pub fn mirrored_segment(segment: Segment, layers: u32) -> Option<Segment> {
     let after = layers.checked_mul(2)?.checked_add(1)?;
     let is_forward = segment.last() <= layers;

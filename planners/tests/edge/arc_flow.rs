@@ -1,5 +1,6 @@
-//! Chains of 37 layers, as long as VGG16, against an integer program of arc flows: one unit of flow goes from the phone before the first
-//! layer to the phone after the last, along groups and across the link. It replaces the products of jointdnn Eq. 6.
+//! Chains of 37 layers, as long as VGG16, against an integer program of arc flows: one unit of flow goes from the phone
+//! before the first layer to the phone after the last, along groups and across the link. It replaces the products of
+//! jointdnn Eq. 6.
 
 use layerlab_planners::edge::{
     Direction, Energy, Quantity, Side, SplitAlgorithm, SplitCost, SplitGoal, SplitLimits, split,

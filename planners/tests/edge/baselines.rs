@@ -48,8 +48,8 @@ fn phone_only_server_only_and_one_cut_are_the_best_of_their_kind() {
     }
 }
 
-/// The costs of minimised and limited quantity of the corners of the lower convex hull, by trying for each split whether some pair
-/// of others has a mixture below it.
+/// The costs of minimised and limited quantity of the corners of the lower convex hull, by trying for each split
+/// whether some pair of others has a mixture below it.
 fn hull(all: &[Costs], minimise: Quantity, limited: Quantity) -> Vec<(i128, i128)> {
     let point = |costs: &Costs| {
         (

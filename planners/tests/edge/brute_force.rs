@@ -1,5 +1,5 @@
-//! Every split there is: every side of every layer, and every way to cut the layers of one side into groups. Written from what a plan
-//! means, not from how one is found.
+//! Every split there is: every side of every layer, and every way to cut the layers of one side into groups. Written
+//! from what a plan means, not from how one is found.
 
 use layerlab_planners::edge::{Quantity, SplitGoal, SplitLimits};
 

@@ -1,5 +1,5 @@
-//! Each equation that is wrong as printed, by numbers that can be added up in one's head. On the link of these tests a byte
-//! takes 1 ms up and 2 ms down, at 1 W and 2 W.
+//! Each equation that is wrong as printed, by numbers that can be added up in one's head. On the link of these tests a
+//! byte takes 1 ms up and 2 ms down, at 1 W and 2 W.
 
 use layerlab_planners::edge::{
     BackwardPass, Energy, Group, Link, PhoneCost, Power, Quantity, RadioPower, Side,
@@ -170,7 +170,8 @@ fn training_returns_the_weights_of_each_backward_layer_on_the_server() {
     assert_eq!(millis(&fastest(&step(true)))[0], 7 + 2 + 10 + 12 + 6);
 }
 
-/// Weights of 100 bytes are too much to return: backward layer 2 of that weight stays on the phone, where it takes longer.
+/// Weights of 100 bytes are too much to return: backward layer 2 of that weight stays on the phone, where it takes
+/// longer.
 #[test]
 fn training_keeps_heavy_backward_layers_on_the_phone() {
     let forward = chain_tensors(&bytes(&[20, 1, 1]), true);

@@ -25,8 +25,8 @@ pub(crate) fn costs(cost: &SplitCost) -> Costs {
     Quantity::ALL.map(|quantity| cost.of(quantity))
 }
 
-/// A goal with limits on a random subset of the three costs, most of them between the least and what the optimum without limits
-/// costs, so that they change it.
+/// A goal with limits on a random subset of the three costs, most of them between the least and what the optimum
+/// without limits costs, so that they change it.
 pub(crate) fn goal(all: &[Costs], seed: u64) -> SplitGoal {
     let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0x60a1);
     let minimise = Quantity::ALL[random.random_range(0..2)];
@@ -84,7 +84,8 @@ fn joint_plans_are_the_optimum_of_all_splits_with_and_without_limits() {
     assert!(infeasible > 50, "limits that nothing keeps: {infeasible}");
 }
 
-/// Both other costs limited to those of a split that no other beats: it is all that is left, or something faster or more frugal.
+/// Both other costs limited to those of a split that no other beats: it is all that is left, or something faster or
+/// more frugal.
 #[test]
 fn joint_plans_are_the_optimum_where_two_limits_leave_no_room() {
     for seed in (0..INSTANCES).filter(|seed| seed % 50 > 4) {

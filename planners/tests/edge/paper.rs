@@ -78,7 +78,8 @@ fn best(network: &SplitNetwork, paper: PaperLink, algorithm: SplitAlgorithm) -> 
     plan
 }
 
-/// A chain whose layers take `millis` on the phone, a fifteenth of that on the server, and hand on `kilobytes`, the input's first.
+/// A chain whose layers take `millis` on the phone, a fifteenth of that on the server, and hand on `kilobytes`, the
+/// input's first.
 fn chain(millis: &[u64], kilobytes: &[u64]) -> SplitNetwork {
     let layers = millis.len() as u32;
     let sizes: Vec<Bytes> = kilobytes
@@ -107,8 +108,8 @@ fn groups(first: u32, millis: &[u64]) -> Vec<Group> {
     pairs.map(group).collect()
 }
 
-/// Figure 11: the shapes of schedules on Wi-Fi for the least latency. The networks are of the paper's shapes (Figure 2), their
-/// numbers are made for this test.
+/// Figure 11: the shapes of schedules on Wi-Fi for the least latency. The networks are of the paper's shapes (Figure
+/// 2), their numbers are made for this test.
 #[test]
 fn schedules_have_the_shapes_of_figure_11() {
     use Side::{Phone, Server};

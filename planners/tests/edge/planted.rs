@@ -17,8 +17,8 @@ pub(crate) struct Planted {
 }
 
 impl Planted {
-    /// A network of `layers` layers: times and sizes over two decades, groups faster than their layers by up to a third,
-    /// some missing; skips with one to three users, results in the middle, returned weights.
+    /// A network of `layers` layers: times and sizes over two decades, groups faster than their layers by up to a
+    /// third, some missing; skips with one to three users, results in the middle, returned weights.
     pub(crate) fn new(layers: u32, seed: u64) -> Planted {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let tensors = tensors(layers, &mut random);

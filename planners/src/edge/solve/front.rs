@@ -1,5 +1,5 @@
-//! All splits that no other beats in latency, energy and server time at once: Pareto labels (T, E, C) in place of the ILP
-//! of jointdnn §2.4. One label beats another where it is <= in all that counts.
+//! All splits that no other beats in latency, energy and server time at once: Pareto labels (T, E, C) in place of the
+//! ILP of jointdnn §2.4. One label beats another where it is <= in all that counts.
 
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ impl Compared {
     }
 }
 
-/// The splits within `limits` that no other such split beats in what is `compared`, of equal ones one, ascending in the first
-/// quantity, then in all costs.
+/// The splits within `limits` that no other such split beats in what is `compared`, of equal ones one, ascending in the
+/// first quantity, then in all costs.
 pub(super) fn front(
     problem: &SplitProblem,
     limits: &SplitLimits,
@@ -121,7 +121,8 @@ pub(super) fn front(
 fn unbeaten(mut labels: Vec<Label>, compared: Compared) -> impl Iterator<Item = Label> {
     // Of equal ones the first stays, whose last group is the longest.
     labels.sort_by_key(|label| compared.rank(&label.cost));
-    // Of the labels so far, none of which ranks behind: the least of one quantity for each of the other, ascending in that.
+    // Of the labels so far, none of which ranks behind: the least of one quantity for each of the other, ascending in
+    // that.
     let mut stairs: BTreeMap<u64, u64> = BTreeMap::new();
     labels.into_iter().filter(move |label| {
         let [one, other] = compared.others(&label.cost);

@@ -1,6 +1,6 @@
-//! LARAC (jointdnn §2.3, its reference 20): one limit moved into the objective with a factor λ, which is raised until the
-//! split of the least weighted sum keeps the limit. What it answers keeps the limit, but a split between the corners of
-//! the front's convex hull, which it cannot see, may be better.
+//! LARAC (jointdnn §2.3, its reference 20): one limit moved into the objective with a factor λ, which is raised until
+//! the split of the least weighted sum keeps the limit. What it answers keeps the limit, but a split between the
+//! corners of the front's convex hull, which it cannot see, may be better.
 
 use super::found::FoundSplit;
 use super::lightest::{Weights, lightest};

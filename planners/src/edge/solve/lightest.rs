@@ -1,8 +1,8 @@
 //! The split of the least weighted sum of costs: the paper's shortest path (jointdnn §2.3, Figure 6 and 7).
 //!
-//! A node is a layer and where each tensor lies that is alive after it, an edge is a group. The side of the last group is
-//! the side of the tensors that it made. A tensor is charged once, and so a state tells one that lies on one side from one that lies on
-//! both: with s tensors alive there are at most 3^s states, and O(N² 3^s) steps.
+//! A node is a layer and where each tensor lies that is alive after it, an edge is a group. The side of the last group
+//! is the side of the tensors that it made. A tensor is charged once, and so a state tells one that lies on one side
+//! from one that lies on both: with s tensors alive there are at most 3^s states, and O(N² 3^s) steps.
 
 use std::collections::BTreeMap;
 
@@ -47,8 +47,8 @@ struct Arrival {
     from: Option<(usize, Side, TensorSides)>,
 }
 
-/// The split of the least weighted sum, and of such splits the least in latency, energy and server time; nothing where no
-/// sequence of groups runs all layers.
+/// The split of the least weighted sum, and of such splits the least in latency, energy and server time; nothing where
+/// no sequence of groups runs all layers.
 pub(super) fn lightest(
     problem: &SplitProblem,
     weights: Weights,

@@ -19,8 +19,8 @@ use larac::larac;
 use lightest::{Weights, lightest};
 use rule::{SideRule, rules};
 
-/// Looks for the split that meets the goal best by one algorithm. Every algorithm but LARAC finds the best split of its kind:
-/// the least in what is minimised, then in latency, energy and server time.
+/// Looks for the split that meets the goal best by one algorithm. Every algorithm but LARAC finds the best split of its
+/// kind: the least in what is minimised, then in latency, energy and server time.
 ///
 /// # Errors
 /// A limit of 0 on latency or energy; LARAC for a goal that does not have exactly one limit.
@@ -58,8 +58,8 @@ pub fn split(
     })
 }
 
-/// All splits within the limits that no other beats in latency, energy and server time at once, one of each cost, ascending
-/// in these. Nothing keeps the limits where it is empty.
+/// All splits within the limits that no other beats in latency, energy and server time at once, one of each cost,
+/// ascending in these. Nothing keeps the limits where it is empty.
 ///
 /// # Errors
 /// A limit of 0 on latency or energy.

@@ -1,5 +1,5 @@
-//! How much of each quantity it takes at least to finish from a node, in each quantity alone: what a label must still pay
-//! whatever it does, so that one that cannot keep a limit any more is dropped at once.
+//! How much of each quantity it takes at least to finish from a node, in each quantity alone: what a label must still
+//! pay whatever it does, so that one that cannot keep a limit any more is dropped at once.
 
 use std::collections::BTreeMap;
 
