@@ -44,4 +44,4 @@ fuzz: ## Feed readers with damaged files, INPUTS=1000000 of each kind: models, m
 	target/debug/fuzz $(INPUTS)
 
 bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
-	cargo bench --workspace --bench profile --bench adaptive --bench planners --bench video --bench lab
+	cargo bench --workspace --bench profile --bench adaptive --bench planners --bench edge --bench video --bench lab

@@ -11,13 +11,15 @@
 //! none. [`check::check`] recalculates any outcome from the raw tables, [`sweep`] plans over many limits,
 //! [`export`] writes the answers down.
 //!
-//! [`video`] is a part of its own: which frames of a video a phone answers, and which a server.
+//! Two parts are planners of their own: [`edge`], which groups of layers run on a phone and which on a server beside it
+//! (JointDNN), and [`video`], which frames of a video a phone answers and which a server.
 //!
 //! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same plan.
 
 pub mod accuracy;
 pub mod check;
 pub mod confidence;
+pub mod edge;
 pub mod error_bands;
 pub mod export;
 pub mod features;

@@ -1,0 +1,54 @@
+//! A network split between a phone and a server, as JointDNN does it (`jointdnn` in citations).
+//!
+//! [`SplitNetwork`] says what groups of layers cost on each side and which tensors lie between them, [`Link`] what
+//! moving bytes costs, [`SplitProblem::new`] puts them together, and [`split`] answers a [`SplitGoal`] by a
+//! [`SplitAlgorithm`] with a [`SplitOutcome`]. [`check_split`] recalculates any plan. [`training_network`] makes a
+//! training step a network of twice the layers.
+//!
+//! What is charged, where the paper is wrong as printed:
+//! - Each tensor crosses the link once, when it is first used on the other side: not whole frontiers, and no tensor
+//!   twice.
+//! - Eq. 3: a network that begins on the server uploads its input L_0 (printed: the output of the first group). The
+//!   results are downloaded where the last layer runs on the server.
+//! - Eq. 9: transfers are charged where the side changes (printed: also between neighbouring groups on the phone), and
+//!   a group downloads its input (printed: its output).
+//! - Eq. 13 and 16: each backward layer that runs on the server returns its own weights (printed: one layer's for a
+//!   whole group); the results are downloaded if they are wanted.
+//! - Algorithm 1: all limits hold together (printed: the last one overwrites the others).
+//! - Figure 7: a group that makes a skip's source before its last layer, and is not the whole of the skip, is split
+//!   there.
+//! - While the server computes, and during a transfer's round trip, the phone draws idle power (printed: none).
+
+pub mod algorithm;
+pub mod check;
+pub mod cost;
+pub mod energy;
+pub mod error;
+pub mod goal;
+pub mod link;
+pub mod network;
+pub mod placed_group;
+pub mod plan;
+pub mod problem;
+pub mod quantity;
+pub mod side;
+pub mod solve;
+pub mod training;
+
+pub use algorithm::SplitAlgorithm;
+pub use check::{SplitFault, check_split};
+pub use cost::SplitCost;
+pub use energy::{Energy, Power};
+pub use error::SplitError;
+pub use goal::{SplitGoal, SplitLimits};
+pub use link::{Link, PaperLink, RadioPower};
+pub use network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
+pub use placed_group::PlacedGroup;
+pub use plan::{
+    LatencyShares, SplitInfeasible, SplitOutcome, SplitPlan, TensorTransfer, WhyNoSplit,
+};
+pub use problem::SplitProblem;
+pub use quantity::Quantity;
+pub use side::{Direction, Side};
+pub use solve::{split, split_front};
+pub use training::{BackwardPass, mirrored_segment, training_network};

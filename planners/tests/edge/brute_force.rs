@@ -1,0 +1,164 @@
+//! Every split there is: every side of every layer, and every way to cut the layers of one side into groups. Written
+//! from what a plan means, not from how one is found.
+
+use layerlab_planners::edge::{Quantity, SplitGoal, SplitLimits};
+
+use crate::planted::Planted;
+
+/// Latency in ns, energy in nJ, server time in ns.
+pub(crate) type Costs = [u64; 3];
+
+/// A cost by its quantity.
+pub(crate) fn of(costs: &Costs, quantity: Quantity) -> u64 {
+    costs[match quantity {
+        Quantity::Latency => 0,
+        Quantity::Energy => 1,
+        Quantity::ServerTime => 2,
+    }]
+}
+
+fn plus(one: Costs, other: Costs) -> Costs {
+    [0, 1, 2].map(|place| one[place] + other[place])
+}
+
+/// The costs of all splits whose layers on the server `allowed` takes: a bit for each layer, layer 1 in bit 0.
+pub(crate) fn all_costs(planted: &Planted, allowed: impl Fn(u32) -> bool) -> Vec<Costs> {
+    let layers = planted.network.layers();
+    let groups = group_table(planted);
+    let mut all = Vec::new();
+    for server in (0..1_u32 << layers).filter(|&server| allowed(server)) {
+        grow(&groups, server, 1, link_costs(planted, server), &mut all);
+    }
+    all
+}
+
+/// What crosses the link depends on the sides alone.
+fn link_costs(planted: &Planted, server: u32) -> Costs {
+    let is_on_server = |layer: u32| layer > 0 && server >> (layer - 1) & 1 == 1;
+    let mut costs = [0; 3];
+    for tensor in planted.network.tensors() {
+        let here = is_on_server(tensor.producer);
+        let mut wanted: Vec<bool> = tensor
+            .consumers
+            .iter()
+            .map(|&to| is_on_server(to))
+            .collect();
+        wanted.extend(tensor.is_result.then_some(false));
+        if wanted.iter().any(|&there| there != here) {
+            costs = plus(costs, crossing(planted, !here, tensor.bytes.as_bytes()));
+        }
+    }
+    for (layer, weights) in (1..).zip(planted.network.returned_weights()) {
+        if is_on_server(layer) && weights.as_bytes() > 0 {
+            costs = plus(costs, crossing(planted, false, weights.as_bytes()));
+        }
+    }
+    costs
+}
+
+fn crossing(planted: &Planted, is_upload: bool, bytes: u64) -> Costs {
+    let (link, radio) = (planted.link, planted.link.radio);
+    let (bps, slope) = match is_upload {
+        true => (link.upload_bps, radio.upload_microwatts_per_mbps),
+        false => (link.download_bps, radio.download_microwatts_per_mbps),
+    };
+    let wait = link.round_trip.as_nanos();
+    let nanos = nearest(u128::from(bytes) * 8_000_000_000, u128::from(bps));
+    let power =
+        radio.base.as_microwatts() + nearest(u128::from(slope) * u128::from(bps), 1_000_000);
+    [
+        wait + nanos,
+        spent(power, nanos) + spent(planted.idle.as_microwatts(), wait),
+        0,
+    ]
+}
+
+fn nearest(one: u128, other: u128) -> u64 {
+    let (whole, rest) = (one / other, one % other);
+    (whole + u128::from(rest >= other - other / 2 && rest > 0)) as u64
+}
+
+fn spent(microwatts: u64, nanos: u64) -> u64 {
+    nearest(u128::from(microwatts) * u128::from(nanos), 1_000_000)
+}
+
+/// What groups compute, by first and last layer and side; nothing where a group cannot be.
+type GroupTable = Vec<Vec<[Option<Costs>; 2]>>;
+
+fn group_table(planted: &Planted) -> GroupTable {
+    let layers = planted.network.layers() as usize;
+    let mut table = vec![vec![[None; 2]; layers + 1]; layers + 1];
+    for group in planted.network.groups() {
+        let (first, last) = (group.segment.first(), group.segment.last());
+        let straddles = planted.network.tensors().iter().any(|tensor| {
+            let uses = tensor.consumers.iter().copied();
+            let last_use = uses.max().unwrap_or(0);
+            let leaves = last_use > last || tensor.is_result;
+            first <= tensor.producer && tensor.producer < last && leaves
+        });
+        if straddles {
+            continue;
+        }
+        table[first as usize][last as usize] = [
+            group
+                .phone
+                .map(|cost| [cost.time.as_nanos(), cost.energy.as_nanojoules(), 0]),
+            group.server.map(|time| {
+                let nanos = time.as_nanos();
+                [nanos, spent(planted.idle.as_microwatts(), nanos), nanos]
+            }),
+        ];
+    }
+    table
+}
+
+/// Adds all ways to go on from layer `first`.
+fn grow(groups: &GroupTable, server: u32, first: usize, so_far: Costs, all: &mut Vec<Costs>) {
+    let layers = groups.len() - 1;
+    if first > layers {
+        all.push(so_far);
+        return;
+    }
+    let side = |layer: usize| (server >> (layer - 1) & 1) as usize;
+    for last in (first..=layers).take_while(|&last| side(last) == side(first)) {
+        if let Some(costs) = groups[first][last][side(first)] {
+            grow(groups, server, last + 1, plus(so_far, costs), all);
+        }
+    }
+}
+
+pub(crate) fn keeps(limits: &SplitLimits, costs: &Costs) -> bool {
+    limits
+        .limited()
+        .all(|(quantity, limit)| of(costs, quantity) <= limit)
+}
+
+/// The least of what the goal minimises, then the least costs, of all that keep the limits.
+pub(crate) fn optimum(all: &[Costs], goal: SplitGoal) -> Option<Costs> {
+    let keeping = all
+        .iter()
+        .copied()
+        .filter(|costs| keeps(&goal.limits, costs));
+    keeping.min_by_key(|costs| (of(costs, goal.minimise), *costs))
+}
+
+/// Those that no other of them beats, ascending.
+pub(crate) fn front(all: &[Costs], limits: &SplitLimits) -> Vec<Costs> {
+    let keeping = all.iter().copied().filter(|costs| keeps(limits, costs));
+    let mut sorted: Vec<Costs> = keeping.collect();
+    sorted.sort_unstable();
+    let mut front: Vec<Costs> = Vec::new();
+    for costs in sorted {
+        let beats = |other: &Costs| (0..3).all(|place| other[place] <= costs[place]);
+        if !front.iter().any(beats) {
+            front.push(costs);
+        }
+    }
+    front
+}
+
+/// The least cost of all splits.
+pub(crate) fn least(all: &[Costs], quantity: Quantity) -> u64 {
+    let costs = all.iter().map(|costs| of(costs, quantity));
+    costs.min().expect("there are splits")
+}
