@@ -1,7 +1,8 @@
 //! Has something that was timed before become faster or slower, or is it noise? Welch's test on logarithms.
 //!
-//! How far times differ from one occasion to the next is taken about a straight line through the earlier ones. About their
-//! mean, a device that becomes slower and slower would widen what counts as noise as fast as it leaves it behind.
+//! How far times differ from one occasion to the next, their own spread says. About their mean, a device that becomes slower
+//! and slower would widen that as fast as it leaves it behind; so, once there are enough blocks, it is taken about a straight
+//! line through them.
 
 use crate::derive::graph::two_sided_p_student;
 use crate::units::Nanos;
@@ -9,16 +10,22 @@ use crate::units::Nanos;
 /// How seldom noise alone is to be taken for a change.
 pub const SIGNIFICANCE: f64 = 0.001;
 
-/// From so many earlier times on, their own spread says how far times differ from one occasion to the next: two more than
-/// a line needs.
+/// From so many earlier times on, their own spread says how far times differ from one occasion to the next.
 const OCCASIONS: usize = 4;
+
+/// Earlier times come in twos, of both ends of a block, which have in common what differs between blocks.
+const ENDS: usize = 2;
+
+/// From so many blocks on, their spread is taken about a line: two more than a line needs.
+const BLOCKS: usize = 4;
 
 /// The variance of the median of three normal samples in units of a sample's: of that many each earlier time is the
 /// median, at least.
 const MEDIAN_OF_THREE: f64 = 0.4487;
 
-/// Whether `runs`, times of one thing on one occasion, differ from the times that it took on `earlier` occasions, each
-/// the median of a few runs and in the order of time, by more than noise explains. What has been timed once at most, or never before, has not.
+/// Whether `runs`, times of one thing on one occasion, differ by more than noise explains from the times that it took on
+/// `earlier` occasions: at the start and the end of one block, of the next and so on, each the median of a few runs. What
+/// has been timed once at most, or never before, has not moved.
 pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
     let (Some(now), Some(before)) = (Spread::of(runs), Spread::of(earlier)) else {
         return false;
@@ -26,19 +33,25 @@ pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
     if runs.len() < 2 {
         return false;
     }
-    let (of_runs, count) = (now.variance / now.count, before.count);
-    // Of few occasions it is not known how far they differ: as far as the runs do, at least.
-    let (between, freedom) = match earlier.len() >= OCCASIONS {
-        true => (
-            variance_about_line(earlier).max(MEDIAN_OF_THREE * now.variance),
-            count - 2.0,
-        ),
-        false => (MEDIAN_OF_THREE * now.variance, now.count - 1.0),
-    };
-    let of_occasions = match earlier.len() >= OCCASIONS {
+    let blocks: Vec<f64> = earlier
+        .chunks(ENDS)
+        .filter_map(Spread::of)
+        .map(|ends| ends.mean)
+        .collect();
+    // Times of a block are medians of a few of the runs' kind, and differ as far as those say at least.
+    let least = MEDIAN_OF_THREE * now.variance;
+    let of_runs = now.variance / now.count;
+    let (of_occasions, freedom) = if blocks.len() >= BLOCKS {
+        let count = blocks.len() as f64;
+        let between = variance_about_line(&blocks).max(least / ENDS as f64);
         // This one is another such occasion.
-        true => between * (1.0 + 1.0 / count),
-        false => between / count,
+        (between * (1.0 + 1.0 / count), count - 2.0)
+    } else if earlier.len() >= OCCASIONS {
+        let between = before.variance.max(least);
+        (between * (1.0 + 1.0 / before.count), before.count - 1.0)
+    } else {
+        // Of few occasions it is not known how far they differ.
+        (least / before.count, now.count - 1.0)
     };
     let variance = of_runs + of_occasions;
     let squares = of_runs.powi(2) / (now.count - 1.0) + of_occasions.powi(2) / freedom;
@@ -47,6 +60,23 @@ pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
         return difference > 0.0;
     }
     two_sided_p_student(difference / variance.sqrt(), variance * variance / squares) < SIGNIFICANCE
+}
+
+/// The variance of some values about the straight line, by least squares, that goes through them one after the other.
+fn variance_about_line(values: &[f64]) -> f64 {
+    let (count, middle) = (values.len() as f64, (values.len() as f64 - 1.0) / 2.0);
+    let mean = values.iter().sum::<f64>() / count;
+    let about: Vec<(f64, f64)> = values
+        .iter()
+        .enumerate()
+        .map(|(place, value)| (place as f64 - middle, value - mean))
+        .collect();
+    let rise: f64 = about.iter().map(|(place, value)| place * value).sum();
+    let slope = rise / about.iter().map(|(place, _)| place * place).sum::<f64>();
+    let squares = about
+        .iter()
+        .map(|(place, value)| (value - slope * place).powi(2));
+    squares.sum::<f64>() / (count - 2.0)
 }
 
 /// The logarithms of some times.
@@ -68,23 +98,6 @@ impl Spread {
             variance: squares / (count - 1.0).max(1.0),
         })
     }
-}
-
-/// The variance of the logarithms about the straight line, by least squares, that goes through them one after the other.
-fn variance_about_line(times: &[Nanos]) -> f64 {
-    let (count, middle) = (times.len() as f64, (times.len() as f64 - 1.0) / 2.0);
-    let places = || (0..times.len()).map(|place| place as f64 - middle);
-    let mean = logarithms(times).sum::<f64>() / count;
-    let rise: f64 = places()
-        .zip(logarithms(times))
-        .map(|(at, one)| at * one)
-        .sum();
-    let slope = rise / places().map(|at| at * at).sum::<f64>();
-    let squares: f64 = places()
-        .zip(logarithms(times))
-        .map(|(at, one)| (one - mean - slope * at).powi(2))
-        .sum();
-    squares / (count - 2.0)
 }
 
 fn logarithms(times: &[Nanos]) -> impl Iterator<Item = f64> {
@@ -125,6 +138,13 @@ mod tests {
             let earlier: Vec<u64> = (0..8).map(at).collect();
             assert!(has_moved(&nanos(&[at(8); 3]), &nanos(&earlier)));
         }
+    }
+
+    /// Both ends of a block have the same offset, and another block has another.
+    #[test]
+    fn what_differs_from_block_to_block_has_not_moved() {
+        let earlier = nanos(&[1000, 1001, 1052, 1051, 985, 984]);
+        assert!(!has_moved(&nanos(&[1120, 1121, 1119]), &earlier));
     }
 
     #[test]
