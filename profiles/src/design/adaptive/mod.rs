@@ -192,9 +192,9 @@ impl Planner {
 
     /// The next block, given all that was observed so far and the device time that it took.
     ///
-    /// No block is expected to exceed what is left of the budget, but the very first, of which nothing can be known, and
-    /// those of segments that layer times follow from, unless the budget [is to be kept](OverBudget::Refuse). Fails only
-    /// on observations of another model.
+    /// No block is expected to exceed what is left of the budget, but the very first, of which nothing can be known, those
+    /// of segments that layer times follow from, unless the budget [is to be kept](OverBudget::Refuse), and those that
+    /// finish tests that have begun. Fails only on observations of another model.
     pub fn next(&self, observations: &Observations, spent: Nanos) -> Result<Next, GraphError> {
         if self.settings.layers == 0 {
             return Err(GraphError::NoLayers);
@@ -224,7 +224,7 @@ impl Planner {
         if !needed.is_empty() {
             return Ok(self.start_block(observations, &needed, repetitions, spent));
         }
-        match self.test_block(&tests, repetitions, gauge.time_ns, left_ns) {
+        match self.test_block(observations, &tests, repetitions, gauge.time_ns, left_ns) {
             Some(block) => Ok(Next::Measure(block)),
             None => self.narrow(observations, left_ns),
         }
@@ -263,23 +263,34 @@ impl Planner {
         })
     }
 
-    /// As many of the long segments as a block and the budget hold; each is expected to take no longer than the whole
-    /// model.
+    /// As many of the long segments as a block holds, and the budget in all their visits; each is expected to take no
+    /// longer than the whole model. Those that have begun come first and are finished whatever is left.
     fn test_block(
         &self,
+        observations: &Observations,
         missing: &[Segment],
         repetitions: u64,
         whole_ns: f64,
         left_ns: f64,
     ) -> Option<PlannedBlock> {
+        let has_begun = |segment: &Segment| observations.of(*segment).is_some();
+        let (begun, fresh): (Vec<Segment>, Vec<Segment>) =
+            missing.iter().copied().partition(has_begun);
         let each = self.cost_ns(whole_ns, repetitions);
         let block = self.settings.overhead.per_block.as_nanos() as f64;
-        let affordable = ((left_ns - block) / each.max(1.0)).floor().max(0.0) as usize;
+        let (tests, affordable) = match fresh.first() {
+            Some(&first) if begun.is_empty() => {
+                let visits = start::visits_left(observations, first) as f64;
+                let held = (left_ns / visits - block) / each.max(1.0);
+                (fresh, held.floor().max(0.0) as usize)
+            }
+            _ => (begun, usize::MAX),
+        };
         let count = affordable
             .min(self.settings.segments_per_block.max(1))
-            .min(missing.len());
+            .min(tests.len());
         (count > 0).then(|| PlannedBlock {
-            segments: missing[..count].to_vec(),
+            segments: tests[..count].to_vec(),
             repetitions,
             expected: nanos(block + each * count as f64),
             purpose: Purpose::Test,
