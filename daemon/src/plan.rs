@@ -152,15 +152,16 @@ fn beside(planned: &Plan, verified: &VerifiedPlacement) -> String {
     ]];
     if let Some((accuracy, (low, high))) = verified.accuracy {
         let share = |share: f64| format!("{share:.4}");
+        let of_shares = |low: f64, high: f64| ends(share(low.max(0.0)), share(high.min(1.0)));
         let predicted = planned.accuracy();
         rows.push(vec![
             "accuracy".to_owned(),
             share(predicted.value),
-            predicted.interval.map_or_else(String::new, |(low, high)| {
-                ends(share(low.max(0.0)), share(high.min(1.0)))
-            }),
+            predicted
+                .interval
+                .map_or_else(String::new, |(low, high)| of_shares(low, high)),
             share(accuracy),
-            ends(share(low), share(high)),
+            of_shares(low, high),
         ]);
     }
     let heads = ["", "predicted", "interval", "measured", "95 % interval"];
