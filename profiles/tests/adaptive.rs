@@ -44,7 +44,7 @@ impl<'a> Run<'a> {
     fn new(plant: &'a Plant, settings: Settings) -> Self {
         Run {
             plant,
-            overhead: settings.overhead,
+            overhead: settings.overhead.clone(),
             planner: Planner::new(settings),
             samples: VisitSamples::default(),
             spent: Nanos::ZERO,
@@ -82,6 +82,7 @@ impl<'a> Run<'a> {
             per_block,
             per_segment,
             per_sample,
+            ..
         } = self.overhead;
         self.spent = self.spent + took + per_block;
         for _ in &block.segments {

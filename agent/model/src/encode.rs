@@ -17,17 +17,25 @@ const ATTRIBUTE_F: u32 = 2;
 const ATTRIBUTE_I: u32 = 3;
 const ATTRIBUTE_S: u32 = 4;
 
+/// A field's number and its length take no more bytes.
+const LONGEST_FIELD_HEADER: usize = 20;
+
 /// `model` as a file. The same message gives the same bytes.
 pub(crate) fn to_bytes(mut model: ModelProto) -> Vec<u8> {
     let graph = model.graph.take();
     let mut bytes = model.encode_to_vec();
     if let Some(mut graph) = graph {
-        let nodes = std::mem::take(&mut graph.node);
-        let mut inner = graph.encode_to_vec();
-        for node in nodes {
-            put(GRAPH_NODE, &of_node(node), &mut inner);
+        let mut nodes = Vec::new();
+        for node in std::mem::take(&mut graph.node) {
+            put(GRAPH_NODE, &of_node(node), &mut nodes);
         }
-        put(MODEL_GRAPH, &inner, &mut bytes);
+        // Weights may be hundreds of megabytes: they are copied once, to where they stay.
+        let length = graph.encoded_len() + nodes.len();
+        bytes.reserve_exact(LONGEST_FIELD_HEADER + length);
+        encode_key(MODEL_GRAPH, WireType::LengthDelimited, &mut bytes);
+        encode_varint(length as u64, &mut bytes);
+        graph.encode_raw(&mut bytes);
+        bytes.extend(nodes);
     }
     bytes
 }

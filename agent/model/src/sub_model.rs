@@ -27,8 +27,8 @@ pub struct SubModel {
 
 impl SubModel {
     /// The model as a file: weights inside, shapes fixed, in the operator set of the network.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        encode::to_bytes(self.model.clone())
+    pub fn into_bytes(self) -> Vec<u8> {
+        encode::to_bytes(self.model)
     }
 
     /// The model as tract's typed graph, neither decluttered nor optimised.

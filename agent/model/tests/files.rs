@@ -162,7 +162,7 @@ fn survive(bytes: &[u8]) {
     let reader = std::thread::spawn(move || {
         if let Ok(network) = Network::from_onnx(&bytes) {
             let whole = Segment::whole(network.layer_count());
-            assert!(!network.segment(whole).unwrap().to_bytes().is_empty());
+            assert!(!network.segment(whole).unwrap().into_bytes().is_empty());
             assert!(!network.to_onnx().is_empty());
         }
         let _ = read.send(());

@@ -118,7 +118,7 @@ impl Runtime for OnnxRuntime {
             return Ok(());
         }
         let cut = network.segment(segment).map_err(Unsupported::because)?;
-        processor.supports(&cut)
+        processor.supports(cut)
     }
 
     fn load(
@@ -135,7 +135,7 @@ impl Runtime for OnnxRuntime {
         let cut = network
             .segment(segment)
             .map_err(|error| subject.cannot_load(error))?;
-        match processor.child.load(&cut.to_bytes()) {
+        match processor.child.load(&cut.into_bytes()) {
             Ok(loaded) => Ok(Box::new(OnnxSession {
                 memory: estimated_memory(network, segment),
                 subject,
@@ -155,8 +155,8 @@ impl Runtime for OnnxRuntime {
 
 impl OnnxProcessor {
     /// Whether it can run a layer. One whose compilation kills the process, twice, is one that it cannot run.
-    fn supports(&self, cut: &SubModel) -> Result<(), Unsupported> {
-        let model = cut.to_bytes();
+    fn supports(&self, cut: SubModel) -> Result<(), Unsupported> {
+        let model = cut.into_bytes();
         let key: [u8; 32] = Sha256::digest(&model).into();
         let known = |layers: &HashMap<_, Result<(), Unsupported>>| layers.get(&key).cloned();
         let lock = || {

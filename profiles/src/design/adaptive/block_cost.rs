@@ -13,7 +13,7 @@ const OF_THE_WHOLE: f64 = 9.0;
 /// What blocks cost, as far as it is known.
 pub(super) struct BlockCost<'a> {
     pub(super) observations: &'a Observations,
-    pub(super) overhead: Overhead,
+    pub(super) overhead: &'a Overhead,
     pub(super) layers: u32,
     pub(super) repetitions: u64,
     pub(super) segments_per_block: usize,
@@ -26,8 +26,8 @@ impl BlockCost<'_> {
     pub(super) fn of(&self, segments: &[Segment]) -> f64 {
         let Overhead {
             per_sample,
-            per_segment,
             per_block,
+            ..
         } = self.overhead;
         let gap = per_sample.as_nanos() as f64;
         let longest = self.observations.segments.iter();
@@ -35,7 +35,7 @@ impl BlockCost<'_> {
         let blocks = segments.len().div_ceil(self.segments_per_block) as f64;
         let each = |segment: &Segment| {
             let samples = WARM_UP + self.repetitions as f64;
-            per_segment.as_nanos() as f64 + samples * (self.time_ns(*segment, longest_ns) + gap)
+            self.overhead.load_ns(*segment) + samples * (self.time_ns(*segment, longest_ns) + gap)
         };
         let of_blocks = per_block.as_nanos() as f64 + OF_THE_WHOLE * (longest_ns + gap);
         blocks * of_blocks + segments.iter().map(each).sum::<f64>()

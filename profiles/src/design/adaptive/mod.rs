@@ -276,23 +276,29 @@ impl Planner {
         let has_begun = |segment: &Segment| observations.of(*segment).is_some();
         let (begun, fresh): (Vec<Segment>, Vec<Segment>) =
             missing.iter().copied().partition(has_begun);
-        let each = self.cost_ns(whole_ns, repetitions);
+        let each = |segment: &Segment| self.cost_ns(*segment, whole_ns, repetitions);
         let block = self.settings.overhead.per_block.as_nanos() as f64;
         let (tests, affordable) = match fresh.first() {
             Some(&first) if begun.is_empty() => {
                 let visits = start::visits_left(observations, first) as f64;
-                let held = (left_ns / visits - block) / each.max(1.0);
-                (fresh, held.floor().max(0.0) as usize)
+                let mut held_ns = left_ns / visits - block;
+                let fits = |segment: &&Segment| {
+                    held_ns -= each(segment).max(1.0);
+                    held_ns >= 0.0
+                };
+                let affordable = fresh.iter().take_while(fits).count();
+                (fresh, affordable)
             }
             _ => (begun, usize::MAX),
         };
         let count = affordable
             .min(self.settings.segments_per_block.max(1))
             .min(tests.len());
+        let tests = &tests[..count];
         (count > 0).then(|| PlannedBlock {
-            segments: tests[..count].to_vec(),
+            segments: tests.to_vec(),
             repetitions,
-            expected: nanos(block + each * count as f64),
+            expected: nanos(block + tests.iter().map(each).sum::<f64>()),
             purpose: Purpose::Test,
         })
     }
@@ -344,7 +350,7 @@ impl Planner {
         Offer {
             segment,
             variance: observations.visit_variance(time_ns, repetitions),
-            cost_ns: self.cost_ns(time_ns, repetitions),
+            cost_ns: self.cost_ns(segment, time_ns, repetitions),
         }
     }
 
@@ -352,10 +358,14 @@ impl Planner {
         self.settings.repetitions.max(LEAST_REPETITIONS)
     }
 
-    fn block_cost<'a>(&self, observations: &'a Observations, repetitions: u64) -> BlockCost<'a> {
+    fn block_cost<'a>(
+        &'a self,
+        observations: &'a Observations,
+        repetitions: u64,
+    ) -> BlockCost<'a> {
         BlockCost {
             observations,
-            overhead: self.settings.overhead,
+            overhead: &self.settings.overhead,
             layers: self.settings.layers,
             repetitions,
             segments_per_block: self.settings.segments_per_block.max(1),
@@ -402,14 +412,10 @@ impl Planner {
         (visit_ns / sample_ns * inferences / observations.visits.load_variance).sqrt()
     }
 
-    fn cost_ns(&self, time_ns: f64, repetitions: u64) -> f64 {
-        let Overhead {
-            per_sample,
-            per_segment,
-            ..
-        } = self.settings.overhead;
-        per_segment.as_nanos() as f64
-            + repetitions as f64 * (time_ns + per_sample.as_nanos() as f64)
+    fn cost_ns(&self, segment: Segment, time_ns: f64, repetitions: u64) -> f64 {
+        let overhead = &self.settings.overhead;
+        let sample_ns = time_ns + overhead.per_sample.as_nanos() as f64;
+        overhead.load_ns(segment) + repetitions as f64 * sample_ns
     }
 }
 
@@ -421,8 +427,8 @@ impl BlockPlanner for Planner {
     fn learn_loads(&mut self, loads: &BTreeMap<Segment, Nanos>) {
         let Settings {
             layers, overhead, ..
-        } = self.settings;
-        self.settings.overhead = overhead.with_loads(layers, loads);
+        } = &self.settings;
+        self.settings.overhead = overhead.with_loads(*layers, loads);
     }
 
     fn refuse(&mut self, segment: Segment) {

@@ -90,7 +90,7 @@ impl OnnxSession {
         let cut = cut.map_err(|error| failed(error.to_string()))?;
         self.loaded = self
             .child
-            .load(&cut.to_bytes())
+            .load(&cut.into_bytes())
             .map_err(|failure| match failure {
                 LoadFailure::Refused(cause) | LoadFailure::Failed(cause) => failed(cause),
             })?;
