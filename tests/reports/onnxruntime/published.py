@@ -45,11 +45,15 @@ class Published:
         return total + float(self.rows[0]["to_processor_ns"] or 0) + float(self.rows[-1]["from_processor_ns"] or 0)
 
     def whole(self) -> float | None:
-        """The whole model's time as one segment, in the visits that the layers' times come from: the median of the
-        sentinels at both ends of all accepted blocks. None where these timed another segment."""
-        measured = [one for one in self.header["measurements"] if one["processor"] == self.processor]
-        if measured[0]["sentinel"] != {"first_layer": 1, "last_layer": len(self.layers)}:
-            return None
+        """The median of the whole model, timed as one segment in turn with others; None where that was not timed."""
+        wanted = (self.processor, "1", str(len(self.layers)))
+        for row in self.table("segments.csv"):
+            if (row["processor"], row["first_layer"], row["last_layer"]) == wanted:
+                return float(row["median_ns"])
+        return None
+
+    def sentinel(self) -> float:
+        """The median of the sentinels, several runs in a row at both ends of all accepted blocks."""
         blocks = [row for row in self.table("blocks.csv") if row["processor"] == self.processor and not row["rejection"]]
         ends = [float(row[end]) for row in blocks for end in ("sentinel_before_ns", "sentinel_after_ns")]
         return statistics.median(ends)

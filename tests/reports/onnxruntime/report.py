@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -127,13 +128,14 @@ def row(name: str, threads: int, design: str, direct: Published, derived: Publis
     reverse = sum(other.low <= one.value <= other.high for one, other in pairs)
     overlap = sum(one.low <= other.high and other.low <= one.high for one, other in pairs)
     whole = derived.whole()
-    against = "not timed" if whole is None else f"{derived.sum_of_parts() / whole - 1:+.1%}"
+    parts = derived.sum_of_parts()
+    against = ["not timed" if whole is None else f"{parts / whole - 1:+.1%}", f"{parts / derived.sentinel() - 1:+.1%}"]
     values = [one.value for one, _ in pairs]
     with_direct = rank_correlation(values, [other.value for _, other in pairs])
     resolved = [place for place, (one, _) in enumerate(pairs) if one.low > 0]
     of_resolved = [[times[place] for place in resolved] for times in (values, by_nodes)]
     shares = [f"{count / len(pairs):.0%}" for count in (within, reverse, overlap)]
-    cells = [name, threads, design, len(pairs), *shares, against, f"{with_direct:.3f}"]
+    cells = [name, threads, design, len(pairs), *shares, *against, f"{with_direct:.3f}"]
     cells += [f"{rank_correlation(values, by_nodes):.3f}", len(resolved), f"{rank_correlation(*of_resolved):.3f}"]
     return line(cells)
 
@@ -146,23 +148,23 @@ HEADER = """\
 # Derived times against directly timed ones
 
 {machine}; ONNX Runtime {version} at optimisation level 2, tract beside it. AlexNet and ResNet-50 at width {width}, weights
-drawn at random, batch 1. Made by
+drawn at random, batch 1. Made on a quiet machine by
 
-    python tests/reports/onnxruntime/report.py FOLDER
+    {command}
 
 *Direct*: ONNX Runtime as the CPU that it is, each layer a segment of its own, timed in passes over the whole model.
 *Derived*: the same library as an accelerator (`--as-accelerator {ort}`): inputs are copied in and outputs out, only
 segments are timed, and the times of layers follow from them (docs/method.md). *Profile*: the library's own profiler, which
-times every node of the whole model. *Sum against whole*: all layers with the moving in and out of the model, against the
-median of the sentinels, which time the whole model at both ends of each block. *Resolved* is a layer whose interval does
-not reach zero.
+times every node of the whole model. *Sum*: all layers with the moving in and out of the model; against the whole model in
+turn with the other segments (with prefix-suffix they are equal by its formulas), and against the sentinels, which are the
+whole model several times in a row at both ends of each block. *Resolved* is a layer whose interval does not reach zero.
 
 ## Layers
 
 | model | threads | design | layers | direct time in the derived interval | derived time in the direct interval | intervals \
-overlap | sum against whole | rank correlation with direct | rank correlation with profile | resolved layers | their rank \
+overlap | sum against whole | sum against sentinels | rank correlation with direct | rank correlation with profile | resolved layers | their rank \
 correlation with profile |
-|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
+|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 DEVIATIONS = """
 What deviates, and why:
@@ -179,8 +181,8 @@ What deviates, and why:
   these budgets. With eleven layers, the order among four of them is what a rank correlation of less than one is about.
 - *The sum against the whole*: segments of few layers take a little longer for each of their layers than long ones do on this
   machine. Neighbours that share a cache do so in the pairs that are timed, too, and their gain is part of the cut between
-  them; weights that stay in the last cache from one inference to the next help the whole further. The profile's own test of
-  additivity sees the same (`additivity` in profile.json).
+  them; weights that stay in the last cache from one inference to the next help the whole further, most of all where it runs
+  several times in a row. The profile's own test of additivity sees it, and `check` warns of it (`not-additive`).
 - *The machine*: it shares its cores, and is faster or slower for seconds to minutes (docs/method.md §8). Each profile took
   minutes of its own.
 """
@@ -229,7 +231,7 @@ def main() -> None:
             direct = Published(folder / "direct", ORT)
             machine = machine or direct.header["device"]
             by_nodes = nodes(folder / "nodes.json", threads, path, direct.layers, runs=30)
-            cells = [name, threads, "(direct times)", len(by_nodes), "", "", "", "", ""]
+            cells = [name, threads, "(direct times)", len(by_nodes), "", "", "", "", "", ""]
             with_profile = f"{rank_correlation([t.value for t in direct.times()], by_nodes):.3f}"
             rows.append(line([*cells, with_profile, "", ""]))
             tract = Published(folder / "direct", TRACT).sum_of_parts()
@@ -242,7 +244,13 @@ def main() -> None:
                     missing.append(f"{name}, {threads} threads, {design}: {why}")
                 else:
                     rows.append(row(name, threads, design, direct, Published(folder / design, ORT), by_nodes))
-    print(HEADER.format(machine=described(machine), version=onnxruntime.__version__, width=arguments.width, ort=ORT))
+    print(HEADER.format(
+            machine=described(machine),
+            version=onnxruntime.__version__,
+            width=arguments.width,
+            command=shlex.join(["python", "tests/reports/onnxruntime/report.py", "FOLDER", *sys.argv[2:]]),
+            ort=ORT,
+        ))
     print("\n".join(rows))
     if missing:
         print(f"\nNot measured, in up to {ATTEMPTS} attempts:\n")
