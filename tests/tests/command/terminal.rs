@@ -191,6 +191,7 @@ fn help_names_every_command_and_every_exit_code() {
         Code::Device,
         Code::Output,
         Code::Check,
+        Code::Worse,
         Code::Interrupted,
     ];
     let done = std::iter::once(0);
