@@ -3,6 +3,7 @@
 mod cache;
 mod describe;
 mod learnt;
+mod refine;
 mod verify;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use layerlab_planners::sweep::{KeepingAlgorithm, accuracy_limits, sweep_keeping,
 use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan_keeping};
 use layerlab_profiles::{Nanos, Placement};
 use learnt::Input;
+use refine::{RefineArgs, refine};
 use verify::VerifyArgs;
 
 use super::adb::AdbArgs;
@@ -67,6 +69,8 @@ struct Common {
     json: bool,
     #[command(flatten)]
     verify: VerifyArgs,
+    #[command(flatten)]
+    refine: RefineArgs,
 }
 
 #[derive(clap::Args)]
@@ -114,8 +118,18 @@ async fn one(
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
     let algorithm = args.algorithm;
+    args.refine.refuse_unless_sure(algorithm)?;
     let refuse = |processors| algorithm.refuse_processors(processors);
-    let learnt = args.input.learn(refuse)?;
+    let most = args.refine.most();
+    let mut learnt = args.input.learn(refuse, most.is_some())?;
+    if let Some(most) = most
+        && let Some(device) = args.verify.open(&learnt, agent.clone(), adb).await?
+    {
+        let (refined, refinement) = refine(&args.input, learnt, goal, &device, most).await?;
+        learnt = refined;
+        let said = refine::describe(&refinement, &args.input, &learnt);
+        output::print(format_args!("{said}\n"))?;
+    }
     let outcome = plan_keeping(&learnt.problem, goal, algorithm, args.k).exit_with(Code::Input)?;
     if args.json {
         let json = outcomes_json(&learnt.source, &[outcome]).exit_with(Code::Internal)?;
@@ -169,7 +183,7 @@ fn beside(planned: &Plan, verified: &VerifiedPlacement) -> String {
 }
 
 async fn all(args: &Sweep, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
-    let learnt = args.input.learn(|_| Ok(()))?;
+    let learnt = args.input.learn(|_| Ok(()), false)?;
     if args.regressors {
         let csv = tried_csv(&learnt.source, learnt.model.tried()).exit_with(Code::Internal)?;
         return output::print(csv.trim_end());
