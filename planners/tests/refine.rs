@@ -106,7 +106,7 @@ fn truth(planted: &Planted, plan: &Plan) -> f64 {
 
 #[test]
 fn twenty_placements_measured_where_it_matters_reach_the_plan_of_three_hundred() {
-    const NETWORKS: u64 = 40;
+    const NETWORKS: u64 = 24;
     let of_network = |seed: u64| -> [f64; 3] {
         let planted = Planted::with_rows(LAYERS, seed, 360);
         let few = Known::of(&planted, 100).problem(None);
@@ -126,10 +126,9 @@ fn twenty_placements_measured_where_it_matters_reach_the_plan_of_three_hundred()
         mean(1),
         mean(2)
     );
-    println!("{said}");
     assert!(mean(1) >= mean(2), "{said}");
     assert!(mean(1) > mean(0), "{said}");
-    assert!(reached >= 36, "{said}");
+    assert!(reached >= 22, "{said}");
 }
 
 /// A plan that is sure was measured, and no placement beside the front that was not is really better, in most cases.
@@ -205,7 +204,6 @@ fn a_requirement_is_kept_by_a_refined_plan() {
         .map(|(before, after)| after / before)
         .sum::<f64>()
         / 20.0;
-    println!("refined plans take {faster:.3} of the time");
     assert!(faster < 1.0, "{faster}");
 }
 
