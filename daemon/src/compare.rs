@@ -1,6 +1,8 @@
 //! `layerlab compare`: which layers differ between two profiles of one model.
 
-use std::path::{Path, PathBuf};
+mod gate;
+
+use std::path::PathBuf;
 
 use layerlab_profiles::compare::{
     Difference, Quantity, RunsInOne, SIGNIFICANCE, compare, runs_in_one,
@@ -12,6 +14,7 @@ use serde::Serialize;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use super::show::{self, estimate};
+use gate::GateArgs;
 use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
@@ -28,29 +31,25 @@ pub(super) struct CompareArgs {
     /// Print JSON (every number)
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    gate: GateArgs,
 }
 
 pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let one = Profile::read(&args.one).exit_with(Code::Input)?;
     let other = Profile::read(&args.other).exit_with(Code::Input)?;
+    if let Some(settings) = args.gate.settings() {
+        if !args.json {
+            print_names([(&args.one, &one), (&args.other, &other)])?;
+        }
+        return gate::pass(&one, &other, settings, (args.all, args.json));
+    }
     let differences = compare(&one, &other).exit_with(Code::Input)?;
     if args.json {
         let views: Vec<DifferenceView<'_>> = differences.iter().map(DifferenceView::from).collect();
         return output::print_json(&views);
     }
-    let named = |folder: &Path, profile: &Profile| -> Result<String, Failure> {
-        let digest = ProfileDigest::of_folder(folder).exit_with(Code::Input)?;
-        Ok(format!(
-            "{} ({})",
-            show::title(&profile.header),
-            digest.short()
-        ))
-    };
-    output::print(format_args!(
-        "one: {}\nother: {}\n",
-        named(&args.one, &one)?,
-        named(&args.other, &other)?
-    ))?;
+    print_names([(&args.one, &one), (&args.other, &other)])?;
     let significant = differences.iter().filter(|d| d.is_significant()).count();
     let shown = differences
         .iter()
@@ -77,6 +76,23 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
     output::print(format_args!(
         "{significant} of {} numbers differ significantly (p < {SIGNIFICANCE}, adjusted by Holm's method)",
         differences.len()
+    ))
+}
+
+/// What is compared.
+fn print_names([one, other]: [(&PathBuf, &Profile); 2]) -> Result<(), Failure> {
+    let named = |(folder, profile): (&PathBuf, &Profile)| -> Result<String, Failure> {
+        let digest = ProfileDigest::of_folder(folder).exit_with(Code::Input)?;
+        Ok(format!(
+            "{} ({})",
+            show::title(&profile.header),
+            digest.short()
+        ))
+    };
+    output::print(format_args!(
+        "one: {}\nother: {}\n",
+        named(one)?,
+        named(other)?
     ))
 }
 

@@ -167,7 +167,7 @@ pub(super) async fn run(
     let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
     let hello = hello(&link).await?;
     if let Some(profile) = &profile {
-        same_device(&profile.header.device, &hello.device)?;
+        same_device(&profile.header.device, &hello.device, "--device")?;
     }
     let mut choices = AccuracySettings {
         cpu: placed_on.cpu,
@@ -217,20 +217,20 @@ pub(super) async fn run(
     }
 }
 
-async fn hello(link: &impl Link) -> Result<Hello, Failure> {
+pub(super) async fn hello(link: &impl Link) -> Result<Hello, Failure> {
     let connection = link.connect().await;
     Ok(connection
         .map_err(|error| campaign_failure(error.into()))?
         .hello)
 }
 
-/// Accuracy belongs beside the times of its own device alone.
-fn same_device(measured: &Device, found: &Device) -> Result<(), Failure> {
+/// Accuracy belongs beside the times of its own device alone, whichever `option` named one.
+pub(super) fn same_device(measured: &Device, found: &Device, option: &str) -> Result<(), Failure> {
     if (&measured.name, measured.simulated) == (&found.name, found.simulated) {
         return Ok(());
     }
     let message = format!(
-        "the profile is of the device {}, and --device is {}; measure this one first",
+        "the profile is of the device {}, and {option} is {}; measure this one first",
         Printable(&measured.name),
         Printable(&found.name)
     );

@@ -65,7 +65,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
-profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself, or is not the one that --digest or --key asks for; 8 no placement keeps the limit of a plan; 130 interrupted.";
+profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself, or is not the one that --digest or --key asks for; 7 compare --gate: worse; 8 no placement keeps the limit of a plan; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum LayerlabCommand {

@@ -3,6 +3,7 @@
 mod cache;
 pub(super) mod describe;
 pub(super) mod learnt;
+mod refine;
 pub(super) mod verify;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use layerlab_planners::sweep::{KeepingAlgorithm, accuracy_limits, sweep_keeping,
 use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan_keeping};
 use layerlab_profiles::{Nanos, Placement};
 use learnt::{Input, Learnt};
+use refine::{RefineArgs, refine};
 use verify::VerifyArgs;
 
 use super::exit::{Code, ExitWith, Failure};
@@ -67,6 +69,8 @@ struct Common {
     json: bool,
     #[command(flatten)]
     verify: VerifyArgs,
+    #[command(flatten)]
+    refine: RefineArgs,
 }
 
 #[derive(clap::Args)]
@@ -105,11 +109,21 @@ pub(super) async fn run(command: &PlanCommand, agent: Option<PathBuf>) -> Result
 
 async fn one(args: &Common, goal: Goal, agent: Option<PathBuf>) -> Result<(), Failure> {
     let algorithm = args.algorithm;
+    args.refine.refuse_unless_sure(algorithm)?;
     let refuse = |processors, baseline| {
         goal.refuse_unless_sensible(baseline)?;
         algorithm.refuse_processors(processors)
     };
-    let learnt = args.input.learn(refuse)?;
+    let most = args.refine.most();
+    let mut learnt = args.input.learn(refuse, most.is_some())?;
+    if let Some(most) = most
+        && let Some(device) = args.verify.open(&learnt, agent.clone()).await?
+    {
+        let (refined, refinement) = refine(&args.input, learnt, goal, &device, most).await?;
+        learnt = refined;
+        let said = refine::describe(&refinement, &args.input, &learnt);
+        output::print(format_args!("{said}\n"))?;
+    }
     let outcome = plan_keeping(&learnt.problem, goal, algorithm, args.k).exit_with(Code::Input)?;
     if args.json {
         let outcomes = std::slice::from_ref(&outcome);
@@ -173,7 +187,7 @@ pub(super) fn beside_table(planned: &Plan, verified: &VerifiedPlacement) -> Stri
 }
 
 async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
-    let learnt = args.input.learn(|_, _| Ok(()))?;
+    let learnt = args.input.learn(|_, _| Ok(()), false)?;
     if args.regressors {
         let csv = tried_csv(&learnt.source, learnt.model.tried()).exit_with(Code::Internal)?;
         return output::print(csv.trim_end());

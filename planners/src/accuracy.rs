@@ -162,6 +162,10 @@ impl LossModel for AccuracyModel {
     fn half_width(&self, predicted: f64, confidence: Confidence) -> Option<f64> {
         self.errors.half_width(predicted, confidence)
     }
+
+    fn prediction_error(&self, predicted: f64, confidence: Confidence) -> Option<f64> {
+        self.errors.prediction_error(predicted, confidence)
+    }
 }
 
 /// The training rows as numbers, and the test rows.

@@ -22,6 +22,11 @@ pub trait LossModel: Send + Sync {
     fn half_width(&self, _predicted: f64, _confidence: Confidence) -> Option<f64> {
         Some(0.0)
     }
+
+    /// The same of the loss that measuring on the same images gives: without the luck of images.
+    fn prediction_error(&self, predicted: f64, confidence: Confidence) -> Option<f64> {
+        self.half_width(predicted, confidence)
+    }
 }
 
 /// Times and accuracies that do not belong together.
@@ -298,6 +303,29 @@ impl Problem {
             is_measured: false,
             interval: half_width.map(|half| (value - half, value + half)),
         }
+    }
+
+    /// By how much measuring a placement may show another accuracy than the predicted one, with this confidence; nothing if it
+    /// may show any.
+    pub(crate) fn prediction_error(
+        &self,
+        accuracy: &PredictedAccuracy,
+        confidence: Confidence,
+    ) -> Option<f64> {
+        let predicted = self.baseline - accuracy.value;
+        self.model.prediction_error(predicted, confidence)
+    }
+
+    /// By how much the accuracy that is counted with lies below the measured one, were a placement of this predicted accuracy
+    /// measured: half its interval, with the confidence that plans are to have; nothing where estimates decide.
+    pub(crate) fn sampling(&self, accuracy: &PredictedAccuracy) -> f64 {
+        let Some(confidence) = self.confidence else {
+            return 0.0;
+        };
+        let predicted = self.baseline - accuracy.value;
+        let both = self.model.half_width(predicted, confidence).unwrap_or(0.0);
+        let error = self.prediction_error(accuracy, confidence).unwrap_or(0.0);
+        (both * both - error * error).max(0.0).sqrt()
     }
 
     /// The possible accuracy that is nearest to a predicted one. One that is no number is the worst.

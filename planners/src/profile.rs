@@ -1,6 +1,6 @@
 //! From a published profile to what planners take.
 
-use layerlab_profiles::accuracy::Part;
+use layerlab_profiles::accuracy::{Part, is_reference};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::{Fit, GraphError};
 use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, ProcessorKind, Profile};
@@ -255,9 +255,13 @@ fn measured(
         .iter()
         .find(|row| row.combination.is_all_on(0))
         .ok_or(ProfileError::NoCombinations)?;
+    let names = evaluation.processors(&profile.header);
+    let supported: Vec<_> = names.iter().map(|name| profile.supported(name)).collect();
     let rows = measured.iter().map(|row| AccuracyRow {
         combination: row.combination.clone(),
         set: match row.part {
+            // Profiles of version 3 count references that were drawn as random. Their losses are features of the others.
+            _ if is_reference(&row.combination, &supported) => Set::Reference,
             Part::Train => Set::Train,
             Part::Test => Set::Test,
             Part::Reference => Set::Reference,
@@ -265,8 +269,6 @@ fn measured(
         loss: row.loss,
         loss_ci95: Some(row.loss_ci95),
     });
-    let names = evaluation.processors(&profile.header);
-    let supported: Vec<_> = names.iter().map(|name| profile.supported(name)).collect();
     Ok(AccuracyTable::where_supported(
         profile.layers.len(),
         processors,

@@ -1,6 +1,6 @@
 //! What was measured of accuracy: the loss of each combination that was run (docs/method.md §6).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use layerlab_profiles::Placement;
 use layerlab_profiles::placement::PlacementError;
@@ -42,8 +42,8 @@ pub struct AccuracyTable {
     baseline: f64,
     rows: Vec<AccuracyRow>,
     single_losses: Vec<f64>,
-    /// Whether every placement that the processors can run was measured.
-    is_complete: bool,
+    /// How many placements the processors can run.
+    possible: u128,
 }
 
 /// Rows that planners cannot use.
@@ -195,15 +195,13 @@ impl AccuracyTable {
             1 + (1..processors).filter(can_run).count() as u128
         });
         let possible = choices.fold(1, u128::saturating_mul);
-        let measured = known.keys().filter(|placement| !placement.is_all_on(0));
-        let is_complete = measured.count() as u128 + 1 == possible;
         Ok(AccuracyTable {
             layers,
             processors,
             baseline,
             rows,
             single_losses,
-            is_complete,
+            possible,
         })
     }
 
@@ -237,7 +235,7 @@ impl AccuracyTable {
     /// rows are lessons if there are few to train on, as of models of four layers or fewer.
     pub fn lessons(&self) -> Vec<&AccuracyRow> {
         let train: Vec<&AccuracyRow> = self.of(Set::Train).collect();
-        match self.is_complete && train.len() < LEAST_TRAINING_ROWS {
+        match self.is_complete() && train.len() < LEAST_TRAINING_ROWS {
             true => self.rows.iter().collect(),
             false => train,
         }
@@ -245,7 +243,31 @@ impl AccuracyTable {
 
     /// Whether every placement that the processors can run was measured.
     pub fn is_complete(&self) -> bool {
-        self.is_complete
+        let measured: BTreeSet<&Placement> = self
+            .rows
+            .iter()
+            .map(|row| &row.combination)
+            .filter(|placement| !placement.is_all_on(0))
+            .collect();
+        measured.len() as u128 + 1 == self.possible
+    }
+
+    /// The same with placements that were measured afterwards, none of which may be there already.
+    pub fn with_more(mut self, rows: Vec<AccuracyRow>) -> Result<AccuracyTable, RowsError> {
+        let mut known: BTreeSet<Placement> = self
+            .rows
+            .iter()
+            .map(|row| row.combination.clone())
+            .collect();
+        for row in rows {
+            refuse_odd_row(&row, self.layers, self.processors)?;
+            if row.combination.is_all_on(0) || !known.insert(row.combination.clone()) {
+                let combination = row.combination;
+                return Err(RowsError::Twice { combination });
+            }
+            self.rows.push(row);
+        }
+        Ok(self)
     }
 
     /// The rows of one set, in their order.

@@ -1,5 +1,8 @@
 //! From a published profile, read from disk, to times with intervals and to other people's format.
 
+use std::path::Path;
+
+use layerlab_planners::Set;
 use layerlab_planners::export::{Source, dnn_partitioning};
 use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::profile::{Pair, accuracy_table, layer_times, time_table};
@@ -260,6 +263,32 @@ fn the_exported_workload_gives_the_same_time_to_200_random_combinations() {
                 PackedPlacement::of(&Placement::new(on_npu.clone())).expect("few layers");
             let ours = table.time(&placement).total().as_nanos() as f64 / 1e6;
             assert!((latency(&workload, &on_npu) - ours).abs() < 1e-6);
+        }
+    }
+}
+
+/// The loss of a single layer is a feature of all others. Profiles of version 3 count those that were drawn as random.
+#[test]
+fn no_reference_is_learnt_from_nor_judged_by() {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiles/published");
+    for (name, train, test) in [
+        ("mate10pro/yolo-mini", 250 - 8, 50 - 3),
+        ("mate10pro/vocnet-mini", 250 - 11, 50),
+    ] {
+        let profile = Profile::read(&published.join(name)).expect("a profile");
+        let (table, _) = accuracy_table(&profile, Pair::default()).expect("accuracy");
+        assert_eq!(
+            [Set::Train, Set::Test].map(|set| table.of(set).count()),
+            [train, test],
+            "{name}"
+        );
+        let layers = table.layers();
+        let is_reference = |placement: &Placement| {
+            let on_npu = placement.processors().iter().filter(|on| **on == 1).count();
+            [0, 1, layers].contains(&on_npu)
+        };
+        for row in table.rows() {
+            assert_eq!(row.set == Set::Reference, is_reference(&row.combination));
         }
     }
 }

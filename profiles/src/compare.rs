@@ -1,22 +1,23 @@
 //! Which layers differ between two profiles of one model: two phones, two versions, two nights.
 //!
-//! Every number that both profiles have is compared by the difference of the two, which is taken as normal
-//! with the variances that the numbers' own intervals stand for. A model has dozens of numbers, of which
+//! Every number that both profiles have is compared by the difference of the two, by Student's t with the variances and the
+//! degrees of freedom that their samples give; where those do not tell visits apart, as normal with the variances that the
+//! published intervals stand for. A model has dozens of numbers, of which
 //! some would differ at 5 % by chance alone; p-values are therefore adjusted by Holm's method (1979) over
 //! all numbers of a processor: where no layer differs, the chance that any is said to is 5 % in all.
 
 use serde::Serialize;
 
-use crate::derive::LayerTime;
-use crate::derive::graph::two_sided_p_normal;
-use crate::document::{LayerTimeRow, Profile};
-use crate::summary::{Estimate, Z_95};
+use crate::derive::graph::{ErrorVariance, two_sided_p_student};
+use crate::document::{KnownErrors, LayerTimeRow, Profile};
+use crate::holm;
+use crate::summary::Estimate;
 
 /// The chance, per processor, that a layer is said to differ although none does.
 pub const SIGNIFICANCE: f64 = 0.05;
 
 /// Two numbers that were each rounded to a nanosecond, and are sums of others that were, differ by as much.
-const ROUNDING_NS: u64 = 2;
+pub(crate) const ROUNDING_NS: u64 = 2;
 
 /// Two profiles that cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -163,6 +164,7 @@ pub fn compare(one: &Profile, other: &Profile) -> Result<Vec<Difference>, Compar
     for processor in common {
         let mut of_processor = Vec::new();
         let is_alike = one.supported(processor) == other.supported(processor);
+        let errors = [one.known_errors(processor), other.known_errors(processor)];
         for (row, counterpart) in pairs(one, other, processor) {
             if row.time.compute_includes != counterpart.time.compute_includes {
                 if !is_alike {
@@ -173,21 +175,25 @@ pub fn compare(one: &Profile, other: &Profile) -> Result<Vec<Difference>, Compar
                     processor: processor.to_owned(),
                 });
             }
-            let numbers = numbers(&row.time).zip(numbers(&counterpart.time));
-            for ((quantity, a), (_, b)) in numbers {
+            let ours = numbers(row, &errors[0]).into_iter();
+            for ((quantity, a), (_, b)) in ours.zip(numbers(counterpart, &errors[1])) {
                 if let (Some(a), Some(b)) = (a, b) {
-                    of_processor.push(difference(row, quantity, a, b));
+                    of_processor.push(difference(row, quantity, &a, &b));
                 }
             }
         }
         drop_repetitions(&mut of_processor);
-        adjust(&mut of_processor);
+        holm::adjust(
+            of_processor
+                .iter_mut()
+                .filter_map(|one| one.p_value.as_mut()),
+        );
         differences.extend(of_processor);
     }
     Ok(differences)
 }
 
-fn refuse_different_models(one: &Profile, other: &Profile) -> Result<(), CompareError> {
+pub(crate) fn refuse_different_models(one: &Profile, other: &Profile) -> Result<(), CompareError> {
     let (a, b) = (&one.header.model, &other.header.model);
     if a.sha256 == b.sha256 && a.layers == b.layers {
         return Ok(());
@@ -204,12 +210,12 @@ fn refuse_different_models(one: &Profile, other: &Profile) -> Result<(), Compare
     })
 }
 
-fn names(profile: &Profile) -> impl Iterator<Item = &str> {
+pub(crate) fn names(profile: &Profile) -> impl Iterator<Item = &str> {
     profile.header.processors.iter().map(|p| p.name.as_str())
 }
 
 /// The rows of the same layer in both profiles.
-fn pairs<'a>(
+pub(crate) fn pairs<'a>(
     one: &'a Profile,
     other: &'a Profile,
     processor: &'a str,
@@ -223,52 +229,56 @@ fn pairs<'a>(
     of(one).filter_map(move |row| Some((row, of(other).find(|found| found.layer == row.layer)?)))
 }
 
-fn numbers(time: &LayerTime) -> impl Iterator<Item = (Quantity, Option<Estimate>)> {
-    [
-        (Quantity::ToProcessor, time.to_processor),
-        (Quantity::Compute, Some(time.compute)),
-        (Quantity::FromProcessor, time.from_processor),
-    ]
-    .into_iter()
+/// A number, and how well it is known.
+struct Known {
+    estimate: Estimate,
+    error: Option<ErrorVariance>,
 }
 
-fn difference(
-    row: &LayerTimeRow,
-    quantity: Quantity,
-    one: Estimate,
-    other: Estimate,
-) -> Difference {
-    let variance = (|| Some(variance(one)? + variance(other)?))();
-    let difference = Estimate::normal(other.value - one.value, variance.map(f64::sqrt));
-    let p_value = variance.map(|variance| {
+fn numbers(row: &LayerTimeRow, errors: &KnownErrors<'_>) -> [(Quantity, Option<Known>); 3] {
+    let time = &row.time;
+    let errors = errors.of_layer(row);
+    let known = |estimate: Option<Estimate>, error| {
+        let estimate = estimate?;
+        Some(Known { estimate, error })
+    };
+    [
+        (
+            Quantity::ToProcessor,
+            known(time.to_processor, errors.to_processor),
+        ),
+        (Quantity::Compute, known(Some(time.compute), errors.compute)),
+        (
+            Quantity::FromProcessor,
+            known(time.from_processor, errors.from_processor),
+        ),
+    ]
+}
+
+fn difference(row: &LayerTimeRow, quantity: Quantity, one: &Known, other: &Known) -> Difference {
+    let error = one.error.zip(other.error);
+    let error = error.map(|(one, other)| ErrorVariance::of_difference(one, other));
+    let value = other.estimate.value - one.estimate.value;
+    let half_width = error.map(ErrorVariance::half_width);
+    let p_value = error.map(|error| {
         // Numbers are published as whole nanoseconds: what rounding can do is no difference, and beyond it
         // any difference of two exact numbers is certain.
-        let nanos = difference
-            .value
-            .as_nanos()
-            .unsigned_abs()
-            .saturating_sub(ROUNDING_NS) as f64;
+        let nanos = value.as_nanos().unsigned_abs().saturating_sub(ROUNDING_NS) as f64;
         if nanos == 0.0 {
             1.0
         } else {
-            two_sided_p_normal(nanos / variance.sqrt())
+            two_sided_p_student(nanos / error.variance.sqrt(), error.freedom)
         }
     });
     Difference {
         processor: row.processor.clone(),
         layer: row.layer,
         quantity,
-        one,
-        other,
-        difference,
+        one: one.estimate,
+        other: other.estimate,
+        difference: Estimate::around(value.as_nanos() as f64, half_width),
         p_value,
     }
-}
-
-/// The variance that a normal interval as wide as this estimate's stands for.
-fn variance(estimate: Estimate) -> Option<f64> {
-    let (low, high) = estimate.ci95?;
-    Some(((high - low).as_nanos() as f64 / (2.0 * Z_95)).powi(2))
 }
 
 /// Where a layer's transfer out is the next layer's transfer in by assumption, it is one number: to count
@@ -287,20 +297,4 @@ fn drop_repetitions(differences: &mut Vec<Difference>) {
         );
         difference.quantity != Quantity::FromProcessor || !entering.contains(&repeated)
     });
-}
-
-/// Holm's step-down adjustment: the smallest of m p-values times m, the next times m - 1, and so on, none
-/// smaller than the one before.
-fn adjust(differences: &mut [Difference]) {
-    let mut tested: Vec<(f64, &mut Option<f64>)> = differences
-        .iter_mut()
-        .filter_map(|difference| Some((difference.p_value?, &mut difference.p_value)))
-        .collect();
-    tested.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let count = tested.len();
-    let mut largest = 0.0_f64;
-    for (rank, (p, adjusted)) in tested.into_iter().enumerate() {
-        largest = largest.max((p * (count - rank) as f64).min(1.0));
-        *adjusted = Some(largest);
-    }
 }

@@ -9,6 +9,8 @@ pub mod compare;
 pub mod derive;
 pub mod design;
 pub mod document;
+pub mod gate;
+mod holm;
 pub mod layer;
 mod layer_time;
 mod method;

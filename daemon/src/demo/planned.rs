@@ -30,7 +30,7 @@ pub(super) struct Planned {
 impl Planned {
     /// Plans from the profile in a folder: the most accurate within half of the time that all layers take on the CPU.
     pub(super) fn from_profile(folder: &Path) -> Result<Planned, Failure> {
-        let learnt = Input::of_folder(folder.to_owned())?.learn(|_, _| Ok(()))?;
+        let learnt = Input::of_folder(folder.to_owned())?.learn(|_, _| Ok(()), false)?;
         let layers = learnt.profile.layers.len();
         let all_cpu = PackedPlacement::all_cpu(layers).exit_with(Code::Internal)?;
         let half = learnt.problem.time(&all_cpu).as_nanos().unsigned_abs() / 2;

@@ -49,7 +49,11 @@ pub(crate) fn describe(planned: &Plan, learnt: &Learnt) -> String {
         text.push_str(&format!("\n- {reason}"));
     }
     if let Some(digest) = &learnt.source.profile_digest {
-        text.push_str(&format!("\n\nPlanned from the profile {digest}."));
+        let since = match learnt.rows.rows().len() {
+            0 => String::new(),
+            rows => format!(" and {rows} placements that were measured since"),
+        };
+        text.push_str(&format!("\n\nPlanned from the profile {digest}{since}."));
     }
     if learnt.source.simulated {
         text.push_str("\n\nPlanned from a simulated device.");

@@ -4,8 +4,10 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use layerlab_farm::folders::write_whole;
 use layerlab_planners::export::Source;
 use layerlab_planners::front::Front;
+use layerlab_planners::measured_rows::MeasuredRows;
 use layerlab_planners::profile::{Tables, tables};
 use layerlab_planners::regress::Grid;
 use layerlab_planners::solve::{PlanError, find_front};
@@ -28,6 +30,10 @@ pub(crate) struct Input {
     /// `none`: the estimate does
     #[arg(long, value_name = "PERCENT", default_value = "95%")]
     confidence: LimitConfidence,
+    /// Placements that were measured after the profile was published, as --refine writes them; what --refine measures is
+    /// added
+    #[arg(long, value_name = "FILE")]
+    rows: Option<PathBuf>,
     /// Learn anew, and keep nothing for the next plan
     #[arg(long)]
     no_cache: bool,
@@ -62,6 +68,9 @@ pub(crate) struct Learnt {
     pub(crate) processors: Vec<String>,
     pub(crate) source: Source,
     pub(crate) model: AccuracyModel,
+    digest: ProfileDigest,
+    /// What was measured after the profile was published.
+    pub(crate) rows: MeasuredRows,
 }
 
 impl Input {
@@ -72,25 +81,53 @@ impl Input {
             profile,
             placed_on: PlacedOnArgs::default(),
             confidence: LimitConfidence(Some(confidence)),
+            rows: None,
             no_cache: true,
         })
     }
 
     /// Learns, unless so many processors, or what is asked of a model of this accuracy on the CPU, are refused: learning takes
-    /// its time.
+    /// its time. Where `begins_rows`, the file of rows may not be there yet.
     pub(crate) fn learn(
         &self,
         refuse: impl FnOnce(usize, f64) -> Result<(), PlanError>,
+        begins_rows: bool,
     ) -> Result<Learnt, Failure> {
         let profile = Profile::read(&self.profile).exit_with(Code::Input)?;
+        let digest = ProfileDigest::of_folder(&self.profile).exit_with(Code::Input)?;
+        let tables = self.tables(&profile)?;
+        refuse(tables.times.processors(), tables.accuracy.baseline()).exit_with(Code::Input)?;
+        let rows = self.read_rows(&digest, tables.evaluation, begins_rows)?;
+        self.learn_from(profile, digest, rows)
+    }
+
+    /// Learns from more rows.
+    pub(crate) fn learn_again(
+        &self,
+        learnt: Learnt,
+        rows: MeasuredRows,
+    ) -> Result<Learnt, Failure> {
+        self.learn_from(learnt.profile, learnt.digest, rows)
+    }
+
+    fn tables<'a>(&self, profile: &'a Profile) -> Result<Tables<'a>, Failure> {
         let chosen = self.placed_on.by_digit().exit_with(Code::Input)?;
         let (cpu, accelerators) = (chosen.cpu.as_deref(), chosen.accelerators());
+        tables(profile, cpu, &accelerators).exit_with(Code::Input)
+    }
+
+    fn learn_from(
+        &self,
+        profile: Profile,
+        digest: ProfileDigest,
+        rows: MeasuredRows,
+    ) -> Result<Learnt, Failure> {
         let Tables {
             times,
             accuracy,
             evaluation,
-        } = tables(&profile, cpu, &accelerators).exit_with(Code::Input)?;
-        refuse(times.processors(), accuracy.baseline()).exit_with(Code::Input)?;
+        } = self.tables(&profile)?;
+        let accuracy = accuracy.with_more(rows.lessons()).exit_with(Code::Input)?;
         let evaluation = evaluation.clone();
         let processors = evaluation.processors(&profile.header);
         let processors = processors.into_iter().map(str::to_owned).collect();
@@ -107,6 +144,10 @@ impl Input {
         );
         let key = CacheKey::of_profile(&self.profile).exit_with(Code::Input)?;
         let key = key.with(names.as_bytes());
+        let key = match rows.rows() {
+            [] => key,
+            _ => key.with(rows.to_json().exit_with(Code::Internal)?.as_bytes()),
+        };
         let train = || AccuracyModel::train(&profile.layers, &accuracy, &Grid::default());
         let model = cache
             .recall_or("losses", &key, train)
@@ -122,7 +163,6 @@ impl Input {
             let Ok(front) = cache.recall_or("front", &key, search);
             problem = problem.with_front(front);
         }
-        let digest = ProfileDigest::of_folder(&self.profile).exit_with(Code::Input)?;
         let source = Source::of(&profile, &evaluation.cpu, &evaluation.accelerator).named(&digest);
         Ok(Learnt {
             profile,
@@ -131,6 +171,52 @@ impl Input {
             processors,
             source,
             model,
+            digest,
+            rows,
         })
+    }
+
+    /// The rows that were measured after the profile was published, none if no file is named.
+    fn read_rows(
+        &self,
+        digest: &ProfileDigest,
+        evaluation: &Evaluation,
+        may_begin: bool,
+    ) -> Result<MeasuredRows, Failure> {
+        let none = MeasuredRows::none_of(digest, evaluation);
+        let Some(file) = &self.rows else {
+            return Ok(none);
+        };
+        let said = |error: &dyn std::fmt::Display| {
+            let message = format!("--rows {}: {error}", file.display());
+            Failure::new(Code::Input, anyhow::anyhow!(message))
+        };
+        match std::fs::read_to_string(file) {
+            Ok(text) => MeasuredRows::read(&text, digest, evaluation).map_err(|error| said(&error)),
+            Err(error) if may_begin && error.kind() == std::io::ErrorKind::NotFound => Ok(none),
+            Err(error) => Err(said(&error)),
+        }
+    }
+
+    /// Writes the rows into the file that is named, if one is.
+    pub(super) fn keep_rows(&self, rows: &MeasuredRows) -> Result<(), Failure> {
+        let Some(file) = &self.rows else {
+            return Ok(());
+        };
+        let text = rows.to_json().exit_with(Code::Internal)?;
+        write_whole(file, text.as_bytes())
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", file.display()))
+            .exit_with(Code::Output)
+    }
+
+    /// Where so many new rows are, in words; nothing if there are none.
+    pub(super) fn where_rows_are(&self, new: usize) -> Option<String> {
+        match (&self.rows, new) {
+            (_, 0) => None,
+            (Some(file), _) => Some(format!("{new} rows are new in {}.", file.display())),
+            (None, _) => {
+                Some("They are kept nowhere; --rows FILE keeps them for further plans.".to_owned())
+            }
+        }
     }
 }

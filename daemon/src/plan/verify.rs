@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use layerlab_campaign::{ModelFile, Passes, SetFile, Verification, VerificationSet, Verified};
+use layerlab_campaign::{
+    AccuracySettings, Evaluated, EvaluationSettings, ModelFile, Passes, Placements, SetFile,
+    Verification, VerificationSet, Verified,
+};
 use layerlab_farm::Link;
 use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
 use layerlab_profiles::Placement;
@@ -11,7 +14,7 @@ use layerlab_profiles::summary::Summary;
 use layerlab_protocol::Entry;
 
 use super::learnt::Learnt;
-use crate::adb::{self, AdbArgs, PhoneArgs};
+use crate::adb::{self, AdbArgs, Opened, PhoneArgs};
 use crate::campaign::{agent_program, campaign_failure};
 use crate::evaluate;
 use crate::exit::{Code, ExitWith, Failure};
@@ -40,6 +43,13 @@ pub(super) struct VerifyArgs {
     dims: Vec<(String, u64)>,
 }
 
+/// A device that placements are run on, with the model and the images.
+pub(super) struct OnDevice {
+    model: ModelFile,
+    set: Option<SetFile>,
+    link: Opened,
+}
+
 impl VerifyArgs {
     /// Runs these placements on the device, if one is named; nothing otherwise.
     pub(super) async fn measure(
@@ -48,12 +58,24 @@ impl VerifyArgs {
         learnt: &Learnt,
         agent: Option<PathBuf>,
     ) -> Result<VerifiedPlacements, Failure> {
-        let (Some(device), Some(model)) = (&self.verify, &self.model) else {
-            return Ok(VerifiedPlacements::new());
-        };
         if placements.is_empty() {
             return Ok(VerifiedPlacements::new());
         }
+        match self.open(learnt, agent).await? {
+            Some(device) => device.verify(placements, learnt).await,
+            None => Ok(VerifiedPlacements::new()),
+        }
+    }
+
+    /// The device, if one is named.
+    pub(super) async fn open(
+        &self,
+        learnt: &Learnt,
+        agent: Option<PathBuf>,
+    ) -> Result<Option<OnDevice>, Failure> {
+        let (Some(device), Some(model)) = (&self.verify, &self.model) else {
+            return Ok(None);
+        };
         let dims = self.dims.iter().cloned().collect();
         let model = open_with_twin(model, self.quantised.as_deref(), &dims)?;
         let of_profile = &learnt.profile.header.model;
@@ -75,7 +97,45 @@ impl VerifyArgs {
             None => None,
         };
         let link = adb::open(device, agent_program(agent)?, &self.adb, &self.phone).await?;
-        run(&link, &model, set.as_ref(), placements, learnt).await
+        Ok(Some(OnDevice { model, set, link }))
+    }
+}
+
+impl OnDevice {
+    /// Runs these placements: their times, and where there are images their accuracies.
+    async fn verify(
+        &self,
+        placements: Vec<Placement>,
+        learnt: &Learnt,
+    ) -> Result<VerifiedPlacements, Failure> {
+        run(&self.link, &self.model, self.set.as_ref(), placements, learnt).await
+    }
+
+    /// What these placements lose on the profile's own device, by the images and in the order that the profile's losses were
+    /// measured by.
+    pub(super) async fn evaluate(
+        &self,
+        placements: Vec<Placement>,
+        learnt: &Learnt,
+    ) -> Result<Evaluated, Failure> {
+        let set = self.set.as_ref();
+        let set = set
+            .ok_or_else(|| anyhow::anyhow!("accuracy is measured by images; name them with --set"))
+            .exit_with(Code::Usage)?;
+        let found = evaluate::hello(&self.link).await?;
+        evaluate::same_device(&learnt.profile.header.device, &found.device, "--verify")?;
+        let settings = EvaluationSettings {
+            processors: learnt.processors.clone(),
+            placements: Placements::These(placements),
+            seed: learnt.evaluation.seed,
+            answers: Some(learnt.evaluation.answers as usize),
+            stop_at_half_width: None,
+            memory: AccuracySettings::default().memory,
+        };
+        let mut nobody = |_: &Entry| {};
+        layerlab_campaign::evaluate(&self.link, &self.model, set, &settings, &mut nobody)
+            .await
+            .map_err(campaign_failure)
     }
 }
 

@@ -11,7 +11,7 @@ mod tally;
 pub use chosen::chosen_placements;
 pub use features::{Features, features};
 pub use metric::{BadAnswer, Metric};
-pub use sampler::{Part, references, references_on, sample, sample_on, split};
+pub use sampler::{Part, is_reference, references, references_on, sample, sample_on, split};
 pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values};
 pub use tally::{Loss, Tally, loss};
 

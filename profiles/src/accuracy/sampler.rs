@@ -122,6 +122,20 @@ fn assert_several(processors: u8) {
     );
 }
 
+/// Whether a placement is one of the [references](references_on) on these processors.
+pub fn is_reference(placement: &Placement, supported: &[SupportedLayers]) -> bool {
+    let off_cpu = || placement.processors().iter().filter(|on| **on != 0);
+    let Some(&processor) = off_cpu().next() else {
+        return true;
+    };
+    let can_run = supported.get(usize::from(processor));
+    let layers = || (1..).zip(placement.processors());
+    let is_most = layers().all(|(layer, &on)| {
+        on == processor || on == 0 && can_run.is_some_and(|can_run| !can_run.has(layer))
+    });
+    is_most || off_cpu().count() == 1
+}
+
 /// Which of so many random placements are to learn from and which to judge by: one in six is left for
 /// judging (250 and 50 of 300), chosen at random.
 pub fn split(samples: usize, seed: u64) -> Vec<Part> {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use super::observed::observed;
 use super::{Additivity, BuildError, Measurement, Method, ProcessorKind, Profile};
 use crate::derive::graph::{
-    self, Fit, GraphError, InShares, MovingModel, Observations, additivity,
+    self, DerivedNumber, Fit, GraphError, InShares, LayerNumbers, MovingModel, Observations,
+    additivity,
 };
 use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
 use crate::segment::Segment;
@@ -33,10 +34,24 @@ pub(crate) struct Derivation {
     pub(crate) times: BTreeMap<u32, LayerTime>,
     /// The cost of each cut between two such layers, by the number of the one before it; none but by least squares.
     pub(crate) cuts: BTreeMap<u32, Estimate>,
+    /// What is known of the errors of these numbers, degrees of freedom included.
+    pub(crate) numbers: DerivedNumbers,
     /// How well segment times add up on the longest stretch, if that was tested.
     pub(crate) additivity: Option<Additivity>,
     /// Segments that contradict the others and therefore lost their weight.
     pub(crate) suspects: Vec<Segment>,
+}
+
+/// The numbers of one processor with the degrees of freedom of their errors, as far as those are known: those of medians
+/// where visits are told apart, and those of least squares.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct DerivedNumbers {
+    /// The times of layers, by their numbers.
+    pub(crate) layers: BTreeMap<u32, LayerNumbers>,
+    /// The costs of cuts, by the number of the layer before each.
+    pub(crate) cuts: BTreeMap<u32, DerivedNumber>,
+    /// The whole model, where the processor can run all of it.
+    pub(crate) whole: Option<DerivedNumber>,
 }
 
 /// The times of the layers that a processor can run, and what else its measurement gives. Each stretch of neighbouring
@@ -58,6 +73,13 @@ pub(crate) fn derivation(
         let times = (stretch.first()..).zip(found.times);
         all.times.extend(times);
         all.cuts.extend((stretch.first()..).zip(found.cuts));
+        let numbers = (stretch.first()..).zip(found.numbers);
+        all.numbers.layers.extend(numbers);
+        let cut_numbers = (stretch.first()..).zip(found.cut_numbers);
+        all.numbers.cuts.extend(cut_numbers);
+        if supported.is_all() {
+            all.numbers.whole = found.whole;
+        }
         if supported.longest() == Some(stretch) {
             let tested = found.additivity;
             all.additivity = tested
@@ -131,6 +153,10 @@ impl Timings {
 struct OfStretch {
     times: Vec<LayerTime>,
     cuts: Vec<Estimate>,
+    numbers: Vec<LayerNumbers>,
+    cut_numbers: Vec<DerivedNumber>,
+    /// The stretch as a whole.
+    whole: Option<DerivedNumber>,
     additivity: Option<graph::AdditivityTest>,
     suspects: Vec<Segment>,
 }
@@ -140,6 +166,9 @@ impl From<Vec<LayerTime>> for OfStretch {
         OfStretch {
             times,
             cuts: Vec::new(),
+            numbers: Vec::new(),
+            cut_numbers: Vec::new(),
+            whole: None,
             additivity: None,
             suspects: Vec::new(),
         }
@@ -187,7 +216,7 @@ fn of_stretch(
     let layers = stretch.layers();
     match measurement.method {
         Method::Median => medians(layers, &timings.summaries)
-            .map(OfStretch::from)
+            .map(|times| of_medians(times, timings.observations.as_ref()))
             .map_err(Lacks::Median),
         Method::Differencing => {
             let visits = timings.observations.as_ref();
@@ -204,6 +233,38 @@ fn of_stretch(
     }
 }
 
+/// Layer times that are medians, with their errors where visits tell them.
+fn of_medians(times: Vec<LayerTime>, visits: Option<&Observations>) -> OfStretch {
+    let medians: Vec<(Segment, f64)> = (1..)
+        .zip(&times)
+        .map(|(layer, time)| {
+            let median = time.compute.value.as_nanos() as f64;
+            (Segment::single(layer), median)
+        })
+        .collect();
+    let number = |&(segment, value_ns): &(Segment, f64)| {
+        let error = visits?.error_of_median(segment, value_ns)?;
+        Some(LayerNumbers {
+            compute: DerivedNumber {
+                value_ns,
+                error: Some(error),
+            },
+            to_processor: None,
+            from_processor: None,
+        })
+    };
+    let numbers: Option<Vec<LayerNumbers>> = medians.iter().map(number).collect();
+    let whole = visits.and_then(|visits| visits.error_of_medians(&medians));
+    OfStretch {
+        numbers: numbers.unwrap_or_default(),
+        whole: whole.map(|error| DerivedNumber {
+            value_ns: medians.iter().map(|(_, value_ns)| value_ns).sum(),
+            error: Some(error),
+        }),
+        ..OfStretch::from(times)
+    }
+}
+
 fn by_least_squares(
     measurement: &Measurement,
     layers: u32,
@@ -214,9 +275,14 @@ fn by_least_squares(
     let Measurement { design, seed, .. } = *measurement;
     let fit = Fit::new(layers, observations, &design.held_back(layers, seed))?;
     let tested = additivity(layers, observations, &design.tested(layers, seed))?;
+    let numbers = fit.layer_numbers_with(shares);
+    let cut_numbers = fit.cut_numbers();
     Ok(OfStretch {
-        times: fit.layer_times_with(shares),
-        cuts: fit.cuts(),
+        times: numbers.iter().map(LayerNumbers::layer_time).collect(),
+        cuts: cut_numbers.iter().map(DerivedNumber::estimate).collect(),
+        numbers,
+        cut_numbers,
+        whole: Some(fit.whole_number()),
         additivity: tested,
         suspects: fit.suspects().to_vec(),
     })

@@ -10,6 +10,7 @@ mod digest;
 mod error;
 mod header;
 mod histogram;
+mod known_errors;
 mod layer_times;
 mod load;
 mod measurement;
@@ -53,8 +54,11 @@ pub use crate::method::Method;
 pub use crate::processor_kind::ProcessorKind;
 
 pub(crate) use combination::{rounded, single_losses};
-pub(crate) use derivation::{Derivation, Timings, derivation, refuse_unless_derivable};
+pub(crate) use derivation::{
+    Derivation, DerivedNumbers, Timings, derivation, refuse_unless_derivable,
+};
 pub(crate) use histogram::is_histogram_of;
+pub(crate) use known_errors::KnownErrors;
 pub(crate) use moving::{Probed, probed};
 pub(crate) use observed::{observed, summary};
 pub(crate) use read::read_with_contradictions;

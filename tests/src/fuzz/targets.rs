@@ -1,22 +1,26 @@
 //! The readers that are fed: one target each, with the real files that its inputs are made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::journal::Journal;
 use layerlab_lab::job_file::{self, JobFile};
 use layerlab_model::Network;
-use layerlab_profiles::Segment;
+use layerlab_planners::measured_rows::{MeasuredRow, MeasuredRows};
+use layerlab_planners::profile::{Pair, accuracy_table};
 use layerlab_profiles::check::check_directory;
-use layerlab_profiles::document::Profile;
+use layerlab_profiles::document::{Profile, ProfileDigest};
+use layerlab_profiles::{Placement, Segment};
 use layerlab_protocol::{Request, Response, decode, encode};
 
 use super::mutate::Format;
 use crate::{file, root};
 
 /// The names of all targets.
-pub const TARGETS: [&str; 6] = ["model", "frames", "journal", "profile", "device", "job"];
+pub const TARGETS: [&str; 7] = [
+    "model", "frames", "journal", "profile", "device", "job", "rows",
+];
 
 /// Reads an input in a folder that it may use, and says whether it is accepted.
 pub type Reader = dyn Fn(&[u8], &Path) -> bool;
@@ -41,6 +45,7 @@ impl Target {
             "profile" => profile(),
             "device" => device(),
             "job" => job(),
+            "rows" => rows(),
             _ => return None,
         })
     }
@@ -283,6 +288,46 @@ fn job() -> Target {
             std::fs::write(&path, bytes).expect("room");
             match JobFile::read(&path) {
                 Ok(_) => true,
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    false
+                }
+            }
+        }),
+    }
+}
+
+/// Rows that were measured after a profile was published, read as a plan learns from them.
+fn rows() -> Target {
+    let published = root().join("profiles/published/mate10pro/vocnet-mini");
+    let profile = Profile::read(&published).expect("a published profile");
+    let digest = ProfileDigest::of_folder(&published).expect("a digest");
+    let (table, evaluation) = accuracy_table(&profile, Pair::default()).expect("accuracy");
+    let evaluation = evaluation.clone();
+    let measured = profile.combinations.iter().map(|row| &row.combination);
+    let measured: BTreeSet<&Placement> = measured.collect();
+    let numbers = (0..1_u32 << 11)
+        .map(|number| Placement::new((0..11).map(|layer| number >> layer & 1 == 1).collect()));
+    let new = numbers.filter(|placement| !measured.contains(placement));
+    let run = profile.header.provenance.clone();
+    let lessons = new.take(3).map(|combination| MeasuredRow {
+        combination,
+        loss: 0.25,
+        loss_ci95: (0.2, 0.3),
+        run: run.run.clone(),
+    });
+    let mut rows = MeasuredRows::none_of(&digest, &evaluation);
+    rows.add(run.clone(), lessons.collect::<Vec<_>>());
+    let seed = rows.to_json().expect("a document");
+    Target {
+        format: Format::Text,
+        seeds: vec![seed.into_bytes()],
+        read: Box::new(move |bytes, _| {
+            let Ok(text) = std::str::from_utf8(bytes) else {
+                return false;
+            };
+            match MeasuredRows::read(text, &digest, &evaluation) {
+                Ok(rows) => table.clone().with_more(rows.lessons()).is_ok(),
                 Err(error) => {
                     assert!(!error.to_string().is_empty());
                     false

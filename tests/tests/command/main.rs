@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod evaluation_sets;
+mod gate;
+mod plan_cost;
 mod published;
 mod quantise;
 mod sealed;

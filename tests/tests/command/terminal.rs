@@ -193,6 +193,7 @@ fn help_names_every_command_and_every_exit_code() {
         Code::Device,
         Code::Output,
         Code::Check,
+        Code::Worse,
         Code::NoPlan,
         Code::Interrupted,
     ];

@@ -55,6 +55,11 @@ fn jobs() {
 }
 
 #[test]
+fn rows_measured_afterwards() {
+    fuzz("rows");
+}
+
+#[test]
 fn a_target_that_there_is_not_is_refused_with_those_that_there_are() {
     for (args, expected) in [
         (

@@ -6,5 +6,6 @@ mod killed_agent;
 mod machine_noise;
 mod placements;
 mod planted_truth;
+mod refine;
 mod three_processors;
 mod unsupported;

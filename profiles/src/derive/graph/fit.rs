@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
+use super::derived_number::DerivedNumber;
 use super::edge::Edge;
-use super::in_share::InShares;
 use super::normal::{NodeCovariance, Normal};
 use super::observation::{ErrorVariance, Observations};
 use super::prospect::{Prospect, prospects};
 use super::quantile::t_95;
 use super::snooping;
-use crate::layer_time::{Includes, LayerTime};
+use crate::layer_time::LayerTime;
 use crate::placement::Placement;
 use crate::segment::Segment;
 use crate::summary::{Estimate, Z_95};
@@ -46,6 +46,19 @@ pub(super) struct Derived {
     pub(super) value_ns: f64,
     pub(super) variance: f64,
     pub(super) freedom: f64,
+}
+
+impl Derived {
+    /// The same for others to use; nothing is known of its error where no samples scatter.
+    pub(super) fn known(self, has_spread: bool) -> DerivedNumber {
+        DerivedNumber {
+            value_ns: self.value_ns,
+            error: has_spread.then_some(ErrorVariance {
+                variance: self.variance,
+                freedom: self.freedom,
+            }),
+        }
+    }
 }
 
 impl Fit {
@@ -126,85 +139,23 @@ impl Fit {
         self.estimate(&self.nodes.segment(segment))
     }
 
-    /// The times of the layers in the papers' terms, layer 1 first, under the assumption that they make:
-    /// a cut costs the same both ways, t_d(l) = t_r(l-1) (docs/method.md §3).
-    pub fn layer_times(&self) -> Vec<LayerTime> {
-        self.layer_times_with(&InShares::symmetric())
-    }
-
-    /// The same where the cost of each cut divides by `shares`. Their sums over runs of layers are the same, whatever the
-    /// shares are.
-    pub fn layer_times_with(&self, shares: &InShares) -> Vec<LayerTime> {
-        let layers = self.layers();
-        let inward = |cut: u32| {
-            let share = shares.inward(cut);
-            self.divided(
-                &self.nodes.cut_after(cut).times(share),
-                &[(cut, 1.0)],
-                shares,
-            )
-        };
-        let outward = |cut: u32| {
-            let share = 1.0 - shares.inward(cut);
-            self.divided(
-                &self.nodes.cut_after(cut).times(share),
-                &[(cut, -1.0)],
-                shares,
-            )
-        };
-        let compute = |layer: u32| {
-            let (before, after) = (shares.inward(layer - 1), 1.0 - shares.inward(layer));
-            let contrast = self.nodes.compute_less(layer, before, after);
-            self.divided(&contrast, &[(layer - 1, -1.0), (layer, 1.0)], shares)
-        };
-        (1..=layers)
-            .map(|layer| {
-                let (first, last) = (layer == 1, layer == layers);
-                LayerTime {
-                    compute: compute(layer),
-                    compute_includes: Includes {
-                        to_processor: first,
-                        from_processor: last,
-                    },
-                    to_processor: (!first).then(|| inward(layer - 1)),
-                    from_processor: (!last).then(|| outward(layer)),
-                }
-            })
-            .collect()
-    }
-
-    /// A contrast whose factors depend on the shares of cuts: of each, by how many times the cut's cost it grows with the
-    /// share. The errors of segments and of probes are independent, so that their variances add.
-    fn divided(&self, contrast: &Contrast, grows: &[(u32, f64)], shares: &InShares) -> Estimate {
-        let derived = self.with_common(self.derive(contrast));
-        let inner = 1..self.layers();
-        let terms: Vec<(u32, f64)> = grows
-            .iter()
-            .filter(|(cut, _)| inner.contains(cut))
-            .map(|&(cut, factor)| (cut, factor * self.nodes.cut_after(cut).of(&self.values)))
-            .collect();
-        let of_shares = shares.variance(&terms);
-        let variance = derived.variance + of_shares;
-        // Without probes it is what it was, to the last digit.
-        let freedom = match of_shares > 0.0 {
-            true => {
-                let squares =
-                    derived.variance.powi(2) / derived.freedom + of_shares.powi(2) / shares.freedom;
-                variance * variance / squares
-            }
-            false => derived.freedom,
-        };
-        let half_width =
-            (self.has_spread && shares.has_spread).then(|| t_95(freedom) * variance.sqrt());
-        Estimate::around(derived.value_ns, half_width)
-    }
-
     /// What cutting between neighbours costs, layers 1 and 2 first: leaving after one and entering before
     /// the next, and what they would have saved by running together. Needs no assumption (docs/method.md §3).
     pub fn cuts(&self) -> Vec<Estimate> {
+        let numbers = self.cut_numbers().into_iter();
+        numbers.map(|number| number.estimate()).collect()
+    }
+
+    /// The same with the degrees of freedom of their errors.
+    pub(crate) fn cut_numbers(&self) -> Vec<DerivedNumber> {
         (1..self.layers())
-            .map(|layer| self.estimate(&self.nodes.cut_after(layer)))
+            .map(|layer| self.number(&self.nodes.cut_after(layer)))
             .collect()
+    }
+
+    /// S(1,n) with the degrees of freedom of its error.
+    pub(crate) fn whole_number(&self) -> DerivedNumber {
+        self.number(&self.nodes.segment(Segment::whole(self.layers())))
     }
 
     /// T(L) with its interval: the runs of ones on this accelerator, the zeros on the CPU whose layer
@@ -253,7 +204,7 @@ impl Fit {
     }
 
     /// A derived number with the error that all times have in common on top: it errs in proportion to itself.
-    fn with_common(&self, derived: Derived) -> Derived {
+    pub(super) fn with_common(&self, derived: Derived) -> Derived {
         let own = ErrorVariance {
             variance: derived.variance,
             freedom: derived.freedom,
@@ -272,11 +223,12 @@ impl Fit {
 
     /// Any linear combination of the nodes, with its interval.
     fn estimate(&self, contrast: &Contrast) -> Estimate {
-        let derived = self.with_common(self.derive(contrast));
-        let half_width = self
-            .has_spread
-            .then(|| t_95(derived.freedom) * derived.variance.sqrt());
-        Estimate::around(derived.value_ns, half_width)
+        self.number(contrast).estimate()
+    }
+
+    fn number(&self, contrast: &Contrast) -> DerivedNumber {
+        self.with_common(self.derive(contrast))
+            .known(self.has_spread)
     }
 
     pub(super) fn derive(&self, contrast: &Contrast) -> Derived {

@@ -10,9 +10,11 @@
 mod additivity;
 mod connected;
 mod contrast;
+mod derived_number;
 mod edge;
 mod fit;
 mod in_share;
+mod layer_numbers;
 mod location;
 mod moderation;
 mod moving;
@@ -42,5 +44,6 @@ pub use visits::{FEWEST_VISITS, observe_visits, visit_speeds};
 pub use whole::{WholeAgainstParts, whole_against_parts};
 
 pub(crate) use contrast::Contrast;
+pub(crate) use derived_number::{DerivedNumber, LayerNumbers};
 pub(super) use observation::half_width;
-pub(crate) use quantile::{two_sided_p_normal, two_sided_p_student};
+pub(crate) use quantile::{two_sided_p_student, upper_p_student};

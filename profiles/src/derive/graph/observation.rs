@@ -78,15 +78,30 @@ impl ErrorVariance {
     }
 
     /// The error of a multiple.
-    pub(in crate::derive) fn times(self, factor: f64) -> ErrorVariance {
+    pub(crate) fn times(self, factor: f64) -> ErrorVariance {
         ErrorVariance {
             variance: factor * factor * self.variance,
             ..self
         }
     }
 
+    /// The error of a difference of two numbers that nothing connects, such as those of two profiles: of what is known of
+    /// both, more is known than of either (Welch 1947).
+    pub(crate) fn of_difference(one: ErrorVariance, other: ErrorVariance) -> ErrorVariance {
+        let variance = one.variance + other.variance;
+        let square = |part: ErrorVariance| part.variance * part.variance / part.freedom.max(1.0);
+        let squares = square(one) + square(other);
+        ErrorVariance {
+            variance,
+            freedom: match squares > 0.0 {
+                true => variance * variance / squares,
+                false => one.freedom.max(other.freedom),
+            },
+        }
+    }
+
     /// The sum of independent errors' variances, with its degrees of freedom (Satterthwaite 1946).
-    pub(in crate::derive) fn sum(parts: impl IntoIterator<Item = ErrorVariance>) -> ErrorVariance {
+    pub(crate) fn sum(parts: impl IntoIterator<Item = ErrorVariance>) -> ErrorVariance {
         let (mut variance, mut squares, mut most) = (0.0, 0.0, 0.0_f64);
         for part in parts {
             variance += part.variance;
@@ -143,13 +158,28 @@ impl Observations {
 
     /// The 95 % interval of the median of all samples of a segment, which is `median`; `None` where visits do not give it.
     pub fn of_median(&self, segment: Segment, median: Nanos) -> Option<(Nanos, Nanos)> {
-        let own = self.of(segment)?.median?;
         let value_ns = median.as_nanos() as f64;
-        let half_width = half_width([own, self.shared_by_medians(value_ns)]);
+        let half_width = self.error_of_median(segment, value_ns)?.half_width();
         Some((
             Nanos::from_nanos((value_ns - half_width).floor().max(0.0) as u64),
             Nanos::from_nanos((value_ns + half_width).ceil() as u64),
         ))
+    }
+
+    /// The error of the median of all samples of a segment, which is `value_ns`; `None` where visits do not give it.
+    pub(crate) fn error_of_median(&self, segment: Segment, value_ns: f64) -> Option<ErrorVariance> {
+        let own = self.of(segment)?.median?;
+        Some(ErrorVariance::sum([own, self.shared_by_medians(value_ns)]))
+    }
+
+    /// The error of the sum of the medians of these segments, given each with its median in ns; `None` where visits do not
+    /// give it.
+    pub(crate) fn error_of_medians(&self, medians: &[(Segment, f64)]) -> Option<ErrorVariance> {
+        let own = |&(segment, _): &(Segment, f64)| self.of(segment)?.median;
+        let own: Vec<ErrorVariance> = medians.iter().map(own).collect::<Option<_>>()?;
+        let sum: f64 = medians.iter().map(|(_, value_ns)| value_ns).sum();
+        let shared = self.shared_by_medians(sum);
+        Some(ErrorVariance::sum(own.into_iter().chain([shared])))
     }
 
     /// What a number derived from medians errs because all of them err together: in proportion to itself, in ns².

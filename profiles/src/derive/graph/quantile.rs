@@ -47,9 +47,9 @@ pub(crate) fn two_sided_p_student(deviations: f64, freedom: f64) -> f64 {
         .map_or(1.0, |student| 2.0 * student.sf(deviations.abs()))
 }
 
-/// How probable a normal deviation at least as large, either way, is.
-pub(crate) fn two_sided_p_normal(deviations: f64) -> f64 {
-    2.0 * Normal::standard().sf(deviations.abs())
+/// How probable a deviation at least as large, upwards, is for Student's t.
+pub(crate) fn upper_p_student(deviations: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom.clamp(1.0, 1e6)).map_or(1.0, |student| student.sf(deviations))
 }
 
 #[cfg(test)]
@@ -74,6 +74,9 @@ mod tests {
         assert!((t_at_four_sigma(f64::INFINITY) - 4.0).abs() < 1e-9);
         assert!(t_at_four_sigma(20.0) > 5.0);
         assert!((f_tail(2.0, 4.0, 1e9) - 0.091_578).abs() < 1e-5);
-        assert!((two_sided_p_normal(1.959_964) - 0.05).abs() < 1e-6);
+        assert!((two_sided_p_student(1.959_964, f64::INFINITY) - 0.05).abs() < 1e-6);
+        assert!((two_sided_p_student(-2.570_6, 5.0) - 0.05).abs() < 1e-5);
+        assert!((upper_p_student(2.570_6, 5.0) - 0.025).abs() < 1e-5);
+        assert!((upper_p_student(-2.570_6, 5.0) - 0.975).abs() < 1e-5);
     }
 }

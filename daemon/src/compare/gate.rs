@@ -1,0 +1,294 @@
+//! `layerlab compare --gate`: has anything become worse by more than is tolerated?
+
+use std::str::FromStr;
+
+use layerlab_profiles::document::Profile;
+use layerlab_profiles::gate::{GateResult, GateSettings, Gated, GatedNumber, gate};
+use layerlab_profiles::{Layer, SignedNanos};
+use serde::Serialize;
+
+use super::lacks;
+use crate::exit::{Code, ExitWith, Failure};
+use crate::output;
+use layerlab_lab::text_table::{Cells, table};
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Gate")]
+pub(super) struct GateArgs {
+    /// End with exit code 7 if the second profile is worse than the first by more than so much of any number: of the time of
+    /// a layer, of a cut or of the whole model, or of accuracy. 0% tolerates nothing
+    #[arg(long, value_name = "PERCENT")]
+    gate: Option<Tolerance>,
+    /// With --gate: the chance of a false alarm, over all numbers together
+    #[arg(long, value_name = "SHARE", requires = "gate", default_value_t = Alpha(GateSettings::ALPHA))]
+    alpha: Alpha,
+}
+
+/// A percentage of at least 0 and less than 100.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Tolerance(f64);
+
+impl FromStr for Tolerance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Tolerance, String> {
+        let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+        match number.parse::<f64>() {
+            Ok(percent) if (0.0..100.0).contains(&percent) => Ok(Tolerance(percent / 100.0)),
+            _ => Err("write a percentage of at least 0 and below 100, such as 5%".to_owned()),
+        }
+    }
+}
+
+/// A chance above 0 and at most one half.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Alpha(f64);
+
+impl FromStr for Alpha {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Alpha, String> {
+        match text.parse::<f64>() {
+            Ok(alpha) if alpha > 0.0 && alpha <= 0.5 => Ok(Alpha(alpha)),
+            _ => Err("write a chance above 0 and at most 0.5, such as 0.01".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Alpha {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl GateArgs {
+    /// What is put up with, if the profiles are to pass a gate.
+    pub(super) fn settings(&self) -> Option<GateSettings> {
+        let Tolerance(tolerance) = self.gate?;
+        let Alpha(alpha) = self.alpha;
+        Some(GateSettings { tolerance, alpha })
+    }
+}
+
+/// Prints what became worse, and fails if anything did.
+pub(super) fn pass(
+    one: &Profile,
+    other: &Profile,
+    settings: GateSettings,
+    (all, json): (bool, bool),
+) -> Result<(), Failure> {
+    let found = gate(one, other, settings).exit_with(Code::Input)?;
+    match json {
+        true => output::print_json(&GateView::from(&found))?,
+        false => output::print(text(&one.layers, &found, all))?,
+    }
+    if !found.fails() {
+        return Ok(());
+    }
+    let message = format!(
+        "the second profile is worse than the first by more than {} %",
+        percent(settings.tolerance)
+    );
+    Err(Failure::new(Code::Worse, anyhow::anyhow!(message)))
+}
+
+/// What became worse, or with `all` every number; then in words.
+fn text(layers: &[Layer], found: &GateResult, all: bool) -> String {
+    let shown = found.numbers.iter().filter(|gated| all || gated.is_worse);
+    let rows: Vec<Cells> = shown.map(|gated| row(layers, gated)).collect();
+    let mut parts = Vec::new();
+    if !rows.is_empty() {
+        let heads = ["what", "on", "one", "other", "worse by", "p"];
+        parts.push(table(&heads, &[2, 3, 4, 5], rows) + "\n");
+    }
+    parts.extend(found.lost.iter().map(|lacked| lacks(layers, lacked)));
+    let GateSettings { tolerance, alpha } = found.settings;
+    let tolerated = percent(tolerance);
+    let count = found.numbers.len();
+    parts.push(format!(
+        "{} of {count} numbers are worse by more than {tolerated} % (false alarms: {alpha} in all, by Holm's method)",
+        found.worse().count()
+    ));
+    let unsure = found.numbers.iter().filter(|gated| gated.may_be_worse);
+    let unsure = unsure.filter(|gated| !gated.is_worse).count();
+    if unsure > 0 {
+        parts.push(format!(
+            "{unsure} more may be: their 95 % intervals reach beyond {tolerated} %; longer measurements would tell"
+        ));
+    }
+    if found.untested > 0 {
+        let untested = found.untested;
+        parts.push(format!(
+            "{untested} numbers have no interval in one of the profiles and were not tested"
+        ));
+    }
+    if !found.has_accuracy {
+        parts.push(
+            "accuracy was not compared: the profiles do not both have it of the same images"
+                .to_owned(),
+        );
+    }
+    parts.join("\n")
+}
+
+fn row(layers: &[Layer], gated: &Gated) -> Cells {
+    let name = |number: u32| {
+        let layer = layers.iter().find(|layer| layer.number == number);
+        layer.map_or("", |layer| layer.name.as_str())
+    };
+    let (what, on) = match &gated.number {
+        GatedNumber::Layer { processor, layer } => {
+            (format!("layer {layer} {}", name(*layer)), processor.clone())
+        }
+        GatedNumber::Cut {
+            processor,
+            after_layer,
+        } => (
+            format!("cut after layer {after_layer} {}", name(*after_layer)),
+            processor.clone(),
+        ),
+        GatedNumber::Whole { processor } => ("whole model".to_owned(), processor.clone()),
+        GatedNumber::Accuracy {
+            processors,
+            placement,
+        } => (format!("accuracy of {placement}"), processors.join(", ")),
+    };
+    let is_accuracy = matches!(gated.number, GatedNumber::Accuracy { .. });
+    let value = |value: f64| match is_accuracy {
+        true => format!("{value:.4}"),
+        false => SignedNanos::from_nanos(value.round() as i64).to_string(),
+    };
+    // Of a number that cannot be told from zero there is no share.
+    let worse = match gated.one > 2.0 * gated.half_width {
+        true => format!(
+            "{:+.1} % ± {:.1} %",
+            100.0 * gated.worse / gated.one,
+            100.0 * gated.half_width / gated.one
+        ),
+        false => format!("{} ± {}", value(gated.worse), value(gated.half_width)),
+    };
+    vec![
+        what,
+        on,
+        value(gated.one),
+        value(gated.other),
+        worse,
+        format!("{:.2e}", gated.p_value),
+    ]
+}
+
+/// A share as a percentage without more digits than it needs.
+fn percent(share: f64) -> f64 {
+    (1e9 * share).round() / 1e7
+}
+
+/// What a gate found, for scripts.
+#[derive(Serialize)]
+struct GateView<'a> {
+    tolerance: f64,
+    alpha: f64,
+    passed: bool,
+    has_accuracy: bool,
+    untested: usize,
+    lost: Vec<LostView<'a>>,
+    numbers: Vec<NumberView<'a>>,
+}
+
+#[derive(Serialize)]
+struct LostView<'a> {
+    processor: &'a str,
+    layer: u32,
+    reason: &'a str,
+}
+
+/// Times are in ns, accuracies are shares.
+#[derive(Serialize)]
+struct NumberView<'a> {
+    what: &'static str,
+    processors: Vec<&'a str>,
+    layer: Option<u32>,
+    placement: Option<String>,
+    one: f64,
+    other: f64,
+    worse: f64,
+    half_width_95: f64,
+    p_value: f64,
+    is_worse: bool,
+    may_be_worse: bool,
+}
+
+impl<'a> From<&'a GateResult> for GateView<'a> {
+    fn from(found: &'a GateResult) -> GateView<'a> {
+        let lost = found.lost.iter().map(|lacked| LostView {
+            processor: &lacked.processor,
+            layer: lacked.layer,
+            reason: &lacked.reason,
+        });
+        GateView {
+            tolerance: found.settings.tolerance,
+            alpha: found.settings.alpha,
+            passed: !found.fails(),
+            has_accuracy: found.has_accuracy,
+            untested: found.untested,
+            lost: lost.collect(),
+            numbers: found.numbers.iter().map(NumberView::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Gated> for NumberView<'a> {
+    fn from(gated: &'a Gated) -> NumberView<'a> {
+        let (what, processors, layer, placement) = match &gated.number {
+            GatedNumber::Layer { processor, layer } => {
+                ("layer", vec![processor.as_str()], Some(*layer), None)
+            }
+            GatedNumber::Cut {
+                processor,
+                after_layer,
+            } => ("cut", vec![processor.as_str()], Some(*after_layer), None),
+            GatedNumber::Whole { processor } => ("whole", vec![processor.as_str()], None, None),
+            GatedNumber::Accuracy {
+                processors,
+                placement,
+            } => (
+                "accuracy",
+                processors.iter().map(String::as_str).collect(),
+                None,
+                Some(placement.to_string()),
+            ),
+        };
+        NumberView {
+            what,
+            processors,
+            layer,
+            placement,
+            one: gated.one,
+            other: gated.other,
+            worse: gated.worse,
+            half_width_95: gated.half_width,
+            p_value: gated.p_value,
+            is_worse: gated.is_worse,
+            may_be_worse: gated.may_be_worse,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_tolerated_is_a_percentage_and_may_be_nothing() {
+        let parse = |text: &str| text.parse::<Tolerance>();
+        assert_eq!(parse("5%"), Ok(Tolerance(0.05)));
+        assert_eq!(parse("0%"), Ok(Tolerance(0.0)));
+        for text in ["-1%", "100%", "nan", "much"] {
+            assert!(parse(text).expect_err(text).contains("such as 5%"));
+        }
+        assert_eq!("0.01".parse::<Alpha>(), Ok(Alpha(0.01)));
+        for text in ["0", "0.6", "1%"] {
+            let refused = text.parse::<Alpha>().expect_err(text);
+            assert!(refused.contains("such as 0.01"), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The times that a gate tests: of layers, of cuts and of the whole model.
+
+use super::{Candidate, GatedNumber};
+use crate::compare::{CompareError, ROUNDING_NS, names, pairs};
+use crate::derive::graph::ErrorVariance;
+use crate::document::Profile;
+
+/// The times that both profiles have with an error, and how many they have without one. A layer whose compute time contains
+/// other transfers in one of them, because a neighbour cannot run there, is left out.
+pub(super) fn candidates(
+    one: &Profile,
+    other: &Profile,
+) -> Result<(Vec<Candidate>, usize), CompareError> {
+    let mut found = Vec::new();
+    for processor in names(one).filter(|name| names(other).any(|known| known == *name)) {
+        let errors = [one.known_errors(processor), other.known_errors(processor)];
+        let is_alike = one.supported(processor) == other.supported(processor);
+        for (row, counterpart) in pairs(one, other, processor) {
+            let includes = [row, counterpart].map(|row| row.time.compute_includes);
+            if includes[0] != includes[1] {
+                if !is_alike {
+                    continue;
+                }
+                return Err(CompareError::DifferentMeaning {
+                    layer: row.layer,
+                    processor: processor.to_owned(),
+                });
+            }
+            let number = GatedNumber::Layer {
+                processor: processor.to_owned(),
+                layer: row.layer,
+            };
+            let values = [row, counterpart].map(|row| row.time.compute.value.as_nanos() as f64);
+            let of = [
+                errors[0].of_layer(row).compute,
+                errors[1].of_layer(counterpart).compute,
+            ];
+            found.push(candidate(number, values, of));
+        }
+        let of_processor = |profile: &'_ Profile| {
+            let rows = profile.cuts.iter();
+            rows.filter(|row| row.processor == processor)
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        let counterparts = of_processor(other);
+        for row in of_processor(one) {
+            let mut same = counterparts.iter();
+            let Some(counterpart) = same.find(|found| found.after_layer == row.after_layer) else {
+                continue;
+            };
+            let number = GatedNumber::Cut {
+                processor: processor.to_owned(),
+                after_layer: row.after_layer,
+            };
+            let values = [&row, counterpart].map(|row| row.cost.value.as_nanos() as f64);
+            let of = [errors[0].of_cut(&row), errors[1].of_cut(counterpart)];
+            found.push(candidate(number, values, of));
+        }
+        if let (Some(ours), Some(theirs)) = (errors[0].whole(), errors[1].whole()) {
+            let number = GatedNumber::Whole {
+                processor: processor.to_owned(),
+            };
+            let of = [Some(ours.1), Some(theirs.1)];
+            found.push(candidate(number, [ours.0, theirs.0], of));
+        }
+    }
+    let all = found.len();
+    let known: Vec<Candidate> = found.into_iter().flatten().collect();
+    let untested = all - known.len();
+    Ok((known, untested))
+}
+
+/// `None` where one of the two has no interval.
+fn candidate(
+    number: GatedNumber,
+    [one, other]: [f64; 2],
+    errors: [Option<ErrorVariance>; 2],
+) -> Option<Candidate> {
+    let [Some(ours), Some(theirs)] = errors else {
+        return None;
+    };
+    Some(Candidate {
+        number,
+        one,
+        other,
+        worse: other - one,
+        errors: [ours, theirs],
+        rounding: ROUNDING_NS as f64,
+    })
+}

@@ -1,0 +1,221 @@
+//! Two profiles of one model: what became worse is found, and nothing else is.
+
+mod common;
+
+use common::visits::run_of_visits;
+use common::{CPU, NPU, layers};
+use layerlab_profiles::accuracy::{Part, Tally, references};
+use layerlab_profiles::compare::compare;
+use layerlab_profiles::document::{Judged, Measured, Profile, Unsupported};
+use layerlab_profiles::gate::{GateResult, GateSettings, GatedNumber, gate};
+use layerlab_profiles::{Nanos, Placement, Segment};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const STEADY: [f64; 5] = [1.0, 1.001, 0.999, 1.0, 1.002];
+
+fn tolerating(tolerance: f64) -> GateSettings {
+    GateSettings {
+        tolerance,
+        alpha: 0.01,
+    }
+}
+
+/// A profile of visits at these speeds, in which `change` changed what was measured.
+fn profile(speeds: &[f64], change: impl FnOnce(&mut Measured)) -> Profile {
+    let (header, mut measured) = run_of_visits(speeds, 1.0);
+    change(&mut measured);
+    Profile::build(header, layers(), measured).expect("every layer was measured")
+}
+
+/// Layer 2 takes so much longer on the accelerator, wherever it runs.
+fn slower(nanos: u64) -> impl FnOnce(&mut Measured) {
+    move |measured| {
+        for sample in &mut measured.samples {
+            let runs = sample.segment.first() <= 2 && sample.segment.last() >= 2;
+            if sample.processor == NPU && runs {
+                sample.duration = sample.duration + Nanos::from_nanos(nanos);
+            }
+        }
+        for block in measured
+            .blocks
+            .iter_mut()
+            .filter(|one| one.processor == NPU)
+        {
+            for end in [&mut block.before, &mut block.after] {
+                end.sentinel = end.sentinel + Nanos::from_nanos(nanos);
+            }
+        }
+    }
+}
+
+fn passes(one: &Profile, other: &Profile, tolerance: f64) -> GateResult {
+    gate(one, other, tolerating(tolerance)).expect("of one model")
+}
+
+fn worse(found: &GateResult) -> Vec<&GatedNumber> {
+    found.worse().map(|gated| &gated.number).collect()
+}
+
+#[test]
+fn a_profile_is_no_worse_than_itself() {
+    let one = common::evaluated(profile(&STEADY, |_| {}));
+    let found = passes(&one, &one, 0.0);
+    assert!(!found.fails(), "{found:?}");
+    // Three layers and the whole on each processor, two cuts, and accuracy on each processor and of each layer alone.
+    assert_eq!(found.numbers.len(), 2 * 4 + 2 + 2 + 3);
+    assert_eq!((found.untested, found.has_accuracy), (0, true));
+    assert!(!passes(&one, &profile(&STEADY, |_| {}), 0.0).has_accuracy);
+}
+
+#[test]
+fn a_layer_that_became_slower_is_named_unless_that_is_tolerated() {
+    let one = profile(&STEADY, |_| {});
+    // The layer computes in 500 µs; the whole takes 4.
+    let other = profile(&STEADY, slower(100_000));
+    let layer = GatedNumber::Layer {
+        processor: NPU.to_owned(),
+        layer: 2,
+    };
+    let found = passes(&one, &other, 0.05);
+    assert_eq!(worse(&found), [&layer], "{found:?}");
+    let found = passes(&one, &other, 0.01);
+    let whole = GatedNumber::Whole {
+        processor: NPU.to_owned(),
+    };
+    assert_eq!(worse(&found), [&layer, &whole], "{found:?}");
+    assert!(!passes(&one, &other, 0.30).fails());
+    // What became faster is not worse.
+    assert!(!passes(&other, &one, 0.0).fails());
+}
+
+/// Where the interval is wider than what is tolerated, nothing is said to be worse, but that it may be is.
+#[test]
+fn what_is_known_too_badly_may_be_worse() {
+    let unsteady = [1.0, 1.1, 0.9, 1.05, 0.95];
+    let one = profile(&unsteady, |_| {});
+    let found = passes(&one, &one, 0.01);
+    assert!(!found.fails());
+    assert!(found.numbers.iter().all(|gated| gated.may_be_worse));
+}
+
+#[test]
+fn a_layer_that_cannot_run_any_more_fails() {
+    let one = profile(&STEADY, |_| {});
+    let other = profile(&STEADY, |measured| {
+        measured.unsupported.push(Unsupported {
+            processor: NPU.to_owned(),
+            segment: Segment::single(1),
+            reason: "it has no Conv".to_owned(),
+        });
+        let runs = |processor: &str, segment: Segment| processor != NPU || segment.first() > 1;
+        measured
+            .samples
+            .retain(|one| runs(&one.processor, one.segment));
+        measured
+            .loads
+            .retain(|one| runs(&one.processor, one.segment));
+        measured
+            .placements
+            .retain(|one| runs(&one.processor, one.segment));
+    });
+    let found = passes(&one, &other, 0.5);
+    assert!(found.fails());
+    assert_eq!(found.lost.len(), 1);
+    let back = passes(&other, &one, 0.5);
+    assert!(back.lost.is_empty() && !back.fails(), "{back:?}");
+}
+
+/// The profile with the accuracy of the references, in which the accelerator gets so many of 2,000 images wrong in layer 3.
+fn with_accuracy(profile: Profile, wrong_in_layer_3: usize) -> Profile {
+    let evaluation = common::evaluated(profile.clone()).evaluations.remove(0);
+    let tallies = |placement: &Placement| {
+        let wrong = match placement.processors()[2] {
+            0 => 100,
+            _ => 100 + wrong_in_layer_3,
+        };
+        let tally = |image: usize| match image < wrong {
+            true => Tally::from((0, 1, 1)),
+            false => Tally::from((1, 0, 0)),
+        };
+        (0..2_000).map(tally).collect()
+    };
+    let judged: Vec<Judged> = references(3, 2)
+        .into_iter()
+        .map(|combination| Judged {
+            tallies: tallies(&combination),
+            part: Part::Reference,
+            combination,
+        })
+        .collect();
+    let evaluation = layerlab_profiles::document::Evaluation {
+        answers: 2_000,
+        ..evaluation
+    };
+    let with = profile.with_evaluation(evaluation, &judged);
+    with.expect("a baseline and single layers")
+}
+
+#[test]
+fn a_layer_that_became_less_accurate_is_named() {
+    let timed = profile(&STEADY, |_| {});
+    let one = with_accuracy(timed.clone(), 20);
+    let other = with_accuracy(timed, 200);
+    let of = |digits: &str| GatedNumber::Accuracy {
+        processors: vec![CPU.to_owned(), NPU.to_owned()],
+        placement: digits.parse().expect("digits"),
+    };
+    let found = passes(&one, &other, 0.05);
+    assert_eq!(worse(&found), [&of("001"), &of("111")], "{found:?}");
+    assert!(!passes(&one, &other, 0.2).fails());
+    assert!(!passes(&other, &one, 0.0).fails());
+}
+
+/// Runs of the same device, whose visits differ in speed and whose inferences scatter.
+fn run(random: &mut ChaCha8Rng, visits: usize) -> Profile {
+    // A sum of twelve uniform numbers is nearly normal.
+    let mut normal = |sigma: f64| {
+        let sum: f64 = (0..12).map(|_| random.random::<f64>()).sum();
+        1.0 + sigma * (sum - 6.0)
+    };
+    let speeds: Vec<f64> = (0..visits).map(|_| normal(0.01)).collect();
+    profile(&speeds, |measured| {
+        let mut scatter = |time: Nanos| {
+            Nanos::from_nanos((time.as_nanos() as f64 * normal(0.005)).round() as u64)
+        };
+        for sample in &mut measured.samples {
+            sample.duration = scatter(sample.duration);
+        }
+        for block in &mut measured.blocks {
+            for end in [&mut block.before, &mut block.after] {
+                end.sentinel = scatter(end.sentinel);
+            }
+        }
+    })
+}
+
+/// Of few visits the variances are known badly, and only Student's t says what that does to many tests.
+#[test]
+fn false_alarms_are_no_more_than_alpha_even_of_three_visits() {
+    const PAIRS: usize = 400;
+    let mut random = ChaCha8Rng::seed_from_u64(18);
+    let (mut alarms, mut differing) = (0, 0);
+    for _ in 0..PAIRS {
+        let (one, other) = (run(&mut random, 3), run(&mut random, 3));
+        let settings = GateSettings {
+            tolerance: 0.0,
+            alpha: 0.05,
+        };
+        let found = gate(&one, &other, settings).expect("of one model");
+        alarms += usize::from(found.fails());
+        let differences = compare(&one, &other).expect("of one model");
+        differing += usize::from(
+            differences
+                .iter()
+                .any(|one| one.processor == CPU && one.is_significant()),
+        );
+    }
+    // Of 400 with a chance of 5 % more than 31 are alarms once in a hundred times.
+    assert!(alarms <= 31, "{alarms} of {PAIRS} gates");
+    assert!(differing <= 31, "{differing} of {PAIRS} comparisons");
+}

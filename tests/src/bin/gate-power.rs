@@ -1,0 +1,202 @@
+//! Does a gate cry wolf, and does it see one? `gate-power [PAIRS] [DEVICE] [OPTION]...` profiles a model on a simulated phone
+//! twice for each pair (200 if not told otherwise), each time with another seed, by the real programs with these options of
+//! `layerlab profile`. The first profile of a pair is the gate's good one. Pairs of which nothing changed give its false
+//! alarms; then one layer after the other is made slower in the second profile's samples, and it is seen how often the gate
+//! names it. Prints tables, and fails if there are more false alarms than alpha allows (binomially, once in a hundred times).
+
+#![expect(clippy::print_stdout, reason = "its tables are what it is for")]
+#![expect(clippy::print_stderr, reason = "as is a wrong command line")]
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use layerlab_agent::device::simulated::DeviceFile;
+use layerlab_agent::truth::{Truth, truth};
+use layerlab_model::Network;
+use layerlab_profiles::Nanos;
+use layerlab_profiles::document::{Method, Profile};
+use layerlab_profiles::gate::{GateSettings, GatedNumber, gate};
+use layerlab_tests::proof::table::markdown;
+use layerlab_tests::{device, layerlab, model, succeed};
+
+const MODEL: &str = "vocnet-mini";
+const PAIRS: usize = 200;
+const DEVICE: &str = "oneplus7";
+const ALPHAS: [f64; 2] = [0.01, 0.05];
+/// Of a layer's own time.
+const SLOWER: [f64; 6] = [0.01, 0.02, 0.03, 0.05, 0.07, 0.1];
+/// At which every layer is tried, the others only with the layers that take longest.
+const EVERY_LAYER_AT: f64 = 0.03;
+/// Enough pairs for a power to 5 %.
+const POWER_PAIRS: usize = 50;
+const NO_TOLERANCE: f64 = 0.0;
+
+/// The profile of one run.
+fn profile(name: &str, seed: usize, options: &[String]) -> Profile {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let out = folder.path().join("profile");
+    let mut command = layerlab();
+    command.args(["profile", "--seed"]).arg(seed.to_string());
+    command.arg("--model").arg(model(MODEL)).args(options);
+    command
+        .arg("--device")
+        .arg(device(name))
+        .arg("--out")
+        .arg(&out);
+    succeed(&mut command);
+    Profile::read(&out).expect("what was published can be read")
+}
+
+/// The same run, had a layer taken so much longer wherever it ran on the processor.
+fn with_slower_layer(profile: &Profile, processor: &str, layer: u32, more: Nanos) -> Profile {
+    let mut changed = profile.clone();
+    for sample in &mut changed.samples {
+        let runs = (sample.segment.first()..=sample.segment.last()).contains(&layer);
+        if sample.processor == processor && runs {
+            sample.duration = sample.duration + more;
+        }
+    }
+    // The whole model is timed at both ends of each block.
+    for block in changed
+        .blocks
+        .iter_mut()
+        .filter(|one| one.processor == processor)
+    {
+        for end in [&mut block.before, &mut block.after] {
+            end.sentinel = end.sentinel + more;
+        }
+    }
+    let methods = changed.header.measurements.iter().map(|one| one.method);
+    let method = methods.rev().find(|method| method.is_least_squares());
+    let derived = changed.rederive(method.unwrap_or(Method::Graph));
+    derived.expect("what was derived before")
+}
+
+fn compute(truth: &Truth, processor: &str, layer: u32) -> Nanos {
+    let mut processors = truth.processors.iter();
+    let of = processors.find(|one| one.processor == processor);
+    of.expect("a processor of the device").layers[layer as usize - 1].compute_ns
+}
+
+/// How often the gate names a layer that became slower by this share, of so many pairs.
+fn found(
+    pairs: &[(Profile, Profile)],
+    truth: &Truth,
+    (processor, layer): (&str, u32),
+    share: f64,
+    settings: GateSettings,
+) -> usize {
+    let more = compute(truth, processor, layer).as_nanos() as f64 * share;
+    let more = Nanos::from_nanos(more.round() as u64);
+    let wanted = GatedNumber::Layer {
+        processor: processor.to_owned(),
+        layer,
+    };
+    let is_found = |(good, other): &&(Profile, Profile)| {
+        let slower = with_slower_layer(other, processor, layer, more);
+        let found = gate(good, &slower, settings).expect("of one model");
+        found.worse().any(|gated| gated.number == wanted)
+    };
+    pairs.iter().filter(is_found).count()
+}
+
+/// The most false alarms that a chance of `alpha` gives but once in a hundred times.
+fn most_by_chance(pairs: usize, alpha: f64) -> usize {
+    let mut probability = (1.0 - alpha).powi(pairs as i32);
+    let (mut sum, mut count) = (probability, 0);
+    while sum < 0.99 {
+        probability *= (pairs - count) as f64 / (count + 1) as f64 * alpha / (1.0 - alpha);
+        count += 1;
+        sum += probability;
+    }
+    count
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let pairs = args.next().map_or(Ok(PAIRS), |text| text.parse::<usize>());
+    let Ok(count) = pairs else {
+        eprintln!("usage: gate-power [PAIRS] [DEVICE] [OPTION of layerlab profile]...");
+        return ExitCode::from(2);
+    };
+    let name = args.next().unwrap_or_else(|| DEVICE.to_owned());
+    let options: Vec<String> = args.collect();
+    let network = Network::open(&model(MODEL), &BTreeMap::new()).expect("a model");
+    let truth = truth(
+        &DeviceFile::open(&device(&name)).expect("a device"),
+        &network,
+    );
+    let pair = |place: usize| {
+        let of = |seed| profile(&name, seed, &options);
+        (of(2 * place + 1), of(2 * place + 2))
+    };
+    let pairs: Vec<(Profile, Profile)> = (0..count).map(pair).collect();
+    println!("{MODEL} on {name}, {count} pairs of profiles, options {options:?}\n");
+
+    let mut accepted = true;
+    let alarms = ALPHAS.map(|alpha| {
+        let settings = GateSettings {
+            tolerance: NO_TOLERANCE,
+            alpha,
+        };
+        let results = pairs.iter().map(|(one, other)| gate(one, other, settings));
+        let results: Vec<_> = results.map(|found| found.expect("of one model")).collect();
+        let alarms = results.iter().filter(|found| found.fails()).count();
+        let most = most_by_chance(count, alpha);
+        accepted &= alarms <= most;
+        let numbers = results.first().map_or(0, |found| found.numbers.len());
+        vec![
+            format!("{alpha}"),
+            numbers.to_string(),
+            alarms.to_string(),
+            most.to_string(),
+        ]
+    });
+    let heads = ["alpha", "numbers", "false alarms", "at most by chance"];
+    println!("{}", markdown(&heads, &alarms));
+
+    let settings = GateSettings {
+        tolerance: NO_TOLERANCE,
+        alpha: GateSettings::ALPHA,
+    };
+    let few = &pairs[..count.min(POWER_PAIRS)];
+    let layers = 1..=network.layer_count();
+    let mut rows = Vec::new();
+    for processor in &truth.processors {
+        let processor = processor.processor.as_str();
+        let longest = layers
+            .clone()
+            .max_by_key(|layer| compute(&truth, processor, *layer));
+        for layer in layers.clone() {
+            let mut row = vec![
+                format!("{processor} {layer}"),
+                compute(&truth, processor, layer).to_string(),
+            ];
+            row.extend(SLOWER.iter().map(|&share| {
+                if Some(layer) != longest && share != EVERY_LAYER_AT {
+                    return String::new();
+                }
+                let found = found(few, &truth, (processor, layer), share, settings);
+                format!("{:.0} %", 100.0 * found as f64 / few.len() as f64)
+            }));
+            rows.push(row);
+        }
+    }
+    let mut heads = vec!["layer".to_owned(), "computes in".to_owned()];
+    heads.extend(
+        SLOWER
+            .iter()
+            .map(|share| format!("{:.0} % slower", 100.0 * share)),
+    );
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    println!(
+        "How often the gate names a layer that became slower (nothing tolerated, alpha {}), of {} pairs:\n",
+        settings.alpha,
+        few.len()
+    );
+    print!("{}", markdown(&heads, &rows));
+    match accepted {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,81 @@
+//! `compare --gate`: a phone that became slower fails, and says where; the same phone again passes.
+
+use std::path::{Path, PathBuf};
+
+use layerlab_tests::{device, layerlab, model, output, stdout, succeed};
+
+use super::assert_fails;
+
+const WORSE: i32 = 7;
+const USAGE: i32 = 2;
+
+/// A profile of the phone of this file.
+fn publish(folder: &Path, phone: &Path, seed: &str) -> PathBuf {
+    let out = folder.join(format!("profile-{seed}"));
+    let mut command = layerlab();
+    command.args(["profile", "--design", "local", "--seed", seed]);
+    command.arg("--model").arg(model("alexnet"));
+    command.arg("--device").arg(phone).arg("--out").arg(&out);
+    succeed(&mut command);
+    out
+}
+
+#[test]
+fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let phone = device("oneplus7");
+    let good = publish(folder.path(), &phone, "1");
+    let again = publish(folder.path(), &phone, "2");
+    // The CPU's convolutions take a quarter longer.
+    let text = std::fs::read_to_string(&phone).expect("a device file");
+    let cpu = "convolution_flop_per_s = 19e9";
+    assert!(text.contains(cpu), "the CPU's speed is elsewhere");
+    let slower = folder.path().join("slower.toml");
+    let changed = text.replacen(cpu, "convolution_flop_per_s = 15.2e9", 1);
+    std::fs::write(&slower, changed).expect("room");
+    let bad = publish(folder.path(), &slower, "3");
+
+    let gate = |other: &Path, options: &[&str]| {
+        let mut command = layerlab();
+        command.arg("compare").arg(&good).arg(other).args(options);
+        command
+    };
+    let passed = succeed(&mut gate(&again, &["--gate", "5%"]));
+    assert!(
+        passed.contains(" numbers are worse by more than 5 %"),
+        "{passed}"
+    );
+    assert!(passed.contains("accuracy was not compared"), "{passed}");
+
+    let failed = output(&mut gate(&bad, &["--gate", "5%"]));
+    assert_fails(&failed, WORSE, &["worse", "more than 5 %"]);
+    let said = stdout(&failed);
+    let row = |what: &str, on: &str| {
+        said.lines()
+            .any(|line| line.contains(what) && line.contains(on))
+    };
+    assert!(row("layer 1 C1", "cpu"), "{said}");
+    assert!(row("whole model", "cpu"), "{said}");
+    assert!(!row("", " npu "), "nothing became slower there: {said}");
+
+    let failed = output(&mut gate(&bad, &["--gate", "5%", "--json"]));
+    assert_fails(&failed, WORSE, &["worse"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&failed)).expect("JSON");
+    assert_eq!(json["passed"], false);
+    let numbers = json["numbers"].as_array().expect("a list");
+    // Eleven layers and the whole on each processor, and ten cuts.
+    assert_eq!(numbers.len(), 2 * 12 + 10);
+    let tolerant = output(&mut gate(&bad, &["--gate", "60%", "--alpha", "0.001"]));
+    assert!(tolerant.status.success(), "{}", stdout(&tolerant));
+
+    for (options, word) in [
+        (&["--gate", "100%"][..], "such as 5%"),
+        (&["--gate", "5%", "--alpha", "1"][..], "such as 0.01"),
+        (&["--alpha", "0.1"][..], "--gate"),
+    ] {
+        let refused = output(&mut gate(&again, options));
+        assert_eq!(refused.status.code(), Some(USAGE));
+        let said = layerlab_tests::stderr(&refused);
+        assert!(said.contains(word), "{said}");
+    }
+}
