@@ -259,7 +259,7 @@ async fn plan(
     steps: &mut Steps,
 ) -> Result<Planned, Failure> {
     steps.begin(
-        "Which layers run where, for the most accuracy in half of the CPU's time? Learning what was not measured",
+        "Which layers run where, for the most accuracy in two thirds of the CPU's time? Learning what was not measured",
     )?;
     let mut planned = Planned::from_profile(folder)?;
     steps.say(format_args!(

@@ -27,13 +27,13 @@ pub(super) fn wrapped(text: &str, columns: Option<usize>, indent: usize) -> Stri
     };
     let mut wrapped = String::new();
     let mut used = 0;
-    for word in text.split(' ') {
+    for (place, word) in text.split(' ').enumerate() {
         let width = console::measure_text_width(word);
         if used > indent && used + 1 + width > columns {
             wrapped.push('\n');
             wrapped.extend(std::iter::repeat_n(' ', indent));
             used = indent;
-        } else if used > 0 {
+        } else if place > 0 {
             wrapped.push(' ');
             used += 1;
         }

@@ -28,14 +28,14 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    /// Plans from the profile in a folder: the most accurate within half of the time that all layers take on the CPU.
+    /// Plans from the profile in a folder: the most accurate within two thirds of the time that all layers take on the CPU.
     pub(super) fn from_profile(folder: &Path) -> Result<Planned, Failure> {
         let learnt = Input::of_folder(folder.to_owned())?.learn(|_, _| Ok(()), false)?;
         let layers = learnt.profile.layers.len();
         let all_cpu = PackedPlacement::all_cpu(layers).exit_with(Code::Internal)?;
-        let half = learnt.problem.time(&all_cpu).as_nanos().unsigned_abs() / 2;
+        let most = 2 * learnt.problem.time(&all_cpu).as_nanos().unsigned_abs() / 3;
         // A round number is easier to remember.
-        let within = Nanos::from_micros(half / 100_000 * 100);
+        let within = Nanos::from_micros(most / 100_000 * 100);
         let goal = Goal::MaxAccuracy { within };
         match plan(&learnt.problem, goal, Algorithm::Mlmp).exit_with(Code::Input)? {
             Outcome::Planned(plan) => Ok(Planned {

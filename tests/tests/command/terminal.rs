@@ -248,7 +248,7 @@ fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
     );
     for words in [
         "accuracy lost, % points",
-        "layer on npu",
+        "Running the plan on the phone",
         "predicted",
         "measured",
     ] {

@@ -30,8 +30,15 @@ impl Axis {
         // What takes no time at all still has an axis.
         let high = if high > low { high } else { low + 1.0 };
         let step = round_step((high - low) / TICKS);
-        let (first, last) = ((low / step).floor(), (high / step).ceil());
-        let (low, high) = (first * step, last * step);
+        let last = (high / step).ceil();
+        // What is hardly below zero needs no step of its own.
+        let is_hardly_below = low < 0.0 && low > -0.3 * step;
+        let first = if is_hardly_below {
+            0.0
+        } else {
+            (low / step).floor()
+        };
+        let (low, high) = (low.min(first * step), last * step);
         let most = high.abs().max(low.abs());
         let ticks = (0..=(last - first).round() as i64).map(|place| {
             let value = (first + place as f64) * step;
@@ -135,6 +142,10 @@ mod tests {
         let expected = ["0.0 ms", "0.5 ms", "1.0 ms", "1.5 ms"];
         assert_eq!(names(&axis), expected);
         assert_eq!(names(&Axis::linear(-3.0, 9.0, Unit::Percent))[0], "-5 %");
+        // Noise below zero is shown, and the axis begins at zero all the same.
+        let noisy = Axis::linear(-2e4, 1.18e6, Unit::Time);
+        assert_eq!(names(&noisy), expected);
+        assert!(noisy.pixel(0.0, 100, 0) < 100);
         assert_eq!(axis.pixel(0.0, 100, 0), 100);
         assert_eq!(axis.pixel(1.5e6, 100, 0), 0);
     }

@@ -93,7 +93,7 @@ impl Panel {
         };
         columns.draw_axis()?;
         match &self.marks {
-            Marks::Stacks(unit, stacks) => columns.draw_stacks(*unit, stacks, names)?,
+            Marks::Stacks(_, stacks) => columns.draw_stacks(stacks)?,
             Marks::Points(points) => columns.draw_points(points)?,
         }
         columns.draw_names(names)?;
@@ -190,7 +190,14 @@ fn top_of(stack: &[Part]) -> f64 {
 
 fn stacks_axis(stacks: &[Vec<Part>], unit: Unit) -> Axis {
     let low = stacks.iter().flat_map(|stack| ends(stack));
-    Axis::linear(low.fold(0.0, f64::min), highest_shown(stacks), unit)
+    let high = match unit {
+        Unit::Time => highest_shown(stacks),
+        // Of savings and losses the large ones are what is looked for.
+        Unit::Percent | Unit::Fraction => {
+            stacks.iter().map(|stack| top_of(stack)).fold(0.0, f64::max)
+        }
+    };
+    Axis::linear(low.fold(0.0, f64::min), high, unit)
 }
 
 /// Whether a bar goes on beyond the axis.
@@ -268,7 +275,7 @@ impl Columns<'_, '_> {
         Ok(())
     }
 
-    fn draw_stacks(&self, unit: Unit, stacks: &[Vec<Part>], names: &[&str]) -> Drawn {
+    fn draw_stacks(&self, stacks: &[Vec<Part>]) -> Drawn {
         for (place, stack) in stacks.iter().enumerate() {
             let (left, right) = (self.x(place, 0.14), self.x(place, 0.86));
             let levels = levels(stack);
@@ -294,36 +301,25 @@ impl Columns<'_, '_> {
                 self.canvas.whisker(left + share, ends, cap)?;
             }
             if top_of(stack) > self.axis.high() {
-                self.cut(place, (left, right), top_of(stack), unit, names.len())?;
+                self.cut(place, (left, right), top_of(stack))?;
             }
         }
         Ok(())
     }
 
     /// A gap in a bar that goes on beyond the axis, with its whole height above it.
-    fn cut(
-        &self,
-        place: usize,
-        (left, right): (i32, i32),
-        top: f64,
-        unit: Unit,
-        count: usize,
-    ) -> Drawn {
+    fn cut(&self, place: usize, (left, right): (i32, i32), top: f64) -> Drawn {
         let y = self.top + 12;
         for gap in [0, 1] {
             let y = y + gap;
             let points = [(left - 2, y + 8), (right + 2, y)];
             self.canvas.line(&points, plotters::prelude::WHITE, 3)?;
         }
-        let name = match unit {
-            Unit::Time => layerlab_profiles::SignedNanos::from_nanos(top as i64).to_string(),
-            Unit::Percent => format!("{top:.1} %"),
-            Unit::Fraction => format!("{top:.3}"),
-        };
+        let name = layerlab_profiles::SignedNanos::from_nanos(top as i64).to_string();
         // At the edges the words would leave the picture.
         let side = match place {
             0 => HPos::Left,
-            _ if place + 1 == count => HPos::Right,
+            _ if place + 1 == self.count => HPos::Right,
             _ => HPos::Center,
         };
         let x = match side {

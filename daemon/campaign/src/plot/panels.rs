@@ -51,7 +51,7 @@ fn computing(profile: &Profile) -> Panel {
     let points: Vec<Vec<Option<Part>>> = (0..profile.layers.len()).map(point).collect();
     let all: Vec<Part> = points.iter().flatten().flatten().copied().collect();
     let mut notes = vec![format!(
-        "Each line of the axis is several times the one below it. {}",
+        "Each line of the axis is a multiple of the one below it. {}",
         whiskers(&all, Unit::Time)
     )];
     if all.iter().any(Part::is_unresolved) {
@@ -194,9 +194,11 @@ fn whiskers(parts: &[Part], unit: Unit) -> String {
         (None, _) => "Too few samples for intervals.".to_owned(),
         (Some(half), Unit::Time) => {
             let half = SignedNanos::from_nanos(half.round() as i64);
-            format!("Whiskers are 95 % intervals, at most ± {half}.")
+            // A number and its unit stay on one line.
+            let half = half.to_string().replace(' ', "\u{a0}");
+            format!("Whiskers are 95 % intervals, at most ±\u{a0}{half}.")
         }
-        (Some(half), _) => format!("Whiskers are 95 % intervals, at most ± {half:.1}."),
+        (Some(half), _) => format!("Whiskers are 95 % intervals, at most ±\u{a0}{half:.1}."),
     }
 }
 

@@ -33,7 +33,7 @@ fn words(svg: &str) -> Vec<Word> {
             anchor: attribute("text-anchor"),
             size: number("font-size"),
             is_turned: attributes.contains("rotate("),
-            text: lines.next().expect("the text").trim().to_owned(),
+            text: (lines.next().expect("the text").trim()).replace("&apos;", "'"),
         });
     }
     words
