@@ -51,7 +51,9 @@ impl Bench {
     fn open(on: &str, of: &str, folder: &Path) -> Bench {
         let published = root().join("profiles/published").join(on).join(of);
         let profile = Profile::read(&published).expect("a published profile");
-        let path = folder.join(format!("{of}.set"));
+        // A set is named after its file, and the profile's is `scenes`.
+        let path = folder.join(format!("{of}-{on}")).join("scenes.set");
+        std::fs::create_dir(path.parent().unwrap_or(folder)).expect("room");
         let metric: &[&str] = match of {
             "yolo-mini" => &["detection", "--threshold", "0.25"],
             _ => &["multi-label"],
