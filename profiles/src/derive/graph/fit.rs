@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
+use super::derived::Derived;
 use super::edge::Edge;
 use super::in_share::InShares;
 use super::normal::{NodeCovariance, Normal};
@@ -38,14 +39,6 @@ pub struct Fit {
     /// The relative error that all times have in common.
     common: ErrorVariance,
     suspects: Vec<Segment>,
-}
-
-/// A linear combination of times with what is known about its error.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Derived {
-    pub(super) value_ns: f64,
-    pub(super) variance: f64,
-    pub(super) freedom: f64,
 }
 
 impl Fit {
@@ -136,26 +129,23 @@ impl Fit {
     /// shares are.
     pub fn layer_times_with(&self, shares: &InShares) -> Vec<LayerTime> {
         let layers = self.layers();
-        let inward = |cut: u32| {
-            let share = shares.inward(cut);
-            self.divided(
-                &self.nodes.cut_after(cut).times(share),
-                &[(cut, 1.0)],
-                shares,
-            )
+        let known = self.has_spread && shares.has_spread;
+        let transfer = |cut: u32, share: f64, grows: f64| {
+            let contrast = self.nodes.cut_after(cut).times(share);
+            self.divided(&contrast, &[(cut, grows)], shares)
+                .estimate(known)
         };
-        let outward = |cut: u32| {
-            let share = 1.0 - shares.inward(cut);
-            self.divided(
-                &self.nodes.cut_after(cut).times(share),
-                &[(cut, -1.0)],
-                shares,
-            )
-        };
+        let inward = |cut: u32| transfer(cut, shares.inward(cut), 1.0);
+        let outward = |cut: u32| transfer(cut, 1.0 - shares.inward(cut), -1.0);
         let compute = |layer: u32| {
             let (before, after) = (shares.inward(layer - 1), 1.0 - shares.inward(layer));
             let contrast = self.nodes.compute_less(layer, before, after);
-            self.divided(&contrast, &[(layer - 1, -1.0), (layer, 1.0)], shares)
+            let derived = self.divided(&contrast, &[(layer - 1, -1.0), (layer, 1.0)], shares);
+            match shares.are_assumed() {
+                // A time below zero says that the assumption is wrong.
+                true => derived.estimate(known),
+                false => derived.estimate_of_no_less_than_nothing(known),
+            }
         };
         (1..=layers)
             .map(|layer| {
@@ -175,7 +165,7 @@ impl Fit {
 
     /// A contrast whose factors depend on the shares of cuts: of each, by how many times the cut's cost it grows with the
     /// share. The errors of segments and of probes are independent, so that their variances add.
-    fn divided(&self, contrast: &Contrast, grows: &[(u32, f64)], shares: &InShares) -> Estimate {
+    fn divided(&self, contrast: &Contrast, grows: &[(u32, f64)], shares: &InShares) -> Derived {
         let derived = self.with_common(self.derive(contrast));
         let inner = 1..self.layers();
         let terms: Vec<(u32, f64)> = grows
@@ -194,9 +184,11 @@ impl Fit {
             }
             false => derived.freedom,
         };
-        let half_width =
-            (self.has_spread && shares.has_spread).then(|| t_95(freedom) * variance.sqrt());
-        Estimate::around(derived.value_ns, half_width)
+        Derived {
+            variance,
+            freedom,
+            ..derived
+        }
     }
 
     /// What cutting between neighbours costs, layers 1 and 2 first: leaving after one and entering before
@@ -272,11 +264,8 @@ impl Fit {
 
     /// Any linear combination of the nodes, with its interval.
     fn estimate(&self, contrast: &Contrast) -> Estimate {
-        let derived = self.with_common(self.derive(contrast));
-        let half_width = self
-            .has_spread
-            .then(|| t_95(derived.freedom) * derived.variance.sqrt());
-        Estimate::around(derived.value_ns, half_width)
+        self.with_common(self.derive(contrast))
+            .estimate(self.has_spread)
     }
 
     pub(super) fn derive(&self, contrast: &Contrast) -> Derived {

@@ -8,17 +8,21 @@
 //! segment's samples, [`Fit::new`] adjusts them to each other, [`additivity`] tests the model itself.
 
 mod additivity;
+mod cell;
 mod connected;
 mod contrast;
+mod derived;
 mod edge;
 mod fit;
 mod in_share;
 mod location;
+mod mixed_model;
 mod moderation;
 mod moving;
 mod noise;
 mod normal;
 mod observation;
+mod parts;
 mod prospect;
 mod quantile;
 mod skyline;
