@@ -1,4 +1,4 @@
-//! Do probes tell moving in from moving out? 200 simulated runs: 5 devices, 2 models, 20 seeds; and the same on machines
+//! Do probes tell moving in from moving out? 1,000 simulated runs: 5 devices, 2 models, 100 seeds; and the same on machines
 //! whose visits and loadings differ. Prints a table and fails unless every share of intervals that hold the truth lies
 //! between 92 and 98 % where times scatter, no compute time is negative without reason, and T(L) is what it was; and, where
 //! visits are alike, unless moving in and moving out are within 5 % of what was planted and no line is refused.
@@ -15,7 +15,8 @@ use layerlab_tests::proof::probed::{DEVICES, ProbedRuns, VisitNoise};
 use layerlab_tests::proof::table::markdown;
 
 const MODELS: [&str; 2] = ["alexnet", "yolo-small"];
-const SEEDS: u64 = 20;
+/// The numbers of one run err together: of fewer runs a share says little.
+const SEEDS: u64 = 100;
 /// A device without noise: what its intervals hold is rounding.
 const EXACT: &str = "asymmetric-fusion";
 /// All devices together, where visits differ.

@@ -12,7 +12,7 @@ pub struct NoiseKind {
 }
 
 /// A device whose moving costs the same both ways, with noise of 2 % that is independent from inference to inference. It has
-/// the shape of no phone.
+/// the shape of no phone. It does not round as accelerators do: that would say nothing of times, and cost most of a run.
 pub const BASE: &str = r#"
 name = "machine noise (simulated)"
 clock = "exact"
@@ -30,7 +30,7 @@ noise_proportional_sigma = 0.02
 [[processor]]
 name = "npu"
 kind = "accelerator"
-numerics = "f16"
+numerics = "f32"
 convolution_flop_per_s = 2e10
 fully_connected_flop_per_s = 1e10
 pooling_flop_per_s = 4e9

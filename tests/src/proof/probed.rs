@@ -342,7 +342,7 @@ mod tests {
     fn where_visits_and_loadings_differ_intervals_hold_the_truth_and_lines_are_not_refused() {
         let network = Network::open(&file("models/alexnet.onnx"), &BTreeMap::new());
         let work = LayerWork::of(&network.expect("a model of this repository"));
-        for (visit_sigma, loading_sigma) in [(0.05, 0.01), (0.0, 0.04), (0.04, 0.03)] {
+        for (visit_sigma, loading_sigma) in [(0.05, 0.0), (0.05, 0.01), (0.0, 0.04), (0.04, 0.03)] {
             let noise = VisitNoise {
                 visit_sigma,
                 loading_sigma,

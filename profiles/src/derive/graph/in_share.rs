@@ -63,6 +63,11 @@ impl InShares {
         })
     }
 
+    /// Whether they are the papers' assumption, and no probe says so.
+    pub(super) fn are_assumed(&self) -> bool {
+        self.of.is_empty()
+    }
+
     /// The share of the cut after `layer` that is for entering.
     pub(super) fn inward(&self, layer: u32) -> f64 {
         self.at(layer).map_or(0.5, |share| share.value)

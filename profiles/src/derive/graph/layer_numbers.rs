@@ -7,11 +7,15 @@ use super::in_share::InShares;
 use crate::layer_time::{Includes, LayerTime};
 
 impl LayerNumbers {
-    /// The same of an accelerator as published: intervals in place of errors.
-    pub(crate) fn layer_time(&self) -> LayerTime {
+    /// The same of an accelerator as published: intervals in place of errors. Where the assumption that moving costs the
+    /// same both ways decides, a time below zero says that it is wrong.
+    pub(crate) fn layer_time(&self, is_assumed: bool) -> LayerTime {
         let estimate = |number: Option<DerivedNumber>| number.map(|number| number.estimate());
         LayerTime {
-            compute: self.compute.estimate(),
+            compute: match is_assumed {
+                true => self.compute.estimate(),
+                false => self.compute.estimate_of_no_less_than_nothing(),
+            },
             compute_includes: Includes {
                 to_processor: self.to_processor.is_none(),
                 from_processor: self.from_processor.is_none(),
@@ -32,8 +36,9 @@ impl Fit {
     /// The same where the cost of each cut divides by `shares`. Their sums over runs of layers are the same, whatever the
     /// shares are.
     pub fn layer_times_with(&self, shares: &InShares) -> Vec<LayerTime> {
-        let numbers = self.layer_numbers_with(shares);
-        numbers.iter().map(LayerNumbers::layer_time).collect()
+        let numbers = self.layer_numbers_with(shares).into_iter();
+        let times = numbers.map(|numbers| numbers.layer_time(shares.are_assumed()));
+        times.collect()
     }
 
     /// The same with the degrees of freedom of their errors.

@@ -8,6 +8,7 @@
 //! segment's samples, [`Fit::new`] adjusts them to each other, [`additivity`] tests the model itself.
 
 mod additivity;
+mod cell;
 mod connected;
 mod contrast;
 mod derived_number;
@@ -16,11 +17,13 @@ mod fit;
 mod in_share;
 mod layer_numbers;
 mod location;
+mod mixed_model;
 mod moderation;
 mod moving;
 mod noise;
 mod normal;
 mod observation;
+mod parts;
 mod prospect;
 mod quantile;
 mod skyline;

@@ -26,6 +26,11 @@ pub const LARGEST_BEND_PERCENT: f64 = 5.0;
 /// A misfit that chance explains less often than once in a hundred profiles is no chance.
 pub const IMPROBABLE_BEND: f64 = 0.01;
 
+/// Two variances are taken for one unless chance explains that they differ so far less often than once in four: where they
+/// are pooled more readily intervals are too narrow, and where the larger one counts whenever it is larger, too wide (Bozivich,
+/// Bancroft and Hartley, Power of Analysis of Variance Test Procedures for Certain Incompletely Specified Models, 1956).
+const SELDOM: f64 = 0.25;
+
 /// What moving data costs on one processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MovingModel {
@@ -108,11 +113,7 @@ impl MovingModel {
         let p_value = observations
             .has_spread
             .then(|| f_tail(mean_square, spare, freedom));
-        // Times that lie farther from the line than their own samples say bend a little: the intervals hold that, too.
-        let (widening, freedom) = match mean_square > 1.0 {
-            true => (mean_square, spare),
-            false => (1.0, freedom),
-        };
+        let (widening, freedom) = pooled(mean_square, spare, freedom);
         Some(MovingModel {
             values,
             covariance: covariance * widening,
@@ -235,6 +236,17 @@ fn freedom(observations: &Observations, timed: &[Timed]) -> f64 {
     };
     let both = ErrorVariance::sum([own, observations.visits.of_times]);
     both.freedom.max(1.0)
+}
+
+/// By how much the variances of the times grow, and how well they are known then. What is left of the times about the line
+/// and the spread of their samples both say how far they err, and are pooled; where chance explains seldom that the former is
+/// larger, the line bends a little, and it alone counts.
+fn pooled(mean_square: f64, spare: f64, freedom: f64) -> (f64, f64) {
+    if f_tail(mean_square, spare, freedom) < SELDOM {
+        return (mean_square, spare);
+    }
+    let both = spare + freedom;
+    ((spare * mean_square + freedom) / both, both)
 }
 
 /// What least squares makes of the times.

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::FRAC_PI_2;
 
+use super::cell::Cell;
 use super::location::{Location, MAD_TO_SIGMA, biweight_near, median};
 use super::moderation::Prior;
 use super::noise::{NoiseModel, Scatter};
 use super::observation::{ErrorVariance, Observation, Observations, VisitSpread, rounding_share};
-use super::two_way::{Cell, SegmentEffect, TwoWay};
+use super::two_way::{SegmentEffect, TwoWay};
 use super::visit_samples::{Visit, VisitSamples};
 use crate::segment::Segment;
 use crate::units::Nanos;
