@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 27] = [
     "demo",
     "profile",
     "evaluate",
@@ -143,6 +143,8 @@ const COMMANDS: [&str; 25] = [
     "doctor",
     "report",
     "watch",
+    "profiles",
+    "lab",
     "config",
     "quarantine",
     "model",
