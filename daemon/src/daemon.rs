@@ -11,7 +11,8 @@ use super::campaign::agent_program;
 use super::exit::{Code, ExitWith, Failure};
 use layerlab_campaign::publish::SigningKey;
 use layerlab_farm::adb::Fleet;
-use layerlab_farm::folders::Folders;
+use layerlab_farm::folders::{Folders, make_private};
+use layerlab_farm::quarantine::Quarantine;
 use layerlab_lab::clock::Clock;
 use layerlab_lab::config::{Config, Log};
 use layerlab_lab::dispatcher::{Dispatcher, Message};
@@ -54,6 +55,9 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let folders = Folders::of_this_user();
     let program = agent_program(agent)?;
+    if let Err(error) = make_private(&folders.state) {
+        tracing::warn!(state = %folders.state.display(), %error, "other users of this host may look into it");
+    }
     let opened = Store::open(&folders.state.join("lab")).await;
     let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
     let ended = work(config, program, adb, folders, store.clone(), kept).await;
@@ -82,6 +86,7 @@ async fn work(
         webhook: config.report.webhook.clone(),
     };
     let runtimes = adb.host.settings();
+    let profiles = config.profiles(&folders);
     let key = config.lab.signing_key.as_deref().map(SigningKey::read);
     let key = key.transpose().exit_with(Code::Input)?;
     let farm = Farm::with_runtimes(
@@ -93,7 +98,8 @@ async fn work(
         store.clone(),
     );
     let state = LabState::new(kept, rules);
-    let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host);
+    let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host)
+        .with_quarantine(Quarantine::in_folder(&folders.state));
     let (messages, inbox) = mpsc::channel(256);
     // To the very end: whoever does not want to wait for it says so once more.
     tokio::spawn(stop_when_told(messages.clone()));
@@ -102,7 +108,7 @@ async fn work(
         let messages = messages.clone();
         async move { farm.watch(fleet, messages).await }
     });
-    let intake = Intake::in_state(&folders.state);
+    let intake = Intake::in_state(&folders.state, profiles);
     let listening = tokio::spawn(listen(listener, intake, messages));
     let reporting = tokio::spawn(reports.write(dispatcher.is_working()));
     let ended = dispatcher.run(inbox).await;

@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::exit::{Code, ExitWith, Failure};
+use super::jobs::few;
 use super::{lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::job_file::EXAMPLE;
-use layerlab_lab::query::{ShownJob, why_no_profile};
+use layerlab_lab::query::{Page, ShownJob, why_no_profile};
 use layerlab_lab::record::{Job, JobId, JobState, Kept, Run};
 use layerlab_lab::talk::Request;
 use layerlab_lab::text_table::table;
@@ -26,6 +27,9 @@ pub(super) enum JobCommand {
     Show {
         /// The job's number, as `layerlab jobs` lists it
         id: JobId,
+        /// Which page of a job with many runs; JSON has all of it if none is chosen
+        #[arg(long, value_name = "NUMBER")]
+        page: Option<usize>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -64,7 +68,7 @@ pub(super) enum JobCommand {
 
 pub(super) async fn run(command: &JobCommand) -> Result<(), Failure> {
     let (request, done) = match *command {
-        JobCommand::Show { id, json } => return show(id, json).await,
+        JobCommand::Show { id, page, json } => return show(id, page, json).await,
         JobCommand::Wait { id, timeout } => return wait(id, timeout.map(Duration::from)).await,
         JobCommand::Example => return output::print(EXAMPLE.trim_end()),
         JobCommand::Cancel { id } => (
@@ -131,7 +135,7 @@ fn reasons(kept: &Kept, id: JobId) -> String {
     }
 }
 
-async fn show(id: JobId, json: bool) -> Result<(), Failure> {
+async fn show(id: JobId, page: Option<usize>, json: bool) -> Result<(), Failure> {
     let Some(reader) = lab::reader().await? else {
         return lab::job(&Kept::default(), id).map(|_| ());
     };
@@ -141,10 +145,20 @@ async fn show(id: JobId, json: bool) -> Result<(), Failure> {
     let events = reader.events(job.submitted, Timestamp::MAX).await;
     let events = events.exit_with(Code::Input)?;
     let shown = ShownJob::of(job, &kept, &events);
-    match json {
-        true => output::print_json(&shown),
-        false => output::print(text(&shown, Timestamp::now(), &TimeZone::system())),
+    let (all, chosen) = (shown.runs.len(), Page::new(page.unwrap_or(1)));
+    let shown = match json && page.is_none() {
+        true => shown,
+        false => shown.page(chosen),
+    };
+    if json {
+        return output::print_json(&shown);
     }
+    output::print(text(&shown, Timestamp::now(), &TimeZone::system()))?;
+    let command = format!("layerlab job show {id}");
+    if let Some(footer) = chosen.footer(all, "runs", &command) {
+        output::note(format_args!("\n{footer}"));
+    }
+    Ok(())
 }
 
 fn text(shown: &ShownJob, now: Timestamp, zone: &TimeZone) -> String {
@@ -206,8 +220,8 @@ fn spec_rows(job: &Job, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
     let rows = [
         ("submitted", Some(told(job.submitted))),
         ("comes of", origin.map(|origin| format!("job {origin}"))),
-        ("models", Some(models.join("; "))),
-        ("devices", Some(devices.join("; "))),
+        ("models", Some(few(&models))),
+        ("devices", Some(few(&devices))),
         ("repeats", Some(spec.repeats.to_string())),
         ("priority", Some(spec.priority.to_string())),
         ("not before", spec.not_before.map(told)),

@@ -39,8 +39,9 @@ fn refusal_code(code: RefusalCode) -> Code {
         | RefusalCode::WrongState
         | RefusalCode::WrongPeriod
         | RefusalCode::TooLong
+        | RefusalCode::TooMuch
         | RefusalCode::FileChanged => Code::Input,
-        RefusalCode::NoCopy => Code::Output,
+        RefusalCode::NoCopy | RefusalCode::NoPublication => Code::Output,
         RefusalCode::TooLate
         | RefusalCode::NoRequest
         | RefusalCode::Ending
@@ -61,6 +62,18 @@ pub(super) fn unexpected(answer: &Answer) -> Failure {
         "the layerlab daemon answers {answer:?}, which is none; are both of one version?"
     );
     Failure::new(Code::Device, error)
+}
+
+/// What the daemon says, unless it refuses; none if no daemon runs.
+pub(super) async fn ask_if_there(request: &Request) -> Result<Option<Answer>, Failure> {
+    match socket::ask(&Folders::of_this_user().state, request).await {
+        Err(AskError::NoDaemon) => Ok(None),
+        Ok(Answer::Refused { code, message }) => Err(Failure::new(
+            refusal_code(code),
+            anyhow::anyhow!("{message}"),
+        )),
+        answer => answer.map(Some).map_err(ask_failure),
+    }
 }
 
 /// How the lab is; none if no daemon runs.
@@ -93,6 +106,14 @@ pub(super) async fn reader() -> Result<Option<Reader>, Failure> {
 pub(super) async fn kept() -> Result<Kept, Failure> {
     match reader().await? {
         Some(reader) => reader.all().await.exit_with(Code::Input),
+        None => Ok(Kept::default()),
+    }
+}
+
+/// The same without the jobs that are over.
+pub(super) async fn unfinished() -> Result<Kept, Failure> {
+    match reader().await? {
+        Some(reader) => reader.unfinished().await.exit_with(Code::Input),
         None => Ok(Kept::default()),
     }
 }

@@ -27,7 +27,9 @@ mod percent;
 mod plan;
 mod processors;
 mod profile;
+mod profiles;
 mod progress;
+mod prune;
 mod quantise;
 mod quarantine;
 mod report;
@@ -96,6 +98,12 @@ enum LayerlabCommand {
     Report(report::ReportArgs),
     /// Watch the phones and jobs of the lab
     Watch(watch::WatchArgs),
+    /// Look at the profiles that the lab has published, by model and device
+    #[command(subcommand)]
+    Profiles(profiles::ProfilesCommand),
+    /// Look after what the lab keeps on the disk
+    #[command(subcommand)]
+    Lab(prune::LabCommand),
     /// Look at what the daemon is told
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -153,6 +161,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_writer(std::io::stderr)
         .init();
     runtime.block_on(async {
@@ -175,8 +184,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 }
                 LayerlabCommand::Report(args) => report::run(&args).await,
                 LayerlabCommand::Watch(args) => watch::run(&args).await,
+                LayerlabCommand::Profiles(command) => profiles::run(&command).await,
+                LayerlabCommand::Lab(command) => prune::run(&command).await,
                 LayerlabCommand::Config(command) => config::run(&command),
-                LayerlabCommand::Quarantine(command) => quarantine::run(&command),
+                LayerlabCommand::Quarantine(command) => quarantine::run(&command).await,
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Key(command) => key::run(&command),

@@ -1,12 +1,14 @@
-//! `layerlab quarantine`: phones that are left alone for a while.
+//! `layerlab quarantine`: phones that are left alone for a while. A daemon that runs is asked; without one, the host's file
+//! is read and changed.
 
 use std::time::Duration;
 
 use super::exit::{Code, ExitWith, Failure};
-use super::output;
+use super::{lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_farm::folders::Folders;
-use layerlab_farm::quarantine::Quarantine;
+use layerlab_farm::quarantine::{Entry, Quarantine};
+use layerlab_lab::talk::{Answer, Request};
 use layerlab_lab::text_table::table;
 
 #[derive(clap::Subcommand)]
@@ -35,7 +37,44 @@ pub(super) enum QuarantineCommand {
     },
 }
 
-pub(super) fn run(command: &QuarantineCommand) -> Result<(), Failure> {
+pub(super) async fn run(command: &QuarantineCommand) -> Result<(), Failure> {
+    match lab::ask_if_there(&request(command)).await? {
+        None => without_daemon(command),
+        Some(answer) => told(command, answer),
+    }
+}
+
+fn request(command: &QuarantineCommand) -> Request {
+    match command {
+        QuarantineCommand::Add {
+            phone,
+            reason,
+            period,
+        } => Request::Quarantine {
+            phone: phone.clone(),
+            reason: reason.clone(),
+            period: Duration::from(*period),
+        },
+        QuarantineCommand::List { .. } => Request::Quarantined,
+        QuarantineCommand::Lift { phone } => Request::Lift {
+            phone: phone.clone(),
+        },
+    }
+}
+
+/// Says what the daemon has answered.
+fn told(command: &QuarantineCommand, answer: Answer) -> Result<(), Failure> {
+    match (command, answer) {
+        (QuarantineCommand::Lift { phone }, Answer::Done) => lifted(phone),
+        (QuarantineCommand::List { json }, Answer::Quarantine { entries }) => list(&entries, *json),
+        (QuarantineCommand::Add { .. }, Answer::Quarantine { entries }) => {
+            entries.iter().try_for_each(added)
+        }
+        (_, other) => Err(lab::unexpected(&other)),
+    }
+}
+
+fn without_daemon(command: &QuarantineCommand) -> Result<(), Failure> {
     let quarantine = Quarantine::in_folder(&Folders::of_this_user().state);
     match command {
         QuarantineCommand::Add {
@@ -43,35 +82,15 @@ pub(super) fn run(command: &QuarantineCommand) -> Result<(), Failure> {
             reason,
             period,
         } => {
-            let entry = quarantine
-                .add(phone, reason, Duration::from(*period))
-                .exit_with(Code::Output)?;
-            output::print(format_args!(
-                "{} is left alone until {}",
-                Printable(phone),
-                entry.until_here()
-            ))
+            let entry = quarantine.add(phone, reason, Duration::from(*period));
+            added(&entry.exit_with(Code::Output)?)
         }
         QuarantineCommand::List { json } => {
-            let entries = quarantine.list().exit_with(Code::Output)?;
-            if *json {
-                return output::print_json(&entries);
-            }
-            if entries.is_empty() {
-                return output::print("no phone is in quarantine");
-            }
-            let rows = entries.iter().map(|entry| {
-                vec![
-                    Printable(&entry.phone).to_string(),
-                    entry.until_here(),
-                    Printable(&entry.reason).to_string(),
-                ]
-            });
-            output::print(table(&["phone", "until", "reason"], &[], rows))
+            list(&quarantine.list().exit_with(Code::Output)?, *json)
         }
         QuarantineCommand::Lift { phone } => {
             if quarantine.lift(phone).exit_with(Code::Output)? {
-                return output::print(format_args!("{} is used again", Printable(phone)));
+                return lifted(phone);
             }
             let error = anyhow::anyhow!(
                 "{} is not in quarantine; `layerlab quarantine list` says who is",
@@ -80,4 +99,30 @@ pub(super) fn run(command: &QuarantineCommand) -> Result<(), Failure> {
             Err(Failure::new(Code::Input, error))
         }
     }
+}
+
+fn added(entry: &Entry) -> Result<(), Failure> {
+    let phone = Printable(&entry.phone);
+    output::print(format_args!("{phone} is left alone until {}", entry.until_here()))
+}
+
+fn lifted(phone: &str) -> Result<(), Failure> {
+    output::print(format_args!("{} is used again", Printable(phone)))
+}
+
+fn list(entries: &[Entry], json: bool) -> Result<(), Failure> {
+    if json {
+        return output::print_json(&entries);
+    }
+    if entries.is_empty() {
+        return output::print("no phone is in quarantine");
+    }
+    let rows = entries.iter().map(|entry| {
+        vec![
+            Printable(&entry.phone).to_string(),
+            entry.until_here(),
+            Printable(&entry.reason).to_string(),
+        ]
+    });
+    output::print(table(&["phone", "until", "reason"], &[], rows))
 }

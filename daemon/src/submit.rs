@@ -44,6 +44,11 @@ pub(super) async fn run(args: &SubmitArgs) -> Result<(), Failure> {
     if args.json {
         return output::print_json(&answer);
     }
+    if let Answer::Submitted { warnings, .. } = &answer {
+        for warning in warnings {
+            output::note(format_args!("warning: {}", Printable(warning)));
+        }
+    }
     let name = Printable(&name);
     let id = match answer {
         Answer::Submitted { job, .. } if recurs => {
@@ -52,7 +57,7 @@ pub(super) async fn run(args: &SubmitArgs) -> Result<(), Failure> {
             ))?;
             job
         }
-        Answer::Submitted { job, runs } => {
+        Answer::Submitted { job, runs, .. } => {
             let profiles = if runs == 1 { "profile" } else { "profiles" };
             output::print(format_args!(
                 "Job {job}, {name}, is submitted: {runs} {profiles}. `layerlab job show {job}` says how it goes."

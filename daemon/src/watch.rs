@@ -1,5 +1,6 @@
 //! `layerlab watch`: the phones and jobs of the lab, as they are now.
 
+mod keys;
 mod screen;
 mod view;
 
@@ -14,6 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::exit::{Code, ExitWith, Failure};
 use super::{lab, output};
+use keys::{Key, Keys};
 use layerlab_farm::folders::Folders;
 use layerlab_lab::query::WatchedLab;
 use layerlab_lab::record::Kept;
@@ -21,7 +23,7 @@ use layerlab_lab::socket;
 use layerlab_lab::store::{Reader, StoreError};
 use layerlab_lab::talk::{Answer, Request};
 use screen::Screen;
-use view::view;
+use view::{FEW_JOBS, JobsShown, view};
 
 /// How often the view is drawn.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -42,27 +44,44 @@ pub(super) async fn run(args: &WatchArgs) -> Result<(), Failure> {
     let zone = TimeZone::system();
     if args.once || !std::io::stdout().is_terminal() {
         let lab = look(&state, &mut reader).await?;
-        let lines = view(&lab, Timestamp::now(), &zone);
+        let first = JobsShown {
+            skipped: 0,
+            most: FEW_JOBS,
+        };
+        let lines = view(&lab, first, Timestamp::now(), &zone);
         let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
         return output::print(lines.join("\n"));
     }
     let mut told_to_end = signal(SignalKind::terminate()).exit_with(Code::Internal)?;
     let mut screen = Screen::enter().exit_with(Code::Output)?;
+    let mut keys = Keys::read();
+    let help = keys.can_be_pressed().then_some(keys::HELP);
+    let mut skipped = 0;
     let mut ticks = interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut lab = None;
     loop {
-        let drawn = async {
-            ticks.tick().await;
-            let lab = look(&state, &mut reader).await?;
-            let lines = view(&lab, Timestamp::now(), &zone);
-            screen.draw(&lines).exit_with(Code::Output)
-        };
         tokio::select! {
-            drawn = drawn => drawn?,
+            _ = ticks.tick() => lab = Some(look(&state, &mut reader).await?),
+            key = keys.next() => match key {
+                Key::Quit => return Ok(()),
+                Key::Next => skipped += FEW_JOBS,
+                Key::Before => skipped = usize::saturating_sub(skipped, FEW_JOBS),
+            },
             // Whoever has seen enough ends it so; that is no failure.
             _ = tokio::signal::ctrl_c() => return Ok(()),
             _ = told_to_end.recv() => return Ok(()),
         }
+        let Some(lab) = &lab else { continue };
+        // The last page stays when there are fewer jobs, or somebody leafs on.
+        let last = lab.jobs.len().saturating_sub(1) / FEW_JOBS * FEW_JOBS;
+        skipped = skipped.min(last);
+        let shown = JobsShown {
+            skipped,
+            most: FEW_JOBS,
+        };
+        let lines = view(lab, shown, Timestamp::now(), &zone);
+        screen.draw(&lines, help).exit_with(Code::Output)?;
     }
 }
 
@@ -75,7 +94,7 @@ async fn look(state: &Path, reader: &mut Option<Reader>) -> Result<WatchedLab, F
         };
     }
     let kept = match reader {
-        Some(reader) => reader.all().await.exit_with(Code::Input)?,
+        Some(reader) => reader.unfinished().await.exit_with(Code::Input)?,
         None => Kept::default(),
     };
     let lab = match timeout(PATIENCE, socket::ask(state, &Request::Status)).await {

@@ -165,6 +165,15 @@ impl Staging {
     }
 }
 
+/// Whether profiles can be published in `folder`, which is made if it is not there.
+pub fn probe(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    tempfile::Builder::new()
+        .prefix(".probe-")
+        .tempfile_in(folder)
+        .map(|_| ())
+}
+
 /// `name` as a single folder, wherever it came from.
 pub fn folder_name(name: &str) -> String {
     let safe = |c: char| {

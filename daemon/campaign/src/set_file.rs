@@ -1,5 +1,6 @@
 //! An evaluation set as the user gave it, and as it is sent to devices.
 
+use std::io;
 use std::path::Path;
 
 use layerlab_profiles::accuracy::{EvaluationSet, SetError};
@@ -19,7 +20,12 @@ pub struct SetFile {
 impl SetFile {
     /// Reads the set at `path`.
     pub fn open(path: &Path) -> Result<SetFile, SetError> {
-        let bytes = std::fs::read(path).map_err(|reason| SetError::Read {
+        let read = |path: &Path| match std::fs::metadata(path)?.is_file() {
+            true => std::fs::read(path),
+            // It may never end.
+            false => Err(io::Error::other("it is no regular file")),
+        };
+        let bytes = read(path).map_err(|reason| SetError::Read {
             path: path.to_owned(),
             reason,
         })?;

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::adb::{AdbError, Address, Fault, Identity, Phone, Server, capabilities};
+use crate::folders::make_private;
 use crate::provision::{Installed, Provision, token};
 use crate::quarantine::Quarantine;
 use crate::{Connection, ConnectionError, Link, LinkError};
@@ -195,15 +196,13 @@ impl AdbLink {
         )
     }
 
-    /// Puts a phone that was given up for its own faults into quarantine.
+    /// Puts a phone that was given up for its own faults into quarantine. One that is gone, or that its server cannot talk
+    /// to, is not: who plugs it in again has mended it.
     fn judge(&self, error: AdbError) -> AdbError {
         let AdbError::GivenUp { name, last } = &error else {
             return error;
         };
-        if !matches!(
-            last.fault(),
-            Some(Fault::Shell | Fault::Agent | Fault::Offline)
-        ) {
+        if !matches!(last.fault(), Some(Fault::Shell | Fault::Agent)) {
             return error;
         }
         let reason = last.to_string();
@@ -301,6 +300,7 @@ fn lock(state: &Path, name: &str, serial: &str) -> Result<File, AdbError> {
         path: path.clone(),
         source,
     };
+    make_private(state).map_err(own)?;
     std::fs::create_dir_all(state.join("phones")).map_err(own)?;
     let file = File::create(&path).map_err(own)?;
     match file.try_lock() {

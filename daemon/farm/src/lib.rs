@@ -85,6 +85,11 @@ pub enum LinkError {
 }
 
 impl LinkError {
+    /// Whether the device is gone, so that nothing is wrong with it that plugging it in again does not mend.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, LinkError::Adb(error) if error.is_gone())
+    }
+
     /// Whether trying again can help.
     pub fn is_transient(&self) -> bool {
         match self {

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use crate::folders::write_whole;
+use crate::folders::{make_private, write_whole};
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -110,19 +110,29 @@ impl Quarantine {
             until: since
                 .saturating_add(time::Duration::try_from(period).unwrap_or(time::Duration::MAX)),
         };
+        self.put(entry.clone())?;
+        Ok(entry)
+    }
+
+    /// Puts a phone into quarantine as `entry` says; an earlier entry of it is replaced.
+    pub fn put(&self, entry: Entry) -> Result<(), QuarantineError> {
         self.change(|phones| {
             phones.retain(|other| other.phone != entry.phone);
-            phones.push(entry.clone());
-        })?;
-        Ok(entry)
+            phones.push(entry);
+        })
     }
 
     /// Lifts the quarantine of `phone`; false if it was in none.
     pub fn lift(&self, phone: &str) -> Result<bool, QuarantineError> {
+        self.lift_all(&[phone])
+    }
+
+    /// Lifts the quarantine of the phone that goes by all of `names`; false if it was in none.
+    pub fn lift_all(&self, names: &[&str]) -> Result<bool, QuarantineError> {
         let mut lifted = false;
         self.change(|phones| {
             let before = phones.len();
-            phones.retain(|entry| entry.phone != phone);
+            phones.retain(|entry| !names.contains(&entry.phone.as_str()));
             lifted = phones.len() < before;
         })?;
         Ok(lifted)
@@ -135,7 +145,7 @@ impl Quarantine {
             move |source| QuarantineError { path, source }
         };
         if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed(folder))?;
+            make_private(folder).map_err(failed(folder))?;
         }
         let file = File::create(&lock).map_err(failed(&lock))?;
         // Held for two file operations: whoever has it gives it back at once.

@@ -7,8 +7,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::gates::{Gate, Patience, Readings, Thresholds, Verdict};
-use super::record::{Device, Job, Run, Spent};
-use super::state::StayOutcome;
+use super::record::{Device, Job, Run, RunNumber, Spent};
+use super::state::{PublicationOutcome, StayOutcome};
 
 /// Where runs are worked on: real devices, or in tests of the lab's decisions devices on a paused clock.
 pub trait Bench: Clone + Send + Sync + 'static {
@@ -29,6 +29,17 @@ pub trait Bench: Clone + Send + Sync + 'static {
         open_device: &mut Option<Self::Opened>,
         assignment: &Assignment,
     ) -> impl Future<Output = ()> + Send;
+
+    /// Tries once more to publish a run that was left with [`StayOutcome::Unpublished`]. Needs no device.
+    fn publish(&self, run: RunNumber) -> impl Future<Output = PublicationOutcome> + Send {
+        let _ = run;
+        std::future::ready(PublicationOutcome::NotAtHand)
+    }
+
+    /// Nobody wants the profile any more of a run that was left with [`StayOutcome::Unpublished`].
+    fn discard(&self, run: RunNumber) {
+        let _ = run;
+    }
 
     /// Leaves a device as it was found.
     fn close(&self, open_device: Self::Opened) -> impl Future<Output = ()> + Send;
@@ -78,6 +89,8 @@ pub enum News {
     NotReady(Option<String>),
     /// So many samples and answers, of so many.
     Progress(u64, Option<u64>),
+    /// The names of the device's processors.
+    Processors(Vec<String>),
     /// A block has ended, or an answer was judged: the run got on.
     BlockEnded {
         /// Why the block does not count, if it does not.
@@ -141,7 +154,7 @@ where
             Verdict::GaveUp(gave_up) => break Passed::GaveUp(gave_up.to_string()),
             Verdict::Wait { until } => until,
         };
-        let waiting = gate.waiting(began.elapsed());
+        let waiting = gate.obstacles();
         if waiting != told {
             desk.tell(News::NotReady(waiting.clone())).await;
             told = waiting;

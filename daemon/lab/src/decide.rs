@@ -190,10 +190,16 @@ impl<'a> Choice<'a> {
             self.wake(reservation.from);
             self.wake(reservation.until);
         }
+        for until in self.state.ends_of_quarantines() {
+            self.wake(until);
+        }
+        if let Some(at) = self.state.next_publication() {
+            self.wake(at);
+        }
         for (index, (name, place)) in self.state.places.iter().enumerate() {
             match place.work {
                 Work::Free => {
-                    if place.is_there && place.is_fit(self.now) && !self.is_reserved(name) {
+                    if place.is_there && self.is_fit(name) && !self.is_reserved(name) {
                         self.free.insert(index);
                     }
                 }
@@ -222,9 +228,6 @@ impl<'a> Choice<'a> {
                     }
                 }
             }
-            if let Some((until, _)) = place.rests {
-                self.wake(until);
-            }
             if !place.is_there {
                 let gone = SignedDuration::try_from(self.state.rules.patience);
                 let given_up = gone
@@ -235,6 +238,11 @@ impl<'a> Choice<'a> {
                 }
             }
         }
+    }
+
+    /// Whether nothing speaks against using it.
+    fn is_fit(&self, device: &str) -> bool {
+        self.state.left_alone(device, self.now).is_none()
     }
 
     fn is_reserved(&self, device: &str) -> bool {
@@ -307,6 +315,10 @@ impl<'a> Choice<'a> {
         let Some(run) = self.state.kept.runs.get(&number) else {
             return false;
         };
+        // What is measured needs no device any more.
+        if self.state.unpublished.contains_key(&number) {
+            return false;
+        }
         let meant: Meant<'a> = (run.only.as_deref(), &job.spec.devices[run.selector]);
         let is_particular = run.state == RunState::Parked || !run.failed_on.is_empty();
         if !is_particular && self.in_vain.contains(&meant) {
@@ -386,8 +398,7 @@ impl<'a> Choice<'a> {
         let place = self.state.places.get(name)?;
         let patience = SignedDuration::try_from(self.state.rules.patience).ok()?;
         let is_lost = !place.is_there && self.now.duration_since(place.since) > patience;
-        let is_fit = place.is_fit(self.now);
-        if is_lost || !is_fit {
+        if is_lost || !self.is_fit(name) {
             return None;
         }
         self.names.binary_search(&name).ok()

@@ -21,6 +21,9 @@ pub struct Device {
     pub android: Option<u32>,
     /// The pools that it is in.
     pub pools: Vec<String>,
+    /// The names of its processors, once an agent on it has told them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Vec<String>>,
 }
 
 impl Device {

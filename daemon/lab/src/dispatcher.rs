@@ -1,7 +1,10 @@
 //! The one owner of what the lab knows. Everything else sends it messages: commands, devices that come and go, and what
 //! happens on them. Nothing is answered, begun or forgotten before what it rests on is in the store.
 
+mod answer;
+mod logged;
 mod lookup;
+mod quarantine;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -18,10 +21,11 @@ use super::clock::Clock;
 use super::decide::{decide, runs_to_stop};
 use super::record::{Device, JobId, RunNumber, Spent, What};
 use super::state::{LabState, StayOutcome, Work};
-use super::status::status;
 use super::talk::{Answer, RefusalCode, Request};
 use crate::store::{Store, StoreError};
+use layerlab_farm::quarantine::Quarantine;
 use lookup::{Found, Lookups};
+use quarantine::HostQuarantine;
 
 /// A device stays open so long for the next run.
 const LINGER: Duration = Duration::from_secs(10);
@@ -31,6 +35,8 @@ const LINGER: Duration = Duration::from_secs(10);
 pub enum Message {
     /// These devices can be reached now, and no others.
     Devices(Vec<Device>),
+    /// The names of the processors of a device.
+    Processors(String, Vec<String>),
     /// A command, and where its answer goes.
     Ask(Request, oneshot::Sender<Answer>),
     /// Finish or park what is in progress, and end.
@@ -63,8 +69,9 @@ pub struct Dispatcher<B: Bench> {
     tasks: JoinSet<()>,
     desk: mpsc::Sender<(String, News)>,
     news: mpsc::Receiver<(String, News)>,
-    /// What is being looked for in the store.
+    /// What is being looked for in the store, or tried.
     lookups: Lookups,
+    quarantine: HostQuarantine,
     is_working: watch::Sender<bool>,
     is_stopping: bool,
 }
@@ -83,9 +90,18 @@ impl<B: Bench> Dispatcher<B> {
             desk,
             news,
             lookups: Lookups::default(),
+            quarantine: HostQuarantine::default(),
             is_working: watch::channel(false).0,
             is_stopping: false,
         }
+    }
+
+    /// Keeps who is left alone in the host's quarantine, and leaves alone who is in it.
+    #[must_use]
+    pub fn with_quarantine(mut self, quarantine: Quarantine) -> Dispatcher<B> {
+        self.quarantine = HostQuarantine::of(quarantine);
+        self.quarantine.agree(&mut self.state);
+        self
     }
 
     /// Tells whether any device has a run.
@@ -114,11 +130,19 @@ impl<B: Bench> Dispatcher<B> {
             if !over.is_empty() {
                 then.push(Then::Archive(over));
             }
+            if self.state.has_quarantine_changes() {
+                self.quarantine.agree(&mut self.state);
+            }
             let changes = self.state.take_changes();
             if !changes.is_empty() || !then.is_empty() {
                 let store = self.store.clone();
                 let then = std::mem::take(&mut then);
-                being_kept.push_back(async move { store.keep(changes).await.map(|()| then) });
+                being_kept.push_back(async move {
+                    let events = logged::events(&changes);
+                    store.keep(changes).await?;
+                    logged::log(&events);
+                    Ok(then)
+                });
             }
             if self.is_stopping && being_kept.is_empty() && self.is_idle() {
                 break;
@@ -155,6 +179,18 @@ impl<B: Bench> Dispatcher<B> {
         self.store.keep(self.state.take_changes()).await
     }
 
+    /// Tries to publish what only lacks that.
+    fn publish(&mut self, now: jiff::Timestamp) {
+        for run in self.state.due_publications(now) {
+            let bench = self.bench.clone();
+            self.lookups
+                .publication(run, async move { bench.publish(run).await });
+        }
+        for run in self.state.take_unwanted_publications() {
+            self.bench.discard(run);
+        }
+    }
+
     fn is_idle(&self) -> bool {
         (self.state.places.values()).all(|place| place.work == Work::Free)
     }
@@ -171,6 +207,7 @@ impl<B: Bench> Dispatcher<B> {
             return None;
         }
         self.state.recur(now);
+        self.publish(now);
         if let Some(old) = self.state.old_journals(now) {
             self.lookups.old_journals(&self.store, old);
         }
@@ -199,7 +236,8 @@ impl<B: Bench> Dispatcher<B> {
     }
 
     fn leave(&mut self, run: RunNumber, device: String, reason: &str, then: &mut Vec<Then>) {
-        self.state.leaving(run, &device, reason);
+        let now = self.clock.now();
+        self.state.leaving(run, &device, reason, now);
         then.push(Then::Leave(device));
     }
 
@@ -246,6 +284,10 @@ impl<B: Bench> Dispatcher<B> {
                 self.state.not_ready(device, reason, now);
                 may_leave
             }
+            News::Processors(processors) => {
+                self.state.processors(device, processors);
+                false
+            }
             News::Progress(done, all) => {
                 self.state.progress(device, (done, all));
                 false
@@ -261,6 +303,9 @@ impl<B: Bench> Dispatcher<B> {
                     .places
                     .get(device)
                     .and_then(|place| place.work.run());
+                if matches!(outcome, StayOutcome::LeftAlone { .. }) {
+                    self.quarantine.agree(&mut self.state);
+                }
                 self.state.left(device, outcome, spent, now);
                 let run = run.and_then(|run| self.state.kept.runs.get(&run));
                 let forget = run.is_some_and(|run| run.state.is_over());
@@ -273,7 +318,13 @@ impl<B: Bench> Dispatcher<B> {
     fn take(&mut self, message: Message, then: &mut Vec<Then>) {
         let now = self.clock.now();
         let (request, to) = match message {
-            Message::Devices(devices) => return self.state.devices(devices, now),
+            Message::Devices(devices) => {
+                self.quarantine.agree(&mut self.state);
+                return self.state.devices(devices, now);
+            }
+            Message::Processors(device, processors) => {
+                return self.state.processors(&device, processors);
+            }
             Message::Stop => {
                 self.is_stopping = true;
                 return;
@@ -308,37 +359,14 @@ impl<B: Bench> Dispatcher<B> {
             Found::OldJournals(_, Err(error)) => {
                 tracing::warn!(%error, "old journals were not removed; they are looked for again tomorrow");
             }
+            Found::Publication(run, outcome) => {
+                self.state.publication_tried(run, outcome, self.clock.now());
+            }
             Found::Took(device, run, Ok(wall_ms)) => self.state.took(&device, run, wall_ms),
             Found::Took(device, _, Err(error)) => {
                 tracing::warn!(device, %error, "nothing is known of how long such runs take");
             }
         }
-    }
-
-    fn answer(&mut self, request: Request, to: oneshot::Sender<Answer>, then: &mut Vec<Then>) {
-        let now = self.clock.now();
-        let state = &mut self.state;
-        let answer = match request {
-            Request::Submit { spec, again, .. } => state.submit(*spec, again, now),
-            Request::Cancel { job } => state.cancel(job, now),
-            Request::Pause { job } => state.pause(job, now),
-            Request::Resume { job } => state.resume(job, now),
-            Request::Retry { job } => state.retry(job, now),
-            Request::Reserve {
-                device,
-                from,
-                until,
-                note,
-            } => state.reserve(&device, from, until, note, now),
-            Request::Release { device } => state.release(&device, now),
-            Request::Status => {
-                let trouble = self.store.trouble().borrow().clone();
-                // It tells what is; nothing has to be kept for it.
-                let _ = to.send(Answer::Status(status(state, trouble, now)));
-                return;
-            }
-        };
-        then.push(Then::Answer(to, answer));
     }
 }
 

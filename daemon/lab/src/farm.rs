@@ -2,6 +2,8 @@
 
 mod follow;
 mod open;
+mod outcome;
+mod unpublished;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -9,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use layerlab_profiles::document::Profile;
-use layerlab_protocol::{FailureKind, RunId};
+use layerlab_protocol::RunId;
 use time::OffsetDateTime;
 use tokio::time::sleep;
+use tracing::Instrument;
 
 use super::bench::{Assignment, Bench, Desk, News, Passed, wait_until_ready};
 use super::config::Config;
@@ -20,19 +22,20 @@ use super::gates::{Patience, Thresholds};
 use super::journal;
 use super::library::Library;
 use super::readings;
-use super::record::Spent;
-use super::state::StayOutcome;
+use super::record::{RunNumber, Spent};
+use super::state::{PublicationOutcome, StayOutcome};
 use crate::store::Store;
 use follow::Keeper;
-use layerlab_campaign::publish::{PublishError, SigningKey};
-use layerlab_campaign::{
-    Campaign, CampaignAccuracy, CampaignError, CampaignPart, RunError, forget,
-};
+use layerlab_campaign::publish::SigningKey;
+use layerlab_campaign::{Campaign, CampaignAccuracy, CampaignPart, forget};
+use layerlab_farm::Link;
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::host_runtimes::HostRuntimes;
 pub use open::{OpenDevice, see};
+use outcome::{has_no_room, host_is_full, lost, outcome};
+use unpublished::Unpublished;
 
 /// How often to try again what this host has no room for.
 const ROOM: Duration = Duration::from_secs(5);
@@ -56,6 +59,8 @@ struct Inner {
     found: Mutex<BTreeMap<String, Found>>,
     /// Phones that were restored since the daemon began.
     restored: Mutex<HashSet<String>>,
+    /// What is measured and could not be published yet.
+    unpublished: Mutex<BTreeMap<RunNumber, Unpublished>>,
 }
 
 impl Farm {
@@ -83,6 +88,7 @@ impl Farm {
             store,
             found: Mutex::default(),
             restored: Mutex::default(),
+            unpublished: Mutex::default(),
         }))
     }
 
@@ -130,7 +136,7 @@ impl Farm {
     ) -> Result<StayOutcome, StayOutcome> {
         let opened = match open_device.take() {
             Some(opened) => opened,
-            None => self.opened(assignment, desk).await?,
+            None => self.opened(assignment, desk, spent).await?,
         };
         let open_device = open_device.insert(opened);
         if let Some(phone) = open_device.phone().await.map_err(lost)? {
@@ -152,6 +158,7 @@ impl Farm {
                 Passed::GaveUp(reason) => return Err(StayOutcome::NotReady { reason }),
             }
         }
+        self.tell_processors(open_device, assignment, desk).await;
         let spec = &assignment.job.spec;
         let library = &self.0.library;
         let model = library.model(&spec.models[assignment.run.model]);
@@ -171,11 +178,48 @@ impl Farm {
             signing_key: self.0.signing_key.clone(),
             model: &model,
         };
-        let mut keeper = Keeper::new(&self.0.store, assignment, desk);
-        let measured = campaign.measure(open_device, &mut keeper).await;
-        *spent += keeper.spent();
-        let profile = measured.map_err(|error| outcome(error, assignment))?;
-        publish(&campaign, assignment, desk, &profile).await
+        let agents = self.0.folders.state.join("lab/devices");
+        let profile = loop {
+            let mut keeper = Keeper::new(&self.0.store, assignment, desk);
+            let measured = campaign.measure(open_device, &mut keeper).await;
+            *spent += keeper.spent();
+            match measured {
+                Ok(profile) => break profile,
+                Err(error) if host_is_full(&error, open_device, &agents) => {
+                    let mut told = false;
+                    loop {
+                        let error = error.to_string();
+                        let waited = wait_for_room(error, &mut told, assignment, desk);
+                        waited.await.inspect(|waited| spent.waiting_ms += waited)?;
+                        if !has_no_room(&agents) {
+                            break;
+                        }
+                    }
+                    there_is_room(told, desk).await;
+                }
+                Err(error) => return Err(outcome(error, assignment)),
+            }
+        };
+        let unpublished = Unpublished {
+            target: campaign.target.clone(),
+            signing_key: campaign.signing_key.clone(),
+            profile,
+        };
+        self.publish_or_hold(assignment.run.number, unpublished)
+            .await
+    }
+
+    /// The names of its processors, if they are not known yet.
+    async fn tell_processors(&self, device: &OpenDevice, assignment: &Assignment, desk: &Desk) {
+        if assignment.device.processors.is_some() {
+            return;
+        }
+        // Whatever is wrong shows when it is measured.
+        if let Ok(connection) = device.connect().await {
+            let processors = connection.hello.processors.into_iter();
+            let names = processors.map(|processor| processor.name).collect();
+            desk.tell(News::Processors(names)).await;
+        }
     }
 
     /// Opens the device; waits as long as layerlab's own files cannot be written, which no device is to blame for.
@@ -183,6 +227,7 @@ impl Farm {
         &self,
         assignment: &Assignment,
         desk: &Desk,
+        spent: &mut Spent,
     ) -> Result<OpenDevice, StayOutcome> {
         let mut told = false;
         loop {
@@ -196,43 +241,19 @@ impl Farm {
                 }
                 Err(error) => return Err(lost(error)),
             };
-            wait_for_room(error.to_string(), &mut told, assignment, desk).await?;
+            let waited = wait_for_room(error.to_string(), &mut told, assignment, desk);
+            waited.await.inspect(|waited| spent.waiting_ms += waited)?;
         }
     }
 }
 
-/// Publishes; waits as long as there is no room.
-async fn publish(
-    campaign: &Campaign<'_>,
-    assignment: &Assignment,
-    desk: &Desk,
-    profile: &Profile,
-) -> Result<StayOutcome, StayOutcome> {
-    let mut told = false;
-    loop {
-        let error = match campaign.publish(profile) {
-            Ok(findings) => {
-                there_is_room(told, desk).await;
-                let findings = findings.iter().map(|finding| finding.rule.to_string());
-                return Ok(StayOutcome::Published {
-                    profile: campaign.target.clone(),
-                    findings: findings.collect(),
-                });
-            }
-            Err(error @ PublishError::Unfit { .. }) => return Err(failed(&error)),
-            Err(error) => error,
-        };
-        wait_for_room(error.to_string(), &mut told, assignment, desk).await?;
-    }
-}
-
-/// Says once what cannot be written, and waits before that is tried again.
+/// Says once what cannot be written, and waits before that is tried again. How long, in milliseconds.
 async fn wait_for_room(
     error: String,
     told: &mut bool,
     assignment: &Assignment,
     desk: &Desk,
-) -> Result<(), StayOutcome> {
+) -> Result<u64, StayOutcome> {
     if !*told {
         let device = &assignment.device.name;
         tracing::warn!(device, error, "waiting for room");
@@ -240,7 +261,7 @@ async fn wait_for_room(
         *told = true;
     }
     tokio::select! {
-        () = sleep(ROOM) => Ok(()),
+        () = sleep(ROOM) => Ok(ROOM.as_millis() as u64),
         () = assignment.asked_to_leave() => Err(StayOutcome::Parked),
     }
 }
@@ -263,13 +284,24 @@ impl Bench for Farm {
     ) -> (StayOutcome, Spent) {
         let began = Instant::now();
         let mut spent = Spent::default();
+        let run = &assignment.run;
+        // Whatever is logged meanwhile says what it is about.
+        let span = tracing::info_span!(
+            "run",
+            job = run.job,
+            run = run.number,
+            device = assignment.device.name
+        );
         let ended = self
             .attempt(open_device, assignment, desk, &mut spent)
+            .instrument(span)
             .await;
         let outcome = ended.unwrap_or_else(|outcome| outcome);
-        if matches!(outcome, StayOutcome::DeviceFailed { .. })
-            && let Some(open_device) = open_device.take()
-        {
+        let is_lost = matches!(
+            outcome,
+            StayOutcome::DeviceFailed { .. } | StayOutcome::DeviceGone { .. }
+        );
+        if is_lost && let Some(open_device) = open_device.take() {
             self.close(open_device).await;
         }
         let wall = began.elapsed().as_millis() as u64;
@@ -288,36 +320,16 @@ impl Bench for Farm {
         }
     }
 
+    async fn publish(&self, run: RunNumber) -> PublicationOutcome {
+        self.publish_again(run).await
+    }
+
+    fn discard(&self, run: RunNumber) {
+        lock(&self.0.unpublished).remove(&run);
+    }
+
     async fn close(&self, open_device: OpenDevice) {
         open_device.restore().await;
-    }
-}
-
-/// What an error means for the run and for the device.
-fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutcome {
-    let reason = error.to_string();
-    match error {
-        CampaignError::Run(RunError::Parked) => StayOutcome::Parked,
-        CampaignError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
-            StayOutcome::JournalLost { reason }
-        }
-        CampaignError::Run(RunError::Order { kind, .. }) => match kind {
-            FailureKind::Throttled | FailureKind::Device => StayOutcome::DeviceFailed { reason },
-            _ => StayOutcome::Failed { reason },
-        },
-        CampaignError::Run(RunError::Planner(_)) => StayOutcome::Failed { reason },
-        // It was to leave anyway; its journal will be found again.
-        CampaignError::Run(_) if assignment.is_asked_to_leave() => StayOutcome::Parked,
-        CampaignError::Run(RunError::Link(_) | RunError::GaveUp { .. } | RunError::Stuck) => {
-            StayOutcome::DeviceFailed { reason }
-        }
-        CampaignError::Plan(_)
-        | CampaignError::Processor(_)
-        | CampaignError::Probe(_)
-        | CampaignError::Journal(_)
-        | CampaignError::Build(_)
-        | CampaignError::Evaluation(_)
-        | CampaignError::Publish(_) => StayOutcome::Failed { reason },
     }
 }
 
@@ -336,12 +348,6 @@ fn started(assignment: &Assignment) -> OffsetDateTime {
 
 fn failed(error: &dyn std::error::Error) -> StayOutcome {
     StayOutcome::Failed {
-        reason: error.to_string(),
-    }
-}
-
-fn lost(error: LinkError) -> StayOutcome {
-    StayOutcome::DeviceFailed {
         reason: error.to_string(),
     }
 }

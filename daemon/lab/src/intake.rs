@@ -1,5 +1,5 @@
 //! Takes in what a job brings: the daemon copies its models and its evaluation set into the library before it takes the
-//! job. Whoever submits it has said which content was checked; a file that has other content since is refused.
+//! job, and sees that its profiles can be published. Whoever submits it has said which content was checked; a file that has other content since is refused.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,32 @@ use std::path::{Path, PathBuf};
 use crate::job::{JobSpec, SymbolicSizes, TwinSpec};
 use crate::library::Library;
 use crate::talk::{Answer, RefusalCode, Request};
-use layerlab_campaign::{ModelFile, QuantisedTwin, SetFile};
+use layerlab_campaign::{ModelFile, QuantisedTwin, SetFile, publish};
 
 /// Copies what jobs bring.
 #[derive(Clone, Debug)]
 pub struct Intake {
     library: Library,
+    /// Where profiles are published of jobs that do not say so themselves.
+    profiles: PathBuf,
 }
 
-/// Why a file of a job is not copied.
+/// Why a job is not taken in.
 #[derive(Debug, thiserror::Error)]
 enum IntakeError {
+    /// Its profiles could not be published.
+    #[error(
+        "profiles cannot be published in {}: {source}; let the daemon's user write there, or name another folder by \
+         `profiles` in the job file{}", folder.display(), if *is_own { "" } else { " or in the configuration" }
+    )]
+    Profiles {
+        /// The folder for profiles.
+        folder: PathBuf,
+        /// Whether the job names it itself.
+        is_own: bool,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// It was another when the job was checked.
     #[error("{what} `{}` has changed since the job was read; submit it again", path.display())]
     Changed {
@@ -55,6 +70,7 @@ impl IntakeError {
                 RefusalCode::FileChanged
             }
             IntakeError::Library { .. } => RefusalCode::NoCopy,
+            IntakeError::Profiles { .. } => RefusalCode::NoPublication,
         };
         Answer::Refused {
             code,
@@ -64,10 +80,11 @@ impl IntakeError {
 }
 
 impl Intake {
-    /// For the lab with the folder `state`.
-    pub fn in_state(state: &Path) -> Intake {
+    /// For the lab with the folder `state`, which publishes profiles in `profiles`.
+    pub fn in_state(state: &Path, profiles: PathBuf) -> Intake {
         Intake {
             library: Library::in_state(state),
+            profiles,
         }
     }
 
@@ -76,8 +93,11 @@ impl Intake {
         let Request::Submit { spec, sizes, .. } = request else {
             return Ok(());
         };
-        let (library, spec, sizes) = (self.library.clone(), spec.clone(), sizes.clone());
-        let copied = tokio::task::spawn_blocking(move || copy_all(&library, &spec, &sizes));
+        let (intake, spec, sizes) = (self.clone(), spec.clone(), sizes.clone());
+        let copied = tokio::task::spawn_blocking(move || {
+            intake.probe(&spec)?;
+            copy_all(&intake.library, &spec, &sizes)
+        });
         match copied.await {
             Ok(copied) => copied.map_err(IntakeError::refusal),
             Err(error) => Err(Answer::Refused {
@@ -85,6 +105,18 @@ impl Intake {
                 message: format!("the job's files could not be copied: {error}"),
             }),
         }
+    }
+}
+
+impl Intake {
+    /// Before anything is measured, rather than after hours of it.
+    fn probe(&self, spec: &JobSpec) -> Result<(), IntakeError> {
+        let folder = spec.profiles.as_ref().unwrap_or(&self.profiles);
+        publish::probe(folder).map_err(|source| IntakeError::Profiles {
+            folder: folder.clone(),
+            is_own: spec.profiles.is_some(),
+            source,
+        })
     }
 }
 

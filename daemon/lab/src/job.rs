@@ -16,6 +16,10 @@ use layerlab_campaign::{AccuracySettings, Placements, TimesSettings};
 
 pub use selector::{Requirement, Selector};
 
+/// A job has at most so many runs: thousands of nights for one phone. All of them are in the daemon's memory, and in what
+/// `layerlab jobs` reads.
+pub const MOST_RUNS: usize = 10_000;
+
 /// A job, with its models and evaluation set found and hashed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {

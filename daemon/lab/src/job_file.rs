@@ -99,6 +99,16 @@ impl JobFile {
             } = entry.table();
             let path = folder.join(file);
             let twin = quantised.map(|quantised| folder.join(quantised));
+            for path in std::iter::once(&path).chain(&twin) {
+                let is_endless = std::fs::metadata(path).is_ok_and(|it| !it.is_file());
+                if is_endless {
+                    let problem = format!(
+                        "`{}` is no regular file; write an ONNX file",
+                        path.display()
+                    );
+                    return Err(bad("models", problem));
+                }
+            }
             let model = ModelFile::open(&path, &dims)
                 .and_then(|model| model.with_quantised(twin.as_deref(), &dims));
             let model = model.map_err(|error| bad("models", error.to_string()))?;

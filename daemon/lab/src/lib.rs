@@ -21,6 +21,7 @@ pub mod readings;
 pub mod record;
 pub mod recurrence;
 pub mod report;
+pub mod retention;
 pub mod socket;
 pub mod state;
 mod status;

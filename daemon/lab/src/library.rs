@@ -1,8 +1,10 @@
 //! The lab's own copies of models and evaluation sets, each named by its SHA-256: what users do to their files after
 //! they submitted a job is no concern of it.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use layerlab_model::ModelError;
 use layerlab_profiles::accuracy::SetError;
@@ -64,12 +66,30 @@ impl Library {
         &self.folder
     }
 
+    /// The copies, with their hashes.
+    pub fn copies(&self) -> io::Result<Vec<(String, PathBuf)>> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let copy = |entry: io::Result<std::fs::DirEntry>| {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default();
+            Ok((name.to_string_lossy().into_owned(), path))
+        };
+        entries.map(copy).collect()
+    }
+
     /// Keeps `bytes`, whose hash is `sha256`, whole or not at all.
     pub fn put(&self, bytes: &[u8], sha256: &str) -> io::Result<()> {
         let path = self.path(sha256)?;
         // A copy of another length was altered, and is mended.
         match std::fs::metadata(&path) {
-            Ok(there) if there.len() == bytes.len() as u64 => Ok(()),
+            // It is as good as new, and not one to be removed for its age.
+            Ok(there) if there.len() == bytes.len() as u64 => File::options()
+                .append(true)
+                .open(&path)?
+                .set_modified(SystemTime::now()),
             _ => write_whole(&path, bytes),
         }
     }

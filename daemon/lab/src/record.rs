@@ -252,6 +252,8 @@ pub enum What {
         /// When it may be used again.
         until: Timestamp,
     },
+    /// A user had a device used again that was left alone.
+    QuarantineLifted,
     /// A device was taken.
     Reserved {
         /// When the device is taken from the lab.

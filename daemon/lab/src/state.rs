@@ -4,14 +4,17 @@
 mod archive;
 mod commands;
 mod devices;
+mod impossible;
 mod journals;
+mod publications;
+mod quarantine;
 mod reservations;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::config::Config;
 use super::record::{
@@ -22,6 +25,8 @@ use super::window::{Window, WindowState};
 
 pub use archive::ArchiveLookup;
 pub use journals::OldJournals;
+pub use publications::PublicationOutcome;
+pub use quarantine::{LeftAlone, QuarantineChange};
 pub use runs::StayOutcome;
 
 /// How long a device rests that was not ready in time.
@@ -42,6 +47,8 @@ pub struct Rules {
     pub quarantine: Duration,
     /// How long the journals of runs are kept that are over.
     pub keep_journals: Duration,
+    /// The names of the pools that the configuration has.
+    pub pools: BTreeSet<String>,
 }
 
 impl Rules {
@@ -54,6 +61,7 @@ impl Rules {
             rest: REST,
             quarantine: config.attempts.quarantine,
             keep_journals: config.lab.keep_journals,
+            pools: config.phones.pools.keys().cloned().collect(),
         }
     }
 }
@@ -69,10 +77,19 @@ pub struct LabState {
     pub rules: Rules,
     /// The runs of open jobs that wait for a device.
     pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
+    /// Runs that lack nothing but publication, and when that is tried again.
+    pub(super) unpublished: BTreeMap<RunNumber, Timestamp>,
+    /// Those among them that ended otherwise.
+    unwanted_publications: Vec<RunNumber>,
+    /// Who is left alone, by what it is called.
+    left_alone: BTreeMap<String, LeftAlone>,
+    quarantine_changes: Vec<QuarantineChange>,
     /// How many runs of a job are on devices.
     pub(super) running: BTreeMap<JobId, u32>,
     /// When it is looked again for journals that are kept no longer.
     next_removal: Timestamp,
+    /// Journals of runs that were over by then are removed as well, because a user wants it.
+    prune_before: Option<Timestamp>,
     /// Jobs that may have to be forgotten once the store has all of them.
     over: BTreeSet<JobId>,
     changes: Vec<RecordChange>,
@@ -87,14 +104,18 @@ pub struct Place {
     pub since: Timestamp,
     /// What it is doing.
     pub work: Work,
+    /// When what it is doing changed last, or what keeps it from that.
+    pub changed: Timestamp,
+    /// When the run on it came.
+    pub begun: Timestamp,
+    /// How long that run has waited until the device was ready, the wait in progress apart.
+    pub waited: SignedDuration,
     /// Why the run on it does not begin yet.
     pub not_ready: Option<String>,
     /// Samples and answers of the run on it, and how many there will be.
     pub progress: (u64, Option<u64>),
     /// Whether a block of the run on it, or an answer, has ended since the run began here.
     pub has_ended_block: bool,
-    /// Left alone until then, and why.
-    pub rests: Option<(Timestamp, String)>,
     /// How long such runs as the one on it took on it, in milliseconds; nothing if there were none.
     pub usual_wall_ms: Option<u64>,
 }
@@ -137,8 +158,13 @@ impl LabState {
             places: BTreeMap::new(),
             rules,
             waiting: BTreeMap::new(),
+            unpublished: BTreeMap::new(),
+            unwanted_publications: Vec::new(),
+            left_alone: BTreeMap::new(),
+            quarantine_changes: Vec::new(),
             running: BTreeMap::new(),
             next_removal: Timestamp::MIN,
+            prune_before: None,
             over: BTreeSet::new(),
             changes: Vec::new(),
         };
@@ -210,6 +236,9 @@ impl LabState {
     fn file(&mut self, number: RunNumber) {
         let run = &self.kept.runs[&number];
         let is_waiting = matches!(run.state, RunState::Queued | RunState::Parked);
+        if run.state.is_over() && self.unpublished.remove(&number).is_some() {
+            self.unwanted_publications.push(number);
+        }
         let of_job = self.waiting.entry(run.job).or_default();
         match is_waiting {
             true => of_job.insert(number),

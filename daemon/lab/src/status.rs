@@ -1,110 +1,114 @@
 //! How the lab is now, for whoever asks.
 
+mod waiting;
+
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{Device, Job, Run, RunState};
+use super::record::Run;
 use super::state::{LabState, Place, Work};
 use super::talk::{DeviceState, DeviceStatus, Status};
 
 /// How the lab is at `now`.
 pub(super) fn status(state: &LabState, trouble: Option<String>, now: Timestamp) -> Status {
-    let devices = state.kept.devices.values();
-    let devices = devices.filter_map(|device| {
-        let place = state.places.get(&device.name);
-        let reserved = state.reservation(&device.name, now);
-        if place.is_none() && reserved.is_none() {
-            return None;
-        }
-        let (doing, reason) = match (place, reserved) {
-            (Some(place), _) if place.work != Work::Free => busy(place),
-            (_, Some(reserved)) => (DeviceState::Reserved, Some(reserved.note.clone())),
-            (Some(place), None) => idle(place, now),
-            (None, None) => (DeviceState::Gone, None),
-        };
-        let run = place.and_then(|place| place.work.run());
-        Some(DeviceStatus {
-            device: device.clone(),
-            state: doing,
-            since: place.map_or(now, |place| place.since),
-            reason: reason.filter(|reason| !reason.is_empty()),
-            run,
-            progress: place.filter(|_| run.is_some()).map(|place| place.progress),
-            free_at: match reserved {
-                Some(reserved) => Some(reserved.until),
-                None => run.and_then(|run| free_at(place?, state.kept.runs.get(&run)?, now)),
-            },
-        })
-    });
-    let waiting = state.waiting.values().flatten().filter_map(|&number| {
-        let (job, run) = state.run(number)?;
-        Some((number, why_waiting(state, job, run, now)))
-    });
+    let devices = state.kept.devices.keys();
+    let devices = devices.filter_map(|name| device(state, name, now));
     Status {
         trouble,
         devices: devices.collect(),
-        waiting: waiting.collect(),
+        waiting: waiting::waiting(state, now),
+        impossible: waiting::impossible(state),
     }
 }
 
-/// Why a run is on no device.
-fn why_waiting(state: &LabState, job: &Job, run: &Run, now: Timestamp) -> String {
-    if let Some(why) = state.held_back(job, now) {
-        return why;
-    }
-    let mut meant: Vec<&Device> = (state.kept.devices.values())
-        .filter(|device| state.suits(job, run, device))
-        .collect();
-    let home = meant.iter().position(|device| {
-        run.state == RunState::Parked && run.phone.as_ref() == Some(&device.name)
-    });
-    if let Some(home) = home {
-        meant = vec![meant[home]];
-    }
-    if meant.is_empty() {
-        return match &run.only {
-            Some(only) => format!("{only} was never seen"),
-            None => format!("no device is {}", job.spec.devices[run.selector]),
-        };
-    }
-    let how = |device: &&Device| {
-        let place = state.places.get(&device.name);
-        let word = match place {
-            None => DeviceState::Gone,
-            Some(place) if place.work != Work::Free => DeviceState::Busy,
-            Some(_) if state.reservation(&device.name, now).is_some() => DeviceState::Reserved,
-            Some(place) => idle(place, now).0,
-        };
-        format!("{} is {word}", device.name)
+/// A device that is there, or taken.
+fn device(state: &LabState, name: &str, now: Timestamp) -> Option<DeviceStatus> {
+    let known = state.kept.devices.get(name)?;
+    let place = state.places.get(name);
+    let reserved = state.reservation(name, now);
+    let doing = match (place, reserved) {
+        (Some(place), _) if place.work != Work::Free => busy(place),
+        (place, Some(reserved)) => Doing {
+            state: DeviceState::Reserved,
+            since: place.map_or(reserved.from, |place| reserved.from.max(place.changed)),
+            reason: Some(reserved.note.clone()),
+        },
+        (Some(place), None) => idle(state, name, place, now),
+        (None, None) => return None,
     };
-    meant.iter().map(how).collect::<Vec<_>>().join(", ")
+    let run = place.and_then(|place| place.work.run());
+    let free_at = match (doing.state, reserved) {
+        (_, Some(reserved)) => Some(reserved.until),
+        (DeviceState::Quarantined, _) => state.left_alone(name, now).map(|entry| entry.until),
+        (DeviceState::Busy, _) => run.and_then(|run| free_at(place?, &state.kept.runs[&run], now)),
+        _ => None,
+    };
+    Some(DeviceStatus {
+        device: known.clone(),
+        state: doing.state,
+        since: doing.since.min(now),
+        reason: doing.reason.filter(|reason| !reason.is_empty()),
+        run,
+        progress: place.filter(|_| run.is_some()).map(|place| place.progress),
+        free_at,
+    })
 }
 
-fn busy(place: &Place) -> (DeviceState, Option<String>) {
-    match (place.work, &place.not_ready) {
-        (Work::Leaving(_), _) => (DeviceState::Parking, None),
-        (_, Some(reason)) => (DeviceState::Waiting, Some(reason.clone())),
-        _ if !place.is_there => (
-            DeviceState::Gone,
-            Some("its run goes on when it is back".to_owned()),
+/// What a device is doing, since when, and why.
+struct Doing {
+    state: DeviceState,
+    since: Timestamp,
+    reason: Option<String>,
+}
+
+/// A device with a run.
+fn busy(place: &Place) -> Doing {
+    let (state, since, reason) = match (place.work, &place.not_ready) {
+        (Work::Leaving(_), _) => (DeviceState::Parking, place.changed, None),
+        (_, Some(reason)) => (DeviceState::Waiting, place.changed, Some(reason.clone())),
+        _ if !place.is_there => {
+            let back = "its run goes on when it is back".to_owned();
+            (DeviceState::Gone, place.since, Some(back))
+        }
+        _ => (DeviceState::Busy, place.changed, None),
+    };
+    Doing {
+        state,
+        since,
+        reason,
+    }
+}
+
+/// A device without a run that nobody has taken.
+fn idle(state: &LabState, name: &str, place: &Place, now: Timestamp) -> Doing {
+    let left_alone = state.left_alone(name, now);
+    let (state, since, reason) = match left_alone {
+        _ if !place.is_there => (DeviceState::Gone, place.since, None),
+        Some(entry) => (
+            DeviceState::Quarantined,
+            entry.since,
+            Some(entry.reason.clone()),
         ),
-        _ => (DeviceState::Busy, None),
+        None => (
+            DeviceState::Free,
+            place
+                .since
+                .max(place.changed)
+                .max(state.last_quarantine(name)),
+            None,
+        ),
+    };
+    Doing {
+        state,
+        since,
+        reason,
     }
 }
 
-fn idle(place: &Place, now: Timestamp) -> (DeviceState, Option<String>) {
-    match &place.rests {
-        _ if !place.is_there => (DeviceState::Gone, None),
-        Some((until, reason)) if *until > now => (DeviceState::Quarantined, Some(reason.clone())),
-        _ => (DeviceState::Free, None),
-    }
-}
-
-/// When the run on a device will be over if it takes as long as such runs usually do there.
+/// When the run on a device will be over if it takes as long as such runs usually do there; not of one that takes longer.
 fn free_at(place: &Place, run: &Run, now: Timestamp) -> Option<Timestamp> {
     let left = place.usual_wall_ms?.saturating_sub(run.spent.wall_ms);
-    let end = run
-        .started?
-        .checked_add(SignedDuration::from_millis(left as i64))
-        .ok()?;
-    Some(end.max(now))
+    let left = SignedDuration::from_millis(i64::try_from(left).ok()?);
+    let end = place.begun.checked_add(place.waited).ok()?;
+    let end = end.checked_add(left).ok()?;
+    (end > now).then_some(end)
 }

@@ -2,12 +2,14 @@
 //! answer per connection. What only needs to be looked up is read from the store.
 
 use std::fmt;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::job::{JobSpec, SymbolicSizes};
 use super::record::{Device, JobId, JobState, RunNumber};
+use layerlab_farm::quarantine::Entry;
 
 /// What a command asks the daemon to do or to tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,28 @@ pub enum Request {
         /// Its name or serial.
         device: String,
     },
+    /// Leaves a phone alone for a while. Answered by [`Answer::Quarantine`].
+    Quarantine {
+        /// Its name or serial.
+        phone: String,
+        /// Why, for a person.
+        reason: String,
+        /// For how long.
+        #[serde(with = "super::job::written_duration")]
+        period: Duration,
+    },
+    /// Uses a phone again that is left alone.
+    Lift {
+        /// Its name or serial.
+        phone: String,
+    },
+    /// Who is left alone now. Answered by [`Answer::Quarantine`].
+    Quarantined,
+    /// Removes the journals of runs that were over before, a few at a time.
+    Prune {
+        /// Runs that ended later keep theirs.
+        before: Timestamp,
+    },
     /// How the lab is now. Answered by [`Answer::Status`].
     Status,
 }
@@ -73,6 +97,9 @@ pub enum Answer {
         job: JobId,
         /// How many runs it has.
         runs: usize,
+        /// What it asks for that nothing known to the lab can give, each in a sentence with what to do.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// The same was submitted before, and this was not taken.
     Known {
@@ -83,6 +110,11 @@ pub enum Answer {
     },
     /// It is done, and in the store.
     Done,
+    /// Who is left alone, why and until when.
+    Quarantine {
+        /// One for each of them.
+        entries: Vec<Entry>,
+    },
     /// How the lab is.
     Status(Status),
     /// It cannot be done.
@@ -120,6 +152,10 @@ pub enum RefusalCode {
     FileChanged,
     /// A file of the job cannot be copied.
     NoCopy,
+    /// The profiles of the job could not be published where it wants them.
+    NoPublication,
+    /// It asks for more than a lab takes.
+    TooMuch,
 }
 
 /// How the lab is.
@@ -129,8 +165,24 @@ pub struct Status {
     pub trouble: Option<String>,
     /// Every device that is there, reserved or has work waiting for it.
     pub devices: Vec<DeviceStatus>,
-    /// Why runs that wait do so, as far as there is more to say than that devices are busy.
-    pub waiting: Vec<(RunNumber, String)>,
+    /// Why runs wait, those together that wait for the same.
+    pub waiting: Vec<WaitingRuns>,
+    /// What open jobs ask for that nothing known to the lab can give.
+    #[serde(default)]
+    pub impossible: Vec<(JobId, String)>,
+}
+
+/// Runs of one job that wait for the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingRuns {
+    /// The number of their job.
+    pub job: JobId,
+    /// The first of them.
+    pub first: RunNumber,
+    /// How many they are.
+    pub runs: usize,
+    /// What they wait for, for a person.
+    pub reason: String,
 }
 
 /// What a device is doing, or what keeps it from that.

@@ -1,5 +1,7 @@
 //! Files of TOML that users write, read so that what is wrong is said with its line or its key.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use toml::Table;
@@ -16,6 +18,22 @@ pub enum TomlFileError {
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// It never ends, or may not.
+    #[error("the {what} {} is no regular file; write it into one", path.display())]
+    NoFile {
+        /// What the file should be.
+        what: &'static str,
+        /// What is there instead.
+        path: PathBuf,
+    },
+    /// It is longer than any.
+    #[error("the {what} {} is longer than {} KiB, and so not one that people write; split it", path.display(), MOST_BYTES >> 10)]
+    TooLong {
+        /// What the file should be.
+        what: &'static str,
+        /// The path of the long file.
+        path: PathBuf,
     },
     /// It is no TOML.
     #[error("{} is no TOML, line {line}: {problem}", path.display())]
@@ -39,13 +57,29 @@ pub enum TomlFileError {
     },
 }
 
+/// Longer files are nobody's: a job with a thousand models on a thousand phones is shorter.
+const MOST_BYTES: u64 = 256 << 10;
+
 /// What is in the file at `path`, which is a `what`.
 pub(super) fn read(what: &'static str, path: &Path) -> Result<Table, TomlFileError> {
-    let text = std::fs::read_to_string(path).map_err(|source| TomlFileError::Read {
+    let failed = |source| TomlFileError::Read {
         what,
         path: path.to_owned(),
         source,
-    })?;
+    };
+    // A pipe that nobody writes to would not even be opened.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        let path = path.to_owned();
+        return Err(TomlFileError::NoFile { what, path });
+    }
+    let file = File::open(path).map_err(failed)?;
+    let mut text = String::new();
+    let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
+    read.map_err(failed)?;
+    if text.len() as u64 > MOST_BYTES {
+        let path = path.to_owned();
+        return Err(TomlFileError::TooLong { what, path });
+    }
     toml::from_str(&text).map_err(|error| syntax(path, &text, &error))
 }
 

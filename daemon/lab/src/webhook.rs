@@ -30,6 +30,15 @@ pub async fn post(url: &str, report: &Report) {
     }
 }
 
+/// `url` without what may be secret in it: all but its scheme and its host.
+pub fn without_secrets(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let is_all = host.len() == rest.len() || rest == format!("{host}/");
+    format!("{scheme}://{host}{}", if is_all { "" } else { "/…" })
+}
+
 async fn send(url: &str, report: &Report) -> Result<(), String> {
     let said = |error: std::io::Error| format!("curl cannot be run: {error}");
     let mut body = tempfile::NamedTempFile::new().map_err(said)?;
@@ -63,7 +72,10 @@ async fn send(url: &str, report: &Report) -> Result<(), String> {
     let ended = curl.wait_with_output().await.map_err(said)?;
     match ended.status.success() {
         true => Ok(()),
-        false => Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned()),
+        // curl may quote what it was given.
+        false => Err(String::from_utf8_lossy(&ended.stderr)
+            .trim()
+            .replace(url, &without_secrets(url))),
     }
 }
 
@@ -122,6 +134,24 @@ mod tests {
         let refused = send(&url, &report()).await.expect_err("refused");
         assert!(refused.contains("500"), "{refused}");
         server.join().expect("a request");
+    }
+
+    #[test]
+    fn only_the_host_of_a_url_is_shown() {
+        for (url, shown) in [
+            (
+                "https://hooks.example.org/T0/B0/secret",
+                "https://hooks.example.org/…",
+            ),
+            (
+                "https://me:secret@example.org:8443",
+                "https://example.org:8443/…",
+            ),
+            ("http://example.org?token=secret", "http://example.org/…"),
+            ("http://example.org", "http://example.org"),
+        ] {
+            assert_eq!(without_secrets(url), shown);
+        }
     }
 
     #[test]

@@ -24,10 +24,10 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws as many of `lines` as there is room for.
-    pub(super) fn draw(&mut self, lines: &[ScreenLine]) -> io::Result<()> {
+    /// Draws as many of `lines` as there is room for, and `help` at the bottom.
+    pub(super) fn draw(&mut self, lines: &[ScreenLine], help: Option<&str>) -> io::Result<()> {
         let (rows, columns) = self.0.size();
-        write(&frame(lines, rows.into(), columns.into()))
+        write(&frame(lines, help, rows.into(), columns.into()))
     }
 }
 
@@ -45,7 +45,8 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-fn frame(lines: &[ScreenLine], rows: usize, columns: usize) -> String {
+fn frame(lines: &[ScreenLine], help: Option<&str>, rows: usize, columns: usize) -> String {
+    let rows = rows.saturating_sub(help.iter().len());
     let mut shown: Vec<ScreenLine> = lines.to_vec();
     if lines.len() > rows {
         shown.truncate(rows.saturating_sub(1));
@@ -53,6 +54,9 @@ fn frame(lines: &[ScreenLine], rows: usize, columns: usize) -> String {
             "… {} more lines",
             lines.len() - shown.len()
         )));
+    }
+    if let Some(help) = help {
+        shown.push(ScreenLine::bold(help.to_owned()));
     }
     let shown = shown.iter().map(|line| {
         let cut = truncate_str(&line.text, columns, "…");
@@ -75,10 +79,13 @@ mod tests {
         let lines: Vec<ScreenLine> = (0..5)
             .map(|_| ScreenLine::plain("0123456789".to_owned()))
             .collect();
-        let drawn = frame(&lines, 3, 6);
+        let drawn = frame(&lines, None, 3, 6);
         let expected = format!(
             "{HOME}01234…{PLAIN}{CLEAR_LINE}\r\n01234…{PLAIN}{CLEAR_LINE}\r\n… 3 m…{PLAIN}{CLEAR_LINE}{CLEAR_BELOW}"
         );
         assert_eq!(drawn, expected);
+        let with_help = frame(&lines, Some("q: quit"), 3, 20);
+        assert!(with_help.ends_with(&format!("{BOLD}q: quit{PLAIN}{CLEAR_LINE}{CLEAR_BELOW}")));
+        assert_eq!(with_help.matches("\r\n").count(), 2, "{with_help}");
     }
 }

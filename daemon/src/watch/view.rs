@@ -1,11 +1,13 @@
 //! The lab as lines of text.
 
+use console::{Alignment, measure_text_width, pad_str, truncate_str};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use layerlab_farm::adb::Printable;
-use layerlab_lab::query::{SeenDevice, WatchedDevice, WatchedDevices, WatchedJob, WatchedLab};
-use layerlab_lab::text_table::table;
+use layerlab_lab::query::{
+    SeenDevice, WaitingGroup, WatchedDevice, WatchedDevices, WatchedJob, WatchedLab,
+};
 use layerlab_lab::when::moment;
 
 /// A line and how it is shown.
@@ -20,74 +22,156 @@ impl ScreenLine {
         ScreenLine { text, bold: false }
     }
 
-    fn bold(text: String) -> ScreenLine {
+    pub(super) fn bold(text: String) -> ScreenLine {
         ScreenLine { text, bold: true }
     }
 }
 
+/// No line is longer: a terminal has so many columns if nobody has made it wider.
+pub(super) const COLUMNS: usize = 80;
+
+/// So many jobs are listed if nobody says how many fit on the screen.
+pub(super) const FEW_JOBS: usize = 20;
+
+/// So many reasons to wait are given; the others are counted.
+const FEW_REASONS: usize = 6;
+
+/// Which of the jobs are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JobsShown {
+    pub(super) skipped: usize,
+    pub(super) most: usize,
+}
+
 /// Trouble, devices, jobs and why work waits; of a lab that does not say how it is, what the store knows.
-pub(super) fn view(lab: &WatchedLab, now: Timestamp, zone: &TimeZone) -> Vec<ScreenLine> {
-    let moment = |at| moment(at, now, zone);
-    let mut lines = vec![ScreenLine::plain(format!("layerlab, {}", moment(now)))];
-    let trouble = lab.trouble.as_ref();
-    lines.extend(trouble.map(|trouble| ScreenLine::bold(printable(trouble))));
-    let devices = match &lab.devices {
-        WatchedDevices::Now(devices) => devices_now(devices, &moment),
-        WatchedDevices::SeenBefore(devices) => devices_seen(devices),
-    };
-    let devices = devices.unwrap_or_else(|| "no device is there".to_owned());
-    section(&mut lines, &devices);
-    section(&mut lines, &jobs(&lab.jobs));
-    let waiting: Vec<String> = (lab.waiting.iter())
-        .map(|one| printable(&format!("{} waits: {}", one.run, one.reason)))
-        .collect();
-    if !waiting.is_empty() {
-        section(&mut lines, &waiting.join("\n"));
+pub(super) fn view(
+    lab: &WatchedLab,
+    shown: JobsShown,
+    now: Timestamp,
+    zone: &TimeZone,
+) -> Vec<ScreenLine> {
+    let mut lines = vec![ScreenLine::plain(format!(
+        "layerlab, {}",
+        moment(now, now, zone)
+    ))];
+    if let Some(trouble) = &lab.trouble {
+        let trouble = wrapped(&printable(trouble), "", "");
+        lines.extend(trouble.into_iter().map(ScreenLine::bold));
     }
+    lines.push(ScreenLine::plain(String::new()));
+    match &lab.devices {
+        WatchedDevices::Now(devices) => devices_now(&mut lines, devices, now, zone),
+        WatchedDevices::SeenBefore(devices) => devices_seen(&mut lines, devices),
+    }
+    lines.push(ScreenLine::plain(String::new()));
+    jobs(&mut lines, &lab.jobs, shown);
+    waiting(&mut lines, &lab.waiting);
     lines
 }
 
-fn section(lines: &mut Vec<ScreenLine>, text: &str) {
-    lines.push(ScreenLine::plain(String::new()));
-    lines.extend(text.lines().map(|line| ScreenLine::plain(line.to_owned())));
+/// A time of the day, with the day if that is another.
+fn clock(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let is_same_day = at.to_zoned(zone.clone()).date() == now.to_zoned(zone.clone()).date();
+    let form = if is_same_day { "%H:%M" } else { "%-d %b %H:%M" };
+    at.to_zoned(zone.clone()).strftime(form).to_string()
 }
 
-fn devices_now(devices: &[WatchedDevice], moment: &impl Fn(Timestamp) -> String) -> Option<String> {
-    let rows: Vec<_> = devices.iter().map(|one| device(one, moment)).collect();
-    let heads = [
-        "device", "state", "run", "progress", "since", "free at", "why",
-    ];
-    (!rows.is_empty()).then(|| table(&heads, &[3], rows))
+/// Columns of these widths, those that are negative flush right; what is too long is cut.
+fn row<const N: usize>(cells: [&str; N], widths: [isize; N]) -> String {
+    let cells = cells.iter().zip(widths).map(|(cell, width)| {
+        let alignment = match width < 0 {
+            true => Alignment::Right,
+            false => Alignment::Left,
+        };
+        let width = width.unsigned_abs();
+        pad_str(cell, width, alignment, Some("…")).into_owned()
+    });
+    let line = cells.collect::<Vec<_>>().join(" ");
+    line.trim_end().to_owned()
 }
 
-fn device(device: &WatchedDevice, moment: &impl Fn(Timestamp) -> String) -> Vec<String> {
-    let progress = match device.progress {
-        None => String::new(),
-        Some((there, None)) => there.to_string(),
-        Some((there, Some(all))) => format!("{there} of {all}"),
-    };
-    let cells = [
-        device.label.clone(),
-        device.state.to_string(),
-        device.run.clone().unwrap_or_default(),
-        progress,
-        moment(device.since),
-        device.free_at.map_or_else(String::new, moment),
-        device.reason.clone().unwrap_or_default(),
-    ];
-    cells.iter().map(|cell| printable(cell)).collect()
+/// `text` in lines of at most [`COLUMNS`], the first of which begins with `first`, the others with `other`.
+fn wrapped(text: &str, first: &str, other: &str) -> Vec<String> {
+    let mut lines = vec![first.to_owned()];
+    let mut is_begun = false;
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is a first");
+        let gap = usize::from(is_begun);
+        if is_begun && measure_text_width(line) + gap + measure_text_width(word) > COLUMNS {
+            lines.push(format!("{other}{word}"));
+            continue;
+        }
+        if is_begun {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_begun = true;
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|line| truncate_str(&line, COLUMNS, "…").into_owned())
+        .collect()
 }
 
-fn devices_seen(devices: &[SeenDevice]) -> Option<String> {
-    let rows: Vec<_> = (devices.iter())
-        .map(|device| vec![printable(&device.label), printable(&device.description)])
-        .collect();
-    (!rows.is_empty()).then(|| table(&["device seen before", "what it is"], &[], rows))
+const DEVICE: [isize; 5] = [23, 11, -18, 12, 12];
+
+fn devices_now(
+    lines: &mut Vec<ScreenLine>,
+    devices: &[WatchedDevice],
+    now: Timestamp,
+    zone: &TimeZone,
+) {
+    if devices.is_empty() {
+        lines.push(ScreenLine::plain("no device is there".to_owned()));
+        return;
+    }
+    let heads = ["device", "state", "progress", "since", "free at"];
+    lines.push(ScreenLine::bold(row(heads, DEVICE)));
+    for device in devices {
+        let progress = match device.progress {
+            None => String::new(),
+            Some((there, None)) => there.to_string(),
+            Some((there, Some(all))) => format!("{there} of {all}"),
+        };
+        let told = |at| clock(at, now, zone);
+        let (label, state) = (printable(&device.label), device.state.to_string());
+        let free_at = device.free_at.map_or_else(String::new, told);
+        let since = told(device.since);
+        let cells = [label.as_str(), &state, &progress, &since, &free_at];
+        lines.push(ScreenLine::plain(row(cells, DEVICE)));
+        let more = match (&device.run, &device.reason) {
+            (None, None) => continue,
+            (Some(run), None) => run.clone(),
+            (None, Some(reason)) => reason.clone(),
+            (Some(run), Some(reason)) => format!("{run}: {reason}"),
+        };
+        let more = wrapped(&printable(&more), "    ", "    ");
+        lines.extend(more.into_iter().map(ScreenLine::plain));
+    }
 }
 
-fn jobs(jobs: &[WatchedJob]) -> String {
+fn devices_seen(lines: &mut Vec<ScreenLine>, devices: &[SeenDevice]) {
+    if devices.is_empty() {
+        lines.push(ScreenLine::plain("no device is there".to_owned()));
+        return;
+    }
+    const SEEN: [isize; 2] = [26, 53];
+    lines.push(ScreenLine::bold(row(
+        ["device seen before", "what it is"],
+        SEEN,
+    )));
+    for device in devices {
+        let (label, what) = (printable(&device.label), printable(&device.description));
+        lines.push(ScreenLine::plain(row([&label, &what], SEEN)));
+    }
+}
+
+const JOB: [isize; 8] = [-6, 22, 9, -9, -7, -6, -7, -6];
+
+fn jobs(lines: &mut Vec<ScreenLine>, jobs: &[WatchedJob], shown: JobsShown) {
     if jobs.is_empty() {
-        return "no job is open".to_owned();
+        lines.push(ScreenLine::plain("no job is open".to_owned()));
+        return;
     }
     let heads = [
         "job",
@@ -99,10 +183,23 @@ fn jobs(jobs: &[WatchedJob]) -> String {
         "waiting",
         "failed",
     ];
-    table(&heads, &[0, 3, 4, 5, 6, 7], jobs.iter().map(job_row))
+    lines.push(ScreenLine::bold(row(heads, JOB)));
+    let listed = jobs.iter().skip(shown.skipped).take(shown.most);
+    lines.extend(listed.map(|job| ScreenLine::plain(job_row(job))));
+    let before = shown.skipped.min(jobs.len());
+    let after = jobs.len() - before - shown.most.min(jobs.len() - before);
+    let others = match (before, after) {
+        (0, 0) => return,
+        (0, after) => format!("and {after} jobs after these"),
+        (before, 0) => format!("and {before} jobs before these"),
+        (before, after) => format!("and {before} jobs before these, {after} after them"),
+    };
+    lines.push(ScreenLine::plain(format!(
+        "       {others}; `layerlab jobs` lists all"
+    )));
 }
 
-fn job_row(job: &WatchedJob) -> Vec<String> {
+fn job_row(job: &WatchedJob) -> String {
     let counts = match &job.runs {
         None => [const { String::new() }; 5],
         Some(runs) => [
@@ -114,12 +211,40 @@ fn job_row(job: &WatchedJob) -> Vec<String> {
         ]
         .map(|count| count.to_string()),
     };
+    let (id, name, state) = (job.id.to_string(), printable(&job.name), job.state);
+    let state = state.to_string();
+    let [published, running, parked, waiting, failed] = &counts;
     let cells = [
-        job.id.to_string(),
-        printable(&job.name),
-        job.state.to_string(),
+        &id, &name, &state, published, running, parked, waiting, failed,
     ];
-    cells.into_iter().chain(counts).collect()
+    row(cells.map(String::as_str), JOB)
+}
+
+fn waiting(lines: &mut Vec<ScreenLine>, groups: &[WaitingGroup]) {
+    if groups.is_empty() {
+        return;
+    }
+    lines.push(ScreenLine::plain(String::new()));
+    for group in groups.iter().take(FEW_REASONS) {
+        let who = match (group.runs, group.jobs) {
+            (0, 1) => format!("{} asks in vain", group.first),
+            (0, jobs) => format!("{jobs} jobs ask in vain"),
+            (1, _) => format!("{} waits", group.first),
+            (runs, 1) => format!("{runs} runs of 1 job wait"),
+            (runs, jobs) => format!("{runs} runs of {jobs} jobs wait"),
+        };
+        let text = printable(&format!("{who}: {}", group.reason));
+        lines.extend(
+            wrapped(&text, "", "    ")
+                .into_iter()
+                .map(ScreenLine::plain),
+        );
+    }
+    let more = groups.len().saturating_sub(FEW_REASONS);
+    if more > 0 {
+        let more = format!("and for {more} more reasons; `layerlab jobs` gives each");
+        lines.push(ScreenLine::plain(more));
+    }
 }
 
 fn printable(text: &str) -> String {
@@ -127,74 +252,4 @@ fn printable(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use layerlab_lab::record::{Device, Kept};
-    use layerlab_lab::talk::{DeviceState, DeviceStatus, Status};
-
-    fn now() -> Timestamp {
-        "2026-11-20T22:00:00Z".parse().expect("an instant")
-    }
-
-    fn text(lab: &Result<Status, String>, kept: &Kept) -> String {
-        let lines = view(&WatchedLab::of(lab, kept), now(), &TimeZone::UTC);
-        let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
-        lines.join("\n")
-    }
-
-    fn device() -> Device {
-        Device {
-            name: "mate10pro".to_owned(),
-            description: "a phone \u{1b}[2J".to_owned(),
-            simulated: true,
-            ..Device::default()
-        }
-    }
-
-    #[test]
-    fn a_lab_that_never_was_says_so() {
-        let silent = Err("no daemon runs; start `layerlab daemon`".to_owned());
-        let expected = "layerlab, Fri 20 Nov 22:00\nno daemon runs; start `layerlab daemon`\n\n\
-                        no device is there\n\nno job is open";
-        assert_eq!(text(&silent, &Kept::default()), expected);
-    }
-
-    #[test]
-    fn trouble_comes_first_and_names_steer_no_terminal() {
-        let status = Status {
-            trouble: Some("the disk is full\u{1b}[2J".to_owned()),
-            devices: vec![DeviceStatus {
-                device: device(),
-                state: DeviceState::Busy,
-                since: now(),
-                reason: None,
-                run: Some(7),
-                progress: Some((12, Some(40))),
-                free_at: Some(now()),
-            }],
-            waiting: vec![(8, "the window is closed".to_owned())],
-        };
-        let lab = WatchedLab::of(&Ok(status.clone()), &Kept::default());
-        let lines = view(&lab, now(), &TimeZone::UTC);
-        assert!(lines[1].bold && lines[1].text.starts_with("the disk is full"));
-        let text = text(&Ok(status), &Kept::default());
-        assert!(!text.contains("\u{1b}[2J"), "{text}");
-        for part in [
-            "mate10pro (simulated)",
-            "run 7",
-            "12 of 40",
-            "run 8 waits: the window is closed",
-        ] {
-            assert!(text.contains(part), "{part} in {text}");
-        }
-    }
-
-    #[test]
-    fn without_a_daemon_the_store_s_devices_are_shown() {
-        let mut kept = Kept::default();
-        kept.devices.insert("mate10pro".to_owned(), device());
-        let text = text(&Err("no daemon runs".to_owned()), &kept);
-        assert!(text.contains("device seen before"), "{text}");
-        assert!(text.contains("mate10pro (simulated)"), "{text}");
-    }
-}
+mod tests;

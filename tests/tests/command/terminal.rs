@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 27] = [
+pub(crate) const COMMANDS: [&str; 29] = [
     "demo",
     "profile",
     "evaluate",
@@ -143,6 +143,8 @@ pub(crate) const COMMANDS: [&str; 27] = [
     "doctor",
     "report",
     "watch",
+    "profiles",
+    "lab",
     "config",
     "quarantine",
     "model",

@@ -7,7 +7,7 @@ use std::process::Child;
 use layerlab_tests::lab::{Lab, same_profiles};
 use layerlab_tests::small_disk::small_disk;
 
-use super::{LONG, SIMULATED, job, wait_for_job};
+use super::{EACH, LONG, SIMULATED, job, wait_for_job};
 
 #[test]
 fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
@@ -52,6 +52,40 @@ fn a_disk_that_fills_up_and_is_freed_loses_nothing() {
     }
     wait_for_job(&lab);
     same_profiles(&lab, &undisturbed, &[]);
+    daemon.stop();
+}
+
+#[test]
+fn a_host_without_room_for_its_agents_blames_no_device() {
+    let name = "full_disk::a_host_without_room_for_its_agents_blames_no_device";
+    let Some(disk) = small_disk("48m", name) else {
+        return;
+    };
+    let lab = Lab::new(SIMULATED);
+    // The store has room, the agents have not.
+    std::fs::create_dir_all(lab.state().join("lab")).expect("room");
+    std::os::unix::fs::symlink(&disk, lab.state().join("lab/devices")).expect("room");
+    let filler = disk.join("filler");
+    fill(&filler);
+    let full = std::fs::metadata(&filler).expect("it is there").len();
+    let file = std::fs::File::options().write(true).open(&filler);
+    // Room for an agent to start, and for no model.
+    file.and_then(|file| file.set_len(full - (64 << 10)))
+        .expect("our own file");
+    let daemon = lab.daemon();
+    lab.wait_until_open();
+    lab.submit(&job("alexnet", EACH));
+    lab.wait_for("a daemon that waits for room on both devices", || {
+        lab.log().matches("waiting for room").count() >= 2
+    });
+    let jobs = lab.succeed(&["jobs"]);
+    assert!(jobs.contains("is not ready: cannot store"), "{jobs}");
+    let left_alone = lab.succeed(&["quarantine", "list"]);
+    assert_eq!(left_alone, "no phone is in quarantine\n");
+    std::fs::remove_file(&filler).expect("it is there");
+    wait_for_job(&lab);
+    let attempts = lab.kept().runs.into_values().map(|run| run.attempt);
+    assert_eq!(attempts.collect::<Vec<_>>(), [1, 1]);
     daemon.stop();
 }
 

@@ -5,9 +5,7 @@ use layerlab_tests::lab::Lab;
 use layerlab_tests::published::Published;
 use layerlab_tests::{layerlab, model, succeed};
 
-use super::{SIMULATED, job, wait_for_job};
-
-const EACH: &str = "[[devices]]\nabi = \"x86_64\"\neach = true\n[measure]\ndesign = \"local\"\n";
+use super::{EACH, SIMULATED, job, wait_for_job};
 
 #[test]
 fn a_job_gives_the_profiles_that_the_command_gives() {

@@ -2,8 +2,14 @@
 //! the real adb server and the real adbd; where they cannot be had, these tests are skipped, and fail in CI.
 
 mod full_disk;
+mod impossible;
 mod jobs;
 mod killed;
+mod log;
+mod private;
+mod prune;
+mod publication;
+mod quarantine;
 mod stopping;
 
 use layerlab_tests::lab::Lab;
@@ -17,6 +23,9 @@ fn job(name: &str, rest: &str) -> String {
 /// The configuration of a lab with two local devices.
 const SIMULATED: &str =
     "[phones]\nlocal = [\"mate10pro\", \"oneplus7\"]\n[gates]\nload-percent = 100\n";
+
+/// On each of them, as soon as it can be done.
+const EACH: &str = "[[devices]]\nabi = \"x86_64\"\neach = true\n[measure]\ndesign = \"local\"\n";
 
 /// Many samples, so that runs take a while.
 const LONG: &str =

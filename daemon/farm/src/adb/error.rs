@@ -241,6 +241,14 @@ impl From<QuarantineError> for AdbError {
 }
 
 impl AdbError {
+    /// Whether the phone is unplugged, or cannot be talked to: plugging it in again mends that.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            AdbError::GivenUp { last, .. } => last.is_gone(),
+            other => matches!(other.fault(), Some(Fault::Away | Fault::Offline)),
+        }
+    }
+
     /// What is at fault; `None` when trying again is of no use.
     pub fn fault(&self) -> Option<Fault> {
         match self {

@@ -8,6 +8,7 @@ use toml::{Table, Value};
 
 use super::{Config, DEFAULT};
 use crate::toml_file::{self, TomlFileError};
+use crate::webhook::without_secrets;
 
 /// A configuration and where it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,7 @@ pub struct Loaded {
 pub struct ConfigChange {
     /// The key with its section, such as `gates.poll`.
     pub key: String,
-    /// The value that the file gives and that is in force.
+    /// The value that the file gives and that is in force; of a webhook's URL only the host.
     pub value: Value,
     /// What would hold.
     pub default: Value,
@@ -124,8 +125,8 @@ fn over_defaults(path: PathBuf) -> Result<Loaded, ConfigError> {
             };
             if value != *default {
                 changes.push(ConfigChange {
+                    value: shown(&key, value),
                     key,
-                    value,
                     default: default.clone(),
                 });
             }
@@ -137,6 +138,17 @@ fn over_defaults(path: PathBuf) -> Result<Loaded, ConfigError> {
         changes,
     })
 }
+
+/// The value of a key as people may see it: a webhook's URL is as good as a password.
+fn shown(key: &str, value: Value) -> Value {
+    match value {
+        Value::String(url) if key == WEBHOOK => Value::String(without_secrets(&url)),
+        value => value,
+    }
+}
+
+/// A key whose value is shown to nobody.
+const WEBHOOK: &str = "report.webhook";
 
 fn defaults() -> Table {
     toml::from_str(DEFAULT).expect("default-config.toml is TOML, as a test holds")
@@ -188,6 +200,9 @@ fn shape(key: &str, value: &Value, default: &Value) -> Result<(), String> {
     };
     if right {
         return Ok(());
+    }
+    if key == WEBHOOK {
+        return Err(format!("what stands here cannot; write {remedy}"));
     }
     Err(format!("`{value}` cannot stand here; write {remedy}"))
 }

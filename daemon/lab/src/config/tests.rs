@@ -247,12 +247,26 @@ fn what_is_refused_is_said_in_a_sentence() {
         ),
         (
             "report.webhook = 'example.org/hook'",
-            "config.toml: `report.webhook`: `example.org/hook` is no URL; write one that begins with http:// or \
-             https://, or \"\" for none",
+            "config.toml: `report.webhook`: this is no URL; write one that begins with http:// or https://, or \"\" for \
+             none",
+        ),
+        (
+            "report.webhook = ['https://example.org/secret']",
+            "config.toml: `report.webhook`: what stands here cannot; write a text in quotes, such as \"\"",
         ),
     ] {
         assert_eq!(load(text).expect_err(text), message);
     }
+}
+
+#[test]
+fn the_secret_of_a_webhook_is_not_among_the_changes_that_are_shown() {
+    let secret = "https://hooks.example.org/T0/secret";
+    let loaded = load(&format!("report.webhook = '{secret}'")).expect("a configuration");
+    assert_eq!(loaded.config.report.webhook.as_deref(), Some(secret));
+    let shown = serde_json::to_string(&loaded.changes).expect("JSON");
+    assert!(shown.contains("https://hooks.example.org/…"), "{shown}");
+    assert!(!shown.contains("secret"), "{shown}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+mod held_back;
+
 use super::*;
 use crate::config::Config;
 use crate::job::{JobSpec, ModelSpec, Selector};
@@ -54,7 +56,7 @@ fn follow(state: &mut LabState, at: Timestamp) -> Decisions {
         assert!(state.block_ended(device, None, at));
     }
     for (run, device, reason) in &decisions.leave {
-        state.leaving(*run, device, reason);
+        state.leaving(*run, device, reason, at);
     }
     decisions
 }

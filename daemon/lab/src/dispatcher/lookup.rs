@@ -7,7 +7,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::oneshot;
 
 use crate::record::{Job, JobWithRuns, Run, RunNumber};
-use crate::state::{ArchiveLookup, OldJournals};
+use crate::state::{ArchiveLookup, OldJournals, PublicationOutcome};
 use crate::store::{Store, StoreError};
 use crate::talk::{Answer, Request};
 
@@ -29,6 +29,8 @@ pub(super) enum Found {
     ),
     /// Runs with old journals.
     OldJournals(OldJournals, Result<Vec<Run>, StoreError>),
+    /// Publication of a run was tried again.
+    Publication(RunNumber, PublicationOutcome),
     /// How long runs like the one on a device took there.
     Took(String, RunNumber, Result<Vec<u64>, StoreError>),
 }
@@ -70,6 +72,16 @@ impl Lookups {
             let found = store.old_journals(before, except, most).await;
             Found::OldJournals(searched, found)
         }));
+    }
+
+    pub(super) fn publication(
+        &self,
+        run: RunNumber,
+        trying: impl Future<Output = PublicationOutcome> + Send + 'static,
+    ) {
+        self.0.push(Box::pin(
+            async move { Found::Publication(run, trying.await) },
+        ));
     }
 
     pub(super) fn took(&self, store: &Store, job: &Job, run: &Run, device: &str) {

@@ -166,6 +166,7 @@ impl Farm {
             android,
             pools: self.pools(&[name, &identity.serial]),
             serial: identity.serial,
+            processors: None,
         })
     }
 
@@ -215,6 +216,11 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
     {
         return;
     }
+    tokio::spawn(tell_processors(
+        farm.clone(),
+        local.clone(),
+        messages.clone(),
+    ));
     let mut watch = fleet.watch();
     // A phone is asked who it is once for each time that it is plugged in.
     let mut known: Vec<(Row, Device)> = Vec::new();
@@ -243,6 +249,30 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
     }
     // No server: there are only local devices.
     messages.closed().await;
+}
+
+/// Asks the local devices which processors they have, each with an agent of its own that ends then. Phones are asked when
+/// they are first measured: they would have to be given an agent for it.
+async fn tell_processors(farm: Farm, local: Vec<Device>, messages: mpsc::Sender<Message>) {
+    for device in local {
+        let Ok(choice) = discovery::choose(&device.name) else {
+            continue;
+        };
+        let Ok(link) = LocalLink::new(farm.0.agent.clone(), choice) else {
+            continue;
+        };
+        let link = link.with_runtimes(farm.0.runtimes.clone());
+        // Whatever is wrong with it is said when it is measured.
+        let Ok(connection) = link.connect().await else {
+            continue;
+        };
+        let processors = connection.hello.processors.into_iter();
+        let names = processors.map(|processor| processor.name).collect();
+        let told = Message::Processors(device.name, names);
+        if messages.send(told).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// The simulated device that a phone's agent plays, if it plays one.

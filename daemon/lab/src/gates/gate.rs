@@ -94,12 +94,18 @@ impl Gate {
         self.wait(vec![NotReady::Unread { why: why.into() }], now)
     }
 
+    /// What keeps the device from being ready, for people: `battery 22 % < 30 %`. `None` as with [`Gate::waiting`].
+    pub fn obstacles(&self) -> Option<String> {
+        let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
     /// What is waited for, for people: `waiting: battery 22 % < 30 %, 14 min`. `None` before the first look
     /// and when the device is ready.
     pub fn waiting(&self, now: Duration) -> Option<String> {
-        let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
         let waited = rounded(now.saturating_sub(self.since));
-        (!reasons.is_empty()).then(|| format!("waiting: {}, {waited}", reasons.join("; ")))
+        self.obstacles()
+            .map(|reasons| format!("waiting: {reasons}, {waited}"))
     }
 
     fn wait(&mut self, reasons: Vec<NotReady>, now: Duration) -> Verdict {

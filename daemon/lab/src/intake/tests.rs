@@ -40,7 +40,7 @@ impl Submitted {
     }
 
     async fn take_in(&self) -> Result<(), Answer> {
-        Intake::in_state(self.folder.path())
+        Intake::in_state(self.folder.path(), self.folder.path().join("profiles"))
             .take_in(&self.request)
             .await
     }
@@ -119,7 +119,7 @@ async fn a_quantised_twin_is_copied_with_its_model_and_comes_back_with_it() {
     let resolved = job.resolve(jiff::Timestamp::UNIX_EPOCH).expect("a job");
     let spec = resolved.spec;
     let of_twin = spec.models[0].quantised.clone().expect("a twin");
-    let intake = Intake::in_state(folder.path());
+    let intake = Intake::in_state(folder.path(), folder.path().join("profiles"));
     let submitted = |spec: &JobSpec| Request::Submit {
         spec: Box::new(spec.clone()),
         again: false,
@@ -148,4 +148,33 @@ async fn a_quantised_twin_is_copied_with_its_model_and_comes_back_with_it() {
         _ => false,
     };
     assert!(refused.is_err_and(is_changed));
+}
+
+#[tokio::test]
+async fn a_job_whose_profiles_could_not_be_published_is_refused_before_it_is_measured() {
+    let mut submitted = Submitted::new("alexnet.onnx", SymbolicSizes::new());
+    // Nobody can make a folder in a file, whoever the tests are run by.
+    let folder = submitted.path.join("profiles");
+    let Request::Submit { spec, .. } = &mut submitted.request else {
+        panic!("it submits a job");
+    };
+    spec.profiles = Some(folder.clone());
+    let (code, message) = submitted.refused().await;
+    assert_eq!(code, RefusalCode::NoPublication);
+    assert!(
+        message.contains(&folder.display().to_string()) && message.contains("`profiles`"),
+        "{message}"
+    );
+    // The lab's own folder is looked at when the job names none.
+    let Request::Submit { spec, .. } = &mut submitted.request else {
+        panic!("it submits a job");
+    };
+    spec.profiles = None;
+    let intake = Intake::in_state(submitted.folder.path(), folder);
+    let Err(Answer::Refused { code, message }) = intake.take_in(&submitted.request).await else {
+        panic!("it is refused");
+    };
+    assert_eq!(code, RefusalCode::NoPublication);
+    assert!(message.contains("configuration"), "{message}");
+    assert_eq!(submitted.take_in().await, Ok(()));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::JobFile;
 use super::content::{Content, ModelEntry};
-use crate::job::{MeasureSpec, Selector};
+use crate::job::{MOST_RUNS, MeasureSpec, Selector};
 
 const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
 
@@ -36,6 +36,8 @@ impl JobFile {
         let named_twice =
             |names: &[String]| (1..names.len()).any(|place| names[..place].contains(&names[place]));
         let home = |path: &Path| path.starts_with("~");
+        let runs = (models.len().saturating_mul(self.devices.len()))
+            .saturating_mul(usize::try_from(*repeats).unwrap_or(usize::MAX));
         let mut problems = vec![
             (
                 name.as_ref().is_some_and(|name| name.trim().is_empty()),
@@ -79,6 +81,16 @@ impl JobFile {
                 !(1..=MOST_REPEATS).contains(repeats),
                 "repeats",
                 format!("`{repeats}` is not how often something is done; write a whole number from 1 to {MOST_REPEATS}"),
+            ),
+            (
+                runs > MOST_RUNS,
+                "devices",
+                format!(
+                    "{} of `models` on {} of `devices`, {repeats} times each, are {runs} profiles, and a job has at \
+                     most {MOST_RUNS}; split it, or lower `repeats`",
+                    models.len(),
+                    self.devices.len()
+                ),
             ),
             (
                 !PRIORITIES.contains(priority),

@@ -404,3 +404,35 @@ fn a_job_that_chooses_nothing_means_the_defaults_of_campaigns() {
     };
     assert_eq!(spec.settings(), AccuracySettings::default());
 }
+
+#[test]
+fn what_never_ends_or_is_longer_than_any_is_refused() {
+    for endless in ["/dev/zero", "/dev/null", "/"] {
+        let refused = JobFile::read(Path::new(endless)).expect_err("no file");
+        let expected = format!("the job file {endless} is no regular file; write it into one");
+        assert_eq!(refused.to_string(), expected);
+    }
+    let folder = Folder::new();
+    let refused = folder.refused(&format!("models = ['/dev/zero']\n{DEVICES}"));
+    assert!(
+        refused.contains("`/dev/zero` is no regular file"),
+        "{refused}"
+    );
+    let long = format!("{DEVICES}# {}", "x".repeat(300 << 10));
+    let refused = folder.refused(&long);
+    assert!(refused.contains("is longer than 256 KiB"), "{refused}");
+}
+
+#[test]
+fn a_job_of_too_many_profiles_is_refused() {
+    let folder = Folder::new();
+    let toml = format!(
+        "models = ['net.onnx']\nrepeats = 1000\n{}",
+        DEVICES.repeat(11)
+    );
+    assert_eq!(
+        folder.refused(&toml),
+        "job.toml: `devices`: 1 of `models` on 11 of `devices`, 1000 times each, are 11000 profiles, and a job has at \
+         most 10000; split it, or lower `repeats`"
+    );
+}

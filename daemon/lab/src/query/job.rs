@@ -1,8 +1,12 @@
 //! One job, with all that is known of it.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use crate::record::{Event, Job, JobId, Kept, Run};
+use super::Page;
+
+use crate::record::{Event, Job, JobId, Kept, Run, RunNumber};
 
 /// A job, what became of its runs, and what happened.
 #[derive(Clone, Debug, Serialize)]
@@ -16,11 +20,22 @@ pub struct ShownJob<'a> {
 }
 
 impl<'a> ShownJob<'a> {
+    /// Only the runs of one page and what happened to them, beside what happened to the job as a whole.
+    #[must_use]
+    pub fn page(mut self, page: Page) -> ShownJob<'a> {
+        self.runs = page.of(self.runs);
+        let shown: BTreeSet<RunNumber> = self.runs.iter().map(|run| run.number).collect();
+        let is_shown = |event: &&Event| event.run.is_none_or(|run| shown.contains(&run));
+        self.events.retain(is_shown);
+        self
+    }
+
     /// `job`, with what is its own of `kept` and `events`.
     pub fn of(job: &'a Job, kept: &'a Kept, events: &'a [Event]) -> ShownJob<'a> {
         let runs: Vec<&Run> = own_runs(kept, job.id).collect();
+        let numbers: BTreeSet<RunNumber> = runs.iter().map(|run| run.number).collect();
         let is_own = |event: &&Event| {
-            let of_run = |number| runs.iter().any(|run| run.number == number);
+            let of_run = |number| numbers.contains(&number);
             event.job == Some(job.id) || event.run.is_some_and(of_run)
         };
         ShownJob {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::record::{Job, JobState, Kept, Run, RunState};
+use crate::record::{Job, JobId, JobState, Kept, Run, RunState};
 use crate::talk::Status;
 use crate::when::moment;
 
@@ -55,6 +55,7 @@ pub fn listed_jobs<'a>(
     now: Timestamp,
     zone: &TimeZone,
 ) -> Vec<ListedJob<'a>> {
+    let reasons = status.map(reasons_of);
     let jobs = kept.jobs.values();
     let jobs = jobs.filter(|job| all || !job.state.is_over());
     let mut runs: BTreeMap<_, Vec<&Run>> = BTreeMap::new();
@@ -66,17 +67,34 @@ pub fn listed_jobs<'a>(
         ListedJob {
             job,
             runs: RunCounts::of(&own),
-            waiting_for: waiting_for(job, &own, status, now, zone),
+            waiting_for: waiting_for(job, &own, reasons.as_ref(), now, zone),
         }
     })
     .collect()
+}
+
+/// What the runs of each job wait for, each reason once; what is impossible first.
+type Reasons = BTreeMap<JobId, Vec<String>>;
+
+fn reasons_of(status: &Status) -> Reasons {
+    let mut reasons = Reasons::new();
+    for (job, problem) in &status.impossible {
+        reasons.entry(*job).or_default().push(problem.clone());
+    }
+    for waiting in &status.waiting {
+        let of_job = reasons.entry(waiting.job).or_default();
+        if !of_job.contains(&waiting.reason) {
+            of_job.push(waiting.reason.clone());
+        }
+    }
+    reasons
 }
 
 /// What keeps a job from being worked on; nothing if it is.
 fn waiting_for(
     job: &Job,
     runs: &[&Run],
-    status: Option<&Status>,
+    reasons: Option<&Reasons>,
     now: Timestamp,
     zone: &TimeZone,
 ) -> Vec<String> {
@@ -96,18 +114,10 @@ fn waiting_for(
             return Vec::new();
         }
     }
-    let Some(status) = status else {
+    let Some(reasons) = reasons else {
         return vec!["a daemon".to_owned()];
     };
-    let waiting = runs.iter().filter(|run| is_waiting(run.state));
-    let mut reasons: Vec<String> = Vec::new();
-    for run in waiting {
-        let known = status.waiting.iter();
-        let known = known.filter(|(number, _)| *number == run.number);
-        reasons.extend(known.map(|(_, why)| why.clone()));
-    }
-    reasons.sort();
-    reasons.dedup();
+    let mut reasons: Vec<String> = reasons.get(&job.id).cloned().unwrap_or_default();
     let starved = runs.iter().filter_map(|run| run.starved());
     reasons.splice(0..0, starved);
     let works = runs.iter().any(|run| run.state == RunState::Running);
@@ -125,6 +135,7 @@ fn is_waiting(state: RunState) -> bool {
 mod tests {
     use super::*;
     use crate::job::JobSpec;
+    use crate::talk::WaitingRuns;
 
     fn at(text: &str) -> Timestamp {
         text.parse().expect("an instant")
@@ -155,7 +166,7 @@ mod tests {
         let found = waiting_for(
             &job(JobState::Open),
             &[&starved],
-            Some(&status),
+            Some(&reasons_of(&status)),
             at("2026-11-20T21:00:00Z"),
             &TimeZone::UTC,
         );
@@ -176,22 +187,35 @@ mod tests {
     fn a_job_says_what_it_waits_for() {
         use JobState::{Done, Open, Paused};
         use RunState::{Parked, Queued, Running};
-        let window = (1, "the window opens at 22:00".to_owned());
+        let waits = |job, reason: &str| WaitingRuns {
+            job,
+            first: 1,
+            runs: 2,
+            reason: reason.to_owned(),
+        };
+        let (window, pool) = ("the window opens at 22:00", "there is no pool `day`");
         let closed = Status {
-            waiting: vec![
-                window.clone(),
-                (2, window.1.clone()),
-                (9, "else".to_owned()),
-            ],
+            waiting: vec![waits(4, window), waits(9, "else")],
+            impossible: vec![(4, pool.to_owned())],
+            ..Status::default()
+        };
+        let not_ready = Status {
+            waiting: vec![waits(4, "R58 is not ready: battery at 20 %")],
             ..Status::default()
         };
         let idle = Status::default();
         type Case<'a> = (JobState, &'a [RunState], Option<&'a Status>, &'a [&'a str]);
-        let cases: [Case<'_>; 7] = [
+        let cases: [Case<'_>; 8] = [
             (Paused, &[Parked], Some(&idle), &["`layerlab job resume 4`"]),
             (Done, &[], Some(&idle), &[]),
             (Open, &[Queued], None, &["a daemon"]),
-            (Open, &[Queued, Queued], Some(&closed), &[&window.1]),
+            (Open, &[Queued, Queued], Some(&closed), &[pool, window]),
+            (
+                Open,
+                &[Running],
+                Some(&not_ready),
+                &["R58 is not ready: battery at 20 %"],
+            ),
             (Open, &[Queued], Some(&idle), &["a free device"]),
             (Open, &[Queued, Running], Some(&idle), &[]),
             (Open, &[Running], Some(&idle), &[]),
@@ -203,7 +227,7 @@ mod tests {
             let found = waiting_for(
                 &job(state),
                 &runs,
-                status,
+                status.map(reasons_of).as_ref(),
                 at("2026-11-20T21:00:00Z"),
                 &TimeZone::UTC,
             );

@@ -4,6 +4,8 @@
 mod devices;
 mod job;
 mod jobs;
+mod page;
+mod profiles;
 mod report;
 mod reservations;
 mod watch;
@@ -11,8 +13,10 @@ mod watch;
 pub use devices::simulated_devices;
 pub use job::{ShownJob, why_no_profile};
 pub use jobs::{ListedJob, RunCounts, listed_jobs};
+pub use page::Page;
+pub use profiles::{IndexedProfile, indexed_profiles};
 pub use report::report;
 pub use reservations::open_reservations;
 pub use watch::{
-    SeenDevice, WaitingRun, WatchedDevice, WatchedDevices, WatchedJob, WatchedLab, WatchedRuns,
+    SeenDevice, WaitingGroup, WatchedDevice, WatchedDevices, WatchedJob, WatchedLab, WatchedRuns,
 };

@@ -1,5 +1,6 @@
 //! The lab as it is now, at a glance: its trouble, its devices, its open jobs, and why work waits.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -15,10 +16,10 @@ pub struct WatchedLab {
     pub trouble: Option<String>,
     /// Its devices.
     pub devices: WatchedDevices,
-    /// Its jobs that are not over.
+    /// Its jobs that are not over: those that are worked on, then those that are next.
     pub jobs: Vec<WatchedJob>,
-    /// The runs that wait for more than that devices are busy.
-    pub waiting: Vec<WaitingRun>,
+    /// Why runs wait, the most frequent reason first.
+    pub waiting: Vec<WaitingGroup>,
 }
 
 /// The devices of a lab.
@@ -87,13 +88,17 @@ pub struct WatchedRuns {
     pub failed: usize,
 }
 
-/// A run that waits.
+/// Runs that wait for the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct WaitingRun {
-    /// The run, by its job's name and its model's.
-    pub run: String,
-    /// What it waits for.
+pub struct WaitingGroup {
+    /// What they wait for.
     pub reason: String,
+    /// The first of them, by its job's name and its model's.
+    pub first: String,
+    /// How many they are.
+    pub runs: usize,
+    /// How many jobs have such runs.
+    pub jobs: usize,
 }
 
 impl WatchedLab {
@@ -103,21 +108,48 @@ impl WatchedLab {
             Ok(status) => {
                 let devices = status.devices.iter().map(|status| device(kept, status));
                 let devices = WatchedDevices::Now(devices.collect());
-                (status.trouble.clone(), devices, status.waiting.as_slice())
+                (status.trouble.clone(), devices, groups(kept, status))
             }
-            Err(silence) => (Some(silence.clone()), seen_before(kept), [].as_slice()),
+            Err(silence) => (Some(silence.clone()), seen_before(kept), Vec::new()),
         };
-        let waiting = waiting.iter().map(|(number, reason)| WaitingRun {
-            run: run_name(kept, *number),
-            reason: reason.clone(),
-        });
         WatchedLab {
             trouble,
             devices,
             jobs: jobs(kept),
-            waiting: waiting.collect(),
+            waiting,
         }
     }
+}
+
+/// Why runs wait, whatever their jobs are.
+fn groups(kept: &Kept, status: &Status) -> Vec<WaitingGroup> {
+    let mut groups: BTreeMap<&str, WaitingGroup> = BTreeMap::new();
+    for (job, problem) in &status.impossible {
+        let name = kept.jobs.get(job).map(|job| job.spec.name.clone());
+        let group = groups.entry(problem).or_insert_with(|| WaitingGroup {
+            reason: problem.clone(),
+            first: name.unwrap_or_else(|| format!("job {job}")),
+            runs: 0,
+            jobs: 0,
+        });
+        group.jobs += 1;
+    }
+    for waiting in &status.waiting {
+        let group = groups
+            .entry(&waiting.reason)
+            .or_insert_with(|| WaitingGroup {
+                reason: waiting.reason.clone(),
+                first: run_name(kept, waiting.first),
+                runs: 0,
+                jobs: 0,
+            });
+        group.runs += waiting.runs;
+        group.jobs += 1;
+    }
+    let mut groups: Vec<WaitingGroup> = groups.into_values().collect();
+    // What is impossible waits for ever.
+    groups.sort_by_key(|group| (group.runs > 0, Reverse(group.runs)));
+    groups
 }
 
 fn device(kept: &Kept, status: &DeviceStatus) -> WatchedDevice {
@@ -163,7 +195,18 @@ fn jobs(kept: &Kept) -> Vec<WatchedJob> {
             RunState::Cancelled | RunState::Expired => {}
         }
     }
-    let jobs = kept.jobs.values().filter(|job| !job.state.is_over());
+    let mut jobs: Vec<&Job> = kept.jobs.values().collect();
+    jobs.retain(|job| !job.state.is_over());
+    jobs.sort_by_key(|job| {
+        let is_running = counts.get(&job.id).is_some_and(|runs| runs.running > 0);
+        // The order in which the lab takes them.
+        let rank = (
+            Reverse(job.spec.priority),
+            job.spec.deadline.unwrap_or(Timestamp::MAX),
+            job.id,
+        );
+        (!is_running, job.state != JobState::Open, rank)
+    });
     let watched = |job: &Job| WatchedJob {
         id: job.id,
         name: job.spec.name.clone(),
@@ -173,7 +216,7 @@ fn jobs(kept: &Kept) -> Vec<WatchedJob> {
             _ => Some(counts.get(&job.id).copied().unwrap_or_default()),
         },
     };
-    jobs.map(watched).collect()
+    jobs.into_iter().map(watched).collect()
 }
 
 #[cfg(test)]
@@ -181,6 +224,7 @@ mod tests {
     use super::*;
     use crate::job::{JobSpec, ModelSpec};
     use crate::record::Run;
+    use crate::talk::WaitingRuns;
 
     fn job(id: JobId, state: JobState) -> (JobId, Job) {
         let spec = JobSpec {
@@ -229,8 +273,19 @@ mod tests {
             runs: runs.collect(),
             ..Kept::default()
         };
+        let waits = |job, first, runs, reason: &str| WaitingRuns {
+            job,
+            first,
+            runs,
+            reason: reason.to_owned(),
+        };
         let status = Status {
-            waiting: vec![(2, "it is early".to_owned()), (9, "who knows".to_owned())],
+            waiting: vec![
+                waits(1, 2, 1, "it is early"),
+                waits(7, 9, 5, "R58 is busy"),
+                waits(8, 20, 5, "R58 is busy"),
+            ],
+            impossible: vec![(1, "there is no pool `day`".to_owned())],
             ..Status::default()
         };
         let lab = WatchedLab::of(&Ok(status), &kept);
@@ -242,7 +297,13 @@ mod tests {
             ..WatchedRuns::default()
         };
         assert_eq!(open, [(1, Some(counts)), (3, None)]);
-        let names: Vec<&str> = lab.waiting.iter().map(|run| run.run.as_str()).collect();
-        assert_eq!(names, ["job1/alexnet", "run 9"]);
+        let groups = lab.waiting.iter();
+        let groups: Vec<_> = groups
+            .map(|group| (group.first.as_str(), group.runs, group.jobs))
+            .collect();
+        assert_eq!(
+            groups,
+            [("job1", 0, 1), ("run 9", 10, 2), ("job1/alexnet", 1, 1)]
+        );
     }
 }

@@ -25,6 +25,7 @@ impl What {
             What::Quarantined { reason, until } => {
                 format!("left alone until {}: {reason}", moment(until))
             }
+            What::QuarantineLifted => "used again".to_owned(),
             What::Reserved { from, until, note } => {
                 let period = format!("reserved from {} to {}", moment(from), moment(until));
                 and(&period, note)
@@ -34,7 +35,7 @@ impl What {
             What::Started { attempt } => format!("began anew, attempt {attempt}"),
             What::Continued => "goes on where it was parked".to_owned(),
             What::NotReady { reason } => format!("not ready: {reason}"),
-            What::Parked { reason } => format!("parked: {reason}"),
+            What::Parked { reason } => and("parked", reason),
             What::AttemptFailed { reason } => format!("failed, to be tried again: {reason}"),
             What::BlockRejected { reason } => format!("a block is measured again: {reason}"),
             What::Published { profile, findings } => {

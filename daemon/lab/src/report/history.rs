@@ -76,16 +76,28 @@ impl<'a> History<'a> {
 
     /// Devices that were left alone at some time of the report.
     pub(super) fn quarantines(&self) -> impl Iterator<Item = Quarantined> {
-        let entries = self.events.iter().filter_map(|event| match &event.what {
-            What::Quarantined { reason, until } => Some(Quarantined {
-                device: event.device.clone()?,
-                at: event.at,
-                until: *until,
-                reason: reason.clone(),
-            }),
-            _ => None,
-        });
-        entries.filter(|entry| entry.until > self.since)
+        let mut entries: Vec<Quarantined> = Vec::new();
+        for event in &self.events {
+            let Some(device) = &event.device else {
+                continue;
+            };
+            match &event.what {
+                What::Quarantined { reason, until } => entries.push(Quarantined {
+                    device: device.clone(),
+                    at: event.at,
+                    until: *until,
+                    reason: reason.clone(),
+                }),
+                What::QuarantineLifted => {
+                    for entry in entries.iter_mut().filter(|entry| entry.device == *device) {
+                        entry.until = entry.until.min(event.at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        entries.retain(|entry| entry.until > self.since);
+        entries.into_iter()
     }
 
     /// Since when a device is away, if it is.

@@ -247,7 +247,8 @@ impl Words<'_> {
                 millis(spent.wall_ms),
                 (device.busy_percent).map_or_else(String::new, |busy| format!("{busy:.1} %")),
                 millis(spent.cool_down_ms),
-                millis(spent.waiting_ms),
+                // A blank would leave open whether it ever was.
+                when::length(Duration::from_millis(spent.waiting_ms)),
                 idle,
                 self.remarks(device),
             ])

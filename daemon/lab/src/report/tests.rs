@@ -342,6 +342,21 @@ fn whatever_waits_says_why() {
 }
 
 #[test]
+fn a_quarantine_that_was_lifted_is_over_then() {
+    let mut lab = night();
+    let lifted = |time| {
+        let mut lab = night();
+        lab.event(time, None, Some("R58"), What::QuarantineLifted);
+        lab.report().quarantined
+    };
+    lab.event("21 00:30", None, Some("mate10pro"), What::QuarantineLifted);
+    let of_another = lab.report().quarantined;
+    assert_eq!(of_another[0].until, at("21 01:10"));
+    assert_eq!(lifted("21 00:30")[0].until, at("21 00:30"));
+    assert_eq!(lifted("21 02:00")[0].until, at("21 01:10"), "it was over");
+}
+
+#[test]
 fn what_ended_after_the_report_was_not_over() {
     let lab = night();
     let report = Report::of(&lab.kept, &lab.events, at("20 17:00"), at("20 22:40"));

@@ -30,6 +30,10 @@ impl LabState {
             Request::Submit { again: true, .. }
             | Request::Reserve { .. }
             | Request::Release { .. }
+            | Request::Quarantine { .. }
+            | Request::Lift { .. }
+            | Request::Quarantined
+            | Request::Prune { .. }
             | Request::Status => None,
         }
     }

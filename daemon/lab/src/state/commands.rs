@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{LabState, note_occurrence};
-use crate::job::JobSpec;
+use crate::job::{JobSpec, MOST_RUNS, Selector};
 use crate::record::{Job, JobId, JobState, RecordChange, Run, RunNumber, RunState, What};
 use crate::talk::{Answer, RefusalCode};
 
@@ -31,13 +31,25 @@ impl LabState {
                 "the job's deadline is over; give it a later one",
             );
         }
+        let runs = self.runs_of(&spec);
+        if runs > MOST_RUNS {
+            let message = format!(
+                "the job asks for {runs} profiles, and a lab takes at most {MOST_RUNS} at once; split it, or lower `repeats`"
+            );
+            return refused(RefusalCode::TooMuch, &message);
+        }
         let state = match spec.every {
             Some(_) => JobState::Recurring,
             None => JobState::Open,
         };
+        let warnings = self.impossible(&spec);
         let id = self.add_job(spec, content_sha256, state, None, now);
         match state {
-            JobState::Recurring => Answer::Submitted { job: id, runs: 0 },
+            JobState::Recurring => Answer::Submitted {
+                job: id,
+                runs: 0,
+                warnings,
+            },
             _ => match self.add_runs(id) {
                 0 => {
                     self.end_job(id, JobState::Failed, now);
@@ -46,7 +58,11 @@ impl LabState {
                         "no device that the job is for has ever been seen; `layerlab devices` lists them",
                     )
                 }
-                runs => Answer::Submitted { job: id, runs },
+                runs => Answer::Submitted {
+                    job: id,
+                    runs,
+                    warnings,
+                },
             },
         }
     }
@@ -76,6 +92,20 @@ impl LabState {
         self.kept.jobs.insert(id, job);
         self.tell(now, Some(id), None, None, What::Submitted);
         id
+    }
+
+    /// How many runs a job with this content would have now.
+    fn runs_of(&self, spec: &JobSpec) -> usize {
+        let matching = |selector: &Selector| match selector.each {
+            false => 1,
+            true => {
+                let devices = self.kept.devices.values();
+                devices.filter(|one| selector.matches(one)).count()
+            }
+        };
+        let devices: usize = spec.devices.iter().map(matching).sum();
+        let repeats = usize::try_from(spec.repeats).unwrap_or(usize::MAX);
+        (spec.models.len().saturating_mul(devices)).saturating_mul(repeats)
     }
 
     /// The runs of a job: its models on its devices, the first repeat of all before the second of any.

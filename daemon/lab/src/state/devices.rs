@@ -1,7 +1,6 @@
 //! Devices come, go and rest.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,17 +13,14 @@ impl Place {
             is_there: true,
             since: now,
             work: Work::Free,
+            changed: now,
+            begun: now,
+            waited: SignedDuration::ZERO,
             not_ready: None,
             has_ended_block: false,
             progress: (0, None),
-            rests: None,
             usual_wall_ms: None,
         }
-    }
-
-    /// Whether nothing speaks against using it.
-    pub fn is_fit(&self, now: Timestamp) -> bool {
-        self.rests.as_ref().is_none_or(|(until, _)| *until <= now)
     }
 }
 
@@ -41,7 +37,11 @@ impl LabState {
                 self.set_there(&name, false, now);
             }
         }
-        for (name, device) in there {
+        for (name, mut device) in there {
+            let known = self.kept.devices.get(&name);
+            if device.processors.is_none() {
+                device.processors = known.and_then(|known| known.processors.clone());
+            }
             if self.kept.devices.get(&name) != Some(&device) {
                 self.changes.push(RecordChange::Device(device.clone()));
                 self.kept.devices.insert(name.clone(), device);
@@ -70,19 +70,14 @@ impl LabState {
         self.tell(now, None, None, Some(name), what);
     }
 
-    /// Leaves a device alone for a while.
-    pub(super) fn rest(&mut self, name: &str, reason: &str, period: Duration, now: Timestamp) {
-        let until = SignedDuration::try_from(period)
-            .ok()
-            .and_then(|period| now.checked_add(period).ok())
-            .unwrap_or(Timestamp::MAX);
-        if let Some(place) = self.places.get_mut(name) {
-            place.rests = Some((until, reason.to_owned()));
-        }
-        let what = What::Quarantined {
-            reason: reason.to_owned(),
-            until,
+    /// The processors of a device, as its agent told them.
+    pub fn processors(&mut self, name: &str, processors: Vec<String>) {
+        let Some(device) = self.kept.devices.get_mut(name) else {
+            return;
         };
-        self.tell(now, None, None, Some(name), what);
+        if device.processors.as_ref() != Some(&processors) {
+            device.processors = Some(processors);
+            self.changes.push(RecordChange::Device(device.clone()));
+        }
     }
 }

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::LabState;
 use crate::journal;
 use crate::record::{RecordChange, Run, RunNumber};
+use crate::talk::Answer;
 
 /// How often it is looked for journals that are kept no longer.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -15,6 +16,9 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 const RUNS_AT_ONCE: usize = 16;
 
 const PAUSE: SignedDuration = SignedDuration::from_mins(1);
+
+/// A shorter one where somebody waits for the room.
+const PAUSE_IF_ASKED: SignedDuration = SignedDuration::from_secs(2);
 
 /// Which runs the store is to be searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,13 +39,21 @@ impl LabState {
         }
         self.next_removal = later(now, DAY);
         let keep = SignedDuration::try_from(self.rules.keep_journals);
+        let kept = keep.ok().and_then(|keep| now.checked_sub(keep).ok());
         // One that was cancelled may still be leaving its device, and write.
         let on_devices = self.places.values().filter_map(|place| place.work.run());
         Some(OldJournals {
-            before: keep.ok().and_then(|keep| now.checked_sub(keep).ok())?,
+            before: kept.into_iter().chain(self.prune_before).max()?,
             except: on_devices.collect(),
             most: RUNS_AT_ONCE,
         })
+    }
+
+    /// Has the journals removed of runs that were over before `before`.
+    pub fn prune(&mut self, before: Timestamp, now: Timestamp) -> Answer {
+        self.prune_before = Some(before);
+        self.next_removal = now;
+        Answer::Done
     }
 
     /// When to look for old journals again.
@@ -51,8 +63,10 @@ impl LabState {
 
     /// Removes the journals of `runs`, which were found in the store for [`OldJournals`].
     pub fn remove_journals(&mut self, runs: Vec<Run>, searched: &OldJournals, now: Timestamp) {
-        if runs.len() >= searched.most {
-            self.next_removal = later(now, PAUSE);
+        match (runs.len() >= searched.most, self.prune_before) {
+            (true, None) => self.next_removal = later(now, PAUSE),
+            (true, Some(_)) => self.next_removal = later(now, PAUSE_IF_ASKED),
+            (false, _) => self.prune_before = None,
         }
         for found in runs {
             let number = found.number;

@@ -77,6 +77,9 @@ impl LabState {
             self.kept.reservations.remove(&id);
             self.changes.push(RecordChange::ReservationGone(id));
         }
+        if let Some(place) = self.places.get_mut(&device) {
+            place.changed = now;
+        }
         self.tell(now, None, None, Some(&device), What::ReservationLifted);
         Answer::Done
     }

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use super::publications::unpublished;
 use super::{LabState, Work};
 use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, What};
 
@@ -22,6 +23,21 @@ pub enum StayOutcome {
     /// The device was not ready in time, or throttles: it shall rest.
     NotReady {
         /// What kept the device from being ready, for a person.
+        reason: String,
+    },
+    /// It is measured, and only its profile is not published yet: the device is not needed any more.
+    Unpublished {
+        /// What keeps it from being published, for a person.
+        reason: String,
+    },
+    /// The device is in the host's quarantine.
+    LeftAlone {
+        /// Why, for a person.
+        reason: String,
+    },
+    /// The device is gone, for longer than is waited for it. Another one may do, and this one when it is back.
+    DeviceGone {
+        /// How that was noticed.
         reason: String,
     },
     /// The device failed; another one may do.
@@ -67,6 +83,8 @@ impl LabState {
         });
         let place = self.places.get_mut(device)?;
         place.work = Work::Busy(number);
+        (place.begun, place.changed) = (now, now);
+        place.waited = SignedDuration::ZERO;
         place.not_ready = None;
         place.progress = (0, None);
         place.has_ended_block = false;
@@ -85,9 +103,10 @@ impl LabState {
     }
 
     /// A run was told to leave its device, and why.
-    pub fn leaving(&mut self, number: RunNumber, device: &str, reason: &str) {
+    pub fn leaving(&mut self, number: RunNumber, device: &str, reason: &str, now: Timestamp) {
         if let Some(place) = self.places.get_mut(device) {
             place.work = Work::Leaving(number);
+            place.changed = now;
         }
         if self
             .kept
@@ -105,6 +124,12 @@ impl LabState {
             return;
         };
         let is_new = place.not_ready.is_none();
+        if place.not_ready.is_some() && reason.is_none() {
+            place.waited += now.duration_since(place.changed);
+        }
+        if place.not_ready.is_some() != reason.is_some() {
+            place.changed = now;
+        }
         place.not_ready.clone_from(&reason);
         if let (Some(reason), Some(run), true) = (reason, place.work.run(), is_new) {
             self.tell_of_run(now, run, What::NotReady { reason });
@@ -144,6 +169,7 @@ impl LabState {
         };
         if let Some(place) = self.places.get_mut(device) {
             place.work = Work::Free;
+            place.changed = now;
             place.not_ready = None;
         }
         let Some(run) = self.kept.runs.get(&number) else {
@@ -161,17 +187,26 @@ impl LabState {
             _ if was_over => self.set_run(number, |run| run.spent += spent),
             StayOutcome::Parked => self.park(number, spent, now),
             StayOutcome::NotReady { reason } => {
-                self.rest(device, &reason, self.rules.rest, now);
-                self.set_run(number, |run| {
-                    run.spent += spent;
-                    // With entries of its own it goes on from them.
-                    run.state = RunState::Parked;
-                    run.reason = Some(reason.clone());
-                });
-                self.tell_of_run(now, number, What::Parked { reason });
+                self.leave_alone(device, &reason, self.rules.rest, false, now);
+                self.park_because(number, reason, spent, now);
+            }
+            StayOutcome::LeftAlone { reason } => {
+                // Otherwise it is known until when.
+                if self.left_alone(device, now).is_none() {
+                    self.leave_alone(device, &reason, self.rules.rest, false, now);
+                }
+                self.park_because(number, reason, spent, now);
+            }
+            StayOutcome::Unpublished { reason } => {
+                self.hold_unpublished(number, now);
+                self.park_because(number, unpublished(&reason), spent, now);
+            }
+            StayOutcome::DeviceGone { reason } => {
+                // It cannot be used before it is back, and nothing is wrong with it then.
+                self.fail_attempt(number, Some(device), reason, spent, now);
             }
             StayOutcome::DeviceFailed { reason } => {
-                self.rest(device, &reason, self.rules.quarantine, now);
+                self.leave_alone(device, &reason, self.rules.quarantine, true, now);
                 self.fail_attempt(number, Some(device), reason, spent, now);
             }
             StayOutcome::JournalLost { reason } => {
@@ -196,7 +231,7 @@ impl LabState {
         }
     }
 
-    fn publish(
+    pub(super) fn publish(
         &mut self,
         number: RunNumber,
         profile: PathBuf,
@@ -220,6 +255,22 @@ impl LabState {
             run.spent += spent;
             run.state = RunState::Parked;
             reason = run.reason.clone().unwrap_or_default();
+        });
+        self.tell_of_run(now, number, What::Parked { reason });
+    }
+
+    /// With entries of its own it goes on from them.
+    pub(super) fn park_because(
+        &mut self,
+        number: RunNumber,
+        reason: String,
+        spent: Spent,
+        now: Timestamp,
+    ) {
+        self.set_run(number, |run| {
+            run.spent += spent;
+            run.state = RunState::Parked;
+            run.reason = Some(reason.clone());
         });
         self.tell_of_run(now, number, What::Parked { reason });
     }
@@ -254,7 +305,7 @@ impl LabState {
         }
     }
 
-    fn give_up(&mut self, number: RunNumber, reason: String, now: Timestamp) {
+    pub(super) fn give_up(&mut self, number: RunNumber, reason: String, now: Timestamp) {
         self.set_run(number, |run| {
             run.state = RunState::Failed;
             run.ended = Some(now);
@@ -264,7 +315,7 @@ impl LabState {
     }
 
     /// Ends a job whose runs are all over; `number` is one of them.
-    fn settle_job(&mut self, id: JobId, number: RunNumber, now: Timestamp) {
+    pub(super) fn settle_job(&mut self, id: JobId, number: RunNumber, now: Timestamp) {
         let is_live = (self.kept.jobs.get(&id))
             .is_some_and(|job| matches!(job.state, JobState::Open | JobState::Paused));
         if !is_live || self.waiting.contains_key(&id) {

@@ -1,7 +1,8 @@
 //! A lab has one daemon: who has the lock of its folder.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use super::error::StoreError;
@@ -37,8 +38,12 @@ impl Lock {
             .truncate(false)
             .read(true)
             .write(true)
+            .mode(0o600)
             .open(&path)
             .map_err(failed)?;
+        // Whoever can open it can take it.
+        let private = Permissions::from_mode(0o600);
+        file.set_permissions(private).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

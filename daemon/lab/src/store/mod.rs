@@ -29,6 +29,8 @@ use apart::apart;
 use lock::Lock;
 use writer::{KeepRequest, QUEUE, StoreHand};
 
+use layerlab_farm::folders::make_private;
+
 pub use error::StoreError;
 pub use reader::Reader;
 
@@ -108,6 +110,11 @@ impl Store {
         self.reader.old_journals(before, except, most).await
     }
 
+    /// How many bytes the journal of each run takes, by its name.
+    pub async fn journal_sizes(&self) -> Result<Vec<(RunId, u64)>, StoreError> {
+        self.reader.journal_sizes().await
+    }
+
     /// How long runs took, in milliseconds, that published a profile on `device` of the model of place `model` in `spec`,
     /// measured in the same way.
     pub async fn took(
@@ -130,16 +137,21 @@ impl Store {
 }
 
 async fn opened(folder: PathBuf) -> Result<(StoreHand, Arc<Lock>, Reader, Kept), StoreError> {
-    std::fs::create_dir_all(&folder).map_err(|source| StoreError::Folder {
+    make_private(&folder).map_err(|source| StoreError::Folder {
         path: folder.clone(),
         source,
     })?;
     let lock = Arc::new(Lock::take(&folder)?);
     let path = schema::file(&folder);
+    schema::make_private_file(&path).map_err(|source| StoreError::Folder {
+        path: path.clone(),
+        source,
+    })?;
     let mut connection = schema::connect(&path, true)
         .await
         .map_err(|error| StoreError::of_database(&path, &error))?;
     schema::prepare(&path, &mut connection).await?;
+    schema::let_shrink(&path, &mut connection).await;
     let reader = Reader::at(path.clone()).await?;
     let kept = reader.open_jobs().await?;
     let hand = StoreHand::new(path, connection, Arc::clone(&lock));

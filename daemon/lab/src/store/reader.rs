@@ -47,6 +47,12 @@ impl Reader {
     }
 
     /// The same without the jobs that are over.
+    pub async fn unfinished(&self) -> Result<Kept, StoreError> {
+        let reader = self.clone();
+        apart(async move { reader.load(Extent::Open).await }).await?
+    }
+
+    /// The same, with what a daemon needs of recurring jobs.
     pub(super) async fn open_jobs(&self) -> Result<Kept, StoreError> {
         let kept = self.load(Extent::Open).await?;
         let recurring = kept.jobs.values();
@@ -122,6 +128,22 @@ impl Reader {
             })
         };
         rows.iter().map(entry).collect()
+    }
+
+    /// How many bytes the journal of each run takes, by its name.
+    pub async fn journal_sizes(&self) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let reader = self.clone();
+        let rows: Vec<(String, i64)> = apart(async move {
+            sqlx::query_as("SELECT run, SUM(LENGTH(body)) FROM entries GROUP BY run")
+                .fetch_all(&mut *reader.connection.lock().await)
+                .await
+        })
+        .await?
+        .map_err(|error| self.failed(&error))?;
+        let sizes = rows.into_iter();
+        let sizes =
+            sizes.filter_map(|(run, bytes)| Some((RunId::new(run).ok()?, bytes.cast_unsigned())));
+        Ok(sizes.collect())
     }
 
     fn by<K: Ord, T: StoredRecord>(

@@ -1,9 +1,14 @@
 //! The store's file and its tables, by version.
 
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
+};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
 use super::error::{StoreError, is_about_sql};
@@ -13,6 +18,14 @@ const VERSION: i64 = 1;
 
 pub(super) fn file(folder: &Path) -> PathBuf {
     folder.join("lab.sqlite")
+}
+
+/// Makes the store's file, or takes the one that is there, and sees that nobody else can read it. What SQLite puts beside it
+/// has the same mode.
+pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
+    let mut options = File::options();
+    let file = options.create(true).append(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))
 }
 
 fn migrator() -> Migrator {
@@ -38,6 +51,8 @@ pub(super) async fn connect(path: &Path, make: bool) -> Result<SqliteConnection,
         .journal_mode(SqliteJournalMode::Wal)
         // What is acknowledged outlives a power cut.
         .synchronous(SqliteSynchronous::Full)
+        // What is removed can be given back to the disk; of a file that is there, see `let_shrink`.
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .connect()
         .await
 }
@@ -87,6 +102,35 @@ pub(super) async fn prepare(
     name(connection)
         .await
         .map_err(|error| StoreError::of_database(path, &error))
+}
+
+/// Sees that a file that an earlier layerlab made can shrink: it is written anew, once. One that cannot be, because there is
+/// no room for a second one, is used as it is.
+pub(super) async fn let_shrink(path: &Path, connection: &mut SqliteConnection) {
+    const INCREMENTAL: i64 = 2;
+    let mode = sqlx::query_scalar("PRAGMA auto_vacuum");
+    let is_right =
+        (mode.fetch_one(&mut *connection).await).is_ok_and(|mode: i64| mode == INCREMENTAL);
+    if is_right {
+        return;
+    }
+    for statement in ["PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"] {
+        if let Err(error) = sqlx::query(statement).execute(&mut *connection).await {
+            tracing::warn!(store = %path.display(), %error, "it cannot be made to shrink");
+            return;
+        }
+    }
+}
+
+/// Gives the room of what was removed back to the disk.
+pub(super) async fn shrink(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    for statement in [
+        "PRAGMA incremental_vacuum",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+    ] {
+        sqlx::query(statement).fetch_all(&mut *connection).await?;
+    }
+    Ok(())
 }
 
 async fn name(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {

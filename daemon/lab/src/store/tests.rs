@@ -464,3 +464,69 @@ async fn a_large_lab_is_there_again() {
     assert_eq!(kept.jobs[&10_000].state, JobState::Open);
     assert_eq!(kept.jobs[&10_000].submitted, time(0));
 }
+
+#[tokio::test]
+async fn nobody_else_can_read_the_store_or_take_its_lock() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let lab = folder.path().join("lab");
+    let mode = |path: &Path| {
+        let metadata = std::fs::metadata(path).expect("there");
+        metadata.permissions().mode() & 0o777
+    };
+    let open_to_all = |path: &Path| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("our own");
+    };
+    for time in ["the first time", "when it was open to all"] {
+        let (store, _) = open(&lab).await;
+        store
+            .keep(vec![RecordChange::Job(job(1))])
+            .await
+            .expect("room");
+        assert_eq!(mode(&lab), 0o700, "{time}");
+        for entry in std::fs::read_dir(&lab).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            assert_eq!(mode(&path), 0o600, "{} {time}", path.display());
+        }
+        store.close().await;
+        open_to_all(&lab);
+        for name in ["lab.sqlite", "lab.lock"] {
+            open_to_all(&lab.join(name));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    store.close().await;
+    let file = folder.path().join("lab.sqlite");
+    // As an earlier version made it.
+    let mut connection = schema::connect(&file, false).await.expect("a database");
+    for statement in ["PRAGMA auto_vacuum = NONE", "VACUUM"] {
+        let done = sqlx::query(statement).execute(&mut connection).await;
+        done.expect(statement);
+    }
+    sqlx::Connection::close(connection).await.expect("closed");
+
+    let (store, _) = open(folder.path()).await;
+    for change in journal("r", entries(1..=20_000)) {
+        store.keep(vec![change]).await.expect("room");
+    }
+    let sizes = store.journal_sizes().await.expect("sizes");
+    assert!(
+        sizes[0].0 == run_id("r") && sizes[0].1 > 100_000,
+        "{sizes:?}"
+    );
+    let mut beside = schema::connect(&file, false).await.expect("a database");
+    schema::shrink(&mut beside).await.expect("all is in the file");
+    let size = || std::fs::metadata(&file).expect("there").len();
+    let full = size();
+    assert!(full > 1_000_000, "{full} bytes");
+    let gone = RecordChange::JournalGone(run_id("r"));
+    store.keep(vec![gone]).await.expect("room");
+    let (_store, _) = reopened(store, folder.path()).await;
+    assert!(size() < full / 10, "{} of {full} bytes", size());
+}

@@ -133,6 +133,14 @@ impl StoreHand {
         };
         match in_one_transaction(&mut connection, &mut self.last_entries, calls).await {
             Ok(outcomes) => {
+                let is_removed =
+                    |change: &RecordChange| matches!(change, RecordChange::JournalGone(_));
+                // What was removed stays removed if its room is not given back.
+                if calls.iter().flatten().any(is_removed)
+                    && let Err(error) = schema::shrink(&mut connection).await
+                {
+                    tracing::warn!(%error, "the store does not shrink yet");
+                }
                 self.connection = Some(connection);
                 Ok(outcomes)
             }

@@ -154,6 +154,7 @@ async fn what_is_over_is_known_and_not_loaded() {
     let new = Answer::Submitted {
         job: JOBS + 1,
         runs: 1,
+        warnings: Vec::new(),
     };
     assert_eq!(lab.ask(submit(3)).await, new);
     assert_eq!(lab.ask(Request::Retry { job: 3 }).await, Answer::Done);

@@ -5,7 +5,7 @@ mod chance;
 mod judge;
 mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ async fn thirty_nights() {
     let Answer::Status(status) = lab.ask(Request::Status).await else {
         panic!("no status");
     };
-    let explained: BTreeMap<i64, String> = status.waiting.into_iter().collect();
+    let explained: BTreeSet<i64> = status.waiting.iter().map(|waiting| waiting.job).collect();
     let busy: BTreeSet<i64> = status
         .devices
         .iter()
@@ -117,8 +117,9 @@ async fn thirty_nights() {
         reservations,
         ended: clock.now(),
     };
-    played
-        .every_job_ends_or_is_explained(|run| explained.contains_key(&run) || busy.contains(&run));
+    played.every_job_ends_or_is_explained(|run| {
+        explained.contains(&run.job) || busy.contains(&run.number)
+    });
     played.old_journals_are_removed_and_no_others();
     played.no_two_runs_ever_hold_one_device();
     played.windows_and_reservations_are_overrun_by_no_more_than_a_block();

@@ -29,7 +29,14 @@ fn lab() -> LabState {
         ..JobSpec::default()
     };
     let answer = state.submit(spec, false, now());
-    assert_eq!(answer, Answer::Submitted { job: 1, runs: 2 });
+    assert_eq!(
+        answer,
+        Answer::Submitted {
+            job: 1,
+            runs: 2,
+            warnings: Vec::new(),
+        }
+    );
     state.begin(1, "phone", now());
     state
 }

@@ -140,7 +140,7 @@ fn a_cancelled_run_keeps_its_journal_until_it_has_left_its_device() {
     state.devices(vec![phone], now());
     state.begin(1, "phone", now());
     assert_eq!(state.cancel(1, now()), Answer::Done);
-    state.leaving(1, "phone", "cancelled");
+    state.leaving(1, "phone", "cancelled", now());
     state.take_changes();
     assert!(removed(&mut state, now() + days(40)).is_empty());
     let later = now() + days(41);

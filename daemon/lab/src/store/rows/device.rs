@@ -19,6 +19,9 @@ pub(in crate::store) struct DeviceRow {
     abi: Option<String>,
     android: Option<u32>,
     pools: Vec<String>,
+    /// What was kept before agents were asked does not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    processors: Option<Vec<String>>,
 }
 
 impl StoredRecord for Device {
@@ -38,6 +41,7 @@ impl From<Device> for DeviceRow {
             abi: device.abi,
             android: device.android,
             pools: device.pools,
+            processors: device.processors,
         }
     }
 }
@@ -54,6 +58,7 @@ impl From<DeviceRow> for Device {
             abi: row.abi,
             android: row.android,
             pools: row.pools,
+            processors: row.processors,
         }
     }
 }

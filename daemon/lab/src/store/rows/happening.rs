@@ -26,6 +26,7 @@ pub(super) enum WhatRow {
         reason: String,
         until: Timestamp,
     },
+    QuarantineLifted,
     Reserved {
         from: Timestamp,
         until: Timestamp,
@@ -75,6 +76,7 @@ impl From<What> for WhatRow {
             What::DeviceCame => WhatRow::DeviceCame,
             What::DeviceGone => WhatRow::DeviceGone,
             What::Quarantined { reason, until } => WhatRow::Quarantined { reason, until },
+            What::QuarantineLifted => WhatRow::QuarantineLifted,
             What::Reserved { from, until, note } => WhatRow::Reserved { from, until, note },
             What::ReservationLifted => WhatRow::ReservationLifted,
             What::Started { attempt } => WhatRow::Started { attempt },
@@ -105,6 +107,7 @@ impl From<WhatRow> for What {
             WhatRow::DeviceCame => What::DeviceCame,
             WhatRow::DeviceGone => What::DeviceGone,
             WhatRow::Quarantined { reason, until } => What::Quarantined { reason, until },
+            WhatRow::QuarantineLifted => What::QuarantineLifted,
             WhatRow::Reserved { from, until, note } => What::Reserved { from, until, note },
             WhatRow::ReservationLifted => What::ReservationLifted,
             WhatRow::Started { attempt } => What::Started { attempt },

@@ -50,7 +50,7 @@ fn full_device() -> Device {
     }
 }
 
-/// One event of each kind.
+/// One event of each kind that the first versions knew.
 fn events() -> Vec<Event> {
     let reason = || "it's hot".to_owned();
     let kinds = [
@@ -156,7 +156,19 @@ fn version_1_is_written_and_read() {
     check_newest(include_str!("frozen/device-1.jsonl"), &[full_device()]);
     let reservations = [samples::reservation(1)];
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
-    check_newest(include_str!("frozen/event-1.jsonl"), &events());
+}
+
+/// Events have been of version 2 since devices in quarantine may be used again before its end.
+#[test]
+fn events_of_version_1_are_read_and_version_2_is_written() {
+    check(include_str!("frozen/event-1.jsonl"), &events());
+    let mut all = events();
+    all.push(Event {
+        run: Some(2),
+        what: What::QuarantineLifted,
+        ..samples::event(22)
+    });
+    check_newest(include_str!("frozen/event-2.jsonl"), &all);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use layerlab_lab::record::{Event, Kept, RunState, What};
+use layerlab_lab::record::{Event, Kept, Run, RunState, What};
 use layerlab_lab::window::WindowState;
 
 use super::world::Stay;
@@ -29,7 +29,7 @@ fn overrun() -> SignedDuration {
 
 impl PlayedNights {
     /// What did not give a profile is explained by its reason, or by what the lab says of runs that are not over.
-    pub(super) fn every_job_ends_or_is_explained(&self, is_explained: impl Fn(i64) -> bool) {
+    pub(super) fn every_job_ends_or_is_explained(&self, is_explained: impl Fn(&Run) -> bool) {
         let mut ends: BTreeMap<String, usize> = BTreeMap::new();
         for job in self.kept.jobs.values() {
             *ends.entry(job.state.to_string()).or_default() += 1;
@@ -37,7 +37,7 @@ impl PlayedNights {
         for run in self.kept.runs.values() {
             let is_all_right = match run.state {
                 RunState::Done => run.profile.is_some(),
-                RunState::Queued | RunState::Parked | RunState::Running => is_explained(run.number),
+                RunState::Queued | RunState::Parked | RunState::Running => is_explained(run),
                 _ => run.reason.is_some(),
             };
             assert!(

@@ -1,0 +1,86 @@
+//! What errors mean for a run, for its device and for this host.
+
+use std::io::Write;
+use std::path::Path;
+
+use layerlab_protocol::{FailureKind, Refusal};
+
+use super::OpenDevice;
+use crate::bench::Assignment;
+use crate::state::StayOutcome;
+use layerlab_campaign::{CampaignError, RunError};
+use layerlab_farm::adb::AdbError;
+use layerlab_farm::{ConnectionError, LinkError};
+
+/// What an error means for the run and for the device.
+pub(super) fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutcome {
+    let reason = error.to_string();
+    match error {
+        CampaignError::Run(RunError::Parked) => StayOutcome::Parked,
+        CampaignError::Run(RunError::Gap { .. } | RunError::NeverStarted { .. }) => {
+            StayOutcome::JournalLost { reason }
+        }
+        CampaignError::Run(RunError::Order { kind, .. }) => match kind {
+            FailureKind::Throttled | FailureKind::Device => StayOutcome::DeviceFailed { reason },
+            _ => StayOutcome::Failed { reason },
+        },
+        CampaignError::Run(RunError::Planner(_)) => StayOutcome::Failed { reason },
+        // It was to leave anyway; its journal will be found again.
+        CampaignError::Run(_) if assignment.is_asked_to_leave() => StayOutcome::Parked,
+        CampaignError::Run(RunError::Link(error) | RunError::GaveUp { last: error }) => {
+            of_link(&error, reason)
+        }
+        CampaignError::Run(RunError::Stuck) => StayOutcome::DeviceFailed { reason },
+        CampaignError::Plan(_)
+        | CampaignError::Processor(_)
+        | CampaignError::Probe(_)
+        | CampaignError::Journal(_)
+        | CampaignError::Build(_)
+        | CampaignError::Evaluation(_)
+        | CampaignError::Publish(_) => StayOutcome::Failed { reason },
+    }
+}
+
+/// What it means that a device cannot be reached.
+pub(super) fn lost(error: LinkError) -> StayOutcome {
+    let reason = error.to_string();
+    of_link(&error, reason)
+}
+
+fn of_link(error: &LinkError, reason: String) -> StayOutcome {
+    match error {
+        LinkError::Adb(AdbError::Quarantined { .. }) => StayOutcome::LeftAlone { reason },
+        error if error.is_gone() => StayOutcome::DeviceGone { reason },
+        _ => StayOutcome::DeviceFailed { reason },
+    }
+}
+
+/// Whether the run broke off because this host cannot store what it must, for which no device is to blame. The storage of
+/// a device that needs no phone is this host's; `agents` is where that is.
+pub(super) fn host_is_full(error: &CampaignError, device: &OpenDevice, agents: &Path) -> bool {
+    let CampaignError::Run(RunError::Link(error) | RunError::GaveUp { last: error }) = error else {
+        return false;
+    };
+    match (error, device) {
+        (LinkError::Adb(AdbError::Own { .. }), _) => true,
+        (LinkError::Storage { .. }, OpenDevice::Local(_)) => true,
+        (LinkError::Connection(ConnectionError::Refused { refusal, .. }), OpenDevice::Local(_)) => {
+            *refusal == Refusal::Storage
+        }
+        // An agent that cannot write its log, its socket or its journal does not even start.
+        (LinkError::NoAgent { .. } | LinkError::DiedAtStart { .. }, OpenDevice::Local(_)) => {
+            has_no_room(agents)
+        }
+        _ => false,
+    }
+}
+
+/// What must fit, so that an agent can go on for a while.
+const ROOM: usize = 1 << 20;
+
+/// Whether no file of a mebibyte can be written in `folder`.
+pub(super) fn has_no_room(folder: &Path) -> bool {
+    let file = tempfile::NamedTempFile::new_in(folder);
+    let written = file.and_then(|mut file| file.write_all(&vec![0; ROOM]));
+    written.is_err()
+}

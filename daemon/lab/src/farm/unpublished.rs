@@ -1,0 +1,93 @@
+//! Profiles that are measured and cannot be written where they should be: they wait on this host, not on their devices.
+
+use std::path::PathBuf;
+
+use layerlab_profiles::document::{DocumentError, Profile};
+use tokio::task::spawn_blocking;
+
+use super::{Farm, lock};
+use crate::record::RunNumber;
+use crate::state::{PublicationOutcome, StayOutcome};
+use layerlab_campaign::publish::{PublishError, SigningKey, Staging};
+
+/// A profile, and where it is to be published.
+pub(super) struct Unpublished {
+    pub(super) target: PathBuf,
+    pub(super) signing_key: Option<SigningKey>,
+    pub(super) profile: Profile,
+}
+
+impl Unpublished {
+    /// What a daemon published that was killed before it could say so is published again.
+    fn publish(&self) -> PublicationOutcome {
+        let staging = Staging::prepare(&self.target, true);
+        let published = staging
+            .map(|staging| staging.signed_by(self.signing_key.clone()))
+            .and_then(|staging| staging.publish(&self.profile));
+        match published {
+            Ok(findings) => PublicationOutcome::Published {
+                profile: self.target.clone(),
+                findings: findings.iter().map(|it| it.rule.to_string()).collect(),
+            },
+            Err(error) => match self.obstacle(&error) {
+                Some(reason) => PublicationOutcome::Unpublished { reason },
+                None => PublicationOutcome::Failed {
+                    reason: error.to_string(),
+                },
+            },
+        }
+    }
+
+    /// What keeps the profile from being written, and what helps; none if it never will be.
+    fn obstacle(&self, error: &PublishError) -> Option<String> {
+        let source = match error {
+            PublishError::Folder { source, .. } | PublishError::File { source, .. } => source,
+            PublishError::Document {
+                source: DocumentError::Write { reason, .. },
+            } => reason,
+            _ => return None,
+        };
+        // Not its staging folder, which is another each time.
+        let folder = self.target.parent().unwrap_or(&self.target);
+        Some(format!(
+            "cannot write to {}: {source}; make room, or let the daemon's user write there",
+            folder.display()
+        ))
+    }
+}
+
+impl Farm {
+    /// Publishes what a run has measured, or holds it back until it can be written.
+    pub(super) async fn publish_or_hold(
+        &self,
+        run: RunNumber,
+        unpublished: Unpublished,
+    ) -> Result<StayOutcome, StayOutcome> {
+        lock(&self.0.unpublished).insert(run, unpublished);
+        match self.publish_again(run).await {
+            PublicationOutcome::Published { profile, findings } => {
+                Ok(StayOutcome::Published { profile, findings })
+            }
+            PublicationOutcome::Unpublished { reason } => Err(StayOutcome::Unpublished { reason }),
+            PublicationOutcome::Failed { reason } => Err(StayOutcome::Failed { reason }),
+            // Nobody wants it any more.
+            PublicationOutcome::NotAtHand => Err(StayOutcome::Parked),
+        }
+    }
+
+    /// Publishes what is held back of a run, if that can be written now.
+    pub(super) async fn publish_again(&self, run: RunNumber) -> PublicationOutcome {
+        let Some(unpublished) = lock(&self.0.unpublished).remove(&run) else {
+            return PublicationOutcome::NotAtHand;
+        };
+        // Tables of samples are long, and written to the end.
+        let tried = spawn_blocking(move || (unpublished.publish(), unpublished)).await;
+        let Ok((outcome, unpublished)) = tried else {
+            return PublicationOutcome::NotAtHand;
+        };
+        if matches!(outcome, PublicationOutcome::Unpublished { .. }) {
+            lock(&self.0.unpublished).insert(run, unpublished);
+        }
+        outcome
+    }
+}

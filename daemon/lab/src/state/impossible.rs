@@ -1,0 +1,69 @@
+//! What a job asks for that no device gives: said when it is submitted, and as long as it waits.
+
+use std::collections::BTreeSet;
+
+use super::LabState;
+use crate::job::{JobSpec, Selector};
+use crate::record::Device;
+
+impl LabState {
+    /// What `spec` asks for that nothing known to the lab can give, each in a sentence with what to do. A device that comes
+    /// later may give it.
+    pub fn impossible(&self, spec: &JobSpec) -> Vec<String> {
+        let mut problems = Vec::new();
+        for selector in &spec.devices {
+            if let Some(problem) = self.impossible_device(spec, selector)
+                && !problems.contains(&problem)
+            {
+                problems.push(problem);
+            }
+        }
+        problems
+    }
+
+    fn impossible_device(&self, spec: &JobSpec, selector: &Selector) -> Option<String> {
+        if let Some(pool) = &selector.pool
+            && !self.rules.pools.contains(pool)
+        {
+            let known: Vec<&str> = self.rules.pools.iter().map(String::as_str).collect();
+            let known = match known.is_empty() {
+                true => "it has none".to_owned(),
+                false => format!("it has {}", known.join(", ")),
+            };
+            return Some(format!(
+                "the lab's configuration has no pool `{pool}` ({known}); add it there under [phones.pools], or cancel the job"
+            ));
+        }
+        let devices = self.kept.devices.values();
+        let meant: Vec<&Device> = devices.filter(|one| selector.matches(one)).collect();
+        if meant.is_empty() {
+            return Some(format!(
+                "the lab has seen no device with {selector}; plug one in, or cancel the job"
+            ));
+        }
+        let accuracy = spec.accuracy.iter().flat_map(|of| &of.processors);
+        let wanted: BTreeSet<&String> = spec.measure.processors.iter().chain(accuracy).collect();
+        let lacks = |device: &Device| -> Option<String> {
+            let known = device.processors.as_ref()?;
+            let lacking = wanted.iter().find(|name| !known.contains(name))?;
+            Some(format!(
+                "{} has no processor `{lacking}`, but {}",
+                device.label(),
+                known.join(", ")
+            ))
+        };
+        // With one that does not, or of which nobody knows, all is well.
+        let lacking: Option<Vec<String>> = meant.iter().map(|device| lacks(device)).collect();
+        let lacking = lacking?;
+        let all = lacking.len();
+        let shown: Vec<String> = lacking.into_iter().take(3).collect();
+        let more = match all - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more likewise"),
+        };
+        Some(format!(
+            "{}{more}; cancel the job, and submit it with other processors or devices",
+            shown.join("; ")
+        ))
+    }
+}
