@@ -277,8 +277,9 @@ fn by_least_squares(
     let tested = additivity(layers, observations, &design.tested(layers, seed))?;
     let numbers = fit.layer_numbers_with(shares);
     let cut_numbers = fit.cut_numbers();
+    let time = |numbers: &LayerNumbers| numbers.layer_time(shares.are_assumed());
     Ok(OfStretch {
-        times: numbers.iter().map(LayerNumbers::layer_time).collect(),
+        times: numbers.iter().map(time).collect(),
         cuts: cut_numbers.iter().map(DerivedNumber::estimate).collect(),
         numbers,
         cut_numbers,

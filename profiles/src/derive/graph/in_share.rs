@@ -64,7 +64,7 @@ impl InShares {
     }
 
     /// Whether they are the papers' assumption, and no probe says so.
-    pub(super) fn are_assumed(&self) -> bool {
+    pub(crate) fn are_assumed(&self) -> bool {
         self.of.is_empty()
     }
 
