@@ -512,7 +512,7 @@ async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
     sqlx::Connection::close(connection).await.expect("closed");
 
     let (store, _) = open(folder.path()).await;
-    for change in journal("r", entries(1..=20_000)) {
+    for change in journal("r", entries(1..=60_000)) {
         store.keep(vec![change]).await.expect("room");
     }
     let sizes = store.journal_sizes().await.expect("sizes");
@@ -521,7 +521,9 @@ async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
         "{sizes:?}"
     );
     let mut beside = schema::connect(&file, false).await.expect("a database");
-    schema::shrink(&mut beside).await.expect("all is in the file");
+    schema::shrink(&mut beside)
+        .await
+        .expect("all is in the file");
     let size = || std::fs::metadata(&file).expect("there").len();
     let full = size();
     assert!(full > 1_000_000, "{full} bytes");
