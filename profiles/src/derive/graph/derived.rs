@@ -2,7 +2,6 @@
 
 use super::quantile::{t_95, t_at_four_sigma};
 use crate::summary::Estimate;
-use crate::units::SignedNanos;
 
 /// A linear combination of times with what is known about its error.
 #[derive(Clone, Copy, Debug)]
@@ -20,16 +19,14 @@ impl Derived {
     }
 
     /// The same of something that cannot be less than nothing. Where the interval lies below zero by chance, that is by no
-    /// more than is said of suspects, it reaches up to zero: of many layers that take next to no time, one in forty would
-    /// have such an interval.
+    /// more than is said of suspects, it is widened until it ends at zero: of many layers that take next to no time, one in
+    /// forty would have such an interval.
     pub(super) fn estimate_of_no_less_than_nothing(&self, known: bool) -> Estimate {
-        let estimate = self.estimate(known);
-        let by_chance = self.value_ns + t_at_four_sigma(self.freedom) * self.variance.sqrt() >= 0.0;
-        let ci95 = estimate.ci95.map(|(low, high)| match by_chance {
-            true => (low, high.max(SignedNanos::ZERO)),
-            false => (low, high),
-        });
-        Estimate { ci95, ..estimate }
+        let deviation = self.variance.sqrt();
+        let by_chance = self.value_ns + t_at_four_sigma(self.freedom) * deviation >= 0.0;
+        let least = if by_chance { -self.value_ns } else { 0.0 };
+        let half_width = known.then(|| (t_95(self.freedom) * deviation).max(least));
+        Estimate::around(self.value_ns, half_width)
     }
 }
 
@@ -38,8 +35,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_that_lies_below_zero_by_chance_reaches_up_to_zero() {
-        let high = |value_ns| {
+    fn an_interval_that_lies_below_zero_by_chance_is_widened_to_zero() {
+        let ends = |value_ns| {
             let derived = Derived {
                 value_ns,
                 variance: 100.0 * 100.0,
@@ -47,12 +44,11 @@ mod tests {
             };
             let estimate = derived.estimate_of_no_less_than_nothing(true);
             let (low, high) = estimate.ci95.expect("a known variance");
-            assert_eq!(low.as_nanos(), (value_ns - 196.0) as i64);
-            high.as_nanos()
+            (low.as_nanos(), high.as_nanos())
         };
-        assert_eq!(high(1_000.0), 1_196);
-        assert_eq!(high(-100.0), 96);
-        assert_eq!(high(-390.0), 0);
-        assert_eq!(high(-410.0), -214);
+        assert_eq!(ends(1_000.0), (804, 1_196));
+        assert_eq!(ends(-100.0), (-296, 96));
+        assert_eq!(ends(-390.0), (-780, 0));
+        assert_eq!(ends(-410.0), (-606, -214));
     }
 }
