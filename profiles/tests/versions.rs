@@ -22,7 +22,7 @@ const EXAMPLES: [(&str, &str); 2] = [
     ),
     (
         "4",
-        "dba1ae60e36b2459acf05bf545c41f70d95228138179e3f7cda415ccbbe48627",
+        "00f51ed9683ab09bb2de945603580fba32cbf6c7b3624f07cc3e4b98092f09e2",
     ),
 ];
 
