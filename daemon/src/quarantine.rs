@@ -103,7 +103,10 @@ fn without_daemon(command: &QuarantineCommand) -> Result<(), Failure> {
 
 fn added(entry: &Entry) -> Result<(), Failure> {
     let phone = Printable(&entry.phone);
-    output::print(format_args!("{phone} is left alone until {}", entry.until_here()))
+    output::print(format_args!(
+        "{phone} is left alone until {}",
+        entry.until_here()
+    ))
 }
 
 fn lifted(phone: &str) -> Result<(), Failure> {

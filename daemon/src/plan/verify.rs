@@ -108,7 +108,14 @@ impl OnDevice {
         placements: Vec<Placement>,
         learnt: &Learnt,
     ) -> Result<VerifiedPlacements, Failure> {
-        run(&self.link, &self.model, self.set.as_ref(), placements, learnt).await
+        run(
+            &self.link,
+            &self.model,
+            self.set.as_ref(),
+            placements,
+            learnt,
+        )
+        .await
     }
 
     /// What these placements lose on the profile's own device, by the images and in the order that the profile's losses were
