@@ -98,7 +98,6 @@ impl Chart {
                 Holds::ForLess => frame.left,
             };
             canvas.dashes(from, (end, from.1), *colour)?;
-            canvas.diamond(from, 6, *colour)?;
         }
         let count = self.lines.len();
         for (place, line) in self.lines.iter().enumerate() {
@@ -122,6 +121,10 @@ impl Chart {
                     canvas.dot(at(point.limit, reached), radius, line.colour, true)?;
                 }
             }
+        }
+        // On the lines, which begin and end there.
+        for ((x, y), colour) in &self.on_one {
+            canvas.diamond(at(*x, *y), 6, *colour)?;
         }
         for line in &self.lines {
             for point in &line.points {
