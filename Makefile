@@ -1,11 +1,11 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo npu-demo npu-test agent test slow-test fuzz bench
+.PHONY: demo farm-demo npu-demo npu-test agent test slow-test fuzz bench dist dist-test
 
-demo: ## Profile two networks on four simulated phones
+demo: ## Times, accuracy, a plan and its proof on simulated phones, and a page of all of it; OPEN=1 opens it in a browser
 	cargo build --workspace --bin layerlab --bin layerlab-agent
-	target/debug/layerlab demo --out target/demo --replace
+	target/debug/layerlab demo --out target/demo --replace $(if $(OPEN),--open)
 
 farm-demo: ## Plug three virtual phones in (real adbd, real adb server) and profile on all of them at once
 	cargo build --bins
@@ -42,6 +42,14 @@ INPUTS ?= 1000000
 fuzz: ## Feed readers with damaged files, INPUTS=1000000 of each kind: models, messages, journals, profiles, devices, jobs
 	cargo build --workspace --bins
 	target/debug/fuzz $(INPUTS)
+
+PROFILE ?= release
+
+dist: ## A Debian package and a tarball in target/dist; PROFILE=dev packs the development build; needs cargo-deb
+	packaging/dist $(PROFILE)
+
+dist-test: ## Install, use and remove what make dist made, in an empty root; needs to be root on a Debian
+	packaging/test
 
 bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
 	cargo bench --workspace --bench profile --bench adaptive --bench planners --bench edge --bench video --bench lab

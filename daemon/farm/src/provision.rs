@@ -54,6 +54,22 @@ pub struct Installed {
 }
 
 impl Agents {
+    /// Where agents for phones are, a folder for each binary interface: this user's own, and those that were installed with
+    /// the program.
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        let prefix = self.of_host.parent().and_then(Path::parent);
+        let installed = prefix.map(|prefix| prefix.join("lib/layerlab/agents"));
+        [Some(self.folder.clone()), installed].into_iter().flatten()
+    }
+
+    /// The agent that was built for phones with the binary interface `abi`.
+    pub fn built(&self, abi: &str) -> Option<PathBuf> {
+        let agents = self
+            .folders()
+            .map(|folder| folder.join(abi).join("layerlab-agent"));
+        agents.into_iter().find(|agent| agent.is_file())
+    }
+
     /// The agent for a phone with the binary interface `abi`.
     fn content(&self, phone: &Phone, abi: &str) -> Result<Content<'static>, AdbError> {
         let none = |reason: String| AdbError::NoAgent {
@@ -69,11 +85,11 @@ impl Agents {
         {
             return Err(none("the phone names no processor".to_owned()));
         }
-        let built = self.folder.join(abi).join("layerlab-agent");
-        let path = if built.is_file() || abi != std::env::consts::ARCH {
-            built
-        } else {
-            self.of_host.clone()
+        let path = match self.built(abi) {
+            Some(built) => built,
+            None if abi == std::env::consts::ARCH => self.of_host.clone(),
+            // Where it is missed.
+            None => self.folder.join(abi).join("layerlab-agent"),
         };
         Content::file(&path).map_err(|error| none(format!("{}: {error}", path.display())))
     }
