@@ -18,18 +18,11 @@ use layerlab_lab::config::Phones;
 #[command(next_help_heading = "Phones")]
 pub(super) struct AdbArgs {
     /// The adb program [default: the one in PATH, or in ANDROID_HOME]; an empty name: use none
-    #[arg(
-        long,
-        global = true,
-        env = "LAYERLAB_ADB",
-        value_name = "FILE",
-        hide_env = true
-    )]
+    #[arg(long, env = "LAYERLAB_ADB", value_name = "FILE", hide_env = true)]
     adb: Option<OsString>,
     /// Use this adb server instead of one of our own; for several hosts, name several
     #[arg(
         long = "adb-server",
-        global = true,
         env = "LAYERLAB_ADB_SERVER",
         value_delimiter = ',',
         value_name = "HOST:PORT",
@@ -37,18 +30,11 @@ pub(super) struct AdbArgs {
     )]
     servers: Vec<Address>,
     /// The port of our own adb server [default: 5938]
-    #[arg(
-        long,
-        global = true,
-        env = "LAYERLAB_ADB_PORT",
-        value_name = "PORT",
-        hide_env = true
-    )]
+    #[arg(long, env = "LAYERLAB_ADB_PORT", value_name = "PORT", hide_env = true)]
     adb_port: Option<u16>,
     /// Connect to the phone at this network address; may be given several times
     #[arg(
         long = "adb-connect",
-        global = true,
         env = "LAYERLAB_ADB_CONNECT",
         value_delimiter = ',',
         value_name = "HOST:PORT",
@@ -57,6 +43,15 @@ pub(super) struct AdbArgs {
     phones: Vec<Address>,
     #[command(flatten)]
     pub(super) host: RuntimeArgs,
+}
+
+/// What a command is told that measures on phones or looks at them: its own options, and how phones are reached.
+#[derive(clap::Args)]
+pub(super) struct WithPhones<T: clap::Args> {
+    #[command(flatten)]
+    pub(super) args: T,
+    #[command(flatten)]
+    pub(super) adb: AdbArgs,
 }
 
 impl AdbArgs {

@@ -16,8 +16,8 @@ use layerlab_farm::adb::{
     AdbError, Address, Fleet, Found, Phone, Printable, Server, State, Values, quote,
 };
 use layerlab_farm::folders::Folders;
+use layerlab_farm::provision::Agents;
 use layerlab_farm::quarantine::Quarantine;
-use layerlab_lab::text_table::table;
 use layerlab_profiles::document::Processor;
 
 /// The port of everybody's adb server.
@@ -31,6 +31,9 @@ const MOST_BATTERY_MILLICELSIUS: i64 = 37_000;
 
 /// Room for the agent, a large model and journals.
 const LEAST_STORAGE_BYTES: i64 = 1 << 30;
+
+/// The columns of a verdict.
+const VERDICT: usize = 9;
 
 /// How long a phone may take for all its answers.
 const PHONE: Duration = Duration::from_secs(30);
@@ -126,22 +129,10 @@ fn print(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
     if args.json {
         output::print_json(&findings)?;
     } else {
-        let rows = findings.iter().map(|finding| {
-            let verdict = match finding.verdict {
-                Verdict::Fine => "fine",
-                Verdict::Note => "note",
-                Verdict::Problem => "PROBLEM",
-            };
-            let remedy = finding.remedy.as_deref().unwrap_or_default();
-            [&finding.subject, verdict, &finding.message, remedy]
-                .map(|text| Printable(text).to_string())
-                .into()
-        });
-        output::print(table(
-            &["what", "verdict", "found", "what to do"],
-            &[],
-            rows,
-        ))?;
+        let columns = output::columns();
+        for finding in findings {
+            output::print(lines(finding, columns))?;
+        }
     }
     let problems = findings
         .iter()
@@ -151,8 +142,26 @@ fn print(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
         return Ok(());
     }
     let noun = if problems == 1 { "problem" } else { "problems" };
-    let error = anyhow!("{problems} {noun}; the last column of the table says what to do");
+    let error = anyhow!("{problems} {noun}; the line after each says what to do");
     Err(Failure::new(Code::Device, error))
+}
+
+/// What was found, and in a line of its own what mends it.
+fn lines(finding: &Finding, columns: Option<usize>) -> String {
+    let verdict = match finding.verdict {
+        Verdict::Fine => "fine",
+        Verdict::Note => "note",
+        Verdict::Problem => "PROBLEM",
+    };
+    let (subject, message) = (Printable(&finding.subject), Printable(&finding.message));
+    let found = format!("{verdict:VERDICT$}{subject}: {message}");
+    let mut lines = output::wrapped(&found, columns, VERDICT);
+    if let Some(remedy) = &finding.remedy {
+        let remedy = format!("{:VERDICT$}→ {}", "", Printable(remedy));
+        lines.push('\n');
+        lines.push_str(&output::wrapped(&remedy, columns, VERDICT + 2));
+    }
+    lines
 }
 
 async fn servers(fleet: &Fleet) -> Vec<Finding> {
@@ -248,9 +257,11 @@ fn runtimes(asked: Result<Vec<Processor>, LinkError>) -> Finding {
 }
 
 fn agents(folders: &Folders, of_host: &Path) -> Vec<Finding> {
-    let folder = folders.data.join("agents");
-    let built: Vec<String> = std::fs::read_dir(&folder)
-        .into_iter()
+    let agents = agents_of(folders, of_host);
+    let folder = &agents.folder;
+    let built: Vec<String> = agents
+        .folders()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
         .flatten()
         .flatten()
         .filter(|entry| entry.path().join("layerlab-agent").is_file())
@@ -275,6 +286,13 @@ fn agents(folders: &Folders, of_host: &Path) -> Vec<Finding> {
         )
     };
     vec![for_host, for_phones]
+}
+
+fn agents_of(folders: &Folders, of_host: &Path) -> Agents {
+    Agents {
+        folder: folders.data.join("agents"),
+        of_host: of_host.to_owned(),
+    }
 }
 
 /// What there is to say about one phone. One that does not answer keeps nobody else waiting.
@@ -324,7 +342,11 @@ async fn examine(
         Ok(None) => {}
         Ok(Some(entry)) => findings.push(Finding::problem(
             name,
-            format!("in quarantine until {}: {}", entry.until, entry.reason),
+            format!(
+                "in quarantine until {}: {}",
+                entry.until_here(),
+                entry.reason
+            ),
             format!("layerlab quarantine lift {}", quote(&entry.phone)),
         )),
         Err(error) => findings.push(Finding::problem(name, error.to_string(), "remove the file")),
@@ -336,8 +358,7 @@ async fn examine(
 
 fn agent_for(name: &str, what: &Values, folders: &Folders, of_host: &Path) -> Finding {
     let abi = what.text("abi").unwrap_or_default();
-    let built = folders.data.join("agents").join(abi).join("layerlab-agent");
-    if built.is_file() {
+    if let Some(built) = agents_of(folders, of_host).built(abi) {
         Finding::fine(name, format!("agent {}", built.display()))
     } else if abi == std::env::consts::ARCH && of_host.is_file() {
         Finding::fine(name, "agent of this host")
@@ -407,6 +428,21 @@ fn judge(name: &str, what: &Values, battery: &Values, thermal: &Values) -> Vec<F
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_finding_fits_a_terminal_of_80_columns() {
+        let finding = udev(&[Path::new("/nowhere")]);
+        let lines = lines(&finding, Some(80));
+        assert!(
+            lines.lines().all(|line| line.chars().count() <= 80),
+            "{lines}"
+        );
+        assert!(
+            lines.starts_with("note     udev rule: no rule for phones"),
+            "{lines}"
+        );
+        assert!(lines.contains("\n         → sudo apt install"), "{lines}");
+    }
 
     #[test]
     fn a_rule_for_phones_is_found_and_its_absence_is_told() {

@@ -18,6 +18,8 @@ pub enum Code {
     Output = 5,
     /// The profile contradicts itself, or is not the one with the digest or the signature that was asked for.
     Check = 6,
+    /// `plan`: no placement that the algorithm finds keeps the limit.
+    NoPlan = 8,
     /// Interrupted by the user.
     Interrupted = 130,
 }

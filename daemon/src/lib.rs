@@ -4,6 +4,7 @@ mod adb;
 mod campaign;
 mod check;
 mod compare;
+mod completions;
 mod config;
 mod daemon;
 mod demo;
@@ -17,6 +18,7 @@ mod job;
 mod jobs;
 mod key;
 mod lab;
+mod man;
 mod model;
 mod model_options;
 mod model_support;
@@ -40,6 +42,7 @@ mod watch;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use adb::WithPhones;
 use clap::{Parser, Subcommand};
 use exit::{Code, ExitWith, Failure};
 
@@ -59,23 +62,21 @@ struct Cli {
         hide_env_values = true
     )]
     agent: Option<PathBuf>,
-    #[command(flatten)]
-    adb: adb::AdbArgs,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
-profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself, or is not the one that --digest or --key asks for; 130 interrupted.";
+profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself, or is not the one that --digest or --key asks for; 8 no placement keeps the limit of a plan; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum LayerlabCommand {
     /// Profile two small networks on four simulated phones: no phone needed
     Demo(demo::DemoArgs),
     /// Measure a model on a device and publish its profile
-    Profile(profile::ProfileArgs),
+    Profile(WithPhones<profile::ProfileArgs>),
     /// Measure what placements of a model's layers lose of its accuracy
-    Evaluate(evaluate::EvaluateArgs),
+    Evaluate(WithPhones<evaluate::EvaluateArgs>),
     /// Own a lab: run the jobs that are submitted on the phones that are plugged in, until told to stop
-    Daemon(daemon::DaemonArgs),
+    Daemon(WithPhones<daemon::DaemonArgs>),
     /// Give the lab a job, to be run when its devices are free and its window is open
     Submit(submit::SubmitArgs),
     /// List the lab's jobs
@@ -88,9 +89,9 @@ enum LayerlabCommand {
     /// Give a reserved device back to the lab
     Release(reserve::ReleaseArgs),
     /// List the devices that can be measured, and those that cannot, with the reason
-    Devices(devices::DevicesArgs),
+    Devices(WithPhones<devices::DevicesArgs>),
     /// Say what is missing for phones to be profiled, and what mends it
-    Doctor(doctor::DoctorArgs),
+    Doctor(WithPhones<doctor::DoctorArgs>),
     /// Say what the lab was asked for in a stretch of time, and what came of it
     Report(report::ReportArgs),
     /// Watch the phones and jobs of the lab
@@ -123,6 +124,10 @@ enum LayerlabCommand {
     Set(set::SetArgs),
     /// Make an int8 model of a float one, with the ranges that activations have on an evaluation set
     Quantise(quantise::QuantiseArgs),
+    /// Print what a shell needs to complete layerlab's commands and options
+    Completions(completions::CompletionsArgs),
+    /// Write layerlab's man pages
+    Man(man::ManArgs),
 }
 
 /// Runs layerlab with the process's arguments.
@@ -139,9 +144,9 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
     // The daemon logs as its configuration says, and ends in its own time.
-    if let LayerlabCommand::Daemon(args) = &cli.command {
+    if let LayerlabCommand::Daemon(WithPhones { args, adb }) = &cli.command {
         let config = daemon::configure(args)?;
-        return runtime.block_on(daemon::run(config, cli.agent, &cli.adb));
+        return runtime.block_on(daemon::run(config, cli.agent, adb));
     }
     let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG").unwrap_or_else(|_| {
         tracing_subscriber::EnvFilter::new("error,layerlab_campaign::orders=warn")
@@ -155,31 +160,35 @@ fn run(cli: Cli) -> Result<(), Failure> {
             match cli.command {
                 LayerlabCommand::Daemon(_) => Ok(()),
                 LayerlabCommand::Demo(args) => demo::run(&args, cli.agent).await,
-                LayerlabCommand::Profile(args) => profile::run(&args, cli.agent, &cli.adb).await,
-                LayerlabCommand::Evaluate(args) => evaluate::run(&args, cli.agent, &cli.adb).await,
+                LayerlabCommand::Profile(WithPhones { args, adb }) => profile::run(&args, cli.agent, &adb).await,
+                LayerlabCommand::Evaluate(WithPhones { args, adb }) => evaluate::run(&args, cli.agent, &adb).await,
                 LayerlabCommand::Submit(args) => submit::run(&args).await,
                 LayerlabCommand::Jobs(args) => jobs::run(&args).await,
                 LayerlabCommand::Job(command) => job::run(&command).await,
                 LayerlabCommand::Reserve(args) => reserve::run(&args).await,
                 LayerlabCommand::Release(args) => reserve::release(&args).await,
-                LayerlabCommand::Devices(args) => devices::run(&args, &cli.adb, campaign::agent_program(cli.agent)?).await,
-                LayerlabCommand::Doctor(args) => {
-                    doctor::run(&args, &cli.adb, campaign::agent_program(cli.agent)?).await
+                LayerlabCommand::Devices(WithPhones { args, adb }) => {
+                    devices::run(&args, &adb, campaign::agent_program(cli.agent)?).await
+                }
+                LayerlabCommand::Doctor(WithPhones { args, adb }) => {
+                    doctor::run(&args, &adb, campaign::agent_program(cli.agent)?).await
                 }
                 LayerlabCommand::Report(args) => report::run(&args).await,
                 LayerlabCommand::Watch(args) => watch::run(&args).await,
                 LayerlabCommand::Config(command) => config::run(&command),
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command),
-                LayerlabCommand::Model(args) => model::run(&args, cli.agent, &cli.adb).await,
+                LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Key(command) => key::run(&command),
                 LayerlabCommand::Show(args) => show::run(&args),
-                LayerlabCommand::Plan(command) => plan::run(&command, cli.agent, &cli.adb).await,
+                LayerlabCommand::Plan(command) => plan::run(&command, cli.agent).await,
                 LayerlabCommand::Export(args) => export::run(&args),
                 LayerlabCommand::Compare(args) => compare::run(&args),
                 LayerlabCommand::Derive(args) => derive::run(&args),
                 LayerlabCommand::Set(args) => set::run(&args),
                 LayerlabCommand::Quantise(args) => quantise::run(&args),
+                LayerlabCommand::Completions(args) => completions::run(&args),
+                LayerlabCommand::Man(args) => man::run(&args),
             }
         };
         tokio::select! {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use layerlab_profiles::Layer;
 
-use super::adb::AdbArgs;
+use super::adb::WithPhones;
 use super::exit::{Code, ExitWith, Failure};
 use super::model_options::DimArgs;
 use super::model_support::{self, SupportArgs};
@@ -32,17 +32,15 @@ enum ModelCommand {
         json: bool,
     },
     /// Print which layers each processor of a device can run, and why not the others
-    Support(SupportArgs),
+    Support(WithPhones<SupportArgs>),
 }
 
-pub(super) async fn run(
-    args: &ModelArgs,
-    agent: Option<PathBuf>,
-    adb: &AdbArgs,
-) -> Result<(), Failure> {
+pub(super) async fn run(args: &ModelArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     match &args.command {
         ModelCommand::Inspect { model, dims, json } => inspect(model, dims, *json),
-        ModelCommand::Support(args) => model_support::run(args, agent, adb).await,
+        ModelCommand::Support(WithPhones { args, adb }) => {
+            model_support::run(args, agent, adb).await
+        }
     }
 }
 

@@ -1,27 +1,27 @@
 //! `layerlab plan`: which layer to run on which processor, from a published profile (mlmp §3, §4).
 
 mod cache;
-mod describe;
-mod learnt;
-mod verify;
+pub(super) mod describe;
+pub(super) mod learnt;
+pub(super) mod verify;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use describe::describe;
 use layerlab_planners::export::{VerifiedPlacement, outcomes_csv, outcomes_json, tried_csv};
+use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::sweep::{KeepingAlgorithm, accuracy_limits, sweep_keeping, time_limits};
 use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan_keeping};
 use layerlab_profiles::{Nanos, Placement};
-use learnt::Input;
+use learnt::{Input, Learnt};
 use verify::VerifyArgs;
 
-use super::adb::AdbArgs;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
-use crate::sweep_plot;
+use crate::sweep_plot::{self, OnOneProcessor};
 use layerlab_campaign::plot::title_mark;
-use layerlab_lab::text_table::table;
+use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Subcommand)]
 pub(super) enum PlanCommand {
@@ -89,53 +89,53 @@ pub(super) struct Sweep {
     verify: VerifyArgs,
 }
 
-pub(super) async fn run(
-    command: &PlanCommand,
-    agent: Option<PathBuf>,
-    adb: &AdbArgs,
-) -> Result<(), Failure> {
+pub(super) async fn run(command: &PlanCommand, agent: Option<PathBuf>) -> Result<(), Failure> {
     match command {
         PlanCommand::MaxAccuracy(args) => {
             let within = std::time::Duration::from(args.time).into();
-            one(&args.common, Goal::MaxAccuracy { within }, agent, adb).await
+            one(&args.common, Goal::MaxAccuracy { within }, agent).await
         }
         PlanCommand::MinTime(args) => {
             let at_least = args.accuracy;
-            one(&args.common, Goal::MinTime { at_least }, agent, adb).await
+            one(&args.common, Goal::MinTime { at_least }, agent).await
         }
-        PlanCommand::Sweep(args) => all(args, agent, adb).await,
+        PlanCommand::Sweep(args) => all(args, agent).await,
     }
 }
 
-async fn one(
-    args: &Common,
-    goal: Goal,
-    agent: Option<PathBuf>,
-    adb: &AdbArgs,
-) -> Result<(), Failure> {
+async fn one(args: &Common, goal: Goal, agent: Option<PathBuf>) -> Result<(), Failure> {
     let algorithm = args.algorithm;
-    let refuse = |processors| algorithm.refuse_processors(processors);
+    let refuse = |processors, baseline| {
+        goal.refuse_unless_sensible(baseline)?;
+        algorithm.refuse_processors(processors)
+    };
     let learnt = args.input.learn(refuse)?;
     let outcome = plan_keeping(&learnt.problem, goal, algorithm, args.k).exit_with(Code::Input)?;
     if args.json {
-        let json = outcomes_json(&learnt.source, &[outcome]).exit_with(Code::Internal)?;
-        return output::print(json);
+        let outcomes = std::slice::from_ref(&outcome);
+        output::print(outcomes_json(&learnt.source, outcomes).exit_with(Code::Internal)?)?;
     }
     let planned = match &outcome {
+        Outcome::Planned(_) if args.json => return Ok(()),
         Outcome::Planned(planned) => planned,
-        Outcome::Infeasible(infeasible) => return output::print(infeasible),
+        Outcome::Infeasible(infeasible) => {
+            return Err(Failure::new(Code::NoPlan, anyhow::anyhow!("{infeasible}")));
+        }
     };
     output::print(describe(planned, &learnt))?;
     let placements = vec![planned.combination().clone()];
-    let verified = args.verify.measure(placements, &learnt, agent, adb).await?;
+    let verified = args.verify.measure(placements, &learnt, agent).await?;
     match verified.get(planned.combination()) {
-        Some(verified) => output::print(format_args!("\n{}", beside(planned, verified))),
+        Some(verified) => output::print(format_args!("\n{}", beside_table(planned, verified))),
         None => Ok(()),
     }
 }
 
+/// The columns of [`beside`].
+pub(super) const BESIDE: [&str; 5] = ["", "predicted", "interval", "measured", "95 % interval"];
+
 /// What was measured beside what was predicted.
-fn beside(planned: &Plan, verified: &VerifiedPlacement) -> String {
+pub(super) fn beside(planned: &Plan, verified: &VerifiedPlacement) -> Vec<Cells> {
     let ends = |low: String, high: String| format!("{low} to {high}");
     let nanos = |nanos: u64| Nanos::from_nanos(nanos).to_string();
     let predicted = planned.time_ci95();
@@ -164,12 +164,16 @@ fn beside(planned: &Plan, verified: &VerifiedPlacement) -> String {
             of_shares(low, high),
         ]);
     }
-    let heads = ["", "predicted", "interval", "measured", "95 % interval"];
-    table(&heads, &[1, 2, 3, 4], rows)
+    rows
 }
 
-async fn all(args: &Sweep, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), Failure> {
-    let learnt = args.input.learn(|_| Ok(()))?;
+/// The same as a table.
+pub(super) fn beside_table(planned: &Plan, verified: &VerifiedPlacement) -> String {
+    table(&BESIDE, &[1, 2, 3, 4], beside(planned, verified))
+}
+
+async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
+    let learnt = args.input.learn(|_, _| Ok(()))?;
     if args.regressors {
         let csv = tried_csv(&learnt.source, learnt.model.tried()).exit_with(Code::Internal)?;
         return output::print(csv.trim_end());
@@ -189,12 +193,13 @@ async fn all(args: &Sweep, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), 
     let plans = outcomes.iter().filter_map(Outcome::plan);
     let placements: BTreeSet<Placement> = plans.map(|plan| plan.combination().clone()).collect();
     let placements = placements.into_iter().collect();
-    let verified = args.verify.measure(placements, &learnt, agent, adb).await?;
+    let verified = args.verify.measure(placements, &learnt, agent).await?;
     if let Some(file) = &args.plot {
         let source = &learnt.source;
         let mark = title_mark(source.simulated, source.emulated);
         let title = format!("{} on {}{mark}", source.model, source.device);
-        let svg = sweep_plot::svg(&title, &algorithms, &outcomes, &verified)
+        let on_one = on_one_processor(&learnt);
+        let svg = sweep_plot::svg(&title, &algorithms, &outcomes, &verified, &on_one)
             .map_err(anyhow::Error::msg)
             .exit_with(Code::Internal)?;
         std::fs::write(file, svg)
@@ -203,4 +208,25 @@ async fn all(args: &Sweep, agent: Option<PathBuf>, adb: &AdbArgs) -> Result<(), 
     }
     let csv = outcomes_csv(&learnt.source, &outcomes, &verified).exit_with(Code::Internal)?;
     output::print(csv.trim_end())
+}
+
+/// All layers on each processor that can run all.
+pub(super) fn on_one_processor(learnt: &Learnt) -> Vec<OnOneProcessor> {
+    let layers = learnt.profile.layers.len();
+    let one = |(processor, name): (usize, &String)| {
+        let is_all = learnt.profile.supported(name).is_all();
+        let all = Placement::all_on(u8::try_from(processor).ok()?, layers);
+        let all = PackedPlacement::of(&all).ok().filter(|_| is_all)?;
+        Some(OnOneProcessor {
+            name: name.clone(),
+            time_ns: learnt.problem.time(&all).as_nanos() as f64,
+            accuracy: learnt.problem.accuracies(&[all]).first()?.value,
+        })
+    };
+    learnt
+        .processors
+        .iter()
+        .enumerate()
+        .filter_map(one)
+        .collect()
 }

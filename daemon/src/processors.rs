@@ -1,7 +1,7 @@
 //! Which processors the digits of placements stand for: the choice that evaluations, plans and exports have.
 
 /// The processors of placements, in one list or by their digits.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct PlacedOnArgs {
     /// The processors of a placement's digits, a CPU first, such as cpu,gpu,npu, in place of --cpu and
     /// --accelerator

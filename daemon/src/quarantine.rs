@@ -49,7 +49,7 @@ pub(super) fn run(command: &QuarantineCommand) -> Result<(), Failure> {
             output::print(format_args!(
                 "{} is left alone until {}",
                 Printable(phone),
-                entry.until
+                entry.until_here()
             ))
         }
         QuarantineCommand::List { json } => {
@@ -63,7 +63,7 @@ pub(super) fn run(command: &QuarantineCommand) -> Result<(), Failure> {
             let rows = entries.iter().map(|entry| {
                 vec![
                     Printable(&entry.phone).to_string(),
-                    entry.until.to_string(),
+                    entry.until_here(),
                     Printable(&entry.reason).to_string(),
                 ]
             });

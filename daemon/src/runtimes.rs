@@ -14,35 +14,21 @@ pub(super) struct RuntimeArgs {
     /// Also measure with ONNX Runtime, whose libonnxruntime.so is in this folder
     #[arg(
         long,
-        global = true,
         env = "LAYERLAB_ONNXRUNTIME",
         value_name = "FOLDER",
         hide_env = true
     )]
     onnxruntime: Option<PathBuf>,
     /// Also measure on Qualcomm's Hexagon, with libonnxruntime_providers_qnn.so and libQnnHtp.so of this folder
-    #[arg(
-        long,
-        global = true,
-        env = "LAYERLAB_QNN",
-        value_name = "FOLDER",
-        hide_env = true
-    )]
+    #[arg(long, env = "LAYERLAB_QNN", value_name = "FOLDER", hide_env = true)]
     qnn: Option<PathBuf>,
     /// On a computer: have Qualcomm's libraries emulate the Hexagon of this SoC, such as SM8550. Its answers are the
     /// Hexagon's, its times are no phone's; everything says `emulated`
-    #[arg(
-        long,
-        global = true,
-        env = "LAYERLAB_EMULATE",
-        value_name = "SOC",
-        hide_env = true
-    )]
+    #[arg(long, env = "LAYERLAB_EMULATE", value_name = "SOC", hide_env = true)]
     emulate: Option<String>,
     /// Measure this CPU processor of ONNX Runtime, such as cpu:ort-all, as if it were an accelerator
     #[arg(
         long,
-        global = true,
         env = "LAYERLAB_AS_ACCELERATOR",
         value_name = "PROCESSOR",
         hide_env = true

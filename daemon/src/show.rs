@@ -1,19 +1,19 @@
 //! `layerlab show`: a published profile as tables or JSON.
 
+mod layers;
+
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::document::{
     Header, LayerTimeRow, Method, Processor, ProcessorKind, Profile, ProfileDigest, Unsupported,
 };
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::time_model::TimeModel;
-use layerlab_profiles::{Layer, Placement, SignedNanos};
+use layerlab_profiles::{Layer, SignedNanos};
 use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use layerlab_campaign::plot;
-use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
 pub(super) struct ShowArgs {
@@ -26,6 +26,9 @@ pub(super) struct ShowArgs {
     /// Draw the profile into this SVG file instead
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     plot: Option<PathBuf>,
+    /// Print all columns side by side, also where the terminal is narrower
+    #[arg(long, conflicts_with_all = ["json", "plot"])]
+    wide: bool,
 }
 
 pub(super) fn run(args: &ShowArgs) -> Result<(), Failure> {
@@ -42,7 +45,11 @@ pub(super) fn run(args: &ShowArgs) -> Result<(), Failure> {
     if args.json {
         return print_json(&profile, &digest);
     }
-    output::print(format_args!("{}\n\ndigest: {digest}", tables(&profile)))
+    let columns = output::columns().filter(|_| !args.wide);
+    output::print(format_args!(
+        "{}\n\ndigest: {digest}",
+        tables_in(&profile, columns)
+    ))
 }
 
 /// The profile's numbers as one JSON document.
@@ -52,12 +59,24 @@ pub(super) fn print_json(profile: &Profile, digest: &ProfileDigest) -> Result<()
 
 /// The whole profile for a person: what was measured and how, and what each layer costs where.
 pub(super) fn tables(profile: &Profile) -> String {
+    tables_in(profile, output::columns())
+}
+
+/// The same for so many columns of text.
+fn tables_in(profile: &Profile, columns: Option<usize>) -> String {
     let mut parts = vec![title(&profile.header)];
-    parts.push(methods(profile));
-    parts.push(layer_table(profile));
-    parts.extend(unsupported(profile));
+    let methods = methods(profile);
+    parts.push(in_lines(&methods, columns));
+    parts.extend(layers::tables(profile, columns));
+    parts.extend(unsupported(profile).map(|text| in_lines(&text, columns)));
     parts.extend(totals(profile));
     parts.join("\n\n")
+}
+
+/// Each line of `text`, wrapped.
+fn in_lines(text: &str, columns: Option<usize>) -> String {
+    let lines = text.lines().map(|line| output::wrapped(line, columns, 2));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Model and device; a simulation says so.
@@ -115,82 +134,6 @@ fn numerics(processor: &Processor) -> String {
     format!("{:?}", processor.numerics).to_lowercase()
 }
 
-fn layer_table(profile: &Profile) -> String {
-    let mut heads = vec!["layer".to_owned(), "name".to_owned(), "output".to_owned()];
-    for processor in &profile.header.processors {
-        let name = &processor.name;
-        match processor.kind {
-            ProcessorKind::Cpu => heads.push(format!("{name} compute")),
-            ProcessorKind::Accelerator => heads.extend([
-                format!("to {name}"),
-                format!("{name} compute"),
-                format!("from {name}"),
-            ]),
-        }
-    }
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let right: Vec<usize> = std::iter::once(0).chain(2..heads.len()).collect();
-    table(
-        &heads,
-        &right,
-        profile.layers.iter().map(|layer| layer_row(profile, layer)),
-    )
-}
-
-fn layer_row(profile: &Profile, layer: &Layer) -> Cells {
-    let mut cells = vec![
-        layer.number.to_string(),
-        layer.name.clone(),
-        layer.output_bytes.to_string(),
-    ];
-    for processor in &profile.header.processors {
-        let time = times(profile, processor).find(|row| row.layer == layer.number);
-        let absent = || match profile.why_unsupported(&processor.name, layer.number) {
-            Some(_) => "unsupported".to_owned(),
-            None => String::new(),
-        };
-        match (processor.kind, time) {
-            (ProcessorKind::Cpu, time) => {
-                cells.push(time.map_or_else(absent, |row| estimate(&row.time.compute)));
-            }
-            (ProcessorKind::Accelerator, None) => {
-                cells.extend([String::new(), absent(), String::new()]);
-            }
-            (ProcessorKind::Accelerator, Some(row)) => {
-                let time = &row.time;
-                cells.push(transfer(
-                    time.to_processor,
-                    time.compute_includes.to_processor,
-                ));
-                cells.push(estimate(&time.compute));
-                cells.push(transfer(
-                    time.from_processor,
-                    time.compute_includes.from_processor,
-                ));
-            }
-        }
-    }
-    cells
-}
-
-fn times<'a>(
-    profile: &'a Profile,
-    processor: &'a Processor,
-) -> impl Iterator<Item = &'a LayerTimeRow> {
-    profile
-        .times
-        .iter()
-        .filter(|row| row.processor == processor.name)
-}
-
-fn transfer(time: Option<Estimate>, merged: bool) -> String {
-    match time {
-        Some(time) => estimate(&time),
-        None if merged => "in compute".to_owned(),
-        None => String::new(),
-    }
-}
-
 /// A value with half the width of its 95 % interval; a question mark when the interval contains zero.
 pub(super) fn estimate(estimate: &Estimate) -> String {
     let mark = if estimate.is_unresolved() { "? " } else { "" };
@@ -245,29 +188,17 @@ pub(super) struct Whole {
 impl Whole {
     /// `None` when the profile has no CPU that can run every layer.
     pub(super) fn of(profile: &Profile) -> Option<Whole> {
-        // One that cannot run every layer has no time of the whole model.
-        let runs_all = |processor: &&Processor| profile.supported(&processor.name).is_all();
-        let mut processors = profile.header.processors.iter();
-        let column = |processor: &Processor| profile.layer_times(&processor.name);
-        let cpu = processors.find(|processor| processor.kind == ProcessorKind::Cpu);
-        let cpu = cpu.filter(runs_all)?;
-        let cpu_times = column(cpu);
-        let processors = profile.header.processors.iter();
-        let accelerators = processors.filter(|one| one.kind == ProcessorKind::Accelerator);
-        let whole = |processor: &Processor| {
-            let times = column(processor);
-            let all = Placement::all_on(1, times.len());
-            let model = TimeModel::new(&cpu_times, &times).ok()?;
-            let time = model.predict(&all).ok()?;
-            Some((processor.name.clone(), time.total()))
-        };
-        let accelerators = accelerators.filter_map(whole).collect();
-        let on_cpu = cpu_times.iter().flatten();
-        let all_cpu = on_cpu.map(|time| time.compute.value).sum();
+        let times = profile.whole_model_times();
+        let mut processors = profile.header.processors.iter().zip(&times);
+        let (cpu, on_cpu) = processors.find(|(one, _)| one.kind == ProcessorKind::Cpu)?;
+        let processors = profile.header.processors.iter().zip(&times);
+        let accelerators = processors.filter(|(one, _)| one.kind == ProcessorKind::Accelerator);
         Some(Whole {
             cpu_name: cpu.name.clone(),
-            cpu: all_cpu,
-            accelerators,
+            cpu: (*on_cpu)?,
+            accelerators: accelerators
+                .filter_map(|(one, time)| Some((one.name.clone(), (*time)?)))
+                .collect(),
         })
     }
 

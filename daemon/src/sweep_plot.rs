@@ -1,42 +1,50 @@
-//! The picture of a sweep: accuracy over time limits and time over accuracy limits, a line for each algorithm,
-//! and what running the plans gave, as in mlmp Figures 7 and 11. SVG.
+//! The picture of a sweep: how accurate a model can be within a time, and how fast at an accuracy, as in mlmp Figures 7
+//! and 11: steps for each algorithm, what running its plans gave, and all layers on one processor beside. SVG.
 
+mod chart;
+
+use layerlab_campaign::plot::axis::Unit;
+use layerlab_campaign::plot::canvas::{self, INK, LABEL, LINE, QUIET, TITLE, lines};
+use layerlab_campaign::plot::legend::{self, Entry};
 use layerlab_planners::export::VerifiedPlacements;
 use layerlab_planners::sweep::KeepingAlgorithm;
-use layerlab_planners::{Goal, Outcome, Plan};
-use layerlab_profiles::Placement;
-use plotters::prelude::*;
+use layerlab_planners::{Algorithm, Goal, Outcome, Plan};
+use plotters::prelude::{Color, HSLColor, RGBColor};
+use plotters::style::text_anchor::HPos;
+
+use chart::{Chart, ChartLine, Holds, Point};
 
 /// The colours of the first lines; further ones are [mixed](colour).
 const COLOURS: [RGBColor; 4] = [
-    RGBColor(150, 110, 160),
-    RGBColor(222, 143, 50),
     RGBColor(86, 130, 178),
     RGBColor(196, 78, 82),
+    RGBColor(90, 150, 90),
+    RGBColor(120, 90, 60),
 ];
 
-/// Where the legend begins, and the widest room of one of its entries, in pixels.
-const LEGEND_LEFT: i32 = 90;
-const LEGEND_ENTRY: i32 = 140;
+/// All layers on the CPU, and on each accelerator.
+const PROCESSORS: [RGBColor; 4] = [
+    RGBColor(130, 90, 160),
+    RGBColor(222, 143, 50),
+    RGBColor(60, 160, 170),
+    RGBColor(200, 110, 160),
+];
 
-const SIZE: (u32, u32) = (720, 760);
+/// The picture's width, and pixels from its edges.
+const WIDTH: i32 = 720;
+const EDGE: i32 = 12;
 
-/// One chart of the sweep, with its axes and a line for each algorithm.
-struct Panel {
-    title: &'static str,
-    across: &'static str,
-    up: &'static str,
-    lines: Vec<PlannerLine>,
-}
+const NOTE: &str = "A step goes on from the limit that was asked for to the next one. Rings with whiskers are what \
+running the plans gave, with 95 % intervals. Diamonds are all layers on one processor, dashes how far that is enough.";
 
-/// What one algorithm reached.
-struct PlannerLine {
-    name: String,
-    colour: RGBColor,
-    /// The limit, and what was reached within it.
-    points: Vec<(f64, f64)>,
-    /// The limit, and the lower end, the middle and the upper end of what running the plan gave.
-    verified: Vec<(f64, [f64; 3])>,
+/// All layers on one processor.
+pub(crate) struct OnOneProcessor {
+    /// The processor's name.
+    pub(crate) name: String,
+    /// T(L), in ns.
+    pub(crate) time_ns: f64,
+    /// A(L), a fraction.
+    pub(crate) accuracy: f64,
 }
 
 /// The outcomes of a sweep, drawn, with a line for each of `algorithms`; `title` says of what.
@@ -48,93 +56,148 @@ pub(crate) fn svg(
     algorithms: &[KeepingAlgorithm],
     outcomes: &[Outcome],
     verified: &VerifiedPlacements,
+    on_one: &[OnOneProcessor],
 ) -> Result<String, String> {
-    let panels = [
-        panel(
-            algorithms,
-            outcomes,
-            "the most accurate within a time",
-            "time limit, ms",
-            "accuracy",
-            |goal, plan| {
-                let Goal::MaxAccuracy { within } = goal else {
-                    return None;
-                };
-                Some((within.as_millis_f64(), plan.accuracy().value))
-            },
-            |placement| {
-                let (accuracy, (low, high)) = verified.get(placement)?.accuracy?;
-                Some([low, accuracy, high])
-            },
-        ),
-        panel(
-            algorithms,
-            outcomes,
-            "the fastest of an accuracy",
-            "accuracy required",
-            "time, ms",
-            |goal, plan| {
-                let Goal::MinTime { at_least } = goal else {
-                    return None;
-                };
-                Some((at_least, plan.time().total().as_nanos() as f64 / 1e6))
-            },
-            |placement| {
-                let found = verified.get(placement)?;
-                let (low, high) = found.time_ci95_ns.unwrap_or((found.time_ns, found.time_ns));
-                Some([low, found.time_ns, high].map(|nanos| nanos as f64 / 1e6))
-            },
-        ),
-    ];
-    let mut text = String::new();
-    {
-        let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-        let failed = |error: DrawingAreaErrorKind<std::io::Error>| error.to_string();
-        root.fill(&WHITE).map_err(failed)?;
-        let (head, rest) = root.split_vertically(34);
-        head.draw_text(title, &("sans-serif", 16).into_text_style(&head), (12, 8))
-            .map_err(failed)?;
-        for (area, panel) in rest.split_evenly((2, 1)).iter().zip(&panels) {
-            draw(area, panel).map_err(failed)?;
+    let searching: Vec<KeepingAlgorithm> = (algorithms.iter().copied())
+        .filter(|(algorithm, _)| what(*algorithm).is_some())
+        .collect();
+    let charts = charts(&searching, outcomes, verified, on_one);
+    let entries = entries(&searching, on_one);
+    let room = WIDTH - 2 * EDGE;
+    let head = 12 + TITLE + 12;
+    let notes = lines(NOTE, room);
+    let top = head + legend::height(&entries, room) + 8;
+    let height = top + charts.len() as i32 * chart::HEIGHT + notes.len() as i32 * LINE + 8;
+    canvas::svg((WIDTH, height), |canvas| {
+        canvas.write(
+            title,
+            (EDGE, 12),
+            canvas::fitting(title, room),
+            INK,
+            HPos::Left,
+        )?;
+        legend::draw(canvas, &entries, (EDGE, head), room)?;
+        for (place, chart) in charts.iter().enumerate() {
+            chart.draw(canvas, top + place as i32 * chart::HEIGHT, WIDTH)?;
         }
-        root.present().map_err(failed)?;
-    }
-    Ok(text)
+        let top = top + charts.len() as i32 * chart::HEIGHT;
+        for (place, line) in notes.iter().enumerate() {
+            let at = (EDGE, top + place as i32 * LINE);
+            canvas.write(line, at, LABEL, QUIET, HPos::Left)?;
+        }
+        Ok(())
+    })
 }
 
-fn panel(
+/// What an algorithm does, in plain words; nothing of one whose only placement is drawn by itself.
+fn what(algorithm: Algorithm) -> Option<&'static str> {
+    match algorithm {
+        Algorithm::AllCpu | Algorithm::AllNpu => None,
+        Algorithm::Heuristic => Some("the papers' rule of thumb"),
+        Algorithm::MlmpPaper => Some("the papers' search"),
+        Algorithm::Mlmp => Some("layerlab's search"),
+        Algorithm::Fastest => Some("the fastest, whatever its accuracy"),
+        Algorithm::Exhaustive => Some("every placement tried"),
+    }
+}
+
+fn entries(algorithms: &[KeepingAlgorithm], on_one: &[OnOneProcessor]) -> Vec<Entry> {
+    let of_algorithm = |(place, (algorithm, keep)): (usize, &KeepingAlgorithm)| {
+        let what = what(*algorithm).unwrap_or_default();
+        let keeping = keep.map_or_else(String::new, |keep| format!(" keeping {keep}"));
+        (format!("{algorithm}: {what}{keeping}"), colour(place))
+    };
+    let of_processor = |(place, one): (usize, &OnOneProcessor)| {
+        let time = layerlab_profiles::SignedNanos::from_nanos(one.time_ns as i64);
+        let text = format!(
+            "all layers on {}: {time}, accuracy {:.3}",
+            one.name, one.accuracy
+        );
+        (text, PROCESSORS[place % PROCESSORS.len()])
+    };
+    let algorithms = algorithms.iter().enumerate().map(of_algorithm);
+    algorithms
+        .chain(on_one.iter().enumerate().map(of_processor))
+        .collect()
+}
+
+fn charts(
     algorithms: &[KeepingAlgorithm],
     outcomes: &[Outcome],
-    title: &'static str,
-    across: &'static str,
-    up: &'static str,
-    point: impl Fn(Goal, &Plan) -> Option<(f64, f64)>,
-    verified: impl Fn(&Placement) -> Option<[f64; 3]>,
-) -> Panel {
-    let line = |(place, &(algorithm, keep)): (usize, &KeepingAlgorithm)| {
-        let plans = outcomes.iter().filter_map(Outcome::plan);
-        let own = plans.filter(|plan| (plan.algorithm(), plan.keep()) == (algorithm, keep));
-        let own: Vec<(&Plan, (f64, f64))> = own
-            .filter_map(|plan| Some((plan, point(plan.goal(), plan)?)))
-            .collect();
-        let run = own
-            .iter()
-            .filter_map(|(plan, (limit, _))| Some((*limit, verified(plan.combination())?)));
-        PlannerLine {
-            name: match keep {
-                Some(keep) => format!("{algorithm}, K = {keep}"),
-                None => algorithm.to_string(),
-            },
-            colour: colour(place),
-            verified: run.collect(),
-            points: own.iter().map(|(_, at)| *at).collect(),
-        }
+    verified: &VerifiedPlacements,
+    on_one: &[OnOneProcessor],
+) -> [Chart; 2] {
+    let lines = |limit: fn(Goal) -> Option<f64>, reached: fn(&Plan) -> f64, ran: &Ran<'_>| {
+        let line = |(place, wanted): (usize, &KeepingAlgorithm)| {
+            let own = outcomes.iter();
+            let own = own.filter(|one| (one.algorithm(), one.keep()) == *wanted);
+            let point = |outcome: &Outcome| {
+                let plan = outcome.plan();
+                Some(Point {
+                    limit: limit(goal(outcome))?,
+                    reached: plan.map(reached),
+                    ran: plan.and_then(ran),
+                })
+            };
+            ChartLine {
+                colour: colour(place),
+                points: own.filter_map(point).collect(),
+            }
+        };
+        algorithms.iter().enumerate().map(line).collect()
     };
-    Panel {
-        title,
-        across,
-        up,
-        lines: algorithms.iter().enumerate().map(line).collect(),
+    let on_one = |place: fn(&OnOneProcessor) -> (f64, f64)| {
+        let places = on_one.iter().map(place);
+        places.zip(PROCESSORS.into_iter().cycle()).collect()
+    };
+    let within = |goal| match goal {
+        Goal::MaxAccuracy { within } => Some(within.as_nanos() as f64),
+        Goal::MinTime { .. } => None,
+    };
+    let at_least = |goal| match goal {
+        Goal::MinTime { at_least } => Some(at_least),
+        Goal::MaxAccuracy { .. } => None,
+    };
+    let accuracy = |plan: &Plan| {
+        let (accuracy, (low, high)) = verified.get(plan.combination())?.accuracy?;
+        Some([low, accuracy, high])
+    };
+    let time = |plan: &Plan| {
+        let found = verified.get(plan.combination())?;
+        let (low, high) = found.time_ci95_ns.unwrap_or((found.time_ns, found.time_ns));
+        Some([low, found.time_ns, high].map(|nanos| nanos as f64))
+    };
+    [
+        Chart::new(
+            "How accurate can it be within a time?",
+            ("time that one inference may take", Unit::Time),
+            ("accuracy", Unit::Fraction),
+            lines(within, |plan| plan.accuracy().value, &accuracy),
+            on_one(|one| (one.time_ns, one.accuracy)),
+            Holds::ForMore,
+        ),
+        Chart::new(
+            "How fast can it be at an accuracy?",
+            ("accuracy that is required", Unit::Fraction),
+            ("time", Unit::Time),
+            lines(
+                at_least,
+                |plan| plan.time().total().as_nanos() as f64,
+                &time,
+            ),
+            on_one(|one| (one.accuracy, one.time_ns)),
+            Holds::ForLess,
+        ),
+    ]
+}
+
+/// The lower end, the middle and the upper end of what running a plan gave.
+type Ran<'a> = dyn Fn(&Plan) -> Option<[f64; 3]> + 'a;
+
+fn goal(outcome: &Outcome) -> Goal {
+    match outcome {
+        Outcome::Planned(plan) => plan.goal(),
+        Outcome::Infeasible(infeasible) => infeasible.goal(),
     }
 }
 
@@ -148,97 +211,57 @@ fn colour(place: usize) -> RGBColor {
     })
 }
 
-fn draw<B: DrawingBackend>(
-    area: &DrawingArea<B, plotters::coord::Shift>,
-    panel: &Panel,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
-    let shown = panel.lines.iter().flat_map(|line| {
-        let ends = line.verified.iter();
-        let ends = ends.flat_map(|&(at, ends)| ends.map(|end| (at, end)));
-        line.points.iter().copied().chain(ends)
-    });
-    let shown: Vec<(f64, f64)> = shown.collect();
-    let range = |of: fn(&(f64, f64)) -> f64| {
-        let all = || shown.iter().map(of);
-        let (low, high) = (
-            all().fold(f64::MAX, f64::min),
-            all().fold(f64::MIN, f64::max),
-        );
-        // A sweep that found nothing still has axes.
-        match low <= high {
-            true => (low - 0.05 * (high - low).max(1e-9))..(high + 0.05 * (high - low).max(1e-9)),
-            false => 0.0..1.0,
-        }
-    };
-    let mut chart = ChartBuilder::on(area)
-        .caption(panel.title, ("sans-serif", 14))
-        .margin(8)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(range(|point| point.0), range(|point| point.1))?;
-    chart
-        .configure_mesh()
-        .light_line_style(WHITE)
-        .x_desc(panel.across)
-        .y_desc(panel.up)
-        .label_style(("sans-serif", 11))
-        .draw()?;
-    let room = SIZE.0 as i32 - LEGEND_LEFT;
-    let entry = LEGEND_ENTRY.min(room / panel.lines.len().max(1) as i32);
-    for (place, line) in panel.lines.iter().enumerate() {
-        let PlannerLine {
-            name,
-            colour,
-            points,
-            verified,
-        } = line;
-        chart.draw_series(LineSeries::new(
-            points.iter().copied(),
-            colour.stroke_width(2),
-        ))?;
-        chart.draw_series(points.iter().map(|&at| Circle::new(at, 2, colour.filled())))?;
-        // What was measured stands beside as hollow circles with the ends of their intervals.
-        let ends = verified.iter();
-        let bars = ends
-            .map(|&(at, [low, _, high])| PathElement::new(vec![(at, low), (at, high)], *colour));
-        chart.draw_series(bars)?;
-        let middles = verified.iter();
-        chart.draw_series(
-            middles.map(|&(at, [_, middle, _])| Circle::new((at, middle), 4, *colour)),
-        )?;
-        let left = LEGEND_LEFT + place as i32 * entry;
-        area.draw(&Rectangle::new(
-            [(left, 24), (left + 12, 36)],
-            colour.filled(),
-        ))?;
-        area.draw(&Text::new(
-            name.as_str(),
-            (left + 18, 25),
-            ("sans-serif", 12),
-        ))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use layerlab_planners::Algorithm;
-
     use super::*;
 
+    fn on_one() -> Vec<OnOneProcessor> {
+        let one = |name: &str, time_ns, accuracy| OnOneProcessor {
+            name: name.to_owned(),
+            time_ns,
+            accuracy,
+        };
+        vec![one("cpu", 3.76e6, 0.88), one("npu", 1.49e6, 0.71)]
+    }
+
     #[test]
-    fn every_algorithm_has_a_line_however_many_there_are() {
-        let mut lines: Vec<KeepingAlgorithm> =
+    fn every_algorithm_is_in_the_legend_in_plain_words() {
+        let mut algorithms: Vec<KeepingAlgorithm> =
             Algorithm::ALL.iter().map(|&one| (one, None)).collect();
-        lines.push((Algorithm::MlmpPaper, Some(5)));
-        let drawn = svg("a sweep", &lines, &[], &VerifiedPlacements::new()).expect("a drawing");
-        let names = Algorithm::ALL.iter().map(ToString::to_string);
-        for name in names.chain(["mlmp-paper, K = 5".to_owned()]) {
-            let shown = drawn.lines().filter(|line| line.trim() == name).count();
-            assert_eq!(shown, 2, "{name} in both legends");
+        algorithms.push((Algorithm::MlmpPaper, Some(5)));
+        let drawn = svg(
+            "a sweep",
+            &algorithms,
+            &[],
+            &VerifiedPlacements::new(),
+            &on_one(),
+        );
+        let drawn = drawn.expect("a drawing");
+        for expected in [
+            "heuristic: the papers' rule of thumb",
+            "mlmp-paper: the papers' search",
+            "mlmp-paper: the papers' search keeping 5",
+            "mlmp: layerlab's search",
+            "fastest: the fastest, whatever its accuracy",
+            "exhaustive: every placement tried",
+            "all layers on cpu: 3.760 ms, accuracy 0.880",
+            "all layers on npu: 1.490 ms, accuracy 0.710",
+        ] {
+            let expected = expected.replace('\'', "&apos;");
+            let shown = drawn
+                .lines()
+                .filter(|line| line.trim().replace('\'', "&apos;") == expected);
+            assert_eq!(shown.count(), 1, "{expected}");
         }
+    }
+
+    #[test]
+    fn all_layers_on_one_processor_are_in_both_charts() {
+        let drawn = svg("a sweep", &[], &[], &VerifiedPlacements::new(), &on_one());
+        let drawn = drawn.expect("a drawing");
+        assert_eq!(drawn.matches("<polygon").count(), 4);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub enum GoalError {
 
 impl Goal {
     /// Refuses a goal that makes no sense for a model of the accuracy `baseline`.
-    pub(crate) fn refuse_unless_sensible(&self, baseline: f64) -> Result<(), GoalError> {
+    pub fn refuse_unless_sensible(&self, baseline: f64) -> Result<(), GoalError> {
         match *self {
             Goal::MaxAccuracy { within } if within == Nanos::ZERO => Err(GoalError::NoTime),
             Goal::MinTime { at_least } if !(0.0..=1.0).contains(&at_least) => {

@@ -108,7 +108,7 @@ impl Blocks<'_> {
             };
             self.progress.rejected += 1;
             if self.progress.rejected > hygiene.redos {
-                return Err(throttled(&rejection, "however often it was measured again"));
+                return Err(self.throttled(&rejection, "however often it was measured again"));
             }
             for place in group.iter().filter_map(|loaded| loaded.place) {
                 for index in self.indices(place) {
@@ -117,6 +117,17 @@ impl Blocks<'_> {
             }
             self.cool_down(group, turns, rejection)?;
         }
+    }
+
+    fn throttled(&self, rejection: &Rejection, however: &str) -> Ended {
+        let remedy = match self.inferences.device.identity().device.simulated {
+            true => {
+                "its file says how warm it becomes; give it more rest (--gap-us), or choose another simulated device"
+            }
+            false => "cool the device, close what else runs on it, and run again",
+        };
+        let message = format!("throttled: {rejection}, {however}; nothing is published: {remedy}");
+        failed(FailureKind::Throttled, message)
     }
 
     /// Whether the segment at this place in the order lacks samples.
@@ -225,7 +236,7 @@ impl Blocks<'_> {
         let mut rested = Nanos::ZERO;
         loop {
             if rested >= hygiene.cool_down_deadline_ns {
-                return Err(throttled(&why, "however long it rested"));
+                return Err(self.throttled(&why, "however long it rested"));
             }
             self.inferences.idle(hygiene.cool_down_poll_ns)?;
             rested = rested + hygiene.cool_down_poll_ns;
@@ -330,12 +341,4 @@ impl Blocks<'_> {
         random.set_stream(u64::from(block) << 32 | repetition);
         random
     }
-}
-
-fn throttled(rejection: &Rejection, however: &str) -> Ended {
-    let message = format!(
-        "throttled: {rejection}, {however}; nothing is published: cool the device, close what else runs \
-         on it, and run again"
-    );
-    failed(FailureKind::Throttled, message)
 }

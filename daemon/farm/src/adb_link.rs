@@ -287,9 +287,9 @@ fn refuse_quarantined(quarantine: &Quarantine, names: &[&str]) -> Result<(), Adb
     match quarantine.of(names)? {
         None => Ok(()),
         Some(entry) => Err(AdbError::Quarantined {
+            until: entry.until_here(),
             name: entry.phone,
             reason: entry.reason,
-            until: entry.until.to_string(),
         }),
     }
 }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
@@ -27,6 +29,24 @@ pub struct Entry {
     /// When the phone may be used again.
     #[serde(with = "time::serde::rfc3339")]
     pub until: OffsetDateTime,
+}
+
+impl Entry {
+    /// When the phone may be used again, for people, by this host's clock: `Sat 21 Nov 2026 07:00`.
+    pub fn until_here(&self) -> String {
+        self.until_in(&TimeZone::system())
+    }
+
+    fn until_in(&self, zone: &TimeZone) -> String {
+        match Timestamp::from_second(self.until.unix_timestamp()) {
+            Ok(until) => {
+                let until = until.to_zoned(zone.clone());
+                until.strftime("%a %-d %b %Y %H:%M").to_string()
+            }
+            // A clock that cannot tell so late a time is of no use.
+            Err(_) => "it is lifted".to_owned(),
+        }
+    }
 }
 
 /// The file's content.
@@ -172,6 +192,18 @@ mod tests {
         assert!(again.lift(name).expect("room"));
         assert!(!again.lift(name).expect("room"));
         assert_eq!(again.list().expect("a file"), []);
+    }
+
+    #[test]
+    fn people_read_its_end_by_their_own_clock() {
+        let entry = Entry {
+            phone: "a".to_owned(),
+            reason: "it sulks".to_owned(),
+            since: OffsetDateTime::UNIX_EPOCH,
+            until: OffsetDateTime::UNIX_EPOCH + time::Duration::days(20_000),
+        };
+        let berlin = TimeZone::get("Europe/Berlin").expect("a zone");
+        assert_eq!(entry.until_in(&berlin), "Fri 4 Oct 2024 02:00");
     }
 
     #[test]

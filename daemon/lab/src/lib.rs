@@ -15,6 +15,7 @@ pub mod job_file;
 pub mod journal;
 pub mod library;
 pub mod night;
+pub mod page;
 pub mod query;
 pub mod readings;
 pub mod record;

@@ -1,18 +1,21 @@
 //! How the lab fared in a stretch of time: what was asked for, what came of it, and why the rest is missing.
 
 mod absent;
+mod cell;
 mod device;
 mod files;
 mod headline;
 mod history;
 mod html;
 mod job;
+mod matrix;
 mod sections;
 mod text;
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use layerlab_profiles::SignedNanos;
 use layerlab_profiles::document::ProfileDigest;
 use serde::Serialize;
 
@@ -20,6 +23,7 @@ use super::device::label;
 use super::record::{Event, Job, JobId, JobState, Kept, Run, RunNumber, Spent, What};
 use history::History;
 
+pub use cell::Cell;
 pub use headline::Counts;
 pub use sections::Section;
 
@@ -147,9 +151,33 @@ pub struct Publication {
     pub gone: bool,
     /// Its digest, if its folder was looked into.
     pub digest: Option<ProfileDigest>,
+    /// What the whole model takes on each processor, if its folder was looked into.
+    pub whole_model: Vec<WholeModel>,
+    /// The last profile of the same model on the same device from before the report.
+    pub before: Option<Earlier>,
     /// Its picture, if it was looked for and is there.
     #[serde(skip)]
     pub plot: Option<Vec<u8>>,
+}
+
+/// What the whole model takes with all its layers on one processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WholeModel {
+    /// The processor's name.
+    pub processor: String,
+    /// Its time by the profile's time model; nothing if it cannot run every layer.
+    pub time_ns: Option<SignedNanos>,
+}
+
+/// A profile from before the report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Earlier {
+    /// The folder that it was published in.
+    pub profile: PathBuf,
+    /// When its run ended.
+    pub ended: Timestamp,
+    /// What the whole model took on each processor, if its folder was looked into and is there.
+    pub whole_model: Vec<WholeModel>,
 }
 
 /// An attempt that failed and was followed by another.

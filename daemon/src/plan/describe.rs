@@ -8,7 +8,7 @@ use super::learnt::Learnt;
 const STRIP: [char; 4] = ['·', '█', '▓', '░'];
 
 /// The placement drawn as a strip of layers, its time and accuracy, and why.
-pub(super) fn describe(planned: &Plan, learnt: &Learnt) -> String {
+pub(crate) fn describe(planned: &Plan, learnt: &Learnt) -> String {
     let combination = planned.combination();
     let strip: String = combination.processors().iter().map(|&p| mark(p)).collect();
     let names = &learnt.processors;

@@ -18,7 +18,7 @@ use crate::percent::Percent;
 use crate::processors::PlacedOnArgs;
 
 #[derive(clap::Args)]
-pub(super) struct Input {
+pub(crate) struct Input {
     /// The profile's folder; it must hold the accuracy of placements (`layerlab profile --set`)
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
@@ -54,21 +54,33 @@ impl FromStr for LimitConfidence {
 }
 
 /// A profile with what was learnt from it.
-pub(super) struct Learnt {
-    pub(super) profile: Profile,
-    pub(super) problem: Problem,
-    pub(super) evaluation: Evaluation,
+pub(crate) struct Learnt {
+    pub(crate) profile: Profile,
+    pub(crate) problem: Problem,
+    pub(crate) evaluation: Evaluation,
     /// The processors of the digits, by their names.
-    pub(super) processors: Vec<String>,
-    pub(super) source: Source,
-    pub(super) model: AccuracyModel,
+    pub(crate) processors: Vec<String>,
+    pub(crate) source: Source,
+    pub(crate) model: AccuracyModel,
 }
 
 impl Input {
-    /// Learns, unless so many processors are refused: learning takes its time.
-    pub(super) fn learn(
+    /// The profile in a folder, with the defaults of the command line, learnt from anew.
+    pub(crate) fn of_folder(profile: PathBuf) -> Result<Input, Failure> {
+        let confidence = Confidence::of(0.95).exit_with(Code::Internal)?;
+        Ok(Input {
+            profile,
+            placed_on: PlacedOnArgs::default(),
+            confidence: LimitConfidence(Some(confidence)),
+            no_cache: true,
+        })
+    }
+
+    /// Learns, unless so many processors, or what is asked of a model of this accuracy on the CPU, are refused: learning takes
+    /// its time.
+    pub(crate) fn learn(
         &self,
-        refuse: impl FnOnce(usize) -> Result<(), PlanError>,
+        refuse: impl FnOnce(usize, f64) -> Result<(), PlanError>,
     ) -> Result<Learnt, Failure> {
         let profile = Profile::read(&self.profile).exit_with(Code::Input)?;
         let chosen = self.placed_on.by_digit().exit_with(Code::Input)?;
@@ -78,7 +90,7 @@ impl Input {
             accuracy,
             evaluation,
         } = tables(&profile, cpu, &accelerators).exit_with(Code::Input)?;
-        refuse(times.processors()).exit_with(Code::Input)?;
+        refuse(times.processors(), accuracy.baseline()).exit_with(Code::Input)?;
         let evaluation = evaluation.clone();
         let processors = evaluation.processors(&profile.header);
         let processors = processors.into_iter().map(str::to_owned).collect();

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use layerlab_campaign::{Passes, Verification, VerificationSet, Verified};
+use layerlab_campaign::{ModelFile, Passes, SetFile, Verification, VerificationSet, Verified};
+use layerlab_farm::Link;
 use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
 use layerlab_profiles::Placement;
 use layerlab_profiles::document::Evaluation;
@@ -32,6 +33,8 @@ pub(super) struct VerifyArgs {
     set: Option<PathBuf>,
     #[command(flatten)]
     phone: PhoneArgs,
+    #[command(flatten)]
+    adb: AdbArgs,
     /// With --verify: the size of a symbolic dimension of the model; may be repeated
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim, requires = "verify")]
     dims: Vec<(String, u64)>,
@@ -44,7 +47,6 @@ impl VerifyArgs {
         placements: Vec<Placement>,
         learnt: &Learnt,
         agent: Option<PathBuf>,
-        adb: &AdbArgs,
     ) -> Result<VerifiedPlacements, Failure> {
         let (Some(device), Some(model)) = (&self.verify, &self.model) else {
             return Ok(VerifiedPlacements::new());
@@ -72,21 +74,33 @@ impl VerifyArgs {
             }
             None => None,
         };
-        let link = adb::open(device, agent_program(agent)?, adb, &self.phone).await?;
-        let Evaluation { seed, answers, .. } = &learnt.evaluation;
-        let verification = Verification {
-            model: &model,
-            placements,
-            passes: Passes::on(learnt.processors.clone()),
-            set: set.as_ref().map(|set| VerificationSet {
-                set,
-                seed: *seed,
-                answers: *answers as usize,
-            }),
-        };
-        let verified = verification.run(&link, &mut |_: &Entry| {}).await;
-        together(&verified.map_err(campaign_failure)?)
+        let link = adb::open(device, agent_program(agent)?, &self.adb, &self.phone).await?;
+        run(&link, &model, set.as_ref(), placements, learnt).await
     }
+}
+
+/// Runs placements of the model on the device behind `link`, and lets them answer the images of the profile's evaluation
+/// set, if it is given.
+pub(crate) async fn run<L: Link>(
+    link: &L,
+    model: &ModelFile,
+    set: Option<&SetFile>,
+    placements: Vec<Placement>,
+    learnt: &Learnt,
+) -> Result<VerifiedPlacements, Failure> {
+    let Evaluation { seed, answers, .. } = &learnt.evaluation;
+    let verification = Verification {
+        model,
+        placements,
+        passes: Passes::on(learnt.processors.clone()),
+        set: set.map(|set| VerificationSet {
+            set,
+            seed: *seed,
+            answers: *answers as usize,
+        }),
+    };
+    let verified = verification.run(link, &mut |_: &Entry| {}).await;
+    together(&verified.map_err(campaign_failure)?)
 }
 
 /// The times and the accuracies by their placements.

@@ -26,6 +26,7 @@ mod segment_object;
 mod states;
 mod unsupported;
 mod versions;
+mod whole_model;
 mod wire;
 mod write;
 

@@ -7,6 +7,7 @@ mod quantise;
 mod sealed;
 mod terminal;
 mod versions;
+mod words;
 
 use std::process::Output;
 

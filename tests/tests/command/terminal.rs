@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-const COMMANDS: [&str; 25] = [
+pub(crate) const COMMANDS: [&str; 27] = [
     "demo",
     "profile",
     "evaluate",
@@ -155,6 +155,8 @@ const COMMANDS: [&str; 25] = [
     "derive",
     "set",
     "quantise",
+    "completions",
+    "man",
 ];
 
 #[test]
@@ -191,6 +193,7 @@ fn help_names_every_command_and_every_exit_code() {
         Code::Device,
         Code::Output,
         Code::Check,
+        Code::NoPlan,
         Code::Interrupted,
     ];
     let done = std::iter::once(0);
@@ -208,15 +211,20 @@ fn without_arguments_it_explains_itself() {
 }
 
 #[test]
-fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
+fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("demo");
-    let demo = |options: &[&str]| {
+    let demo_command = |options: &[&str]| {
         let mut command = layerlab();
         command.args(["demo", "--design", "prefix-suffix", "--samples"]);
-        command.arg(FEW.to_string()).args(options);
-        output(command.arg("--out").arg(&out))
+        command.arg(FEW.to_string());
+        command
+            .args(["--images", "60", "--placements", "40"])
+            .args(options);
+        command.arg("--out").arg(&out);
+        command
     };
+    let demo = |options: &[&str]| output(&mut demo_command(options));
     let run = demo(&[]);
     assert!(run.status.success(), "{}", stderr(&run));
     assert_eq!(
@@ -232,13 +240,56 @@ fn the_demo_ends_in_a_table_per_phone_and_sound_profiles() {
             succeed(layerlab().arg("check").arg(&profile));
         }
     }
+    succeed(
+        layerlab()
+            .arg("check")
+            .arg(out.join("oneplus7/vocnet-mini")),
+    );
+    for words in [
+        "accuracy lost, % points",
+        "Running the plan on the phone",
+        "predicted",
+        "measured",
+    ] {
+        assert!(said.contains(words), "`{words}` in {said}");
+    }
+    let page = out.join("index.html");
+    assert!(
+        said.trim_end().ends_with(page.to_str().expect("UTF-8")),
+        "{said}"
+    );
+    let html = std::fs::read_to_string(&page).expect("the page");
+    // The trade-off, the trained network, and two others on four phones.
+    assert_eq!(
+        html.matches("<img src=\"data:image/svg+xml;base64,")
+            .count(),
+        10
+    );
     assert_eq!(
         demo(&[]).status.code(),
         Some(5),
         "a published profile is not overwritten unasked"
     );
-    let replaced = demo(&["--replace"]);
+    // A desktop that opens pages with a program that notes which.
+    let desktop = tempfile::tempdir().expect("a folder");
+    let (program, opened) = (
+        desktop.path().join("xdg-open"),
+        desktop.path().join("opened"),
+    );
+    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display());
+    std::fs::write(&program, script).expect("room");
+    std::fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .expect("ours");
+    let mut command = demo_command(&["--replace", "--open"]);
+    let path = std::env::var("PATH").expect("a path");
+    command.env("PATH", format!("{}:{path}", desktop.path().display()));
+    let replaced = output(&mut command);
     assert!(replaced.status.success(), "{}", stderr(&replaced));
+    let opened = std::fs::read_to_string(opened).expect("it was opened");
+    assert_eq!(Path::new(opened.trim()), page);
 }
 
 /// The same seed gives the same profile, byte for byte, apart from its provenance.

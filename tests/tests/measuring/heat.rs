@@ -96,6 +96,11 @@ fn a_phone_that_cannot_cool_down_ends_throttled_and_publishes_nothing() {
         last.contains("throttled") && last.contains("nothing is published"),
         "{said}"
     );
+    // Nobody can carry a simulated phone into the shade.
+    assert!(
+        last.contains("its file says how warm it becomes") && !last.contains("cool the device"),
+        "{said}"
+    );
     assert!(!out.exists());
 }
 

@@ -11,7 +11,7 @@ use super::{SOC, folders};
 /// `layerlab` on a host that has ONNX Runtime of the first of `folders`.
 pub(super) fn on_host(folders: &(PathBuf, PathBuf)) -> Command {
     let mut command = layerlab();
-    command.arg("--onnxruntime").arg(&folders.0);
+    command.env("LAYERLAB_ONNXRUNTIME", &folders.0);
     command
 }
 
@@ -19,22 +19,18 @@ pub(super) fn on_host(folders: &(PathBuf, PathBuf)) -> Command {
 pub(super) fn on_hexagon(folders: &(PathBuf, PathBuf)) -> Command {
     let mut command = on_host(folders);
     command
-        .arg("--qnn")
-        .arg(&folders.1)
-        .args(["--emulate", SOC]);
+        .env("LAYERLAB_QNN", &folders.1)
+        .env("LAYERLAB_EMULATE", SOC);
     command
 }
 
 const INPUT: i32 = 3;
 
-/// `command` refuses to list what the host has, in one sentence with all of `words`.
+/// `command` with these options refuses to list what the host has, in one sentence with all of `words`.
 #[track_caller]
-fn refuses(command: &mut Command, words: &[&str]) {
-    let output = output(
-        command
-            .args(["model", "support", "--device", "host"])
-            .arg(model("alexnet")),
-    );
+fn refuses(mut command: Command, options: &[&str], words: &[&str]) {
+    command.args(["model", "support", "--device", "host"]);
+    let output = output(command.arg(model("alexnet")).args(options));
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(INPUT), "{said}");
     assert_eq!(said.lines().count(), 1, "one sentence: {said}");
@@ -48,15 +44,14 @@ fn a_folder_without_onnx_runtime_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_str().expect("plain text");
     refuses(
-        layerlab().args(["--onnxruntime", path]),
+        layerlab(),
+        &["--onnxruntime", path],
         &[path, "libonnxruntime.so"],
     );
+    refuses(layerlab(), &["--qnn", path], &["--qnn", "--onnxruntime"]);
     refuses(
-        layerlab().args(["--qnn", path]),
-        &["--qnn", "--onnxruntime"],
-    );
-    refuses(
-        layerlab().args(["--as-accelerator", "cpu:ort-all"]),
+        layerlab(),
+        &["--as-accelerator", "cpu:ort-all"],
         &["--as-accelerator", "--onnxruntime"],
     );
 }
@@ -66,24 +61,26 @@ fn a_chip_that_nobody_knows_is_refused_with_those_that_are_known() {
     let Some(folders) = folders() else {
         return;
     };
-    let mut command = on_host(&folders);
-    command.arg("--qnn").arg(&folders.1);
-    refuses(command.args(["--emulate", "SM1"]), &["SM1", SOC]);
+    let (onnxruntime, qnn) = (
+        folders.0.display().to_string(),
+        folders.1.display().to_string(),
+    );
+    let unknown = ["--qnn", &qnn, "--emulate", "SM1"];
+    refuses(on_host(&folders), &unknown, &["SM1", SOC]);
     // A computer has no Hexagon of its own.
-    let mut command = on_host(&folders);
-    refuses(command.arg("--qnn").arg(&folders.1), &["--emulate"]);
-    let mut command = on_host(&folders);
+    refuses(on_host(&folders), &["--qnn", &qnn], &["--emulate"]);
     refuses(
-        command.args(["--as-accelerator", "cpu:ort-none"]),
+        on_host(&folders),
+        &["--as-accelerator", "cpu:ort-none"],
         &["cpu:ort-none", "cpu:ort-all"],
     );
     // Its own folder has no provider of Qualcomm's.
-    let mut command = on_host(&folders);
-    command
-        .arg("--qnn")
-        .arg(&folders.0)
-        .args(["--emulate", SOC]);
-    refuses(&mut command, &["libonnxruntime_providers_qnn.so"]);
+    let wrong = ["--qnn", &onnxruntime, "--emulate", SOC];
+    refuses(
+        on_host(&folders),
+        &wrong,
+        &["libonnxruntime_providers_qnn.so"],
+    );
 }
 
 #[test]

@@ -6,13 +6,16 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use layerlab_profiles::document::{PROFILE_JSON, ProfileDigest};
+use layerlab_profiles::document::{PROFILE_JSON, Profile, ProfileDigest};
 
-use super::{Publication, Report};
+use super::{Publication, Report, WholeModel};
 use layerlab_campaign::publish::{PLOT, PublishError, StagedFile};
 
 /// More than any of our own pictures takes.
 const MOST_BYTES: u64 = 4 << 20;
+
+/// More than any table of a profile takes: its samples are its largest.
+const MOST_TABLE_BYTES: u64 = 256 << 20;
 
 impl Report {
     /// Looks into the folders of the published profiles: whether they are there, what they say about their device,
@@ -65,7 +68,40 @@ impl Publication {
         if plots {
             self.plot = whole(&self.profile.join(PLOT));
         }
+        self.whole_model = whole_model(&self.profile);
+        if let Some(before) = &mut self.before {
+            before.whole_model = whole_model(&before.profile);
+        }
     }
+}
+
+/// What the whole model takes on each processor; nothing if the profile cannot be read any more.
+fn whole_model(folder: &Path) -> Vec<WholeModel> {
+    let Some(profile) = readable(folder)
+        .then(|| Profile::read(folder).ok())
+        .flatten()
+    else {
+        return Vec::new();
+    };
+    let times = profile.whole_model_times();
+    let processors = profile.header.processors.iter().zip(times);
+    let whole = processors.map(|(processor, time_ns)| WholeModel {
+        processor: processor.name.clone(),
+        time_ns,
+    });
+    whole.collect()
+}
+
+/// Whether all that a folder holds is files of a size that profiles have.
+fn readable(folder: &Path) -> bool {
+    let Ok(mut entries) = folder.read_dir() else {
+        return false;
+    };
+    entries.all(|entry| {
+        let path = entry.map(|entry| entry.path());
+        let file = path.and_then(|path| path.metadata());
+        file.is_ok_and(|file| file.is_file() && file.len() <= MOST_TABLE_BYTES)
+    })
 }
 
 /// The file, if it is there and of a size that it may have.

@@ -1,25 +1,67 @@
 //! What came of jobs and their runs.
 
+use std::collections::BTreeMap;
+
 use super::history::History;
 use super::{
-    Counts, FailedAttempt, JobReport, Publication, RunOutcome, RunReport, absent, counted,
+    Counts, Earlier, FailedAttempt, JobReport, Publication, RunOutcome, RunReport, absent, counted,
     device_of,
 };
 use crate::record::{Job, JobState, Kept, Run, RunState, What};
 
 /// Every job that was open, came or ended then.
 pub(super) fn reports(kept: &Kept, history: &History) -> Vec<JobReport> {
+    let earlier = Profiles::before(kept, history);
     let jobs = kept.jobs.values();
     jobs.filter(|job| job.submitted <= history.until)
-        .filter_map(|job| report(kept, history, job))
+        .filter_map(|job| report(kept, history, &earlier, job))
         .collect()
 }
 
-fn report(kept: &Kept, history: &History, job: &Job) -> Option<JobReport> {
+/// The last profiles from before the report, by model and device.
+struct Profiles<'a>(BTreeMap<(String, &'a str), Earlier>);
+
+impl<'a> Profiles<'a> {
+    fn before(kept: &'a Kept, history: &History) -> Profiles<'a> {
+        let mut profiles: BTreeMap<(String, &str), Earlier> = BTreeMap::new();
+        let done = kept.runs.values().filter(|run| run.state == RunState::Done);
+        for run in done {
+            let job = kept.jobs.get(&run.job);
+            let (Some(job), Some(device), Some(ended), Some(profile)) =
+                (job, &run.phone, run.ended, &run.profile)
+            else {
+                continue;
+            };
+            if ended >= history.since {
+                continue;
+            }
+            let earlier = Earlier {
+                profile: profile.clone(),
+                ended,
+                whole_model: Vec::new(),
+            };
+            let key = (model(job, run), device.as_str());
+            let known = profiles.entry(key).or_insert_with(|| earlier.clone());
+            if known.ended < ended {
+                *known = earlier;
+            }
+        }
+        Profiles(profiles)
+    }
+
+    /// That of the same model on the same device, unless the run's own has replaced it.
+    fn of(&self, job: &Job, run: &Run) -> Option<Earlier> {
+        let device = run.phone.as_deref()?;
+        let earlier = self.0.get(&(model(job, run), device))?;
+        (run.profile.as_ref() != Some(&earlier.profile)).then(|| earlier.clone())
+    }
+}
+
+fn report(kept: &Kept, history: &History, earlier: &Profiles, job: &Job) -> Option<JobReport> {
     let runs = kept.runs.values().filter(|run| run.job == job.id);
     let runs: Vec<RunReport> = runs
         .filter(|run| concerns(history, job, run))
-        .map(|run| run_report(kept, history, job, run))
+        .map(|run| run_report(kept, history, earlier, job, run))
         .collect();
     let recurs = job.state == JobState::Recurring;
     if runs.is_empty() && !recurs && !history.touches(job.id) {
@@ -46,7 +88,13 @@ fn concerns(history: &History, job: &Job, run: &Run) -> bool {
     }
 }
 
-fn run_report(kept: &Kept, history: &History, job: &Job, run: &Run) -> RunReport {
+fn run_report(
+    kept: &Kept,
+    history: &History,
+    earlier: &Profiles,
+    job: &Job,
+    run: &Run,
+) -> RunReport {
     let outcome = outcome(history, run);
     let in_report = |run| {
         let events = history.of_run(run);
@@ -77,7 +125,10 @@ fn run_report(kept: &Kept, history: &History, job: &Job, run: &Run) -> RunReport
         rejected: counted(rejected),
         ended: run.ended.filter(|ended| *ended <= history.until),
         spent: run.spent,
-        published: published.then(|| publication(history, run)),
+        published: published.then(|| Publication {
+            before: earlier.of(job, run),
+            ..publication(history, run)
+        }),
     }
 }
 
@@ -121,6 +172,8 @@ fn publication(history: &History, run: &Run) -> Publication {
         emulated: None,
         gone: false,
         digest: None,
+        whole_model: Vec::new(),
+        before: None,
         plot: None,
     }
 }

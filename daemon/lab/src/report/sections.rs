@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::cell::Cell;
 use super::{Absent, Counted, DeviceReport, JobReport, Report, RunOutcome, RunReport};
 use crate::device::label;
 use crate::when;
@@ -21,7 +22,7 @@ pub struct Section {
     /// The columns with numbers.
     pub right: &'static [usize],
     /// What it says; names and reasons are as they came, and to be escaped.
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<Cell>>,
 }
 
 impl Report {
@@ -31,7 +32,8 @@ impl Report {
         let words = Words { report: self, zone };
         let mut sections = vec![
             words.troubles(),
-            words.missing(),
+            words.without_profile(),
+            words.to_come(),
             words.published(),
             words.jobs(),
             words.retried(),
@@ -74,24 +76,41 @@ impl Words<'_> {
             heads: &["when", "what"],
             right: &[],
             rows: troubles
-                .map(|trouble| vec![self.moment(trouble.at), trouble.reason.clone()])
+                .map(|trouble| texts([self.moment(trouble.at), trouble.reason.clone()]))
                 .collect(),
         }
     }
 
-    fn missing(&self) -> Section {
+    /// What will have no profile unless somebody does something.
+    fn without_profile(&self) -> Section {
+        let counts = &self.report.counts;
+        Section {
+            title: "Not measured",
+            grave: counts.failed + counts.expired > 0,
+            ..self.missing(|outcome| outcome.is_over())
+        }
+    }
+
+    fn to_come(&self) -> Section {
+        Section {
+            title: "Running and waiting",
+            ..self.missing(|outcome| !outcome.is_over())
+        }
+    }
+
+    fn missing(&self, wanted: fn(RunOutcome) -> bool) -> Section {
         let row = |(job, run): (&JobReport, &RunReport)| {
-            let absent = run.absent.as_ref()?;
+            let absent = run.absent.as_ref().filter(|_| wanted(run.outcome))?;
             Some(vec![
-                name(job),
-                model(run),
-                self.report.device(&run.device),
-                run.outcome.to_string(),
-                self.absent(absent),
+                name(job).into(),
+                model(run).into(),
+                self.report.device(&run.device).into(),
+                run.outcome.into(),
+                self.absent(absent).into(),
             ])
         };
         Section {
-            title: "Not there",
+            title: "",
             grave: false,
             heads: &["job", "model", "device", "state", "why"],
             right: &[],
@@ -114,15 +133,16 @@ impl Words<'_> {
                 findings.insert(0, "its folder is gone".to_owned());
             }
             Some(vec![
-                name(job),
-                model(run),
-                self.report.device_of(run),
-                self.moment_if_any(run.ended),
-                match &published.digest {
-                    Some(digest) => format!("{} ({})", published.profile.display(), digest.short()),
-                    None => published.profile.display().to_string(),
+                name(job).into(),
+                model(run).into(),
+                self.report.device_of(run).into(),
+                self.moment_if_any(run.ended).into(),
+                Cell::Profile {
+                    folder: published.profile.clone(),
+                    digest: (published.digest.as_ref()).map(|digest| digest.short().to_string()),
+                    gone: published.gone,
                 },
-                findings.join("; "),
+                findings.join("; ").into(),
             ])
         };
         Section {
@@ -142,12 +162,12 @@ impl Words<'_> {
                 runs => format!("{} of {runs}", counts.published),
             };
             vec![
-                job.id.to_string(),
-                job.name.clone(),
-                job.state.to_string(),
-                self.moment(job.submitted),
-                runs,
-                counts.missing(),
+                job.id.to_string().into(),
+                job.name.clone().into(),
+                job.state.into(),
+                self.moment(job.submitted).into(),
+                runs.into(),
+                counts.missing().into(),
             ]
         };
         Section {
@@ -171,12 +191,12 @@ impl Words<'_> {
             let of_attempt = move |attempt: &super::FailedAttempt| {
                 let device = attempt.device.as_deref().unwrap_or_default();
                 vec![
-                    self.moment(attempt.at),
-                    name(job),
-                    model(run),
-                    self.report.device(device),
-                    attempt.reason.clone(),
-                    run.outcome.to_string(),
+                    self.moment(attempt.at).into(),
+                    name(job).into(),
+                    model(run).into(),
+                    self.report.device(device).into(),
+                    attempt.reason.clone().into(),
+                    run.outcome.into(),
                 ]
             };
             run.retried.iter().map(of_attempt)
@@ -193,13 +213,13 @@ impl Words<'_> {
     fn rejected(&self) -> Section {
         let rows = self.report.runs().flat_map(|(job, run)| {
             let of_reason = move |rejected: &Counted| {
-                vec![
+                texts([
                     name(job),
                     model(run),
                     self.report.device_of(run),
                     rejected.count.to_string(),
                     rejected.reason.clone(),
-                ]
+                ])
             };
             run.rejected.iter().map(of_reason)
         });
@@ -219,7 +239,7 @@ impl Words<'_> {
                 let length = when::length(idle.length());
                 format!("{length} from {}", self.moment(idle.from))
             });
-            vec![
+            texts([
                 label(&device.name, device.simulated, device.emulated),
                 device.description.clone(),
                 format!("{} of {}", device.published, device.runs),
@@ -230,7 +250,7 @@ impl Words<'_> {
                 millis(spent.waiting_ms),
                 idle,
                 self.remarks(device),
-            ]
+            ])
         };
         Section {
             title: "Devices",
@@ -266,12 +286,12 @@ impl Words<'_> {
 
     fn quarantined(&self) -> Section {
         let row = |entry: &super::Quarantined| {
-            vec![
+            texts([
                 self.report.device(&entry.device),
                 self.moment(entry.at),
                 self.moment(entry.until),
                 entry.reason.clone(),
-            ]
+            ])
         };
         Section {
             title: "Left alone",
@@ -284,13 +304,13 @@ impl Words<'_> {
 
     fn reservations(&self) -> Section {
         let row = |taken: &super::Reserved| {
-            vec![
+            texts([
                 self.report.device(&taken.device),
                 self.moment(taken.from),
                 self.moment(taken.until),
                 taken.note.clone(),
                 self.moment_if_any(taken.lifted),
-            ]
+            ])
         };
         Section {
             title: "Reserved",
@@ -300,6 +320,10 @@ impl Words<'_> {
             rows: self.report.reservations.iter().map(row).collect(),
         }
     }
+}
+
+fn texts<const N: usize>(texts: [String; N]) -> Vec<Cell> {
+    texts.map(Cell::Text).into()
 }
 
 /// A job's name with its number, as names may come twice.
@@ -318,6 +342,19 @@ fn millis(millis: u64) -> String {
     match millis {
         0 => String::new(),
         millis => when::length(Duration::from_millis(millis)),
+    }
+}
+
+impl RunOutcome {
+    /// Whether nothing more comes of the run.
+    pub(super) fn is_over(self) -> bool {
+        match self {
+            RunOutcome::Published
+            | RunOutcome::Failed
+            | RunOutcome::Expired
+            | RunOutcome::Cancelled => true,
+            RunOutcome::Running | RunOutcome::Parked | RunOutcome::Waiting => false,
+        }
     }
 }
 

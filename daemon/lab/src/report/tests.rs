@@ -366,3 +366,84 @@ fn what_ended_before_the_report_is_not_in_it() {
     );
     assert_eq!(report.devices[0].runs, 1);
 }
+
+/// A night with a profile of the same model on the same phone from the week before, and both on disk.
+fn two_nights(folder: &Path) -> Lab {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/published");
+    let copy = |from: &str, to: &str| {
+        let to = folder.join(to);
+        std::fs::create_dir(&to).expect("room");
+        for file in published.join(from).read_dir().expect("a profile") {
+            let file = file.expect("a file").path();
+            let name = file.file_name().expect("a name");
+            std::fs::copy(&file, to.join(name)).expect("room");
+        }
+        to
+    };
+    let mut lab = night();
+    let run = lab.kept.runs.get_mut(&1).expect("the first");
+    run.profile = Some(copy("oneplus7/vocnet-mini", "tonight"));
+    let earlier = lab.run(1, 0, RunState::Done);
+    earlier.phone = Some("R58".to_owned());
+    earlier.started = Some(at("13 22:00"));
+    earlier.ended = Some(at("13 23:00"));
+    earlier.profile = Some(copy("mate10pro/vocnet-mini", "a week ago"));
+    lab
+}
+
+#[test]
+fn times_stand_beside_those_of_the_last_good_night() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut report = two_nights(folder.path()).report();
+    report.read_profiles(true);
+    let (_, run) = report.runs().next().expect("a run");
+    let published = run.published.as_ref().expect("a profile");
+    let before = published.before.as_ref().expect("an earlier one");
+    assert_eq!(before.ended, at("13 23:00"));
+    let times = |whole: &[super::WholeModel]| -> Vec<i64> {
+        let times = whole.iter().filter_map(|one| one.time_ns);
+        times.map(|time| time.as_nanos()).collect()
+    };
+    let (now, earlier) = (times(&published.whole_model), times(&before.whole_model));
+    assert_eq!((now.len(), earlier.len()), (2, 2));
+    let change = 100.0 * (now[0] - earlier[0]) as f64 / earlier[0] as f64;
+    let html = report.html(&TimeZone::UTC);
+    let shown = format!("{change:+.1} %</span>");
+    assert!(html.contains(&shown), "{shown} in {html}");
+    assert!(!html.contains("first of its kind"), "{html}");
+}
+
+#[test]
+fn profiles_are_links_and_plots_have_an_index() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut report = two_nights(folder.path()).report();
+    report.read_profiles(true);
+    let html = report.html(&TimeZone::UTC);
+    let href = format!("<a href=\"{}/tonight\">", folder.path().display());
+    assert!(html.contains(&href), "{href} in {html}");
+    assert!(html.contains("<li><a href=\"#plot-1\">"), "{html}");
+    assert!(html.contains("<figure id=\"plot-1\">"), "{html}");
+    // A name with a space, and one from somewhere else.
+    assert_eq!(
+        super::html::link(Path::new("/a week/ago")).as_deref(),
+        Some("/a%20week/ago")
+    );
+    assert_eq!(super::html::link(Path::new("profiles/alexnet")), None);
+}
+
+#[test]
+fn what_runs_or_waits_is_apart_from_what_failed() {
+    let sections = night().report().sections(&TimeZone::UTC);
+    let states = |title: &str| -> Vec<String> {
+        let section = sections.iter().find(|section| section.title == title);
+        let rows = section.expect(title).rows.iter();
+        rows.map(|row| row[3].to_string()).collect()
+    };
+    assert_eq!(states("Not measured"), ["failed"]);
+    assert_eq!(states("Running and waiting"), ["waiting", "waiting"]);
+    let html = night().report().html(&TimeZone::UTC);
+    assert!(
+        html.contains("<span class=\"badge failed\">failed</span>"),
+        "{html}"
+    );
+}

@@ -13,7 +13,9 @@ impl Report {
         for section in self.sections(zone) {
             let rows = section.rows.iter();
             let printable = rows.map(|row| {
-                let cells = row.iter().map(|cell| Printable(cell).to_string());
+                let cells = row
+                    .iter()
+                    .map(|cell| Printable(&cell.to_string()).to_string());
                 cells.collect::<Vec<_>>()
             });
             let table = table(section.heads, section.right, printable);

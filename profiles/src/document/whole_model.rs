@@ -1,0 +1,21 @@
+//! What the whole model takes with all its layers on one processor.
+
+use super::Profile;
+use crate::placement::Placement;
+use crate::time_model::{ProcessorTimes, TimeModel};
+use crate::units::SignedNanos;
+
+impl Profile {
+    /// T(L) with all layers on one processor, for each processor of the header in its order; nothing for one that cannot
+    /// run every layer.
+    pub fn whole_model_times(&self) -> Vec<Option<SignedNanos>> {
+        let processors = self.header.processors.iter();
+        let time = processors.map(|processor| {
+            let times = ProcessorTimes::new(processor.kind, &self.layer_times(&processor.name));
+            let model = TimeModel::of(vec![times]).ok()?;
+            let all = Placement::all_on(0, self.layers.len());
+            Some(model.predict(&all).ok()?.total())
+        });
+        time.collect()
+    }
+}
