@@ -358,11 +358,7 @@ impl Planner {
         self.settings.repetitions.max(LEAST_REPETITIONS)
     }
 
-    fn block_cost<'a>(
-        &'a self,
-        observations: &'a Observations,
-        repetitions: u64,
-    ) -> BlockCost<'a> {
+    fn block_cost<'a>(&'a self, observations: &'a Observations, repetitions: u64) -> BlockCost<'a> {
         BlockCost {
             observations,
             overhead: &self.settings.overhead,

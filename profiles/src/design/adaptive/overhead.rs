@@ -66,9 +66,8 @@ mod tests {
             (segment, Nanos::from_millis(millis))
         });
         let overhead = Overhead::default().with_loads(3, &loads.into());
-        let load_ms = |first, last| {
-            overhead.load_ns(Segment::new(first, last).expect("a segment")) / 1e6
-        };
+        let load_ms =
+            |first, last| overhead.load_ns(Segment::new(first, last).expect("a segment")) / 1e6;
         assert_eq!(load_ms(1, 1), 4.0);
         assert_eq!(load_ms(1, 2), 850.0);
         // Layer 3 was not loaded by itself: the average of the segments that were, but for the whole.
