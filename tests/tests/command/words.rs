@@ -28,7 +28,7 @@ fn bash_completes_commands_and_options() {
         );
         succeed(Command::new("bash").args(["--norc", "-c", &ask]))
     };
-    assert_eq!(complete(&["layerlab", "prof"]), "profile\n");
+    assert_eq!(complete(&["layerlab", "prof"]), "profile\nprofiles\n");
     assert_eq!(complete(&["layerlab", "show", "--pl"]), "--plot\n");
 }
 
