@@ -32,13 +32,14 @@ enum ModelCommand {
         json: bool,
     },
     /// Print which layers each processor of a device can run, and why not the others
-    Support(WithPhones<SupportArgs>),
+    Support(Box<WithPhones<SupportArgs>>),
 }
 
 pub(super) async fn run(args: &ModelArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     match &args.command {
         ModelCommand::Inspect { model, dims, json } => inspect(model, dims, *json),
-        ModelCommand::Support(WithPhones { args, adb }) => {
+        ModelCommand::Support(support) => {
+            let WithPhones { args, adb } = support.as_ref();
             model_support::run(args, agent, adb).await
         }
     }

@@ -32,7 +32,7 @@ impl Keys {
             set(&["-icanon", "-echo", "min", "1", "time", "0"]);
             // It ends with the process: nobody can be woken who waits for a key.
             std::thread::spawn(move || {
-                for byte in std::io::stdin().bytes().map_while(Result::ok) {
+                for byte in std::io::stdin().lock().bytes().map_while(Result::ok) {
                     if let Some(key) = meant(byte)
                         && sender.blocking_send(key).is_err()
                     {

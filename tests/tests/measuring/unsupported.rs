@@ -245,7 +245,9 @@ fn a_phone_whose_npu_lacks_an_operator_goes_the_whole_way() {
         command.args(["--time", "10s"]).args(arguments);
         command
     };
-    let refused = succeed(&mut plan(&["--algorithm", "all-npu"]));
+    let ended = output(&mut plan(&["--algorithm", "all-npu"]));
+    assert_eq!(ended.status.code(), Some(8), "{ended:?}");
+    let refused = stderr(&ended);
     assert!(refused.contains("cannot run layers"), "{refused}");
     assert!(refused.contains("it has no MaxPool"), "{refused}");
     for algorithm in ["mlmp", "heuristic", "fastest"] {
