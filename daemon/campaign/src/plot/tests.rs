@@ -1,3 +1,5 @@
+//! What the pictures show, and that everything is inside them.
+
 use std::path::Path;
 
 use super::*;
