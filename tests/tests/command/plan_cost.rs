@@ -43,7 +43,6 @@ fn the_second_plan_costs_a_small_part_of_the_first() {
     let cache = tempfile::tempdir().expect("a folder");
     let (first, plan) = cost(cache.path());
     let (second, again) = cost(cache.path());
-    println!("first {first:?}, second {second:?} of processor time");
     assert!(plan.contains("all layers on cpu"), "{plan}");
     assert_eq!(plan, again);
     assert!(
