@@ -57,3 +57,8 @@ class Published:
         blocks = [row for row in self.table("blocks.csv") if row["processor"] == self.processor and not row["rejection"]]
         ends = [float(row[end]) for row in blocks for end in ("sentinel_before_ns", "sentinel_after_ns")]
         return statistics.median(ends)
+
+    def additivity(self) -> list[list[str]]:
+        """What the profile's own test of additivity says: the misfit, and how often chance explains it."""
+        tests = [one for one in self.header.get("additivity", []) if one["processor"] == self.processor]
+        return [[f"{one['misfit_percent']:.1f}%", f"{one['p_value']:.3f}"] for one in tests]

@@ -148,7 +148,7 @@ HEADER = """\
 # Derived times against directly timed ones
 
 {machine}; ONNX Runtime {version} at optimisation level 2, tract beside it. AlexNet and ResNet-50 at width {width}, weights
-drawn at random, batch 1. Made on a quiet machine by
+drawn at random, batch 1. Made by
 
     {command}
 
@@ -167,24 +167,23 @@ correlation with profile |
 |---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 DEVIATIONS = """
-What deviates, and why:
+## What deviates
 
-- *Direct times are longer than the profiler's.* Timed directly, every layer is an inference of its own, which the profiler's
-  nodes are not: it is started, finds its input where the layer before it was told to leave it, and with two threads wakes
-  the second one, which sleeps in between. With one thread that is a few percent, with two a third of ResNet-50's time. The
-  derived times have these costs in their cuts, not in their layers, so that they agree with the profiler better than direct
-  times do, and are rarely within the intervals of those.
-- *Prefix and suffix say little of short layers.* A layer's time there is the difference of four times as long as half of the
-  model, each of which is uncertain by a percent or so: that is less than a layer of AlexNet and as much as most of
-  ResNet-50's. Its intervals say so: they hold the direct times, and most of them hold zero.
-- *Layers of a thousandth of the model* (AlexNet's pooling layers, its last one) cannot be told apart by any design within
-  these budgets. With eleven layers, the order among four of them is what a rank correlation of less than one is about.
-- *The sum against the whole*: segments of few layers take a little longer for each of their layers than long ones do on this
-  machine. Neighbours that share a cache do so in the pairs that are timed, too, and their gain is part of the cut between
-  them; weights that stay in the last cache from one inference to the next help the whole further, most of all where it runs
-  several times in a row. The profile's own test of additivity sees it, and `check` warns of it (`not-additive`).
-- *The machine*: it shares its cores, and is faster or slower for seconds to minutes (docs/method.md §8). Each profile took
-  minutes of its own.
+- *Direct times and the profiler's.* Timed directly, every layer is an inference of its own, which the profiler's nodes are not.
+  What that costs is in the direct time of each layer; in derived times it is part of the cuts.
+- *Prefix and suffix.* A layer's time is the difference of four times that are as long as half of the model on average, so that
+  their errors count in full however short the layer is. The table says how many layers are resolved at all.
+- *The sum.* Where times add up, it differs from the whole by noise alone. Each profile tests that by segments that its fit has
+  not seen: how far these were from what was predicted, and how often chance alone would take them so far.
+
+| model | threads | misfit | by chance |
+|---|--:|--:|--:|"""
+
+GUESSES = """
+Not tested, and no more than guesses: that parts are slower than the whole because weights and code stay in caches where the whole
+model runs several times in a row, as the sentinels do; that a second thread is woken anew for each layer that is an inference of
+its own. What is known of the machine is that it shares its cores, and is faster or slower for seconds to minutes
+(docs/method.md §8), of which each profile saw its own minutes.
 """
 
 SIDE_BY_SIDE = """
@@ -217,7 +216,7 @@ def main() -> None:
         "adaptive": ["--design", "adaptive", "--budget", arguments.budget],
         "prefix-suffix": ["--design", "prefix-suffix", "--samples", arguments.samples],
     }
-    machine, rows, side_by_side, missing = None, [], [], []
+    machine, rows, side_by_side, additive, missing = None, [], [], [], []
     for name in arguments.models.split(","):
         path = model(arguments.folder, name, arguments.width)
         for threads in map(int, arguments.threads.split(",")):
@@ -243,7 +242,9 @@ def main() -> None:
                 if why:
                     missing.append(f"{name}, {threads} threads, {design}: {why}")
                 else:
-                    rows.append(row(name, threads, design, direct, Published(folder / design, ORT), by_nodes))
+                    derived = Published(folder / design, ORT)
+                    rows.append(row(name, threads, design, direct, derived, by_nodes))
+                    additive += [line([name, threads, *cells]) for cells in derived.additivity()]
     print(HEADER.format(
             machine=described(machine),
             version=onnxruntime.__version__,
@@ -255,7 +256,9 @@ def main() -> None:
     if missing:
         print(f"\nNot measured, in up to {ATTEMPTS} attempts:\n")
         print("\n".join(f"- {one}" for one in missing))
-    print(DEVIATIONS, end="")
+    print(DEVIATIONS)
+    print("\n".join(additive))
+    print(GUESSES, end="")
     print(SIDE_BY_SIDE)
     print("\n".join(side_by_side))
     print(ANSWERS)
