@@ -42,3 +42,31 @@ fn places(entries: &[Entry], room: i32) -> Vec<(i32, i32)> {
     };
     entries.iter().map(place).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_does_not_fit_beside_the_others_begins_a_row() {
+        let names = ["compute on the cpu", "compute on the npu", "from the npu"];
+        let entries = names.map(|name| (name.to_owned(), INK));
+        let ends = |room| {
+            let places = places(&entries, room).into_iter().zip(&entries);
+            let end = |((x, row), (label, _)): ((i32, i32), &Entry)| {
+                (x + SQUARE + width(label, LABEL), row)
+            };
+            places.map(end).collect::<Vec<_>>()
+        };
+        let wide = ends(10_000);
+        assert!(wide.iter().all(|(_, row)| *row == 0), "{wide:?}");
+        let (last, _) = wide[2];
+        let narrow = ends(last - 1);
+        assert_eq!(
+            narrow.iter().map(|(_, row)| *row).collect::<Vec<_>>(),
+            [0, 0, 1]
+        );
+        assert!(narrow.iter().all(|(end, _)| *end < last), "{narrow:?}");
+        assert_eq!(height(&entries, last - 1), 2 * LINE);
+    }
+}
