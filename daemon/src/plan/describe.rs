@@ -51,7 +51,7 @@ pub(crate) fn describe(planned: &Plan, learnt: &Learnt) -> String {
     if let Some(digest) = &learnt.source.profile_digest {
         let since = match learnt.rows.rows().len() {
             0 => String::new(),
-            rows => format!(" and {rows} placements that were measured since"),
+            rows => format!(", with placements measured since: {rows}"),
         };
         text.push_str(&format!("\n\nPlanned from the profile {digest}{since}."));
     }

@@ -213,7 +213,7 @@ impl Input {
     pub(super) fn where_rows_are(&self, new: usize) -> Option<String> {
         match (&self.rows, new) {
             (_, 0) => None,
-            (Some(file), _) => Some(format!("{new} rows are new in {}.", file.display())),
+            (Some(file), _) => Some(format!("New rows in {}: {new}.", file.display())),
             (None, _) => {
                 Some("They are kept nowhere; --rows FILE keeps them for further plans.".to_owned())
             }

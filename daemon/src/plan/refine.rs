@@ -155,11 +155,11 @@ pub(super) fn describe(refinement: &Refinement, input: &Input, learnt: &Learnt) 
     );
     parts.push(match left.placements.first() {
         None => format!(
-            "Sure after {count} measured placements: {looked_at}, each that was not measured is with {confidence} % no \
-             better than the plan."
+            "Sure (placements measured: {count}): {looked_at}, none that was not measured is better than the plan, each with a \
+             confidence of {confidence} %."
         ),
         Some(first) => format!(
-            "Not sure after {count} of {most} measured placements: {looked_at}, {} that were not measured may be better \
+            "Not sure (placements measured: {count} of {most}): {looked_at}, {} that were not measured may be better \
              than the plan, first {} (predicted {}).",
             left.placements.len(),
             first.placement,

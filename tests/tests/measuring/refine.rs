@@ -103,13 +103,16 @@ fn what_may_change_a_plan_is_measured_and_kept_beside_the_profile() {
     let rows = bench.rows();
     assert!((1..=6).contains(&rows.len()), "{rows:?}");
     assert!(
-        said.contains(&format!("{} rows are new", rows.len())),
+        said.contains(&format!("rows.json: {}.", rows.len())),
         "{said}"
     );
-    let is_sure = said.contains("Sure after");
+    let is_sure = said.contains("Sure (placements measured");
     assert!(is_sure || rows.len() == 6, "{said}");
-    assert!(is_sure || said.contains("Not sure after 6 of 6"), "{said}");
-    let since = format!("and {} placements that were measured since", rows.len());
+    assert!(
+        is_sure || said.contains("Not sure (placements measured: 6 of 6)"),
+        "{said}"
+    );
+    let since = format!("with placements measured since: {}.", rows.len());
     assert!(said.contains(&since), "{said}");
     // Each as the device answers it, and beside the profile, which is as it was.
     for row in &rows {
