@@ -1,7 +1,7 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo npu-demo npu-test agent test slow-test fuzz bench dist dist-test
+.PHONY: demo farm-demo npu-demo npu-test agent agent-test test slow-test fuzz bench dist dist-test
 
 demo: ## Times, accuracy, a plan and its proof on simulated phones, and a page of all of it; OPEN=1 opens it in a browser
 	cargo build --workspace --bin layerlab --bin layerlab-agent
@@ -18,24 +18,21 @@ npu-demo: ## Profile, quantise, evaluate and plan on Qualcomm's emulated Hexagon
 npu-test: ## The tests that need ONNX Runtime and Qualcomm's emulator, which it installs beside the build
 	tests/npu-test
 
-ABI ?= arm64-v8a
+ABI ?= arm64-v8a x86_64
 AGENTS ?= $(or $(LAYERLAB_DATA),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/layerlab)/agents
 
-agent: ## Build the agent for phones, ABI=arm64-v8a or another; needs the Android NDK, cargo-ndk and the Rust target
-	cargo ndk --target $(ABI) --platform 26 build --release --package layerlab-agent --bin layerlab-agent
-	install -D -m 755 target/$(TRIPLE_$(ABI))/release/layerlab-agent $(AGENTS)/$(ABI)/layerlab-agent
+agent: ## Build agents for phones, static ones; ABI=armeabi-v7a chooses others; ANDROID=1 needs the NDK, for ones that load a phone's libraries
+	packaging/agents "$(AGENTS)" $(if $(ANDROID),--android) $(ABI)
 
-TRIPLE_arm64-v8a = aarch64-linux-android
-TRIPLE_armeabi-v7a = armv7-linux-androideabi
-TRIPLE_x86_64 = x86_64-linux-android
-TRIPLE_x86 = i686-linux-android
+agent-test: ## The tests that need agents for phones, which it builds first: virtual phones run them by an emulator of their processor
+	tests/agent-test
 
 test: ## All tests, also after one of them failed, and how many there were; those of the crates alone: cargo test
 	tests/run
 
 slow-test: ## The tests that take minutes: adbd killed 20 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
 	cargo build --bins
-	cargo test --workspace --quiet --no-fail-fast -- --ignored
+	cargo test --workspace --quiet --no-fail-fast -- --ignored --skip arm64::
 
 INPUTS ?= 1000000
 

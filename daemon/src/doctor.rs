@@ -1,5 +1,7 @@
 //! `layerlab doctor`: what is missing for phones to be profiled, and the command that mends it.
 
+mod agents;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,8 +17,8 @@ use layerlab_farm::LinkError;
 use layerlab_farm::adb::{
     AdbError, Address, Fleet, Found, Phone, Printable, Server, State, Values, quote,
 };
+use layerlab_farm::agents::Agents;
 use layerlab_farm::folders::Folders;
-use layerlab_farm::provision::Agents;
 use layerlab_farm::quarantine::Quarantine;
 use layerlab_profiles::document::Processor;
 
@@ -105,7 +107,11 @@ pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Res
     let fleet = adb.fleet(&folders).await;
     let mut findings = servers(&fleet).await;
     findings.push(udev(&RULES.map(Path::new)));
-    findings.extend(agents(&folders, &agent));
+    let agents = Agents {
+        folder: folders.data.join("agents"),
+        of_host: agent.clone(),
+    };
+    findings.extend(agents::survey(&agents));
     if let Some(asked) = adb.host.processors(agent.clone()).await {
         findings.push(runtimes(asked));
     }
@@ -120,7 +126,7 @@ pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Res
     let quarantine = Quarantine::in_folder(&folders.state);
     let examined = phones
         .iter()
-        .map(|found| examine(found, &quarantine, &folders, &agent));
+        .map(|found| examine(found, &quarantine, &agents));
     findings.extend(join_all(examined).await.into_iter().flatten());
     print(args, &findings)
 }
@@ -256,52 +262,8 @@ fn runtimes(asked: Result<Vec<Processor>, LinkError>) -> Finding {
     }
 }
 
-fn agents(folders: &Folders, of_host: &Path) -> Vec<Finding> {
-    let agents = agents_of(folders, of_host);
-    let folder = &agents.folder;
-    let built: Vec<String> = agents
-        .folders()
-        .filter_map(|folder| std::fs::read_dir(folder).ok())
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().join("layerlab-agent").is_file())
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    let for_phones = if built.is_empty() {
-        Finding::note(
-            "agents for phones",
-            format!("none in {}", folder.display()),
-            "make agent ABI=arm64-v8a",
-        )
-    } else {
-        Finding::fine("agents for phones", built.join(", "))
-    };
-    let for_host = if of_host.is_file() {
-        Finding::fine("agent for this host", of_host.display().to_string())
-    } else {
-        Finding::problem(
-            "agent for this host",
-            format!("{} is not there", of_host.display()),
-            "put it beside layerlab, or name it with --agent",
-        )
-    };
-    vec![for_host, for_phones]
-}
-
-fn agents_of(folders: &Folders, of_host: &Path) -> Agents {
-    Agents {
-        folder: folders.data.join("agents"),
-        of_host: of_host.to_owned(),
-    }
-}
-
 /// What there is to say about one phone. One that does not answer keeps nobody else waiting.
-async fn examine(
-    found: &Found,
-    quarantine: &Quarantine,
-    folders: &Folders,
-    of_host: &Path,
-) -> Vec<Finding> {
+async fn examine(found: &Found, quarantine: &Quarantine, agents: &Agents) -> Vec<Finding> {
     let name = found.name.as_str();
     if found.row.state != State::Ready {
         let state = &found.row.state;
@@ -352,23 +314,8 @@ async fn examine(
         Err(error) => findings.push(Finding::problem(name, error.to_string(), "remove the file")),
     }
     findings.extend(judge(name, &what, &battery, &thermal));
-    findings.push(agent_for(name, &what, folders, of_host));
+    findings.extend(agents::of_phone(name, &what, agents));
     findings
-}
-
-fn agent_for(name: &str, what: &Values, folders: &Folders, of_host: &Path) -> Finding {
-    let abi = what.text("abi").unwrap_or_default();
-    if let Some(built) = agents_of(folders, of_host).built(abi) {
-        Finding::fine(name, format!("agent {}", built.display()))
-    } else if abi == std::env::consts::ARCH && of_host.is_file() {
-        Finding::fine(name, "agent of this host")
-    } else {
-        Finding::problem(
-            name,
-            format!("no agent for {abi}"),
-            format!("make agent ABI={abi}"),
-        )
-    }
 }
 
 /// Storage, battery and heat.

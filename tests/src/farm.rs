@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use layerlab_farm::adb::{Content, Fleet, Phone, Settings, quote};
-use layerlab_farm::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+use layerlab_farm::agents::Agents;
+use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use tempfile::TempDir;
 

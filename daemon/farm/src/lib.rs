@@ -3,6 +3,7 @@
 
 pub mod adb;
 mod adb_link;
+pub mod agents;
 mod connection;
 pub mod discovery;
 pub mod folders;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::sha256;
 
 use crate::adb::{AdbError, Content, Identity, Phone, Prover, quote};
+use crate::agents::Agents;
 
 /// Layerlab's folder on phones: the only place where the shell user may store and run programs.
 const ROOT: &str = "/data/local/tmp/layerlab";
@@ -21,15 +22,6 @@ const START_AGENT: &str = include_str!("adb/start_agent.sh");
 
 /// The script's exit status for an agent that refuses what it was given.
 const REFUSED: u8 = 3;
-
-/// Where agents come from.
-#[derive(Clone, Debug)]
-pub struct Agents {
-    /// The folder with `ABI/layerlab-agent`, made by `make agent`.
-    pub folder: PathBuf,
-    /// The host's own agent, for phones with the host's processor and C library: virtual ones.
-    pub of_host: PathBuf,
-}
 
 /// What a phone shall be provided with.
 #[derive(Clone, Debug)]
@@ -51,48 +43,6 @@ pub struct Installed {
     device: Option<String>,
     /// The abstract socket that it listens on.
     pub socket: String,
-}
-
-impl Agents {
-    /// Where agents for phones are, a folder for each binary interface: this user's own, and those that were installed with
-    /// the program.
-    pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
-        let prefix = self.of_host.parent().and_then(Path::parent);
-        let installed = prefix.map(|prefix| prefix.join("lib/layerlab/agents"));
-        [Some(self.folder.clone()), installed].into_iter().flatten()
-    }
-
-    /// The agent that was built for phones with the binary interface `abi`.
-    pub fn built(&self, abi: &str) -> Option<PathBuf> {
-        let agents = self
-            .folders()
-            .map(|folder| folder.join(abi).join("layerlab-agent"));
-        agents.into_iter().find(|agent| agent.is_file())
-    }
-
-    /// The agent for a phone with the binary interface `abi`.
-    fn content(&self, phone: &Phone, abi: &str) -> Result<Content<'static>, AdbError> {
-        let none = |reason: String| AdbError::NoAgent {
-            name: phone.name().to_owned(),
-            abi: abi.to_owned(),
-            reason,
-        };
-        // The name comes from the phone, and becomes a path.
-        if abi.is_empty()
-            || !abi
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
-        {
-            return Err(none("the phone names no processor".to_owned()));
-        }
-        let path = match self.built(abi) {
-            Some(built) => built,
-            None if abi == std::env::consts::ARCH => self.of_host.clone(),
-            // Where it is missed.
-            None => self.folder.join(abi).join("layerlab-agent"),
-        };
-        Content::file(&path).map_err(|error| none(format!("{}: {error}", path.display())))
-    }
 }
 
 impl Provision {

@@ -109,7 +109,7 @@ async fn an_unplugged_phone_works_on() {
 }
 
 /// How many lines the phone's journals have.
-fn journaled(phone: &VirtualPhone) -> usize {
+pub(super) fn journaled(phone: &VirtualPhone) -> usize {
     let mut lines = 0;
     for folder in agent_folders(phone) {
         let journals = std::fs::read_dir(folder.join("runs"))

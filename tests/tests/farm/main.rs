@@ -1,6 +1,7 @@
 //! The farm: the real adb server, the real adbd, and what goes wrong between them. Where they cannot be had, these tests
 //! are skipped, and fail in CI.
 
+mod arm64;
 mod devices;
 mod disturbed;
 mod given_up;

@@ -13,6 +13,12 @@ pub enum OnnxRuntimeError {
         /// The one that is missing.
         needed: &'static str,
     },
+    /// The agent was built to run without any library, and can load none.
+    #[error(
+        "this agent is static and can load no library, so that it has no ONNX Runtime: `make agent ANDROID=1` builds one \
+         for phones that can"
+    )]
+    StaticAgent,
     /// A folder does not hold a library.
     #[error("there is no {library} in `{}`: {remedy}", folder.display())]
     NoLibrary {

@@ -37,8 +37,11 @@ const OTHER_BACKENDS: [(&str, &str); 5] = [
 /// The library of ONNX Runtime in `folder`.
 ///
 /// # Errors
-/// When there is none, or it is for another machine.
+/// When there is none, it is for another machine, or this agent can load none.
 pub(super) fn onnx_runtime(folder: &Path) -> Result<PathBuf, OnnxRuntimeError> {
+    if cfg!(target_feature = "crt-static") {
+        return Err(OnnxRuntimeError::StaticAgent);
+    }
     let is_it = |name: &str| {
         name.strip_prefix(ONNX_RUNTIME)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -8,9 +8,10 @@ use crate::config::Phones;
 use crate::dispatcher::Message;
 use crate::record::Device;
 use layerlab_farm::adb::{AdbError, Fleet, Found, Phone, Row, State as RowState};
+use layerlab_farm::agents::Agents;
 use layerlab_farm::discovery::{self, Choice};
 use layerlab_farm::local::LocalLink;
-use layerlab_farm::provision::{Agents, DEFAULT_CACHE_BYTES, Provision};
+use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use layerlab_farm::{Connection, Link, LinkError};
 
