@@ -2,7 +2,6 @@
 
 import csv
 import json
-import statistics
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,13 +51,14 @@ class Published:
                 return float(row["median_ns"])
         return None
 
-    def sentinel(self) -> float:
-        """The median of the sentinels, several runs in a row at both ends of all accepted blocks."""
+    def sentinels(self) -> list[float]:
+        """The sentinels, each the median of several runs of the whole model in a row, at both ends of all accepted blocks."""
         blocks = [row for row in self.table("blocks.csv") if row["processor"] == self.processor and not row["rejection"]]
-        ends = [float(row[end]) for row in blocks for end in ("sentinel_before_ns", "sentinel_after_ns")]
-        return statistics.median(ends)
+        return [float(row[end]) for row in blocks for end in ("sentinel_before_ns", "sentinel_after_ns")]
 
-    def additivity(self) -> list[list[str]]:
+    def additivity(self) -> tuple[str, str]:
         """What the profile's own test of additivity says: the misfit, and how often chance explains it."""
-        tests = [one for one in self.header.get("additivity", []) if one["processor"] == self.processor]
-        return [[f"{one['misfit_percent']:.1f}%", f"{one['p_value']:.3f}"] for one in tests]
+        for one in self.header.get("additivity", []):
+            if one["processor"] == self.processor:
+                return f"{one['misfit_percent']:.1f}%", f"{one['p_value']:.3f}"
+        return "not tested", ""

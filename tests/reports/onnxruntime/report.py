@@ -33,7 +33,7 @@ TRACT = "cpu:all"
 ATTEMPTS = 3
 DEVICE_FAILED = 4
 # A run that takes longer waits for a machine that does not become quiet.
-DEADLINE_S = 600
+DEADLINE_S = 1800
 
 
 def say(text: str) -> None:
@@ -129,7 +129,7 @@ def row(name: str, threads: int, design: str, direct: Published, derived: Publis
     overlap = sum(one.low <= other.high and other.low <= one.high for one, other in pairs)
     whole = derived.whole()
     parts = derived.sum_of_parts()
-    against = ["not timed" if whole is None else f"{parts / whole - 1:+.1%}", f"{parts / derived.sentinel() - 1:+.1%}"]
+    against = ["not timed" if whole is None else f"{parts / whole - 1:+.1%}", f"{parts / statistics.mean(derived.sentinels()) - 1:+.1%}"]
     values = [one.value for one, _ in pairs]
     with_direct = rank_correlation(values, [other.value for _, other in pairs])
     resolved = [place for place, (one, _) in enumerate(pairs) if one.low > 0]
@@ -138,6 +138,12 @@ def row(name: str, threads: int, design: str, direct: Published, derived: Publis
     cells = [name, threads, design, len(pairs), *shares, *against, f"{with_direct:.3f}"]
     cells += [f"{rank_correlation(values, by_nodes):.3f}", len(resolved), f"{rank_correlation(*of_resolved):.3f}"]
     return line(cells)
+
+
+def unsteadiness(sentinels: list[float]) -> list[str]:
+    """How many sentinels there were, and their standard deviation and their mean's, of their mean."""
+    relative = statistics.stdev(sentinels) / statistics.mean(sentinels)
+    return [str(len(sentinels)), f"{relative:.1%}", f"{relative / len(sentinels) ** 0.5:.1%}"]
 
 
 def line(cells: list[object]) -> str:
@@ -156,8 +162,9 @@ drawn at random, batch 1. Made by
 *Derived*: the same library as an accelerator (`--as-accelerator {ort}`): inputs are copied in and outputs out, only
 segments are timed, and the times of layers follow from them (docs/method.md). *Profile*: the library's own profiler, which
 times every node of the whole model. *Sum*: all layers with the moving in and out of the model; against the whole model in
-turn with the other segments (with prefix-suffix they are equal by its formulas), and against the sentinels, which are the
-whole model several times in a row at both ends of each block. *Resolved* is a layer whose interval does not reach zero.
+turn with the other segments (with prefix-suffix they are equal by its formulas), and against the mean of the sentinels, which
+are the whole model several times in a row at both ends of each block: a layer's time is the mean over visits, too, and the
+whole is in turn with the others in a few visits only. *Resolved* is a layer whose interval does not reach zero.
 
 ## Layers
 
@@ -174,10 +181,11 @@ DEVIATIONS = """
 - *Prefix and suffix.* A layer's time is the difference of four times that are as long as half of the model on average, so that
   their errors count in full however short the layer is. The table says how many layers are resolved at all.
 - *The sum.* Where times add up, it differs from the whole by noise alone. Each profile tests that by segments that its fit has
-  not seen: how far these were from what was predicted, and how often chance alone would take them so far.
+  not seen: how far these were from what was predicted, and how often chance alone would take them so far. Beside it, how unsteady
+the machine was: the standard deviation of the sentinels, and what is left of it in their mean if they are independent.
 
-| model | threads | misfit | by chance |
-|---|--:|--:|--:|"""
+| model | threads | design | misfit | by chance | sentinels | standard deviation | of the mean |
+|---|--:|---|--:|--:|--:|--:|--:|"""
 
 GUESSES = """
 Not tested, and no more than guesses: that parts are slower than the whole because weights and code stay in caches where the whole
@@ -216,7 +224,7 @@ def main() -> None:
         "adaptive": ["--design", "adaptive", "--budget", arguments.budget],
         "prefix-suffix": ["--design", "prefix-suffix", "--samples", arguments.samples],
     }
-    machine, rows, side_by_side, additive, missing = None, [], [], [], []
+    machine, rows, side_by_side, unsteady, missing = None, [], [], [], []
     for name in arguments.models.split(","):
         path = model(arguments.folder, name, arguments.width)
         for threads in map(int, arguments.threads.split(",")):
@@ -244,7 +252,7 @@ def main() -> None:
                 else:
                     derived = Published(folder / design, ORT)
                     rows.append(row(name, threads, design, direct, derived, by_nodes))
-                    additive += [line([name, threads, *cells]) for cells in derived.additivity()]
+                    unsteady.append(line([name, threads, design, *derived.additivity(), *unsteadiness(derived.sentinels())]))
     print(HEADER.format(
             machine=described(machine),
             version=onnxruntime.__version__,
@@ -257,7 +265,7 @@ def main() -> None:
         print(f"\nNot measured, in up to {ATTEMPTS} attempts:\n")
         print("\n".join(f"- {one}" for one in missing))
     print(DEVIATIONS)
-    print("\n".join(additive))
+    print("\n".join(unsteady))
     print(GUESSES, end="")
     print(SIDE_BY_SIDE)
     print("\n".join(side_by_side))
