@@ -98,6 +98,13 @@ pub(super) struct PhoneArgs {
     no_reboot: bool,
 }
 
+impl PhoneArgs {
+    /// How long to wait for a phone that is not ready.
+    pub(super) fn patience(&self) -> humantime::Duration {
+        self.patience
+    }
+}
+
 /// The link to a device of either kind.
 pub(super) enum Opened {
     Local(LocalLink),

@@ -57,7 +57,7 @@ pub(super) struct DoctorArgs {
 
 /// What was looked at, and what was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Finding {
+pub(super) struct Finding {
     subject: String,
     verdict: Verdict,
     message: String,
@@ -106,7 +106,7 @@ pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Res
     let folders = Folders::of_this_user();
     let fleet = adb.fleet(&folders).await;
     let mut findings = servers(&fleet).await;
-    findings.push(udev(&RULES.map(Path::new)));
+    findings.push(udev_rule());
     let agents = Agents {
         folder: folders.data.join("agents"),
         of_host: agent.clone(),
@@ -135,21 +135,31 @@ fn print(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
     if args.json {
         output::print_json(&findings)?;
     } else {
-        let columns = output::columns();
-        for finding in findings {
-            output::print(lines(finding, columns))?;
-        }
+        print_all(findings)?;
     }
-    let problems = findings
-        .iter()
-        .filter(|finding| finding.verdict == Verdict::Problem)
-        .count();
+    let problems = problems(findings);
     if problems == 0 {
         return Ok(());
     }
     let noun = if problems == 1 { "problem" } else { "problems" };
     let error = anyhow!("{problems} {noun}; the line after each says what to do");
     Err(Failure::new(Code::Device, error))
+}
+
+/// Prints findings, each with what mends it.
+pub(super) fn print_all(findings: &[Finding]) -> Result<(), Failure> {
+    let columns = output::columns();
+    findings
+        .iter()
+        .try_for_each(|finding| output::print(lines(finding, columns)))
+}
+
+/// How many of them are problems.
+pub(super) fn problems(findings: &[Finding]) -> usize {
+    let problems = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Problem);
+    problems.count()
 }
 
 /// What was found, and in a line of its own what mends it.
@@ -170,7 +180,8 @@ fn lines(finding: &Finding, columns: Option<usize>) -> String {
     lines
 }
 
-async fn servers(fleet: &Fleet) -> Vec<Finding> {
+/// The adb program, and the servers that it runs or that were named.
+pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(program) = &fleet.program {
         let found = format!("{} {}", program.path.display(), program.release);
@@ -227,6 +238,11 @@ async fn examine_server(server: &Server) -> Finding {
     }
 }
 
+/// Whether this computer lets its users reach phones on USB.
+pub(super) fn udev_rule() -> Finding {
+    udev(&RULES.map(Path::new))
+}
+
 /// Without a rule for phones, only root may open their USB devices.
 fn udev(folders: &[&Path]) -> Finding {
     let files = folders
@@ -263,7 +279,11 @@ fn runtimes(asked: Result<Vec<Processor>, LinkError>) -> Finding {
 }
 
 /// What there is to say about one phone. One that does not answer keeps nobody else waiting.
-async fn examine(found: &Found, quarantine: &Quarantine, agents: &Agents) -> Vec<Finding> {
+pub(super) async fn examine(
+    found: &Found,
+    quarantine: &Quarantine,
+    agents: &Agents,
+) -> Vec<Finding> {
     let name = found.name.as_str();
     if found.row.state != State::Ready {
         let state = &found.row.state;

@@ -36,6 +36,7 @@ mod report;
 mod reserve;
 mod runtimes;
 mod set;
+mod setup;
 mod show;
 mod submit;
 mod sweep_plot;
@@ -71,6 +72,8 @@ profile, images, job file or configuration; 4 device, agent, daemon or job faile
 
 #[derive(Subcommand)]
 enum LayerlabCommand {
+    /// Set up a phone, step by step, up to its first profile
+    Setup(WithPhones<setup::SetupArgs>),
     /// Profile two small networks on four simulated phones: no phone needed
     Demo(demo::DemoArgs),
     /// Measure a model on a device and publish its profile
@@ -169,6 +172,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             match cli.command {
                 LayerlabCommand::Daemon(_) => Ok(()),
                 LayerlabCommand::Demo(args) => demo::run(&args, cli.agent).await,
+                LayerlabCommand::Setup(WithPhones { args, adb }) => setup::run(&args, cli.agent, &adb).await,
                 LayerlabCommand::Profile(WithPhones { args, adb }) => profile::run(&args, cli.agent, &adb).await,
                 LayerlabCommand::Evaluate(WithPhones { args, adb }) => evaluate::run(&args, cli.agent, &adb).await,
                 LayerlabCommand::Submit(args) => submit::run(&args).await,

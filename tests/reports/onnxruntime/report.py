@@ -181,8 +181,8 @@ DEVIATIONS = """
 - *Prefix and suffix.* A layer's time is the difference of four times that are as long as half of the model on average, so that
   their errors count in full however short the layer is. The table says how many layers are resolved at all.
 - *The sum.* Where times add up, it differs from the whole by noise alone. Each profile tests that by segments that its fit has
-  not seen: how far these were from what was predicted, and how often chance alone would take them so far. Beside it, how unsteady
-the machine was: the standard deviation of the sentinels, and what is left of it in their mean if they are independent.
+  not seen: how far these were from what was predicted, and how often chance alone would take them so far. Beside it, how
+  unsteady the machine was: the standard deviation of the sentinels, and what is left of it in their mean if they are independent.
 
 | model | threads | design | misfit | by chance | sentinels | standard deviation | of the mean |
 |---|--:|---|--:|--:|--:|--:|--:|"""

@@ -8,6 +8,7 @@ mod given_up;
 mod plugging;
 mod profiles;
 mod readiness;
+mod setup;
 mod storage;
 mod streams;
 
