@@ -24,7 +24,7 @@ AGENTS ?= $(or $(LAYERLAB_DATA),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/laye
 agent: ## Build agents for phones, static ones; ABI=armeabi-v7a chooses others; ANDROID=1 needs the NDK, for ones that load a phone's libraries
 	packaging/agents "$(AGENTS)" $(if $(ANDROID),--android) $(ABI)
 
-agent-test: ## The tests that need agents for phones, which it builds first: virtual phones run them by an emulator of their processor
+agent-test: ## The tests that need agents for phones, which it builds first: a virtual phone runs that for arm64 by an emulator
 	tests/agent-test
 
 test: ## All tests, also after one of them failed, and how many there were; those of the crates alone: cargo test
