@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
+use layerlab_profiles::Layer;
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::gate::{GateResult, GateSettings, Gated, GatedNumber, gate};
-use layerlab_profiles::{Layer, SignedNanos};
 use serde::Serialize;
 
 use super::lacks;
@@ -132,47 +132,12 @@ fn text(layers: &[Layer], found: &GateResult, all: bool) -> String {
 }
 
 fn row(layers: &[Layer], gated: &Gated) -> Cells {
-    let name = |number: u32| {
-        let layer = layers.iter().find(|layer| layer.number == number);
-        layer.map_or("", |layer| layer.name.as_str())
-    };
-    let (what, on) = match &gated.number {
-        GatedNumber::Layer { processor, layer } => {
-            (format!("layer {layer} {}", name(*layer)), processor.clone())
-        }
-        GatedNumber::Cut {
-            processor,
-            after_layer,
-        } => (
-            format!("cut after layer {after_layer} {}", name(*after_layer)),
-            processor.clone(),
-        ),
-        GatedNumber::Whole { processor } => ("whole model".to_owned(), processor.clone()),
-        GatedNumber::Accuracy {
-            processors,
-            placement,
-        } => (format!("accuracy of {placement}"), processors.join(", ")),
-    };
-    let is_accuracy = matches!(gated.number, GatedNumber::Accuracy { .. });
-    let value = |value: f64| match is_accuracy {
-        true => format!("{value:.4}"),
-        false => SignedNanos::from_nanos(value.round() as i64).to_string(),
-    };
-    // Of a number that cannot be told from zero there is no share.
-    let worse = match gated.one > 2.0 * gated.half_width {
-        true => format!(
-            "{:+.1} % ± {:.1} %",
-            100.0 * gated.worse / gated.one,
-            100.0 * gated.half_width / gated.one
-        ),
-        false => format!("{} ± {}", value(gated.worse), value(gated.half_width)),
-    };
     vec![
-        what,
-        on,
-        value(gated.one),
-        value(gated.other),
-        worse,
+        gated.number.what(layers),
+        gated.number.on(),
+        gated.value(gated.one),
+        gated.value(gated.other),
+        gated.worse_by(),
         format!("{:.2e}", gated.p_value),
     ]
 }

@@ -8,7 +8,10 @@
 //! errors hold what differs between the two runs (docs/method.md §8).
 
 mod accuracy;
+mod share;
+mod subject;
 mod times;
+mod words;
 
 use crate::compare::{CompareError, RunsInOne, refuse_different_models, runs_in_one};
 use crate::derive::graph::{ErrorVariance, upper_p_student};
@@ -16,6 +19,9 @@ use crate::document::Profile;
 use crate::holm;
 use crate::placement::Placement;
 use crate::summary::Z_95;
+
+pub use share::share_ci95;
+pub use subject::{ProfileSubject, known_changes};
 
 /// What is put up with, and how sure a refusal is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
