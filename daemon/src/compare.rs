@@ -1,6 +1,7 @@
 //! `layerlab compare`: which layers differ between two profiles of one model.
 
 mod gate;
+mod sight;
 
 use std::path::PathBuf;
 
@@ -61,7 +62,7 @@ pub(super) async fn run(args: &CompareArgs) -> Result<(), Failure> {
         if !args.json {
             print_names(&both)?;
         }
-        return gate::pass(one, other, settings, (args.all, args.json));
+        return gate::pass(one, other, settings, &args.gate, (args.all, args.json));
     }
     let differences = compare(one, other).exit_with(Code::Input)?;
     if args.json {

@@ -4,12 +4,14 @@ use std::str::FromStr;
 
 use layerlab_profiles::Layer;
 use layerlab_profiles::document::Profile;
-use layerlab_profiles::gate::{GateResult, GateSettings, Gated, GatedNumber, gate};
+use layerlab_profiles::gate::{GateResult, GateSettings, GateSight, Gated, GatedNumber, gate};
 use serde::Serialize;
 
 use super::lacks;
+use super::sight::{self, SightView, percent};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
+use crate::percent::Percent;
 use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
@@ -22,6 +24,9 @@ pub(super) struct GateArgs {
     /// With --gate: the chance of a false alarm, over all numbers together
     #[arg(long, value_name = "SHARE", requires = "gate", default_value_t = Alpha(GateSettings::ALPHA))]
     alpha: Alpha,
+    /// With --gate: say how much must be measured for a change of so much beyond what is tolerated to be seen
+    #[arg(long, value_name = "PERCENT", requires = "gate", default_value_t = Percent(3.0))]
+    to_see: Percent,
 }
 
 /// A percentage of at least 0 and less than 100.
@@ -75,12 +80,21 @@ pub(super) fn pass(
     one: &Profile,
     other: &Profile,
     settings: GateSettings,
+    args: &GateArgs,
     (all, json): (bool, bool),
 ) -> Result<(), Failure> {
     let found = gate(one, other, settings).exit_with(Code::Input)?;
+    let wanted = args.to_see.share();
+    let sights = found.sight(other, wanted);
     match json {
-        true => output::print_json(&GateView::from(&found))?,
-        false => output::print(text(&one.layers, &found, all))?,
+        true => output::print_json(&GateView::of(&found, sights))?,
+        false => {
+            output::print(text(&one.layers, &found, all))?;
+            // What was found needs no word about what might have been.
+            if !found.fails() && !sights.is_empty() {
+                output::print(sight::text(&sights, other, wanted))?;
+            }
+        }
     }
     if !found.fails() {
         return Ok(());
@@ -98,8 +112,8 @@ fn text(layers: &[Layer], found: &GateResult, all: bool) -> String {
     let rows: Vec<Cells> = shown.map(|gated| row(layers, gated)).collect();
     let mut parts = Vec::new();
     if !rows.is_empty() {
-        let heads = ["what", "on", "one", "other", "worse by", "p"];
-        parts.push(table(&heads, &[2, 3, 4, 5], rows) + "\n");
+        let heads = ["what", "on", "one", "other", "worse by", "found from", "p"];
+        parts.push(table(&heads, &[2, 3, 4, 5, 6], rows) + "\n");
     }
     parts.extend(found.lost.iter().map(|lacked| lacks(layers, lacked)));
     let GateSettings { tolerance, alpha } = found.settings;
@@ -138,13 +152,9 @@ fn row(layers: &[Layer], gated: &Gated) -> Cells {
         gated.value(gated.one),
         gated.value(gated.other),
         gated.worse_by(),
+        gated.found_from(),
         format!("{:.2e}", gated.p_value),
     ]
-}
-
-/// A share as a percentage without more digits than it needs.
-fn percent(share: f64) -> f64 {
-    (1e9 * share).round() / 1e7
 }
 
 /// What a gate found, for scripts.
@@ -156,6 +166,7 @@ struct GateView<'a> {
     has_accuracy: bool,
     untested: usize,
     lost: Vec<LostView<'a>>,
+    sight: Vec<SightView>,
     numbers: Vec<NumberView<'a>>,
 }
 
@@ -177,13 +188,14 @@ struct NumberView<'a> {
     other: f64,
     worse: f64,
     half_width_95: f64,
+    detectable_95: f64,
     p_value: f64,
     is_worse: bool,
     may_be_worse: bool,
 }
 
-impl<'a> From<&'a GateResult> for GateView<'a> {
-    fn from(found: &'a GateResult) -> GateView<'a> {
+impl<'a> GateView<'a> {
+    fn of(found: &'a GateResult, sights: Vec<GateSight>) -> GateView<'a> {
         let lost = found.lost.iter().map(|lacked| LostView {
             processor: &lacked.processor,
             layer: lacked.layer,
@@ -196,6 +208,7 @@ impl<'a> From<&'a GateResult> for GateView<'a> {
             has_accuracy: found.has_accuracy,
             untested: found.untested,
             lost: lost.collect(),
+            sight: sights.into_iter().map(SightView::from).collect(),
             numbers: found.numbers.iter().map(NumberView::from).collect(),
         }
     }
@@ -231,6 +244,7 @@ impl<'a> From<&'a Gated> for NumberView<'a> {
             other: gated.other,
             worse: gated.worse,
             half_width_95: gated.half_width,
+            detectable_95: gated.detectable,
             p_value: gated.p_value,
             is_worse: gated.is_worse,
             may_be_worse: gated.may_be_worse,

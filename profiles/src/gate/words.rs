@@ -58,6 +58,14 @@ impl Gated {
         }
     }
 
+    /// By how much it would have to be worse to be found nineteen times in twenty, in the same way.
+    pub fn found_from(&self) -> String {
+        match self.one > 2.0 * self.half_width {
+            true => format!("{:+.1} %", 100.0 * self.detectable / self.one),
+            false => self.value(self.detectable),
+        }
+    }
+
     /// All of it: `layer 1 C1 on cpu: +25.0 % ± 1.2 %`.
     pub fn words(&self, layers: &[Layer]) -> String {
         let (what, on) = (self.number.what(layers), self.number.on());
