@@ -121,9 +121,9 @@ fn what_a_phone_is_not_given_is_said_with_the_remedy() {
         );
         assert!(unsuited[0].starts_with(&expected), "{unsuited:?}");
     }
-    let of = |runtime: AddedRuntime, release: &str| AddedRuntime {
-        qualcomm_release: Some(release.to_owned()),
-        ..runtime
+    let of = |mut runtime: AddedRuntime, release: &str| {
+        runtime.qualcomm_release = Some(release.to_owned());
+        runtime
     };
     let mixed = with(vec![
         onnxruntime(),
