@@ -9,8 +9,10 @@ pub mod discovery;
 pub mod folders;
 pub mod host_runtimes;
 pub mod local;
+pub mod phone_runtimes;
 pub mod provision;
 pub mod quarantine;
+pub mod runtimes;
 
 pub use adb_link::{AdbLink, Ladder, Policy, Rung, Way};
 pub use connection::{Connection, ConnectionError, Hello};
