@@ -68,7 +68,7 @@ fn a_profile_that_is_worse_is_told_and_its_successors_are_until_it_is_the_baseli
     assert!(shown.contains(&told), "{shown}");
     let report = lab.succeed(&["report"]);
     assert!(
-        report.starts_with("3 of 3 profiles published, 1 worse than before."),
+        report.starts_with("3 of 3 profiles published, with findings, 1 worse than before."),
         "{report}"
     );
     for part in ["Worse than before", "Alarms between repeats", "50.0 %"] {

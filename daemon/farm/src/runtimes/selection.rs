@@ -143,29 +143,28 @@ impl Found {
         source: &mut Source,
         place: usize,
     ) -> Result<Option<&LibraryFacts>, RuntimeStoreError> {
-        if !self.facts.contains_key(&place) {
-            let file = source.on_disk(place)?;
-            let entry = &source.entries[place];
-            let misplaced = |found: String| RuntimeStoreError::Misplaced {
-                file: source.file.clone(),
-                library: entry.path.clone(),
-                found,
-            };
-            match library::facts(&file) {
-                None if Part::of(entry.name()).is_some() => {
-                    return Err(misplaced("no library for a processor of phones".to_owned()));
-                }
-                None => return Ok(None),
-                Some(facts) => {
-                    let folder = entry.folder();
-                    let of_folder = folder.strip_prefix("jni/").filter(|_| facts.abi != HEXAGON);
-                    if of_folder.is_some_and(|abi| abi != facts.abi) {
-                        return Err(misplaced(format!("a library for {}", facts.abi)));
-                    }
-                    self.facts.insert(place, facts);
-                }
-            }
+        if self.facts.contains_key(&place) {
+            return Ok(self.facts.get(&place));
         }
+        let file = source.on_disk(place)?;
+        let entry = &source.entries[place];
+        let misplaced = |found: String| RuntimeStoreError::Misplaced {
+            file: source.file.clone(),
+            library: entry.path.clone(),
+            found,
+        };
+        let Some(facts) = library::facts(&file) else {
+            return match Part::of(entry.name()) {
+                Some(_) => Err(misplaced("no library for a processor of phones".to_owned())),
+                None => Ok(None),
+            };
+        };
+        let folder = entry.folder();
+        let of_folder = folder.strip_prefix("jni/").filter(|_| facts.abi != HEXAGON);
+        if of_folder.is_some_and(|abi| abi != facts.abi) {
+            return Err(misplaced(format!("a library for {}", facts.abi)));
+        }
+        self.facts.insert(place, facts);
         Ok(self.facts.get(&place))
     }
 
