@@ -113,6 +113,9 @@ fn files(folder: &Path) -> BTreeSet<String> {
     found
 }
 
+/// A file of an archive, by its path and content.
+type Entry<'a> = (&'a str, &'a [u8]);
+
 #[test]
 fn an_archive_is_added_once_listed_and_removed() {
     let user = User::new();
@@ -228,7 +231,7 @@ fn an_archive_that_lost_a_file_is_refused() {
     let (backend, skel) = (of(AARCH64), of(HEXAGON));
     let folder = "jni/arm64-v8a";
     let path = |name: &str| format!("{folder}/{name}");
-    let cases: [(&[(&str, &[u8])], &[&str]); 6] = [
+    let cases: [(&[Entry<'_>], &[&str]); 6] = [
         (
             &[("libonnxruntime4j_jni.so", &java)],
             &["libonnxruntime4j_jni.so needs libonnxruntime.so"],
