@@ -9,6 +9,7 @@ use layerlab_profiles::units::Nanos;
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::Failure;
+use super::fitness::{FitnessArgs, wait_until_fit};
 use super::model_options::{DimArgs, open_with_twin};
 use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
@@ -36,6 +37,8 @@ pub(super) struct ProfileArgs {
     replace: bool,
     #[command(flatten)]
     phone: PhoneArgs,
+    #[command(flatten)]
+    fitness: FitnessArgs,
     #[command(flatten)]
     dims: DimArgs,
     #[command(flatten)]
@@ -143,6 +146,7 @@ pub(super) async fn run(
             .join(folder_name(&device))
             .join(folder_name(model.network.name())),
     };
+    let fitness = wait_until_fit(&link, &args.fitness, args.phone.patience.into()).await?;
     let campaign = Campaign {
         model: &model,
         times: args.settings.settings(),
@@ -153,6 +157,7 @@ pub(super) async fn run(
         target: out.clone(),
         replace: args.replace,
         signing_key: None,
+        fitness,
     };
     let bars = Bars::new();
     let mut follower = CampaignBars::new(&bars, model.network.name(), &device);

@@ -33,6 +33,7 @@ use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::host_runtimes::HostRuntimes;
+use layerlab_profiles::document::Fitness;
 pub use open::{OpenDevice, see};
 use outcome::{has_no_room, host_is_full, lost, outcome};
 use unpublished::Unpublished;
@@ -139,6 +140,7 @@ impl Farm {
             None => self.opened(assignment, desk, spent).await?,
         };
         let open_device = open_device.insert(opened);
+        let mut fitness = None;
         if let Some(phone) = open_device.phone().await.map_err(lost)? {
             let (passed, waited) = wait_until_ready(
                 self.thresholds(),
@@ -153,7 +155,7 @@ impl Farm {
             .await;
             spent.waiting_ms += waited.as_millis() as u64;
             match passed {
-                Passed::Ready => {}
+                Passed::Ready { unknown } => fitness = Some(fit(&unknown)),
                 Passed::Left => return Err(StayOutcome::Parked),
                 Passed::GaveUp(reason) => return Err(StayOutcome::NotReady { reason }),
             }
@@ -176,6 +178,7 @@ impl Farm {
             // What a daemon published that was killed before it could say so is published again.
             replace: true,
             signing_key: self.0.signing_key.clone(),
+            fitness,
             model: &model,
         };
         let agents = self.0.folders.state.join("lab/devices");
@@ -330,6 +333,14 @@ impl Bench for Farm {
 
     async fn close(&self, open_device: OpenDevice) {
         open_device.restore().await;
+    }
+}
+
+/// What a profile says of a device that passed the gates.
+fn fit(unknown: &[&str]) -> Fitness {
+    Fitness {
+        not_told: unknown.iter().map(|name| (*name).to_owned()).collect(),
+        ..Fitness::default()
     }
 }
 

@@ -4,6 +4,7 @@
 mod addresses;
 mod devices;
 mod disturbed;
+mod fitness;
 mod given_up;
 mod plugging;
 mod profiles;
