@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::units::Nanos;
+use time::OffsetDateTime;
 
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
@@ -15,7 +16,10 @@ use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};
 use layerlab_campaign::publish::folder_name;
-use layerlab_campaign::{Campaign, CampaignAccuracy, InOut, Published, TimesSettings};
+use layerlab_campaign::{
+    Campaign, CampaignAccuracy, CampaignError, InOut, Published, TimesSettings,
+};
+use layerlab_farm::artifacts::{self, Artifacts};
 use layerlab_farm::discovery;
 
 #[derive(clap::Args)]
@@ -161,8 +165,17 @@ pub(super) async fn run(
     };
     let bars = Bars::new();
     let mut follower = CampaignBars::new(&bars, model.network.name(), &device);
-    let published = campaign.run(&link, &mut follower).await;
-    let Published { profile, findings } = published.map_err(campaign_failure)?;
+    let began = OffsetDateTime::now_utc();
+    let published = match campaign.run(&link, &mut follower).await {
+        Ok(published) => published,
+        Err(error) => {
+            if let Some(artifacts) = keep_artifacts(&link, began, &error, &out).await {
+                output::note(format_args!("layerlab: {}", artifacts.in_words()));
+            }
+            return Err(campaign_failure(error));
+        }
+    };
+    let Published { profile, findings } = published;
     if args.json {
         return output::print_json(&show::summary(&profile, &out));
     }
@@ -171,6 +184,24 @@ pub(super) async fn run(
         output::note(format_args!("\n{finding}"));
     }
     output::print(format_args!("\nPublished in {}", out.display()))
+}
+
+/// What the phone knows of a failure, in a folder beside the one that the profile would have become.
+async fn keep_artifacts(
+    link: &Opened,
+    began: OffsetDateTime,
+    error: &CampaignError,
+    out: &Path,
+) -> Option<Artifacts> {
+    let (Opened::Adb(phone), CampaignError::Run(failure)) = (link, error) else {
+        return None;
+    };
+    if !failure.may_be_in_logs() {
+        return None;
+    }
+    let mut folder = out.as_os_str().to_owned();
+    folder.push(".failure");
+    artifacts::keep(phone, began, &failure.to_string(), Path::new(&folder)).await
 }
 
 #[cfg(test)]

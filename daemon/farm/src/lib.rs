@@ -3,6 +3,7 @@
 
 pub mod adb;
 mod adb_link;
+pub mod artifacts;
 mod connection;
 pub mod discovery;
 pub mod folders;

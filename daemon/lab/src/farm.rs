@@ -27,7 +27,7 @@ use super::state::{PublicationOutcome, StayOutcome};
 use crate::store::Store;
 use follow::Keeper;
 use layerlab_campaign::publish::SigningKey;
-use layerlab_campaign::{Campaign, CampaignAccuracy, CampaignPart, forget};
+use layerlab_campaign::{Campaign, CampaignAccuracy, CampaignError, CampaignPart, forget};
 use layerlab_farm::Link;
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found};
@@ -35,7 +35,7 @@ use layerlab_farm::folders::Folders;
 use layerlab_farm::host_runtimes::HostRuntimes;
 use layerlab_profiles::document::Fitness;
 pub use open::{OpenDevice, see};
-use outcome::{has_no_room, host_is_full, lost, outcome};
+use outcome::{has_no_room, host_is_full, lost, outcome, with_artifacts};
 use unpublished::Unpublished;
 
 /// How often to try again what this host has no room for.
@@ -200,7 +200,20 @@ impl Farm {
                     }
                     there_is_room(told, desk).await;
                 }
-                Err(error) => return Err(outcome(error, assignment)),
+                Err(error) => {
+                    let may_be_in_logs = match &error {
+                        CampaignError::Run(failure) => failure.may_be_in_logs(),
+                        _ => false,
+                    };
+                    let outcome = outcome(error, assignment);
+                    return Err(match (may_be_in_logs, &*open_device) {
+                        (true, OpenDevice::Phone { link, .. }) => {
+                            let state = &self.0.folders.state;
+                            with_artifacts(outcome, link, assignment, state).await
+                        }
+                        _ => outcome,
+                    });
+                }
             }
         };
         let unpublished = Unpublished {

@@ -2,6 +2,7 @@
 //! are skipped, and fail in CI.
 
 mod addresses;
+mod artifacts;
 mod devices;
 mod disturbed;
 mod fitness;
