@@ -79,6 +79,7 @@ const UNDETERMINED: &[(&str, &str)] = &[
     ("profile.json", "moving.cuts.out_ci95_low_ns"),
     ("profile.json", "moving.cuts.out_ci95_high_ns"),
     ("profile.json", "evaluations.samples"),
+    ("profile.json", "evaluations.seed"),
     ("profile.json", "evaluations.executed_flop"),
     ("profile.json", "evaluations.stop_at_half_width"),
     ("profile.json", "evaluations.metric.threshold"),

@@ -40,7 +40,8 @@ fn not_fit(profile: &document::Profile) -> Vec<String> {
     let throttled = |block: &&document::Block| {
         let ends = [&block.before, &block.after];
         let mut status = ends.iter().filter_map(|end| end.conditions.thermal_status);
-        block.rejection.is_none() && status.any(|status| status > 0)
+        let counts = fitness.overridden && block.rejection.is_none();
+        counts && status.any(|status| status > 0)
     };
     let throttled = profile.blocks.iter().filter(throttled).count();
     let began = fitness.not_fit.join("; ");
