@@ -6,7 +6,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::units::Nanos;
 
-use super::adb::{self, AdbArgs, PhoneArgs};
+use super::adb::{self, AdbArgs, Opened, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::Failure;
 use super::model_options::{DimArgs, open_with_twin};
@@ -22,7 +22,7 @@ pub(super) struct ProfileArgs {
     /// The ONNX model
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
-    /// The device: a name that `layerlab devices` lists, or a simulated device's file
+    /// The device: a name that `layerlab devices` lists, the network address of a phone, or a simulated device's file
     #[arg(long, value_name = "DEVICE")]
     device: String,
     /// The model's quantised twin, which 8-bit processors of ONNX Runtime run; `layerlab quantise` makes one
@@ -132,9 +132,10 @@ pub(super) async fn run(
     };
     let program = agent_program(agent)?;
     let link = adb::open(&args.device, program, adb, &args.phone).await?;
-    let device = match discovery::choose(&args.device) {
-        Ok(choice) => choice.name(),
-        Err(_) => args.device.clone(),
+    let device = match (discovery::choose(&args.device), &link) {
+        (Ok(choice), _) => choice.name(),
+        (Err(_), Opened::Adb(phone)) => phone.name(),
+        (Err(_), Opened::Local(_)) => args.device.clone(),
     };
     let out = match &args.out {
         Some(out) => out.clone(),

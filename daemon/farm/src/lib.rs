@@ -8,6 +8,7 @@ mod connection;
 pub mod discovery;
 pub mod folders;
 pub mod host_runtimes;
+pub mod known_phones;
 pub mod local;
 pub mod provision;
 pub mod quarantine;

@@ -1,6 +1,7 @@
 //! The farm: the real adb server, the real adbd, and what goes wrong between them. Where they cannot be had, these tests
 //! are skipped, and fail in CI.
 
+mod addresses;
 mod arm64;
 mod devices;
 mod disturbed;
@@ -85,7 +86,7 @@ impl Disguised {
 
     /// What layerlab calls the phone.
     fn name(&self) -> String {
-        self.name_of(&self.phone.address)
+        self.name_of(&self.phone.serial)
     }
 
     /// Layerlab, which takes the liar for the server.

@@ -6,6 +6,7 @@ mod impossible;
 mod jobs;
 mod killed;
 mod log;
+mod moved;
 mod private;
 mod prune;
 mod publication;

@@ -93,7 +93,7 @@ impl Farm {
             return self.open_local(name);
         };
         let phones = &self.0.config.phones;
-        let simulate = match played(phones, name, &device.serial) {
+        let simulate = match played(phones, device) {
             Some(device) => Some(simulated(device)?),
             None => None,
         };
@@ -146,9 +146,10 @@ impl Farm {
     }
 
     /// What the lab knows of a phone that can be used.
-    async fn identify(&self, name: &str, found: &Found) -> Result<Device, AdbError> {
+    async fn identify(&self, found: &Found) -> Result<Device, AdbError> {
         let phone = Phone::new(&found.server, &found.row)?;
         let identity = phone.identity().await?;
+        let name = found.name_by(&identity);
         let capabilities = phone.capabilities().await?;
         if lock(&self.0.restored).insert(identity.serial.clone()) {
             // A daemon that was killed may have left it quiet. Nothing is lost where that was not so.
@@ -158,27 +159,27 @@ impl Farm {
         }
         let android = capabilities.text("android_version");
         let android = android.and_then(|text| text.split('.').next()?.parse().ok());
-        Ok(Device {
-            name: name.to_owned(),
+        let device = Device {
+            name,
+            serial: identity.serial,
+            address: found.address().map(str::to_owned),
             description: capabilities.summary(),
-            simulated: played(&self.0.config.phones, name, &identity.serial).is_some(),
             soc: capabilities.text("soc_model").map(str::to_owned),
             abi: Some(identity.abi),
             android,
-            pools: self.pools(&[name, &identity.serial]),
-            serial: identity.serial,
-            processors: None,
+            ..Device::default()
+        };
+        Ok(Device {
+            simulated: played(&self.0.config.phones, &device).is_some(),
+            pools: self.pools(&device),
+            ..device
         })
     }
 
-    fn pools(&self, names: &[&str]) -> Vec<String> {
+    fn pools(&self, device: &Device) -> Vec<String> {
         let pools = self.0.config.phones.pools.iter();
         pools
-            .filter(|(_, members)| {
-                members
-                    .iter()
-                    .any(|member| names.contains(&member.as_str()))
-            })
+            .filter(|(_, members)| members.iter().any(|member| device.is_called(member)))
             .map(|(pool, _)| pool.clone())
             .collect()
     }
@@ -193,14 +194,17 @@ impl Farm {
                 (false, None) => "this host".to_owned(),
                 (false, Some(soc)) => format!("this host, with an emulated {soc}"),
             };
-            Device {
+            let device = Device {
                 name: name.clone(),
                 serial: name.clone(),
                 description,
                 simulated,
                 abi: Some(std::env::consts::ARCH.to_owned()),
-                pools: self.pools(&[name]),
                 ..Device::default()
+            };
+            Device {
+                pools: self.pools(&device),
+                ..device
             }
         };
         local.map(device).collect()
@@ -231,9 +235,11 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
             if let Some(same) = known.iter().find(|(row, _)| *row == found.row) {
                 return Some(same.clone());
             }
-            lock(&farm.0.found).insert(found.name.clone(), found.clone());
-            match farm.identify(&found.name, found).await {
-                Ok(device) => Some((found.row.clone(), device)),
+            match farm.identify(found).await {
+                Ok(device) => {
+                    lock(&farm.0.found).insert(device.name.clone(), found.clone());
+                    Some((found.row.clone(), device))
+                }
                 Err(error) => {
                     tracing::warn!(phone = found.name, %error, "cannot be used");
                     None
@@ -277,9 +283,10 @@ async fn tell_processors(farm: Farm, local: Vec<Device>, messages: mpsc::Sender<
 }
 
 /// The simulated device that a phone's agent plays, if it plays one.
-fn played<'a>(phones: &'a Phones, name: &str, serial: &str) -> Option<&'a String> {
-    let simulate = &phones.simulate;
-    simulate.get(name).or_else(|| simulate.get(serial))
+fn played<'a>(phones: &'a Phones, device: &Device) -> Option<&'a String> {
+    let mut simulate = phones.simulate.iter();
+    let (_, played) = simulate.find(|(name, _)| device.is_called(name))?;
+    Some(played)
 }
 
 /// The file of a simulated device, unread: only the agent knows what is in it.
@@ -307,17 +314,29 @@ mod tests {
     fn phones() -> Phones {
         Phones {
             local: vec!["host".to_owned(), "pixel6".to_owned()],
-            simulate: [("R58".to_owned(), "mate10pro".to_owned())].into(),
+            simulate: ["R58", "10.0.0.1:5555"]
+                .map(|name| (name.to_owned(), "mate10pro".to_owned()))
+                .into(),
             ..Config::default().phones
         }
     }
 
     #[test]
-    fn a_phone_plays_the_device_that_its_name_or_its_serial_stands_for() {
-        let device = |name, serial| played(&phones(), name, serial).cloned();
-        assert_eq!(device("R58", "other").as_deref(), Some("mate10pro"));
-        assert_eq!(device("10.0.0.1:5555", "R58").as_deref(), Some("mate10pro"));
-        assert_eq!(device("R59", "R59"), None);
+    fn a_phone_plays_the_device_that_its_name_or_its_serial_or_its_address_stands_for() {
+        let device = |name: &str, serial: &str, address: Option<&str>| {
+            let device = Device {
+                name: name.to_owned(),
+                serial: serial.to_owned(),
+                address: address.map(str::to_owned),
+                ..Device::default()
+            };
+            played(&phones(), &device).cloned()
+        };
+        let mate = Some("mate10pro".to_owned());
+        assert_eq!(device("R58", "other", None), mate);
+        assert_eq!(device("R58@lab2:5037", "R58", None), mate);
+        assert_eq!(device("R61", "R61", Some("10.0.0.1:5555")), mate);
+        assert_eq!(device("R59", "R59", Some("10.0.0.2:5555")), None);
     }
 
     #[tokio::test]
