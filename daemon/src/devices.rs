@@ -188,7 +188,7 @@ mod tests {
     fn a_phone_that_the_lab_has_play_a_device_is_listed_as_simulated() {
         let found = Found {
             name: "R58".to_owned(),
-            server: Server::given("127.0.0.1:1".parse().expect("an address")),
+            route: Server::given("127.0.0.1:1".parse().expect("an address")).into(),
             row: Row {
                 serial: "R58".to_owned(),
                 state: State::Ready,

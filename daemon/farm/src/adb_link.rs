@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::adb::{AdbError, Address, Fault, Identity, Phone, Server, capabilities};
+use crate::adb::{AdbError, Address, Fault, Identity, Phone, Route, capabilities};
 use crate::folders::make_private;
 use crate::provision::{Installed, Provision, token};
 use crate::quarantine::Quarantine;
@@ -43,7 +43,7 @@ impl Default for Policy {
 
 /// A link to one phone. While it exists, no other layerlab of this host uses the phone.
 pub struct AdbLink {
-    server: Server,
+    route: Route,
     serial: String,
     /// The phone's network address, if that is how it is reached.
     network: Option<Address>,
@@ -64,16 +64,17 @@ struct Known {
 }
 
 impl AdbLink {
-    /// A link to the phone that `server` calls `serial`, which must be there. Its files on this host
+    /// A link to the phone that `route` lists as `serial`, which must be there. Its files on this host
     /// are in the folder `state`.
     pub async fn open(
-        server: Server,
+        route: impl Into<Route>,
         serial: &str,
         provision: Provision,
         policy: Policy,
         state: &Path,
     ) -> Result<AdbLink, AdbError> {
-        let name = server.name_of(serial);
+        let route = route.into();
+        let name = route.name_of(serial);
         let network = serial.parse().ok();
         let quarantine = Quarantine::in_folder(state);
         refuse_quarantined(&quarantine, &[&name, serial])?;
@@ -82,9 +83,9 @@ impl AdbLink {
             may_reboot: false,
             ..policy
         };
-        let mut climb = Climb::start(&server, serial, network.as_ref(), gentle);
+        let mut climb = Climb::start(&route, serial, network.as_ref(), gentle);
         let (phone, identity) = loop {
-            match who(&server, serial).await {
+            match who(&route, serial).await {
                 Ok(found) => break found,
                 Err(error) => climb.after(error).await?,
             };
@@ -107,7 +108,7 @@ impl AdbLink {
             token: token(state, &identity.serial)?,
             serial: serial.to_owned(),
             known: Mutex::default(),
-            server,
+            route,
             network,
             identity,
             provision,
@@ -124,7 +125,7 @@ impl AdbLink {
 
     /// The phone, if it is there and still the same.
     async fn find(&self) -> Result<(Phone, Identity), AdbError> {
-        let (phone, identity) = who(&self.server, &self.serial).await?;
+        let (phone, identity) = who(&self.route, &self.serial).await?;
         if identity.serial != self.identity.serial {
             return Err(AdbError::Swapped {
                 name: phone.name().to_owned(),
@@ -166,7 +167,9 @@ impl AdbLink {
         if started {
             tracing::info!(phone = phone.name(), "the agent was started");
         }
-        let stream = phone.open_socket(&installed.socket).await?;
+        let stream = phone
+            .open_agent(&installed.program, &installed.socket)
+            .await?;
         let connection = Connection::open(stream, &self.token).await?;
         self.remember(Known {
             boot_id: Some(identity.boot_id),
@@ -189,7 +192,7 @@ impl AdbLink {
 
     fn climb(&self) -> Climb<'_> {
         Climb::start(
-            &self.server,
+            &self.route,
             &self.serial,
             self.network.as_ref(),
             self.policy,
@@ -221,7 +224,7 @@ impl AdbLink {
 
 impl Link for AdbLink {
     fn kind(&self) -> &'static str {
-        "adb"
+        self.route.kind()
     }
 
     async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
@@ -253,7 +256,7 @@ impl Link for AdbLink {
                     return Err(error.into());
                 }
                 Err(AttemptError::Agent(error)) => AdbError::Lost {
-                    subject: format!("the agent on {}", self.server.name_of(&self.serial)),
+                    subject: format!("the agent on {}", self.route.name_of(&self.serial)),
                     reason: error.to_string(),
                     fault: Fault::Agent,
                 },
@@ -266,9 +269,9 @@ impl Link for AdbLink {
     }
 }
 
-/// The phone that `server` calls `serial`, and which one that is.
-async fn who(server: &Server, serial: &str) -> Result<(Phone, Identity), AdbError> {
-    let phone = Phone::find(server, serial).await?;
+/// The phone that `route` lists as `serial`, and which one that is.
+async fn who(route: &Route, serial: &str) -> Result<(Phone, Identity), AdbError> {
+    let phone = Phone::find(route, serial).await?;
     let identity = phone.identity().await?;
     Ok((phone, identity))
 }

@@ -129,7 +129,7 @@ impl Listed {
             false => ListedState::Ready,
         };
         Listed {
-            link: "adb",
+            link: found.route.kind(),
             state: listed,
             reason: unusable.then(|| state.reason()),
             remedy: unusable.then(|| state.remedy().to_owned()),
@@ -147,7 +147,7 @@ impl Listed {
         if found.row.state != State::Ready {
             return listed;
         }
-        let asked = match Phone::new(&found.server, &found.row) {
+        let asked = match Phone::new(&found.route, &found.row) {
             Ok(phone) => phone.capabilities().await,
             Err(error) => Err(error),
         };

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Policy;
 use super::recovery::{Ladder, Rung, Way};
 use super::usb_port;
-use crate::adb::{AdbError, Address, Phone, Row, Server, State};
+use crate::adb::{AdbError, Address, Phone, Route, Row, State};
 
 /// How often to ask for a phone at a network address that is not there: the server itself does not
 /// listen for it.
@@ -20,7 +20,7 @@ const MOMENT: Duration = Duration::from_millis(250);
 
 /// Climbs the ladder for one phone and one purpose.
 pub(super) struct Climb<'a> {
-    server: &'a Server,
+    route: &'a Route,
     serial: &'a str,
     network: Option<&'a Address>,
     ladder: Ladder,
@@ -29,18 +29,18 @@ pub(super) struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     pub(super) fn start(
-        server: &'a Server,
+        route: &'a Route,
         serial: &'a str,
         network: Option<&'a Address>,
         policy: Policy,
     ) -> Climb<'a> {
         Climb {
-            server,
+            route,
             serial,
             network,
             ladder: Ladder::new(Way {
                 network: network.is_some(),
-                own_server: server.is_own(),
+                own_server: route.is_own_server(),
                 may_reboot: policy.may_reboot,
             }),
             end: Instant::now() + policy.patience,
@@ -71,7 +71,7 @@ impl<'a> Climb<'a> {
     }
 
     fn name(&self) -> String {
-        self.server.name_of(self.serial)
+        self.route.name_of(self.serial)
     }
 
     async fn take(&self, rung: Rung) -> Result<(), AdbError> {
@@ -82,12 +82,12 @@ impl<'a> Climb<'a> {
             Rung::Reconnect => {
                 let transport = self.row().await?.and_then(|row| row.transport);
                 if let Some(transport) = transport {
-                    self.server.reconnect(transport).await?;
+                    self.route.reconnect(transport).await?;
                 }
                 self.wait().await;
             }
             Rung::ReconnectOffline => {
-                self.server.reconnect_offline().await?;
+                self.route.reconnect_offline().await?;
                 self.wait().await;
             }
             Rung::Reboot => self.reboot().await?,
@@ -103,7 +103,7 @@ impl<'a> Climb<'a> {
                 }
             }
             Rung::RestartServer => {
-                self.server.restart().await?;
+                self.route.restart().await?;
                 self.wait().await;
             }
         }
@@ -111,18 +111,18 @@ impl<'a> Climb<'a> {
     }
 
     async fn row(&self) -> Result<Option<Row>, AdbError> {
-        let rows = self.server.phones().await?;
+        let rows = self.route.phones().await?;
         Ok(rows.into_iter().find(|row| row.serial == self.serial))
     }
 
     /// Boots the phone anew: it must go away, and come back as another boot.
     async fn reboot(&self) -> Result<(), AdbError> {
-        let phone = Phone::find(self.server, self.serial).await?;
+        let phone = Phone::find(self.route, self.serial).await?;
         let before = phone.identity().await.ok();
         phone.reboot().await?;
         loop {
             self.wait().await;
-            let now = match Phone::find(self.server, self.serial).await {
+            let now = match Phone::find(self.route, self.serial).await {
                 Ok(phone) => phone.identity().await.ok(),
                 Err(_) => None,
             };
@@ -140,7 +140,7 @@ impl<'a> Climb<'a> {
         while let Err(error) = self.follow(&mut told).await {
             tracing::debug!(%error, "the list of phones broke off");
             // A server of ours that died is started again; one that hangs is another rung's business.
-            let answers = self.server.ensure().await.is_ok();
+            let answers = self.route.ensure().await.is_ok();
             sleep(CALL).await;
             if !answers {
                 return;
@@ -150,7 +150,7 @@ impl<'a> Climb<'a> {
 
     /// Follows the server's list until the phone is ready. Tells a person who must do something what.
     async fn follow(&self, told: &mut Option<State>) -> Result<(), AdbError> {
-        let mut tracker = self.server.track().await?;
+        let mut tracker = self.route.track().await?;
         loop {
             let rows = tokio::select! {
                 rows = tracker.next() => rows?,
@@ -181,7 +181,7 @@ impl<'a> Climb<'a> {
     async fn call(&self) -> Infallible {
         loop {
             if let Some(address) = self.network {
-                let said = self.server.connect(address).await;
+                let said = self.route.connect(address).await;
                 tracing::trace!(?said, "called the phone");
             }
             sleep(CALL).await;
