@@ -213,7 +213,7 @@ mod tests {
         let found = Found {
             name: "R58".to_owned(),
             serial: None,
-            server: Server::given("127.0.0.1:1".parse().expect("an address")),
+            route: Server::given("127.0.0.1:1".parse().expect("an address")).into(),
             row: Row {
                 serial: "R58".to_owned(),
                 state: State::Ready,

@@ -187,15 +187,19 @@ pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
         let found = format!("{} {}", program.path.display(), program.release);
         findings.push(Finding::fine("adb", found));
     }
+    if fleet.direct_by_itself {
+        let found = "there is none, so phones are reached without one";
+        let remedy = "nothing need be done; `sudo apt install adb` has an adb server do it";
+        findings.push(Finding::note("adb", found, remedy));
+    }
     for problem in &fleet.problems {
         let remedy = match problem {
-            AdbError::NoProgram => "sudo apt install adb",
             AdbError::BadProgram { .. } => "sudo apt install adb, and unset LAYERLAB_ADB",
             _ => "kill what holds the port, or choose another with --adb-port",
         };
         findings.push(Finding::problem("adb", problem.to_string(), remedy));
     }
-    for server in &fleet.servers {
+    for server in fleet.servers() {
         findings.push(examine_server(server).await);
     }
     let common = Server::given(Address {
@@ -203,8 +207,7 @@ pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
         port: COMMON_PORT,
     });
     let ours = fleet
-        .servers
-        .iter()
+        .servers()
         .any(|server| server.address() == common.address());
     if !ours && common.version().await.is_ok() {
         findings.push(Finding::note(
@@ -290,7 +293,7 @@ pub(super) async fn examine(
         return vec![Finding::problem(name, state.reason(), state.remedy())];
     }
     let asked = async {
-        let phone = Phone::new(&found.server, &found.row)?;
+        let phone = Phone::new(&found.route, &found.row)?;
         Ok::<_, AdbError>((
             phone.capabilities().await?,
             phone.battery().await?,

@@ -39,7 +39,8 @@ pub struct Provision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     folder: String,
-    program: String,
+    /// Where its program is.
+    pub program: String,
     device: Option<String>,
     /// The abstract socket that it listens on.
     pub socket: String,

@@ -77,6 +77,8 @@ pub struct Phones {
     /// Devices that need no phone.
     #[serde(deserialize_with = "value::local")]
     pub local: Vec<String>,
+    /// Whether phones are reached without an adb server.
+    pub direct: bool,
     /// The port of our own adb server.
     #[serde(deserialize_with = "value::port")]
     pub adb_port: u16,

@@ -1,10 +1,11 @@
-//! Phones over ADB: our own server, what is asked of it and of phones, and what is done when one of
+//! Phones over ADB: our own server or none, what is asked of it and of phones, and what is done when one of
 //! them fails. The server's protocol is spoken natively, since every operation must have a deadline,
 //! be cancelled by dropping it, and say which of server, phone and agent is at fault.
 
 mod address;
 mod ask;
 pub(crate) mod capabilities;
+pub mod direct;
 mod error;
 mod fault;
 mod fleet;
@@ -14,6 +15,7 @@ mod own;
 mod phone;
 mod program;
 mod quiet;
+mod route;
 mod server;
 mod shell;
 mod text;
@@ -27,9 +29,10 @@ pub use fault::Fault;
 pub use fleet::{Fleet, Found, Settings};
 pub use list::{Row, State};
 pub use own::DEFAULT_PORT;
-pub use phone::{Identity, Phone};
+pub use phone::{AgentStream, Identity, Phone};
 pub use program::{Program, find as find_program};
 pub use quiet::{Quieted, Restored};
+pub use route::{Route, RouteTracker};
 pub use server::{Server, Tracker};
 pub use shell::Output;
 pub use text::{Printable, quote};

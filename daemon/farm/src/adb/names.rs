@@ -10,7 +10,7 @@ use super::address::Address;
 use super::fleet::Found;
 use super::list::{Row, State};
 use super::phone::{Identity, Phone};
-use super::server::Server;
+use super::route::Route;
 
 /// What phones without a serial of their own say that it is.
 const NO_SERIALS: [&str; 2] = ["", "unknown"];
@@ -26,17 +26,17 @@ fn own_serial(identity: &Identity) -> Option<&str> {
     (!NO_SERIALS.contains(&serial)).then_some(serial)
 }
 
-/// What to call the phone that `server` calls `listed`, and that says who it is.
-pub(crate) fn name_by(server: &Server, listed: &str, identity: &Identity) -> String {
+/// What to call the phone that `route` calls `listed`, and that says who it is.
+pub(crate) fn name_by(route: &Route, listed: &str, identity: &Identity) -> String {
     match own_serial(identity).filter(|_| is_of_network(listed)) {
-        Some(serial) => server.name_of(serial),
-        None => server.name_of(listed),
+        Some(serial) => route.name_of(serial),
+        None => route.name_of(listed),
     }
 }
 
 /// Who was found behind which connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(HashMap<(String, String), Told>);
+pub(super) struct Names(HashMap<String, Told>);
 
 #[derive(Clone, Debug)]
 struct Told {
@@ -47,8 +47,8 @@ struct Told {
 impl Names {
     /// The phones in `rows`, each with its name; one that is reached in two ways is there once. Those on a network that
     /// were not asked since they were connected are asked now, all at once.
-    pub(super) async fn found(&mut self, server: &Server, rows: Vec<Row>) -> Vec<Found> {
-        let key = |row: &Row| (server.address().to_string(), row.serial.clone());
+    pub(super) async fn found(&mut self, route: &Route, rows: Vec<Row>) -> Vec<Found> {
+        let key = |row: &Row| route.name_of(&row.serial);
         let unknown = rows.iter().filter(|row| {
             let told = self.0.get(&key(row));
             row.state == State::Ready
@@ -56,7 +56,7 @@ impl Names {
                 && told.is_none_or(|told| told.transport != row.transport)
         });
         let asked = join_all(unknown.map(|row| async move {
-            let identity = identity(server, row).await;
+            let identity = identity(route, row).await;
             (key(row), row.transport, identity)
         }));
         for (key, transport, identity) in asked.await {
@@ -85,11 +85,11 @@ impl Names {
             let identity = identity.filter(|one| !has_double(one, &answers));
             Found {
                 name: match identity {
-                    Some(identity) => name_by(server, &row.serial, identity),
-                    None => server.name_of(&row.serial),
+                    Some(identity) => name_by(route, &row.serial, identity),
+                    None => route.name_of(&row.serial),
                 },
                 serial: answer(row).map(|identity| identity.serial.clone()),
-                server: server.clone(),
+                route: route.clone(),
                 row: row.clone(),
             }
         });
@@ -105,8 +105,8 @@ fn has_double(one: &Identity, answers: &[&Identity]) -> bool {
 }
 
 /// Who the phone is, if it answers; asked twice, for one that is busy may be late.
-async fn identity(server: &Server, row: &Row) -> Option<Identity> {
-    let phone = Phone::new(server, row).ok()?;
+async fn identity(route: &Route, row: &Row) -> Option<Identity> {
+    let phone = Phone::new(route, row).ok()?;
     match phone.identity().await {
         Ok(identity) => Some(identity),
         Err(_) => match phone.identity().await {
@@ -138,10 +138,11 @@ fn one_way_each(all: Vec<Found>) -> Vec<Found> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::server::Server;
     use super::*;
 
-    fn server() -> Server {
-        Server::given("127.0.0.1:1".parse().expect("an address"))
+    fn server() -> Route {
+        Server::given("127.0.0.1:1".parse().expect("an address")).into()
     }
 
     fn row(serial: &str, state: State) -> Row {
@@ -167,7 +168,7 @@ mod tests {
 
     /// What phones are called that were asked before.
     async fn names(told: Vec<(&str, Told)>, rows: Vec<Row>) -> Vec<String> {
-        let key = |listed: &str| ("127.0.0.1:1".to_owned(), listed.to_owned());
+        let key = |listed: &str| format!("{listed}@127.0.0.1:1");
         let told = told.into_iter().map(|(listed, told)| (key(listed), told));
         let mut names = Names(told.collect());
         let found = names.found(&server(), rows).await;
@@ -204,7 +205,7 @@ mod tests {
             asked
                 .iter()
                 .map(|(listed, told)| {
-                    let key = ("127.0.0.1:1".to_owned(), (*listed).to_owned());
+                    let key = format!("{listed}@127.0.0.1:1");
                     (key, told.clone())
                 })
                 .collect(),
