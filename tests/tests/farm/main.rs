@@ -2,6 +2,7 @@
 //! are skipped, and fail in CI.
 
 mod devices;
+mod direct;
 mod disturbed;
 mod given_up;
 mod plugging;
