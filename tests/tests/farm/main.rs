@@ -4,6 +4,7 @@
 mod addresses;
 mod arm64;
 mod devices;
+mod direct;
 mod disturbed;
 mod given_up;
 mod plugging;
