@@ -3,9 +3,11 @@
 
 mod addresses;
 mod arm64;
+mod artifacts;
 mod devices;
 mod direct;
 mod disturbed;
+mod fitness;
 mod given_up;
 mod plugging;
 mod profiles;
