@@ -8,9 +8,11 @@ use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// The numbers of processors in ELF files.
+/// The number of x86-64 processors in ELF files.
 pub const X86_64: u16 = 62;
+/// That of 64-bit ARM processors.
 pub const AARCH64: u16 = 183;
+/// That of Qualcomm's accelerator.
 pub const HEXAGON: u16 = 164;
 
 const HEADER: usize = 64;

@@ -1,7 +1,7 @@
 //! Makes a phone ready: the agent for its processor, pushed only when it is not there already, the
 //! simulated device that it may play, the models it needs, and the agent started, detached.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use layerlab_profiles::sha256;
