@@ -121,6 +121,7 @@ impl From<EvaluationV4> for document::Evaluation {
             answers: evaluation.answers,
             samples: evaluation.samples,
             seed: evaluation.seed,
+            as_runs: false,
             stop_at_half_width: evaluation.stop_at_half_width,
             executed_flop: evaluation.executed_flop,
             naive_flop: evaluation.naive_flop,
