@@ -9,9 +9,10 @@ use layerlab_protocol::{Event, FailureKind};
 
 use crate::ModelWithTwin;
 use crate::ended::{Ended, failed};
+use crate::evaluation_sessions::EvaluationSessions;
 use crate::queue::{Queue, Task};
-use crate::runtime::{Runtimes, Tensor, TensorError, loaded_event};
-use crate::walk::{self, Costs, LayerSessions, walk};
+use crate::runtime::{Runtimes, Tensor, TensorError};
+use crate::walk::{self, Costs, WalkPart, walk};
 
 /// What an order to evaluate asks for.
 pub(crate) struct Evaluation<'a> {
@@ -22,6 +23,8 @@ pub(crate) struct Evaluation<'a> {
     /// Which answers to give, by their places in the set.
     pub(crate) answers: &'a [u64],
     pub(crate) placements: &'a [Placement],
+    /// Whether neighbours on one processor are loaded and run as one segment.
+    pub(crate) as_runs: bool,
     /// What activations may take.
     pub(crate) budget: Bytes,
 }
@@ -48,10 +51,17 @@ impl Evaluation<'_> {
         let Some(mut next) = left.next() else {
             return Ok(());
         };
-        let mut sessions = self.load(task, queue, runtimes, model)?;
+        let parts = self.placements.iter();
+        let parts: Vec<Vec<WalkPart>> = parts
+            .map(|placement| walk::parts(placement, self.as_runs))
+            .collect();
+        let distinct: BTreeSet<WalkPart> = parts.iter().flatten().copied().collect();
+        let journal = (task, queue);
+        let mut sessions =
+            EvaluationSessions::load(&distinct, journal, runtimes, model, self.processors)?;
         let costs = Costs::of(model.model());
         loop {
-            let (tallies, flop) = self.judge(*next, input, &mut sessions, &costs)?;
+            let (tallies, flop) = self.judge(*next, input, &mut sessions, (&costs, &parts))?;
             queue.record(
                 task,
                 Event::Judged {
@@ -72,14 +82,15 @@ impl Evaluation<'_> {
         &self,
         answer: u64,
         input: &TensorSpec,
-        sessions: &mut [LayerSessions],
-        costs: &Costs,
+        sessions: &mut EvaluationSessions<'_>,
+        (costs, parts): (&Costs, &[Vec<WalkPart>]),
     ) -> Result<(Vec<layerlab_profiles::accuracy::Tally>, u64), Ended> {
         let mut flop = 0;
         let mut outputs: Vec<Vec<Vec<f32>>> = vec![Vec::new(); self.placements.len()];
         for image in self.set.images(answer as usize) {
             let tensor = tensor(input, &image).map_err(|reason| order(&reason.to_string()))?;
-            let answers = walk(sessions, costs, self.placements, vec![tensor], self.budget)?;
+            let run = |part, inputs: &[Tensor]| sessions.run(part, inputs);
+            let answers = walk(run, costs, parts, &[tensor], self.budget)?;
             flop += answers.flop;
             for (all, output) in outputs.iter_mut().zip(answers.outputs) {
                 all.push(output);
@@ -95,36 +106,6 @@ impl Evaluation<'_> {
         };
         let tallies: Result<Vec<_>, _> = outputs.iter().map(judge).collect();
         Ok((tallies?, flop))
-    }
-
-    /// Each layer on each processor on which some placement has it.
-    fn load(
-        &self,
-        task: &Task,
-        queue: &Queue,
-        runtimes: &mut Runtimes,
-        model: &ModelWithTwin,
-    ) -> Result<Vec<LayerSessions>, Ended> {
-        let mut all = Vec::new();
-        for layer in walk::layers(model.model()) {
-            let index = layer.first() as usize - 1;
-            let wanted: BTreeSet<usize> = self
-                .placements
-                .iter()
-                .map(|placement| usize::from(placement.processors()[index]))
-                .collect();
-            let mut load = |(place, processor): (usize, &String)| {
-                if !wanted.contains(&place) {
-                    return Ok(None);
-                }
-                let session = runtimes.load(processor, model, layer)?;
-                queue.record(task, loaded_event(processor, layer, session.as_ref()))?;
-                Ok::<_, Ended>(Some(session))
-            };
-            let sessions = self.processors.iter().enumerate().map(&mut load);
-            all.push(sessions.collect::<Result<LayerSessions, _>>()?);
-        }
-        Ok(all)
     }
 
     /// The network's input, if the order makes sense for the network and the set.

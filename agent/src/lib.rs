@@ -5,6 +5,7 @@ pub mod description;
 pub mod device;
 mod ended;
 mod evaluate;
+mod evaluation_sessions;
 pub mod files;
 pub mod hygiene;
 pub mod journal;

@@ -1,20 +1,33 @@
 //! What a network answers under many placements, with the work shared that they have in common (docs/method.md §6).
 //!
-//! Placements are walked layer by layer, all at once: those whose activations are the same, bit for bit, are
+//! Placements are walked part by part, all at once: those whose activations are the same, bit for bit, are
 //! one *state*. Placements with a common beginning are one state until they part, as in a prefix tree; and
-//! states that meet again are one again, which happens wherever a layer gives the same on two processors
+//! states that meet again are one again, which happens wherever a part gives the same on two processors
 //! (pooling of values that were rounded already, activations that were cut off).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use layerlab_model::Network;
 use layerlab_profiles::{Bytes, Placement, Segment};
 
-use crate::runtime::{RuntimeError, Session, Tensor};
+use crate::runtime::Tensor;
 
-/// One layer on each processor, processor 0 first; `None` where no placement needs it.
-pub(crate) type LayerSessions = Vec<Option<Box<dyn Session>>>;
+/// Layers that run as one unit, and the place of their processor.
+pub(crate) type WalkPart = (Segment, usize);
+
+/// The parts of a placement: the runs of neighbours on one processor, or each layer by itself.
+pub(crate) fn parts(placement: &Placement, as_runs: bool) -> Vec<WalkPart> {
+    let runs = placement.runs();
+    let runs = runs.map(|(run, processor)| (run, usize::from(processor)));
+    if as_runs {
+        return runs.collect();
+    }
+    let layers = |(run, processor): WalkPart| {
+        (run.first()..=run.last()).map(move |layer| (Segment::single(layer), processor))
+    };
+    runs.flat_map(layers).collect()
+}
 
 /// What each layer of a network costs to walk.
 pub(crate) struct Costs {
@@ -39,6 +52,11 @@ impl Costs {
         }
     }
 
+    fn of_part(&self, segment: Segment) -> u64 {
+        let layers = segment.first() as usize - 1..segment.last() as usize;
+        self.flop[layers].iter().sum()
+    }
+
     /// How many placements can be walked together when activations may take `budget`. A state and the one
     /// that follows from it are alive at once.
     fn together(&self, budget: Bytes) -> usize {
@@ -61,15 +79,15 @@ struct WalkState {
     placements: Vec<usize>,
 }
 
-/// Runs a network on `input` under each of `placements`; activations take no more than `budget`, unless
-/// already one placement needs more.
-pub(crate) fn walk(
-    sessions: &mut [LayerSessions],
+/// Runs a network on `input` under each of `placements`, given as their parts, each part by `run`; activations take no more
+/// than `budget`, unless already one placement needs more.
+pub(crate) fn walk<E>(
+    mut run: impl FnMut(WalkPart, &[Tensor]) -> Result<Vec<Tensor>, E>,
     costs: &Costs,
-    placements: &[Placement],
-    input: Vec<Tensor>,
+    placements: &[Vec<WalkPart>],
+    input: &[Tensor],
     budget: Bytes,
-) -> Result<Answers, RuntimeError> {
+) -> Result<Answers, E> {
     // Neighbours in this order have the longest beginnings in common.
     let mut order: Vec<usize> = (0..placements.len()).collect();
     order.sort_by(|&a, &b| placements[a].cmp(&placements[b]));
@@ -77,37 +95,31 @@ pub(crate) fn walk(
         outputs: vec![Vec::new(); placements.len()],
         flop: 0,
     };
+    let layers = costs.flop.len();
     for together in order.chunks(costs.together(budget)) {
-        let mut states = vec![WalkState {
-            tensors: input.clone(),
-            placements: together.to_vec(),
-        }];
-        for (layer, sessions) in sessions.iter_mut().enumerate() {
-            let mut next = States::default();
-            for state in states {
-                for (processor, session) in sessions.iter_mut().enumerate() {
-                    let here: Vec<usize> = state
-                        .placements
-                        .iter()
-                        .copied()
-                        .filter(|&placement| {
-                            usize::from(placements[placement].processors()[layer]) == processor
-                        })
-                        .collect();
-                    let Some(session) = session.as_mut().filter(|_| !here.is_empty()) else {
-                        continue;
-                    };
-                    let tensors = session.outputs(&state.tensors)?;
-                    answers.flop += costs.flop[layer];
-                    next.add(tensors, here);
+        // The states at each cut; parts of several layers leave out those in between.
+        let mut at: Vec<States> = (0..=layers).map(|_| States::default()).collect();
+        at[0].add(input.to_vec(), together.to_vec());
+        for cut in 0..layers {
+            for state in std::mem::take(&mut at[cut]).states {
+                let mut parts: BTreeMap<WalkPart, Vec<usize>> = BTreeMap::new();
+                for placement in state.placements {
+                    let mut all = placements[placement].iter();
+                    if let Some(&part) = all.find(|(part, _)| part.first() as usize == cut + 1) {
+                        parts.entry(part).or_default().push(placement);
+                    }
+                }
+                for (part, here) in parts {
+                    let tensors = run(part, &state.tensors)?;
+                    answers.flop += costs.of_part(part.0);
+                    at[part.0.last() as usize].add(tensors, here);
                 }
             }
-            states = next.states;
         }
         for WalkState {
             tensors,
             placements,
-        } in states
+        } in std::mem::take(&mut at[layers]).states
         {
             let output: Vec<f32> = tensors.iter().flat_map(Tensor::to_floats).collect();
             for placement in placements {
@@ -116,6 +128,11 @@ pub(crate) fn walk(
         }
     }
     Ok(answers)
+}
+
+/// The layers of a network, each a segment of its own.
+pub(crate) fn layers(network: &Network) -> impl Iterator<Item = Segment> {
+    (1..=network.layer_count()).map(Segment::single)
 }
 
 /// States of which no two have the same activations.
@@ -146,7 +163,27 @@ impl States {
     }
 }
 
-/// The layers of a network, each a segment of its own.
-pub(crate) fn layers(network: &Network) -> impl Iterator<Item = Segment> {
-    (1..=network.layer_count()).map(Segment::single)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(placement: &str, as_runs: bool) -> Vec<(String, usize)> {
+        let placement: Placement = placement.parse().expect("digits");
+        let parts = parts(&placement, as_runs).into_iter();
+        parts.map(|(part, on)| (part.to_string(), on)).collect()
+    }
+
+    #[test]
+    fn neighbours_on_one_processor_are_one_part_only_as_runs() {
+        let part = |first: u32, last: u32, on| {
+            let segment = Segment::new(first, last).expect("a segment");
+            (segment.to_string(), on)
+        };
+        assert_eq!(
+            told("00112", true),
+            [part(1, 2, 0), part(3, 4, 1), part(5, 5, 2)]
+        );
+        assert_eq!(told("0011", false).len(), 4);
+        assert_eq!(told("0011", false)[2], part(3, 3, 1));
+    }
 }

@@ -44,12 +44,14 @@ fn execute(
             combinations,
             answers,
             memory_bytes,
+            as_runs,
         } => {
             let evaluation = Evaluation {
                 processors,
                 set: files.set(set_sha256)?,
                 answers,
                 placements: combinations,
+                as_runs: *as_runs,
                 budget: *memory_bytes,
             };
             return evaluation.run(task, queue, runtimes, &model);

@@ -1,6 +1,7 @@
 //! `layerlab compare`: which layers differ between two profiles of one model.
 
 mod gate;
+mod sight;
 
 use std::path::PathBuf;
 
@@ -12,19 +13,26 @@ use layerlab_profiles::{Layer, SignedNanos};
 use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
-use super::output;
 use super::show::{self, estimate};
+use super::{baseline, output};
 use gate::GateArgs;
 use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
 pub(super) struct CompareArgs {
-    /// The first profile's folder
+    /// The first profile's folder; with --baseline the only one's
     #[arg(value_name = "FOLDER")]
     one: PathBuf,
     /// The second profile's folder
-    #[arg(value_name = "FOLDER")]
-    other: PathBuf,
+    #[arg(
+        value_name = "FOLDER",
+        required_unless_present = "baseline",
+        conflicts_with = "baseline"
+    )]
+    other: Option<PathBuf>,
+    /// Compare the profile with the baseline of its model, device and runtime, which comes first (`layerlab baseline set`)
+    #[arg(long)]
+    baseline: bool,
     /// Print every number, not only those that differ significantly
     #[arg(long)]
     all: bool,
@@ -35,21 +43,33 @@ pub(super) struct CompareArgs {
     gate: GateArgs,
 }
 
-pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
+/// Two profiles with their folders, the one that is to be no better first.
+async fn profiles(args: &CompareArgs) -> Result<[(PathBuf, Profile); 2], Failure> {
     let one = Profile::read(&args.one).exit_with(Code::Input)?;
-    let other = Profile::read(&args.other).exit_with(Code::Input)?;
+    let one = (args.one.clone(), one);
+    let Some(other) = &args.other else {
+        let baseline = baseline::of_profile(&one.0, &one.1).await?;
+        return Ok([baseline, one]);
+    };
+    let read = Profile::read(other).exit_with(Code::Input)?;
+    Ok([one, (other.clone(), read)])
+}
+
+pub(super) async fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let both = profiles(args).await?;
+    let [(_, one), (_, other)] = &both;
     if let Some(settings) = args.gate.settings() {
         if !args.json {
-            print_names([(&args.one, &one), (&args.other, &other)])?;
+            print_names(&both)?;
         }
-        return gate::pass(&one, &other, settings, (args.all, args.json));
+        return gate::pass(one, other, settings, &args.gate, (args.all, args.json));
     }
-    let differences = compare(&one, &other).exit_with(Code::Input)?;
+    let differences = compare(one, other).exit_with(Code::Input)?;
     if args.json {
         let views: Vec<DifferenceView<'_>> = differences.iter().map(DifferenceView::from).collect();
         return output::print_json(&views);
     }
-    print_names([(&args.one, &one), (&args.other, &other)])?;
+    print_names(&both)?;
     let significant = differences.iter().filter(|d| d.is_significant()).count();
     let shown = differences
         .iter()
@@ -70,7 +90,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
         ];
         output::print(format_args!("{}\n", table(&heads, &[1, 4, 5, 6, 7], rows)))?;
     }
-    for lacked in runs_in_one(&one, &other) {
+    for lacked in runs_in_one(one, other) {
         output::print(lacks(&one.layers, &lacked))?;
     }
     output::print(format_args!(
@@ -80,8 +100,8 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
 }
 
 /// What is compared.
-fn print_names([one, other]: [(&PathBuf, &Profile); 2]) -> Result<(), Failure> {
-    let named = |(folder, profile): (&PathBuf, &Profile)| -> Result<String, Failure> {
+fn print_names([one, other]: &[(PathBuf, Profile); 2]) -> Result<(), Failure> {
+    let named = |(folder, profile): &(PathBuf, Profile)| -> Result<String, Failure> {
         let digest = ProfileDigest::of_folder(folder).exit_with(Code::Input)?;
         Ok(format!(
             "{} ({})",

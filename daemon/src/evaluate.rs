@@ -100,6 +100,10 @@ pub(super) struct ChoiceArgs {
     /// Seeds the random placements and the order of the answers
     #[arg(long, default_value_t = AccuracySettings::SEED, value_name = "SEED")]
     placement_seed: u64,
+    /// Load and run neighbours on one processor as one segment, as the placement will run: what a runtime gains or rounds
+    /// across layers counts. Takes longer, for placements have less in common
+    #[arg(long)]
+    as_runs: bool,
     /// What activations may take on the device, in MiB
     #[arg(long, default_value_t = AccuracySettings::MEMORY_MIB, value_name = "MIB")]
     memory_mib: u64,
@@ -122,6 +126,7 @@ impl ChoiceArgs {
             answers: self.answers.map(|answers| answers as usize),
             stop_at_half_width: self.stop_at.map(Percent::share),
             memory: Bytes::from_bytes(self.memory_mib << 20),
+            as_runs: self.as_runs,
         }
     }
 }

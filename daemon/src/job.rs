@@ -247,7 +247,11 @@ fn run_row(job: &Job, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String>
         .journals_removed
         .map(|at| format!("journals removed {}", moment(at, now, zone)));
     let why = run.starved().or_else(|| run.reason.clone());
-    let why: Vec<String> = why.into_iter().chain(removed).collect();
+    let worse = run.worse().map(|verdict| {
+        let (reference, what) = (verdict.reference(), verdict.worse_in_words());
+        format!("worse than {reference}: {what}")
+    });
+    let why: Vec<String> = why.into_iter().chain(worse).chain(removed).collect();
     let model = job.spec.models.get(run.model);
     let phone = run.phone.as_ref().or(run.only.as_ref());
     let texts = [

@@ -78,7 +78,10 @@ fn jobs_table(jobs: &[ListedJob]) -> String {
             name,
             listed.job.state.to_string(),
             spec.priority.to_string(),
-            format!("{done}/{all}"),
+            match listed.worse {
+                0 => format!("{done}/{all}"),
+                worse => format!("{done}/{all}, {worse} worse"),
+            },
             devices,
             Printable(&few(&listed.waiting_for)).to_string(),
         ]

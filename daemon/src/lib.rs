@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand.
 
 mod adb;
+mod baseline;
 mod campaign;
 mod check;
 mod compare;
@@ -129,6 +130,9 @@ enum LayerlabCommand {
     Export(export::ExportArgs),
     /// Say which layers differ between two profiles of one model
     Compare(compare::CompareArgs),
+    /// Choose which profile later ones of the same model, device and runtime are compared with
+    #[command(subcommand)]
+    Baseline(baseline::BaselineCommand),
     /// Derive layer times anew from a profile's samples
     Derive(derive::DeriveArgs),
     /// Make an evaluation set from labelled images, to measure what placements cost in accuracy
@@ -198,7 +202,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Show(args) => show::run(&args),
                 LayerlabCommand::Plan(command) => plan::run(&command, cli.agent).await,
                 LayerlabCommand::Export(args) => export::run(&args),
-                LayerlabCommand::Compare(args) => compare::run(&args),
+                LayerlabCommand::Compare(args) => compare::run(&args).await,
+                LayerlabCommand::Baseline(command) => baseline::run(&command).await,
                 LayerlabCommand::Derive(args) => derive::run(&args),
                 LayerlabCommand::Set(args) => set::run(&args),
                 LayerlabCommand::Quantise(args) => quantise::run(&args),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::exit::{Code, ExitWith, Failure};
-use super::{lab, output};
+use super::{baseline, lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_farm::folders::Folders;
 use layerlab_lab::config::Config;
@@ -58,6 +58,7 @@ pub(super) async fn run(command: &LabCommand) -> Result<(), Failure> {
         reports: config.config.reports(&folders),
         state: folders.state,
         older_profiles: args.older_profiles,
+        baselines: baseline::folders()?.collect(),
     };
     let Some(reader) = lab::reader().await? else {
         return output::print("no lab has been here yet, so that there is nothing to remove");

@@ -388,6 +388,7 @@ fn any_evaluation() -> impl Strategy<Value = Evaluation> {
             samples,
             seed,
             stop_at_half_width: shares.0,
+            as_runs: false,
             executed_flop,
             naive_flop,
             provenance: noted.then(|| header().provenance),

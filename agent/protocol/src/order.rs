@@ -120,6 +120,9 @@ pub enum Work {
         answers: Vec<u64>,
         /// What activations may take while placements are walked together.
         memory_bytes: Bytes,
+        /// Whether neighbours on one processor are loaded and run as one segment; else each layer is by itself.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        as_runs: bool,
     },
 }
 

@@ -128,11 +128,24 @@ fn work() {
             combinations: vec!["021".parse().expect("digits")],
             answers: vec![7, 3],
             memory_bytes: Bytes::from_bytes(1 << 20),
+            as_runs: false,
         },
         &format!(
             r#"{{"type":"evaluate","set_sha256":"{}","processors":["cpu","gpu","npu"],"combinations":["021"],"answers":[7,3],"memory_bytes":1048576}}"#,
             "5e".repeat(32)
         ),
+    );
+    // An agent that does not know it refuses it: it would answer as layers.
+    assert_frozen(
+        &Work::Evaluate {
+            set_sha256: String::new(),
+            processors: Vec::new(),
+            combinations: Vec::new(),
+            answers: Vec::new(),
+            memory_bytes: Bytes::ZERO,
+            as_runs: true,
+        },
+        r#"{"type":"evaluate","set_sha256":"","processors":[],"combinations":[],"answers":[],"memory_bytes":0,"as_runs":true}"#,
     );
     assert_frozen(&segments_order(), SEGMENTS_ORDER);
 }

@@ -159,6 +159,7 @@ mod tests {
                 combinations: Vec::new(),
                 answers: Vec::new(),
                 memory_bytes: Bytes::ZERO,
+                as_runs: false,
             },
             seed: 1,
         };

@@ -35,6 +35,9 @@ pub struct EvaluationSettings {
     pub stop_at_half_width: Option<f64>,
     /// What activations may take on the device while placements are walked together.
     pub memory: Bytes,
+    /// Whether neighbours on one processor are loaded and run as one segment, as placements run them; else each layer is by
+    /// itself.
+    pub as_runs: bool,
 }
 
 impl EvaluationSettings {
@@ -149,6 +152,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
             combinations: Vec::new(),
             answers: Vec::new(),
             memory_bytes: settings.memory,
+            as_runs: settings.as_runs,
         },
         seed: settings.seed,
     };
@@ -179,6 +183,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
         },
         seed: settings.seed,
         stop_at_half_width: settings.stop_at_half_width,
+        as_runs: settings.as_runs,
         executed_flop: flop,
         naive_flop: flop_per_answer * given as u64,
         provenance: Some(provenance(link, journal, hello)),
@@ -230,6 +235,7 @@ mod tests {
             answers: None,
             stop_at_half_width: None,
             memory: Bytes::from_bytes(1 << 20),
+            as_runs: false,
         }
     }
 

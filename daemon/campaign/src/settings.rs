@@ -103,6 +103,8 @@ pub struct AccuracySettings {
     pub stop_at_half_width: Option<f64>,
     /// What activations may take on the device while placements are walked together.
     pub memory: Bytes,
+    /// Whether neighbours on one processor are loaded and run as one segment; else each layer is by itself.
+    pub as_runs: bool,
 }
 
 impl AccuracySettings {
@@ -150,6 +152,7 @@ impl AccuracySettings {
             answers: self.answers,
             stop_at_half_width: self.stop_at_half_width,
             memory: self.memory,
+            as_runs: self.as_runs,
         })
     }
 }
@@ -164,6 +167,7 @@ impl Default for AccuracySettings {
             answers: None,
             stop_at_half_width: None,
             memory: Bytes::from_bytes(Self::MEMORY_MIB << 20),
+            as_runs: false,
         }
     }
 }

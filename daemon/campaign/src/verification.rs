@@ -58,6 +58,8 @@ impl Verification<'_> {
                     answers: Some(of.answers),
                     stop_at_half_width: None,
                     memory: AccuracySettings::default().memory,
+                    // As they were just timed.
+                    as_runs: true,
                 };
                 Some(evaluate(link, self.model, of.set, &settings, follower).await?)
             }

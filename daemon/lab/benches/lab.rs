@@ -134,6 +134,7 @@ fn decisions(criterion: &mut Criterion) {
         let outcome = StayOutcome::Published {
             profile: PathBuf::from("/profiles/run"),
             findings: Vec::new(),
+            verdict: None,
         };
         let began = Instant::now();
         busy.left(&name, outcome, Spent::default(), at);

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use layerlab_profiles::gate::GateSettings;
 use layerlab_profiles::{Bytes, MilliCelsius};
 use serde::Deserialize;
 
@@ -33,6 +34,8 @@ pub struct Config {
     pub gates: Gates,
     /// What happens when a run fails.
     pub attempts: Attempts,
+    /// When a profile is said to be worse than the one before it.
+    pub regression: Regression,
     /// Who is told how it went.
     pub report: ReportConfig,
 }
@@ -132,6 +135,18 @@ pub struct Attempts {
     pub quarantine: Duration,
 }
 
+/// `[regression]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Regression {
+    /// By how much any number may become worse, in per cent of itself.
+    #[serde(deserialize_with = "value::tolerance")]
+    pub tolerance_percent: f64,
+    /// The chance of a false alarm, over all numbers of a profile together.
+    #[serde(deserialize_with = "value::alpha")]
+    pub alpha: f64,
+}
+
 /// `[report]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -155,6 +170,16 @@ impl Config {
     pub fn reports(&self, folders: &Folders) -> PathBuf {
         let own = self.report.folder.clone();
         own.unwrap_or_else(|| folders.data.join("reports"))
+    }
+}
+
+impl Regression {
+    /// What the gate puts up with.
+    pub fn settings(&self) -> GateSettings {
+        GateSettings {
+            tolerance: self.tolerance_percent / 100.0,
+            alpha: self.alpha,
+        }
     }
 }
 

@@ -204,6 +204,8 @@ impl Farm {
             target: campaign.target.clone(),
             signing_key: campaign.signing_key.clone(),
             profile,
+            device: assignment.device.name.clone(),
+            model_sha256: spec.models[assignment.run.model].sha256.clone(),
         };
         self.publish_or_hold(assignment.run.number, unpublished)
             .await

@@ -1,5 +1,6 @@
 //! The lab: a night of profiling runs on the phones that are plugged in.
 
+pub mod baseline;
 pub mod bench;
 pub mod clock;
 pub mod config;
@@ -20,6 +21,7 @@ pub mod query;
 pub mod readings;
 pub mod record;
 pub mod recurrence;
+mod regression;
 pub mod report;
 pub mod retention;
 pub mod socket;

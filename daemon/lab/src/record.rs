@@ -1,6 +1,7 @@
 //! What the lab knows: jobs, their runs, phones, reservations and events, as they are kept in the store.
 
 mod change;
+mod verdict;
 mod words;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use super::job::JobSpec;
 
 pub use super::device::Device;
 pub use change::RecordChange;
+pub use verdict::Verdict;
 
 /// The number of a job.
 pub type JobId = i64;
@@ -98,6 +100,8 @@ pub struct Run {
     pub reason: Option<String>,
     /// Where its profile was published.
     pub profile: Option<PathBuf>,
+    /// Whether that is worse than the last good one of the same thing; nothing if there is none, or no profile.
+    pub verdict: Option<Verdict>,
     /// Where its time went.
     pub spent: Spent,
     /// When its journals were removed from the store.
@@ -298,6 +302,13 @@ pub enum What {
         profile: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
+    },
+    /// The profile that was just published is worse than the last good one, or than the baseline.
+    Worse {
+        /// The folder of the profile that it was compared with.
+        than: PathBuf,
+        /// What is worse, each in a few words.
+        numbers: Vec<String>,
     },
     /// A run was given up.
     Failed {

@@ -4,6 +4,7 @@ mod absent;
 mod cell;
 mod device;
 mod files;
+mod gate_record;
 mod headline;
 mod history;
 mod html;
@@ -20,10 +21,11 @@ use layerlab_profiles::document::ProfileDigest;
 use serde::Serialize;
 
 use super::device::label;
-use super::record::{Event, Job, JobId, JobState, Kept, Run, RunNumber, Spent, What};
+use super::record::{Event, Job, JobId, JobState, Kept, Run, RunNumber, Spent, Verdict, What};
 use history::History;
 
 pub use cell::Cell;
+pub use gate_record::GateRecord;
 pub use headline::Counts;
 pub use sections::Section;
 
@@ -44,6 +46,8 @@ pub struct Report {
     pub jobs: Vec<JobReport>,
     /// Every device that had work, or that something happened to.
     pub devices: Vec<DeviceReport>,
+    /// How often the gate gave an alarm between repeats, for each model and device of which there is a profile.
+    pub gate: Vec<GateRecord>,
     /// Devices that were left alone.
     pub quarantined: Vec<Quarantined>,
     /// Devices that engineers took.
@@ -143,6 +147,8 @@ pub struct Publication {
     pub profile: PathBuf,
     /// What is doubtful about it.
     pub findings: Vec<String>,
+    /// Whether it is worse than the last good one, if there is one.
+    pub verdict: Option<Verdict>,
     /// Whether its device was simulated, if its folder was looked into and says so.
     pub simulated: Option<bool>,
     /// Whether one of its processors was emulated, likewise.
@@ -279,13 +285,17 @@ impl Report {
             .filter_map(|run| run.published.as_ref())
             .filter(|published| !published.findings.is_empty())
             .count();
+        let worse = (jobs.iter().flat_map(|job| &job.runs))
+            .filter(|run| run.worse().is_some())
+            .count();
         Report {
             since,
             until,
-            headline: headline::sentence(&counts, findings),
+            headline: headline::sentence(&counts, findings, worse),
             counts,
             troubles: troubles(&history),
             devices: device::reports(kept, &history),
+            gate: gate_record::records(kept, &jobs),
             quarantined: history.quarantines().collect(),
             reservations: device::reservations(kept, &history),
             jobs,
@@ -321,6 +331,14 @@ impl Report {
     fn is_any(&self, name: &str, mark: fn(&DeviceReport) -> bool) -> bool {
         let mut devices = self.devices.iter();
         devices.any(|device| device.name == name && mark(device))
+    }
+}
+
+impl RunReport {
+    /// The verdict on its profile, if that is worse than the last good one.
+    fn worse(&self) -> Option<&Verdict> {
+        let verdict = self.published.as_ref()?.verdict.as_ref()?;
+        verdict.is_worse().then_some(verdict)
     }
 }
 

@@ -95,6 +95,8 @@ pub struct Places {
     pub reports: PathBuf,
     /// Whether profiles are removed of which there is a newer one.
     pub older_profiles: bool,
+    /// The folders of profiles that later ones are compared with, and that stay: baselines.
+    pub baselines: BTreeSet<PathBuf>,
 }
 
 /// What the lab of `kept` keeps in `places`, with so many bytes of journals by their names.
@@ -121,13 +123,18 @@ pub fn usage(kept: &Kept, journals: &[(RunId, u64)], places: &Places) -> std::io
             usage.removable.push(file(Kind::Report, name, path)?);
         }
     }
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut good) = (BTreeSet::new(), BTreeSet::new());
     // The newest of each model on each device comes first.
     for profile in indexed_profiles(kept, None, None) {
         let bytes = size(&profile.folder)?;
         usage.bytes += bytes;
-        let is_newest = seen.insert((profile.model.clone(), profile.device.clone()));
-        if !is_newest && places.older_profiles && bytes > 0 {
+        let of = (profile.model.clone(), profile.device.clone());
+        let is_newest = seen.insert(of.clone());
+        // The next one is compared with it.
+        let is_good = kept.runs[&profile.run].worse().is_none();
+        let is_last_good = is_good && good.insert(of);
+        let is_needed = is_newest || is_last_good || places.baselines.contains(&profile.folder);
+        if !is_needed && places.older_profiles && bytes > 0 {
             usage.removable.push(Removable {
                 kind: Kind::OlderProfile,
                 name: format!(

@@ -2,14 +2,16 @@
 
 use std::str::FromStr;
 
+use layerlab_profiles::Layer;
 use layerlab_profiles::document::Profile;
-use layerlab_profiles::gate::{GateResult, GateSettings, Gated, GatedNumber, gate};
-use layerlab_profiles::{Layer, SignedNanos};
+use layerlab_profiles::gate::{GateResult, GateSettings, GateSight, Gated, GatedNumber, gate};
 use serde::Serialize;
 
 use super::lacks;
+use super::sight::{self, SightView, percent};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
+use crate::percent::Percent;
 use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Args)]
@@ -22,6 +24,9 @@ pub(super) struct GateArgs {
     /// With --gate: the chance of a false alarm, over all numbers together
     #[arg(long, value_name = "SHARE", requires = "gate", default_value_t = Alpha(GateSettings::ALPHA))]
     alpha: Alpha,
+    /// With --gate: say how much must be measured for a change of so much beyond what is tolerated to be seen
+    #[arg(long, value_name = "PERCENT", requires = "gate", default_value_t = Percent(3.0))]
+    to_see: Percent,
 }
 
 /// A percentage of at least 0 and less than 100.
@@ -75,12 +80,21 @@ pub(super) fn pass(
     one: &Profile,
     other: &Profile,
     settings: GateSettings,
+    args: &GateArgs,
     (all, json): (bool, bool),
 ) -> Result<(), Failure> {
     let found = gate(one, other, settings).exit_with(Code::Input)?;
+    let wanted = args.to_see.share();
+    let sights = found.sight(other, wanted);
     match json {
-        true => output::print_json(&GateView::from(&found))?,
-        false => output::print(text(&one.layers, &found, all))?,
+        true => output::print_json(&GateView::of(&found, sights))?,
+        false => {
+            output::print(text(&one.layers, &found, all))?;
+            // What was found needs no word about what might have been.
+            if !found.fails() && !sights.is_empty() {
+                output::print(sight::text(&sights, other, wanted))?;
+            }
+        }
     }
     if !found.fails() {
         return Ok(());
@@ -98,8 +112,8 @@ fn text(layers: &[Layer], found: &GateResult, all: bool) -> String {
     let rows: Vec<Cells> = shown.map(|gated| row(layers, gated)).collect();
     let mut parts = Vec::new();
     if !rows.is_empty() {
-        let heads = ["what", "on", "one", "other", "worse by", "p"];
-        parts.push(table(&heads, &[2, 3, 4, 5], rows) + "\n");
+        let heads = ["what", "on", "one", "other", "worse by", "found from", "p"];
+        parts.push(table(&heads, &[2, 3, 4, 5, 6], rows) + "\n");
     }
     parts.extend(found.lost.iter().map(|lacked| lacks(layers, lacked)));
     let GateSettings { tolerance, alpha } = found.settings;
@@ -132,54 +146,15 @@ fn text(layers: &[Layer], found: &GateResult, all: bool) -> String {
 }
 
 fn row(layers: &[Layer], gated: &Gated) -> Cells {
-    let name = |number: u32| {
-        let layer = layers.iter().find(|layer| layer.number == number);
-        layer.map_or("", |layer| layer.name.as_str())
-    };
-    let (what, on) = match &gated.number {
-        GatedNumber::Layer { processor, layer } => {
-            (format!("layer {layer} {}", name(*layer)), processor.clone())
-        }
-        GatedNumber::Cut {
-            processor,
-            after_layer,
-        } => (
-            format!("cut after layer {after_layer} {}", name(*after_layer)),
-            processor.clone(),
-        ),
-        GatedNumber::Whole { processor } => ("whole model".to_owned(), processor.clone()),
-        GatedNumber::Accuracy {
-            processors,
-            placement,
-        } => (format!("accuracy of {placement}"), processors.join(", ")),
-    };
-    let is_accuracy = matches!(gated.number, GatedNumber::Accuracy { .. });
-    let value = |value: f64| match is_accuracy {
-        true => format!("{value:.4}"),
-        false => SignedNanos::from_nanos(value.round() as i64).to_string(),
-    };
-    // Of a number that cannot be told from zero there is no share.
-    let worse = match gated.one > 2.0 * gated.half_width {
-        true => format!(
-            "{:+.1} % ± {:.1} %",
-            100.0 * gated.worse / gated.one,
-            100.0 * gated.half_width / gated.one
-        ),
-        false => format!("{} ± {}", value(gated.worse), value(gated.half_width)),
-    };
     vec![
-        what,
-        on,
-        value(gated.one),
-        value(gated.other),
-        worse,
+        gated.number.what(layers),
+        gated.number.on(),
+        gated.value(gated.one),
+        gated.value(gated.other),
+        gated.worse_by(),
+        gated.found_from(),
         format!("{:.2e}", gated.p_value),
     ]
-}
-
-/// A share as a percentage without more digits than it needs.
-fn percent(share: f64) -> f64 {
-    (1e9 * share).round() / 1e7
 }
 
 /// What a gate found, for scripts.
@@ -191,6 +166,7 @@ struct GateView<'a> {
     has_accuracy: bool,
     untested: usize,
     lost: Vec<LostView<'a>>,
+    sight: Vec<SightView>,
     numbers: Vec<NumberView<'a>>,
 }
 
@@ -212,13 +188,14 @@ struct NumberView<'a> {
     other: f64,
     worse: f64,
     half_width_95: f64,
+    detectable_95: f64,
     p_value: f64,
     is_worse: bool,
     may_be_worse: bool,
 }
 
-impl<'a> From<&'a GateResult> for GateView<'a> {
-    fn from(found: &'a GateResult) -> GateView<'a> {
+impl<'a> GateView<'a> {
+    fn of(found: &'a GateResult, sights: Vec<GateSight>) -> GateView<'a> {
         let lost = found.lost.iter().map(|lacked| LostView {
             processor: &lacked.processor,
             layer: lacked.layer,
@@ -231,6 +208,7 @@ impl<'a> From<&'a GateResult> for GateView<'a> {
             has_accuracy: found.has_accuracy,
             untested: found.untested,
             lost: lost.collect(),
+            sight: sights.into_iter().map(SightView::from).collect(),
             numbers: found.numbers.iter().map(NumberView::from).collect(),
         }
     }
@@ -266,6 +244,7 @@ impl<'a> From<&'a Gated> for NumberView<'a> {
             other: gated.other,
             worse: gated.worse,
             half_width_95: gated.half_width,
+            detectable_95: gated.detectable,
             p_value: gated.p_value,
             is_worse: gated.is_worse,
             may_be_worse: gated.may_be_worse,

@@ -138,6 +138,7 @@ impl OnDevice {
             answers: Some(learnt.evaluation.answers as usize),
             stop_at_half_width: None,
             memory: AccuracySettings::default().memory,
+            as_runs: learnt.evaluation.as_runs,
         };
         let mut nobody = |_: &Entry| {};
         layerlab_campaign::evaluate(&self.link, &self.model, set, &settings, &mut nobody)

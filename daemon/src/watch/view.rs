@@ -185,7 +185,10 @@ fn jobs(lines: &mut Vec<ScreenLine>, jobs: &[WatchedJob], shown: JobsShown) {
     ];
     lines.push(ScreenLine::bold(row(heads, JOB)));
     let listed = jobs.iter().skip(shown.skipped).take(shown.most);
-    lines.extend(listed.map(|job| ScreenLine::plain(job_row(job))));
+    for job in listed {
+        lines.push(ScreenLine::plain(job_row(job)));
+        lines.extend(worse(job).map(ScreenLine::bold));
+    }
     let before = shown.skipped.min(jobs.len());
     let after = jobs.len() - before - shown.most.min(jobs.len() - before);
     let others = match (before, after) {
@@ -218,6 +221,20 @@ fn job_row(job: &WatchedJob) -> String {
         &id, &name, &state, published, running, parked, waiting, failed,
     ];
     row(cells.map(String::as_str), JOB)
+}
+
+/// That profiles of a job are worse than those before them.
+fn worse(job: &WatchedJob) -> Option<String> {
+    let id = job.id;
+    match job.runs.as_ref().map_or(0, |runs| runs.worse) {
+        0 => None,
+        1 => Some(format!(
+            "       1 profile is worse than before; `layerlab job show {id}` says what"
+        )),
+        worse => Some(format!(
+            "       {worse} profiles are worse than before; `layerlab job show {id}` says what"
+        )),
+    }
 }
 
 fn waiting(lines: &mut Vec<ScreenLine>, groups: &[WaitingGroup]) {

@@ -36,6 +36,10 @@ pub struct Evaluation {
     /// A placement was given no more answers when half the width of its loss's interval was at most this;
     /// `null` when all were given.
     pub stop_at_half_width: Option<f64>,
+    /// True when neighbours on one processor were loaded and run as one segment, as placements run them; absent where each
+    /// layer was by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub as_runs: bool,
     /// Floating-point operations that were executed; placements share those that they have in common.
     pub executed_flop: u64,
     /// Floating-point operations that running every placement by itself would have taken.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::observed::observed;
 use super::{Additivity, BuildError, Measurement, Method, ProcessorKind, Profile};
 use crate::derive::graph::{
-    self, DerivedNumber, Fit, GraphError, InShares, LayerNumbers, MovingModel, Observations,
-    additivity,
+    self, DerivedNumber, ErrorVariance, Fit, GraphError, InShares, LayerNumbers, MovingModel,
+    Observations, additivity,
 };
 use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
 use crate::segment::Segment;
@@ -52,6 +52,18 @@ pub(crate) struct DerivedNumbers {
     pub(crate) cuts: BTreeMap<u32, DerivedNumber>,
     /// The whole model, where the processor can run all of it.
     pub(crate) whole: Option<DerivedNumber>,
+    /// Of times that are published as medians: the robust times of the same samples, which err less. A median wastes a third
+    /// of the samples, and has the speeds of visits in it.
+    pub(crate) robust: Option<RobustTimes>,
+}
+
+/// Robust times of layers that are timed one by one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RobustTimes {
+    /// By the layers' numbers.
+    pub(crate) layers: BTreeMap<u32, DerivedNumber>,
+    /// Their sum.
+    pub(crate) whole: DerivedNumber,
 }
 
 /// The times of the layers that a processor can run, and what else its measurement gives. Each stretch of neighbouring
@@ -79,6 +91,7 @@ pub(crate) fn derivation(
         all.numbers.cuts.extend(cut_numbers);
         if supported.is_all() {
             all.numbers.whole = found.whole;
+            all.numbers.robust = found.robust;
         }
         if supported.longest() == Some(stretch) {
             let tested = found.additivity;
@@ -157,6 +170,8 @@ struct OfStretch {
     cut_numbers: Vec<DerivedNumber>,
     /// The stretch as a whole.
     whole: Option<DerivedNumber>,
+    /// Where times are medians.
+    robust: Option<RobustTimes>,
     additivity: Option<graph::AdditivityTest>,
     suspects: Vec<Segment>,
 }
@@ -169,6 +184,7 @@ impl From<Vec<LayerTime>> for OfStretch {
             numbers: Vec::new(),
             cut_numbers: Vec::new(),
             whole: None,
+            robust: None,
             additivity: None,
             suspects: Vec::new(),
         }
@@ -257,12 +273,36 @@ fn of_medians(times: Vec<LayerTime>, visits: Option<&Observations>) -> OfStretch
     let whole = visits.and_then(|visits| visits.error_of_medians(&medians));
     OfStretch {
         numbers: numbers.unwrap_or_default(),
+        robust: visits.and_then(|visits| robust_times(visits, medians.len() as u32)),
         whole: whole.map(|error| DerivedNumber {
             value_ns: medians.iter().map(|(_, value_ns)| value_ns).sum(),
             error: Some(error),
         }),
         ..OfStretch::from(times)
     }
+}
+
+/// The robust time of each layer and of all of them; `None` where visits do not give their errors.
+fn robust_times(visits: &Observations, layers: u32) -> Option<RobustTimes> {
+    if !visits.has_spread {
+        return None;
+    }
+    let (mut sum, mut errors) = (0.0, Vec::new());
+    let layer = |layer: u32| {
+        let (value_ns, own) = visits.own_error(Segment::single(layer))?;
+        sum += value_ns;
+        errors.push(own);
+        let error = ErrorVariance::sum([own, visits.shared_by_times(value_ns)]);
+        let error = Some(error);
+        Some((layer, DerivedNumber { value_ns, error }))
+    };
+    let layers: BTreeMap<u32, DerivedNumber> = (1..=layers).map(layer).collect::<Option<_>>()?;
+    errors.push(visits.shared_by_times(sum));
+    let whole = DerivedNumber {
+        value_ns: sum,
+        error: Some(ErrorVariance::sum(errors)),
+    };
+    Some(RobustTimes { layers, whole })
 }
 
 fn by_least_squares(
@@ -284,6 +324,7 @@ fn by_least_squares(
         numbers,
         cut_numbers,
         whole: Some(fit.whole_number()),
+        robust: None,
         additivity: tested,
         suspects: fit.suspects().to_vec(),
     })

@@ -70,6 +70,21 @@ impl KnownErrors<'_> {
         }
     }
 
+    /// The robust time of a layer, in ns, and its error, where the layer's published time is a median that errs more.
+    pub(crate) fn robust_layer(&self, layer: u32) -> Option<(f64, ErrorVariance)> {
+        self.numbers
+            .robust
+            .as_ref()?
+            .layers
+            .get(&layer)
+            .and_then(known)
+    }
+
+    /// The sum of these of all layers.
+    pub(crate) fn robust_whole(&self) -> Option<(f64, ErrorVariance)> {
+        known(&self.numbers.robust.as_ref()?.whole)
+    }
+
     /// That of the cost of a cut.
     pub(crate) fn of_cut(&self, row: &CutRow) -> Option<ErrorVariance> {
         let number = self.numbers.cuts.get(&row.after_layer);
@@ -101,6 +116,10 @@ impl KnownErrors<'_> {
             rounded(of_interval(median)?),
         ))
     }
+}
+
+fn known(number: &DerivedNumber) -> Option<(f64, ErrorVariance)> {
+    Some((number.value_ns, rounded(number.error?)))
 }
 
 /// The error of a published number: as its samples give it, if they give this number.

@@ -35,6 +35,7 @@ fn is_same(one: &Evaluation, other: &Evaluation) -> bool {
             evaluation.set_sha256.clone(),
             evaluation.answers,
             evaluation.seed,
+            evaluation.as_runs,
         )
     };
     asked(one) == asked(other) && one.metric == other.metric

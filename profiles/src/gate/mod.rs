@@ -8,7 +8,11 @@
 //! errors hold what differs between the two runs (docs/method.md §8).
 
 mod accuracy;
+mod power;
+mod share;
+mod subject;
 mod times;
+mod words;
 
 use crate::compare::{CompareError, RunsInOne, refuse_different_models, runs_in_one};
 use crate::derive::graph::{ErrorVariance, upper_p_student};
@@ -16,6 +20,10 @@ use crate::document::Profile;
 use crate::holm;
 use crate::placement::Placement;
 use crate::summary::Z_95;
+
+pub use power::{GateSight, POWER};
+pub use share::share_ci95;
+pub use subject::{ProfileSubject, known_changes};
 
 /// What is put up with, and how sure a refusal is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,10 +85,16 @@ pub struct Gated {
     pub half_width: f64,
     /// How probable so large a worsening is where there is none beyond the tolerated, adjusted for the number of tests (Holm).
     pub p_value: f64,
+    /// By how much it would have to be worse, in the same unit and all in all, to be named nineteen times in twenty.
+    pub detectable: f64,
     /// Whether it is worse by more than is tolerated.
     pub is_worse: bool,
     /// Whether it may be, for all that is known: the interval reaches beyond the tolerated.
     pub may_be_worse: bool,
+    /// What is put up with, in the same unit.
+    tolerated: f64,
+    /// The errors of the first profile's number, with what is tolerated added to it, and of the second's.
+    errors: [ErrorVariance; 2],
 }
 
 /// What a gate found.
@@ -123,6 +137,7 @@ pub fn gate(
     candidates.extend(accuracies);
     let tests = candidates.into_iter();
     let mut numbers: Vec<Gated> = tests.map(|one| one.test(settings.tolerance)).collect();
+    power::tell_detectable(&mut numbers, settings.alpha);
     holm::adjust(numbers.iter_mut().map(|gated| &mut gated.p_value));
     for gated in &mut numbers {
         gated.is_worse = gated.p_value < settings.alpha;
@@ -154,7 +169,8 @@ impl Candidate {
         // A share of less than nothing is no tolerance: a number that cannot be told from zero may lie below it.
         let tolerated = tolerance * self.one.max(0.0);
         let [one, other] = self.errors;
-        let error = ErrorVariance::of_difference(one.times(1.0 + tolerance), other);
+        let errors = [one.times(1.0 + tolerance), other];
+        let error = ErrorVariance::of_difference(errors[0], errors[1]);
         let beyond = self.worse - tolerated;
         // What rounding can do is no difference.
         let surely = beyond.signum() * (beyond.abs() - self.rounding).max(0.0);
@@ -171,8 +187,11 @@ impl Candidate {
             worse: self.worse,
             half_width,
             p_value,
+            detectable: f64::INFINITY,
             is_worse: false,
             may_be_worse: self.worse + half_width > tolerated + self.rounding,
+            tolerated,
+            errors,
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The times that a gate tests: of layers, of cuts and of the whole model.
+//! The times that a gate tests: of layers, of cuts and of the whole model. Where published times are medians and visits tell
+//! how robust times of the same samples err, these are tested in their place, for they err less (docs/method.md §8).
 
 use super::{Candidate, GatedNumber};
 use crate::compare::{CompareError, ROUNDING_NS, names, pairs};
 use crate::derive::graph::ErrorVariance;
-use crate::document::Profile;
+use crate::document::{KnownErrors, Profile};
 
 /// The times that both profiles have with an error, and how many they have without one. A layer whose compute time contains
 /// other transfers in one of them, because a neighbour cannot run there, is left out.
@@ -30,6 +31,12 @@ pub(super) fn candidates(
                 processor: processor.to_owned(),
                 layer: row.layer,
             };
+            let robust = errors.each_ref().map(|known| known.robust_layer(row.layer));
+            if let [Some(ours), Some(theirs)] = robust {
+                let of = [Some(ours.1), Some(theirs.1)];
+                found.push(candidate(number, [ours.0, theirs.0], of));
+                continue;
+            }
             let values = [row, counterpart].map(|row| row.time.compute.value.as_nanos() as f64);
             let of = [
                 errors[0].of_layer(row).compute,
@@ -57,7 +64,12 @@ pub(super) fn candidates(
             let of = [errors[0].of_cut(&row), errors[1].of_cut(counterpart)];
             found.push(candidate(number, values, of));
         }
-        if let (Some(ours), Some(theirs)) = (errors[0].whole(), errors[1].whole()) {
+        let robust = errors.each_ref().map(KnownErrors::robust_whole);
+        let whole = match robust {
+            [Some(ours), Some(theirs)] => [Some(ours), Some(theirs)],
+            _ => errors.each_ref().map(KnownErrors::whole),
+        };
+        if let [Some(ours), Some(theirs)] = whole {
             let number = GatedNumber::Whole {
                 processor: processor.to_owned(),
             };

@@ -353,6 +353,7 @@ pub(crate) fn evaluated(profile: Profile) -> Profile {
         samples: 300,
         seed: 7,
         stop_at_half_width: None,
+        as_runs: false,
         executed_flop: 450_000_000,
         naive_flop: 8 * 10 * 9_000_000,
         provenance: Some(profile.header.provenance.clone()),

@@ -2,7 +2,7 @@
 //! twice for each pair (200 if not told otherwise), each time with another seed, by the real programs with these options of
 //! `layerlab profile`. The first profile of a pair is the gate's good one. Pairs of which nothing changed give its false
 //! alarms; then one layer after the other is made slower in the second profile's samples, and it is seen how often the gate
-//! names it. Prints tables, and fails if there are more false alarms than alpha allows (binomially, once in a hundred times).
+//! names it: by shares of its time, and by as much as the gate itself says that it finds. Prints tables, and fails if there are more false alarms than alpha allows (binomially, once in a hundred times).
 
 #![expect(clippy::print_stdout, reason = "its tables are what it is for")]
 #![expect(clippy::print_stderr, reason = "as is a wrong command line")]
@@ -100,6 +100,27 @@ fn found(
     pairs.iter().filter(is_found).count()
 }
 
+/// By what share of its time a layer must be slower to be found, as the gate says of the middle one of these pairs.
+fn found_from(
+    pairs: &[(Profile, Profile)],
+    truth: &Truth,
+    (processor, layer): (&str, u32),
+    settings: GateSettings,
+) -> f64 {
+    let wanted = GatedNumber::Layer {
+        processor: processor.to_owned(),
+        layer,
+    };
+    let detectable = |(good, other): &(Profile, Profile)| {
+        let found = gate(good, other, settings).expect("of one model");
+        let gated = found.numbers.iter().find(|gated| gated.number == wanted);
+        gated.expect("a layer that both have").detectable
+    };
+    let mut all: Vec<f64> = pairs.iter().map(detectable).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all[all.len() / 2] / compute(truth, processor, layer).as_nanos() as f64
+}
+
 /// The most false alarms that a chance of `alpha` gives but once in a hundred times.
 fn most_by_chance(pairs: usize, alpha: f64) -> usize {
     let mut probability = (1.0 - alpha).powi(pairs as i32);
@@ -179,6 +200,21 @@ fn main() -> ExitCode {
                 let found = found(few, &truth, (processor, layer), share, settings);
                 format!("{:.0} %", 100.0 * found as f64 / few.len() as f64)
             }));
+            let place = (processor, layer);
+            let share = found_from(few, &truth, place, settings);
+            let found = found(few, &truth, place, share, settings);
+            let numbers = gate(&few[0].0, &few[0].1, settings)
+                .expect("of one model")
+                .numbers;
+            // Of Holm's first step, which divides by their number, what is left is the level itself.
+            let alone = GateSettings {
+                alpha: settings.alpha * numbers.len() as f64,
+                ..settings
+            };
+            let alone = found_from(few, &truth, place, alone);
+            row.push(format!("{:.1} %", 100.0 * alone));
+            row.push(format!("{:.1} %", 100.0 * share));
+            row.push(format!("{:.0} %", 100.0 * found as f64 / few.len() as f64));
             rows.push(row);
         }
     }
@@ -188,6 +224,8 @@ fn main() -> ExitCode {
             .iter()
             .map(|share| format!("{:.0} % slower", 100.0 * share)),
     );
+    let heads_of_sight = ["alone found from", "said to be found from", "found at that"];
+    heads.extend(heads_of_sight.map(str::to_owned));
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     println!(
         "How often the gate names a layer that became slower (nothing tolerated, alpha {}), of {} pairs:\n",

@@ -123,6 +123,7 @@ impl Bench {
             seed: evaluation.seed,
             answers: Some(evaluation.answers as usize),
             stop_at_half_width: None,
+            as_runs: false,
             memory: AccuracySettings::default().memory,
         };
         let mut nobody = |_: &Entry| {};

@@ -38,6 +38,7 @@ async fn run(
         seed: 1,
         answers: Some(answers),
         stop_at_half_width: None,
+        as_runs: false,
         memory,
     };
     let started = Instant::now();

@@ -46,6 +46,17 @@ fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
         "{passed}"
     );
     assert!(passed.contains("accuracy was not compared"), "{passed}");
+    // What it could have seen, and what it takes to see more.
+    let seen = passed
+        .lines()
+        .find(|line| line.trim_start().starts_with("cpu "));
+    assert!(seen.is_some_and(|line| line.contains(" to ")), "{passed}");
+    assert!(passed.contains("of each of them on cpu, "), "{passed}");
+    let hard = succeed(&mut gate(&again, &["--gate", "5%", "--to-see", "0.2%"]));
+    assert!(
+        hard.contains("--samples ") && hard.contains(" --visits "),
+        "{hard}"
+    );
 
     let failed = output(&mut gate(&bad, &["--gate", "5%"]));
     assert_fails(&failed, WORSE, &["worse", "more than 5 %"]);
@@ -62,6 +73,8 @@ fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
     assert_fails(&failed, WORSE, &["worse"]);
     let json: serde_json::Value = serde_json::from_str(&stdout(&failed)).expect("JSON");
     assert_eq!(json["passed"], false);
+    let sight = json["sight"].as_array().expect("a list");
+    assert_eq!(sight.len(), 2);
     let numbers = json["numbers"].as_array().expect("a list");
     // Eleven layers and the whole on each processor, and ten cuts.
     assert_eq!(numbers.len(), 2 * 12 + 10);

@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 29] = [
+pub(crate) const COMMANDS: [&str; 30] = [
     "demo",
     "profile",
     "evaluate",
@@ -154,6 +154,7 @@ pub(crate) const COMMANDS: [&str; 29] = [
     "plan",
     "export",
     "compare",
+    "baseline",
     "derive",
     "set",
     "quantise",

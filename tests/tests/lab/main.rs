@@ -11,6 +11,7 @@ mod private;
 mod prune;
 mod publication;
 mod quarantine;
+mod regression;
 mod stopping;
 
 use layerlab_tests::lab::Lab;

@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use layerlab_campaign::{Evaluated, EvaluationSettings, ModelFile, Placements, SetFile, evaluate};
+use layerlab_campaign::{
+    Evaluated, EvaluationSettings, ModelFile, Passes, Placements, SetFile, Verification,
+    VerificationSet, evaluate,
+};
 use layerlab_farm::discovery::Choice;
 use layerlab_farm::local::LocalLink;
 use layerlab_profiles::accuracy::{Part, Tally, references, sample};
 use layerlab_profiles::document::{CombinationRow, Profile};
-use layerlab_profiles::{Bytes, Placement};
+use layerlab_profiles::{Bytes, Placement, Segment};
 use layerlab_protocol::{Entry, Event};
 use layerlab_tests::watched::Watched;
 use layerlab_tests::{agent_program, device, file, layerlab, model, output, root, stderr, succeed};
@@ -126,6 +129,7 @@ fn settings(
         answers: Some(answers),
         stop_at_half_width: None,
         memory,
+        as_runs: false,
     }
 }
 
@@ -179,6 +183,90 @@ async fn yolo_in_16_bits_answers_together_as_alone() {
 #[tokio::test]
 async fn vocnet_on_three_processors_answers_together_as_alone() {
     together_and_alone("vocnet-mini", ("trio", THREE), LABELS, 8, 2).await;
+}
+
+/// Evaluates and says which segments were loaded on which processor.
+async fn with_loaded(settings: &EvaluationSettings) -> (Evaluated, BTreeSet<(String, Segment)>) {
+    let set = Bench::new("112x112", LABELS).set();
+    let (model, link) = (open("vocnet-mini"), link("oneplus7"));
+    let mut loaded = BTreeSet::new();
+    let mut follower = |entry: &Entry| {
+        if let Event::Loaded {
+            processor, segment, ..
+        } = &entry.event
+        {
+            loaded.insert((processor.clone(), *segment));
+        }
+    };
+    let evaluated = evaluate(&link, &model, &set, settings, &mut follower).await;
+    (evaluated.expect("tallies"), loaded)
+}
+
+/// The runs of placements by the names of their processors.
+fn runs(placements: &[&Placement]) -> BTreeSet<(String, Segment)> {
+    let runs = placements.iter().flat_map(|placement| placement.runs());
+    runs.map(|(run, on)| (TWO[usize::from(on)].to_owned(), run))
+        .collect()
+}
+
+/// Simulated processors round after each layer, whoever else is in its segment, so that the answers are the same; what is
+/// loaded is not.
+#[tokio::test]
+async fn as_runs_neighbours_on_one_processor_are_one_loaded_segment() {
+    let model = open("vocnet-mini");
+    let by_layers = settings(&model, TWO, 6, 5, PLENTY);
+    let as_runs = EvaluationSettings {
+        as_runs: true,
+        ..by_layers.clone()
+    };
+    let Placements::These(these) = &as_runs.placements else {
+        panic!("these placements");
+    };
+    let (evaluated, loaded) = with_loaded(&as_runs).await;
+    assert_eq!(loaded, runs(&these.iter().collect::<Vec<_>>()));
+    assert!(evaluated.evaluation.as_runs);
+    let (layer_by_layer, loaded) = with_loaded(&by_layers).await;
+    assert!(loaded.iter().all(|(_, segment)| segment.layers() == 1));
+    assert!(!layer_by_layer.evaluation.as_runs);
+    assert_eq!(evaluated.judged, layer_by_layer.judged);
+    let executed = |evaluated: &Evaluated| evaluated.evaluation.executed_flop;
+    assert!(executed(&evaluated) >= executed(&layer_by_layer));
+    assert!(executed(&evaluated) <= evaluated.evaluation.naive_flop);
+}
+
+#[tokio::test]
+async fn a_plan_s_accuracy_is_verified_as_it_runs() {
+    let set = Bench::new("112x112", LABELS).set();
+    let (model, link) = (open("vocnet-mini"), link("oneplus7"));
+    let placement: Placement = "11110000111".parse().expect("digits");
+    let verification = Verification {
+        model: &model,
+        placements: vec![placement.clone()],
+        passes: Passes {
+            samples: 3,
+            ..Passes::on(TWO.iter().map(ToString::to_string).collect())
+        },
+        set: Some(VerificationSet {
+            set: &set,
+            seed: 1,
+            answers: 3,
+        }),
+    };
+    let mut loaded = BTreeSet::new();
+    let mut follower = |entry: &Entry| {
+        if let Event::Loaded {
+            processor, segment, ..
+        } = &entry.event
+        {
+            loaded.insert((processor.clone(), *segment));
+        }
+    };
+    let verified = verification.run(&link, &mut follower).await;
+    let evaluated = verified.expect("a verification").accuracy.expect("a set");
+    assert!(evaluated.evaluation.as_runs);
+    // Beside it, all layers on the CPU, which losses are measured against.
+    let baseline: Placement = "00000000000".parse().expect("digits");
+    assert_eq!(loaded, runs(&[&placement, &baseline]));
 }
 
 /// A placement's digits are places in the list of processors: in another order of the list the same placements have other

@@ -128,6 +128,15 @@ fn what_is_refused_is_said_in_a_sentence() {
              config default` explains all of them",
         ),
         (
+            "[regression]\ntolerance-percent = 100",
+            "config.toml: `regression.tolerance-percent`: `100` is no share of a time that can be put up with; write at \
+             least 0 and less than 100",
+        ),
+        (
+            "[regression]\nalpha = 0",
+            "config.toml: `regression.alpha`: `0` is no chance of a false alarm; write more than 0 and at most 0.5",
+        ),
+        (
             "[lab]\nquarantine = '1m'",
             "config.toml: `lab.quarantine` is unknown; `attempts.quarantine` is the nearest key that there is, and \
              `layerlab config default` explains all of them",

@@ -152,6 +152,26 @@ pub(super) fn celsius<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Erro
     )))
 }
 
+pub(super) fn tolerance<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let percent = f64::deserialize(from)?;
+    if (0.0..100.0).contains(&percent) {
+        return Ok(percent);
+    }
+    Err(D::Error::custom(format!(
+        "`{percent}` is no share of a time that can be put up with; write at least 0 and less than 100"
+    )))
+}
+
+pub(super) fn alpha<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let chance = f64::deserialize(from)?;
+    if chance > 0.0 && chance <= 0.5 {
+        return Ok(chance);
+    }
+    Err(D::Error::custom(format!(
+        "`{chance}` is no chance of a false alarm; write more than 0 and at most 0.5"
+    )))
+}
+
 /// A folder; none if it is the one in the data folder.
 pub(super) fn folder<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
     let path = PathBuf::deserialize(from)?;

@@ -110,6 +110,7 @@ fn a_run_of_a_lower_priority_leaves_for_one_of_a_higher_and_goes_on_afterwards()
     let published = StayOutcome::Published {
         profile: PathBuf::from("profile"),
         findings: Vec::new(),
+        verdict: None,
     };
     state.left("a", published, Spent::default(), later(9));
     assert_eq!(follow(&mut state, later(9)).start, [start(1, "a")]);

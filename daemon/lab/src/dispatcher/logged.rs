@@ -23,7 +23,10 @@ pub(super) fn log(events: &[Event]) {
         match &event.what {
             // The daemon says these itself.
             What::DaemonStarted | What::DaemonStopped => {}
-            What::Failed { .. } | What::AttemptFailed { .. } | What::Quarantined { .. } => {
+            What::Failed { .. }
+            | What::AttemptFailed { .. }
+            | What::Quarantined { .. }
+            | What::Worse { .. } => {
                 tracing::warn!(job, run, device, "{words}");
             }
             _ => tracing::info!(job, run, device, "{words}"),

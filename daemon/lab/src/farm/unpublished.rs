@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use layerlab_profiles::document::{DocumentError, Profile};
+use layerlab_profiles::gate::ProfileSubject;
 use tokio::task::spawn_blocking;
 
 use super::{Farm, lock};
-use crate::record::RunNumber;
+use crate::baseline::Baselines;
+use crate::record::{RunNumber, Verdict};
+use crate::regression::verdict;
 use crate::state::{PublicationOutcome, StayOutcome};
 use layerlab_campaign::publish::{PublishError, SigningKey, Staging};
 
@@ -15,6 +18,10 @@ pub(super) struct Unpublished {
     pub(super) target: PathBuf,
     pub(super) signing_key: Option<SigningKey>,
     pub(super) profile: Profile,
+    /// What the lab calls its device.
+    pub(super) device: String,
+    /// The hash of the lab's copy of its model.
+    pub(super) model_sha256: String,
 }
 
 impl Unpublished {
@@ -28,6 +35,7 @@ impl Unpublished {
             Ok(findings) => PublicationOutcome::Published {
                 profile: self.target.clone(),
                 findings: findings.iter().map(|it| it.rule.to_string()).collect(),
+                verdict: None,
             },
             Err(error) => match self.obstacle(&error) {
                 Some(reason) => PublicationOutcome::Unpublished { reason },
@@ -65,9 +73,15 @@ impl Farm {
     ) -> Result<StayOutcome, StayOutcome> {
         lock(&self.0.unpublished).insert(run, unpublished);
         match self.publish_again(run).await {
-            PublicationOutcome::Published { profile, findings } => {
-                Ok(StayOutcome::Published { profile, findings })
-            }
+            PublicationOutcome::Published {
+                profile,
+                findings,
+                verdict,
+            } => Ok(StayOutcome::Published {
+                profile,
+                findings,
+                verdict,
+            }),
             PublicationOutcome::Unpublished { reason } => Err(StayOutcome::Unpublished { reason }),
             PublicationOutcome::Failed { reason } => Err(StayOutcome::Failed { reason }),
             // Nobody wants it any more.
@@ -85,9 +99,49 @@ impl Farm {
         let Ok((outcome, unpublished)) = tried else {
             return PublicationOutcome::NotAtHand;
         };
-        if matches!(outcome, PublicationOutcome::Unpublished { .. }) {
-            lock(&self.0.unpublished).insert(run, unpublished);
+        match outcome {
+            PublicationOutcome::Unpublished { .. } => {
+                lock(&self.0.unpublished).insert(run, unpublished);
+                outcome
+            }
+            PublicationOutcome::Published {
+                profile, findings, ..
+            } => PublicationOutcome::Published {
+                profile,
+                findings,
+                verdict: self.verdict(run, unpublished).await,
+            },
+            PublicationOutcome::Failed { .. } | PublicationOutcome::NotAtHand => outcome,
         }
-        outcome
+    }
+
+    /// Whether a profile that was just published is worse than the last good one of the same thing, or than its baseline.
+    async fn verdict(&self, run: RunNumber, published: Unpublished) -> Option<Verdict> {
+        let Unpublished {
+            target,
+            profile,
+            device,
+            model_sha256,
+            ..
+        } = published;
+        let earlier = self.0.store.published(&device, &model_sha256, run).await;
+        let earlier = earlier.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the profiles before this one are not known");
+            Vec::new()
+        });
+        let settings = self.0.config.regression.settings();
+        let baselines = Baselines::in_state(&self.0.folders.state);
+        let judged = spawn_blocking(move || {
+            let subject = ProfileSubject::of(&profile.header);
+            let baseline = baselines
+                .of(&subject, Some(device.as_str()))
+                .unwrap_or_else(|error| {
+                    tracing::warn!(%error, "baselines are not known");
+                    None
+                });
+            verdict(&profile, &target, &earlier, baseline.as_ref(), settings)
+        });
+        // Whatever breaks it off is no reason to doubt the profile.
+        judged.await.ok().flatten()
     }
 }

@@ -18,6 +18,8 @@ pub struct ListedJob<'a> {
     pub job: &'a Job,
     /// How many of its runs are in each state.
     pub runs: RunCounts,
+    /// How many of its profiles are worse than the last good ones before them.
+    pub worse: usize,
     /// What keeps it from being worked on; nothing if it is, or is over.
     pub waiting_for: Vec<String>,
 }
@@ -67,6 +69,7 @@ pub fn listed_jobs<'a>(
         ListedJob {
             job,
             runs: RunCounts::of(&own),
+            worse: own.iter().filter(|run| run.worse().is_some()).count(),
             waiting_for: waiting_for(job, &own, reasons.as_ref(), now, zone),
         }
     })

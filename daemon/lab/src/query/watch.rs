@@ -86,6 +86,8 @@ pub struct WatchedRuns {
     pub waiting: usize,
     /// Those that were given up.
     pub failed: usize,
+    /// Those whose published profile is worse than the last good one.
+    pub worse: usize,
 }
 
 /// Runs that wait for the same.
@@ -186,6 +188,7 @@ fn jobs(kept: &Kept) -> Vec<WatchedJob> {
     let mut counts: BTreeMap<JobId, WatchedRuns> = BTreeMap::new();
     for run in kept.runs.values() {
         let of_job = counts.entry(run.job).or_default();
+        of_job.worse += usize::from(run.worse().is_some());
         match run.state {
             RunState::Done => of_job.published += 1,
             RunState::Running => of_job.running += 1,

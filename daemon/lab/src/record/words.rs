@@ -45,6 +45,9 @@ impl What {
                     _ => format!("{published}, with doubts: {}", findings.join("; ")),
                 }
             }
+            What::Worse { than, numbers } => {
+                format!("worse than {}: {}", than.display(), numbers.join("; "))
+            }
             What::Failed { reason } => format!("given up: {reason}"),
             What::Trouble { reason } => format!("trouble: {reason}"),
         }
@@ -135,6 +138,13 @@ mod tests {
                     findings: vec!["layer 3 is noisy".to_owned()],
                 },
                 "published in profiles/a, with doubts: layer 3 is noisy",
+            ),
+            (
+                What::Worse {
+                    than: "profiles/a".into(),
+                    numbers: vec!["layer 3 on cpu: +9.0 % ± 1.0 %".to_owned()],
+                },
+                "worse than profiles/a: layer 3 on cpu: +9.0 % ± 1.0 %",
             ),
         ];
         for (what, words) in cases {

@@ -76,8 +76,8 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// Everything in one sentence; `findings` is how many of the published profiles are doubtful.
-pub(super) fn sentence(counts: &Counts, findings: usize) -> String {
+/// Everything in one sentence; of the published profiles, `findings` are doubtful and `worse` worse than those before them.
+pub(super) fn sentence(counts: &Counts, findings: usize, worse: usize) -> String {
     if counts.runs == 0 {
         return "Nothing was asked for.".to_owned();
     }
@@ -90,9 +90,13 @@ pub(super) fn sentence(counts: &Counts, findings: usize) -> String {
         _ if findings == *published => ", with findings".to_owned(),
         _ => format!(", {findings} of them with findings"),
     };
+    let worse = match worse {
+        0 => String::new(),
+        worse => format!(", {worse} worse than before"),
+    };
     let missing = match counts.missing() {
         missing if missing.is_empty() => missing,
         missing => format!("; {missing}"),
     };
-    format!("{published} of {runs} {profiles} published{doubtful}{missing}.")
+    format!("{published} of {runs} {profiles} published{doubtful}{worse}{missing}.")
 }

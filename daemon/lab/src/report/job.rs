@@ -168,6 +168,7 @@ fn publication(history: &History, run: &Run) -> Publication {
     Publication {
         profile: profile.cloned().unwrap_or_default(),
         findings: event.map_or_else(Vec::new, |(_, findings)| findings.clone()),
+        verdict: run.verdict.clone(),
         simulated: None,
         emulated: None,
         gone: false,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::cell::Cell;
-use super::{Absent, Counted, DeviceReport, JobReport, Report, RunOutcome, RunReport};
+use super::{Absent, Counted, DeviceReport, GateRecord, JobReport, Report, RunOutcome, RunReport};
 use crate::device::label;
 use crate::when;
 
@@ -33,11 +33,13 @@ impl Report {
         let mut sections = vec![
             words.troubles(),
             words.without_profile(),
+            words.worse(),
             words.to_come(),
             words.published(),
             words.jobs(),
             words.retried(),
             words.rejected(),
+            words.gate(),
             words.devices(),
             words.quarantined(),
             words.reservations(),
@@ -151,6 +153,68 @@ impl Words<'_> {
             heads: &["job", "model", "device", "when", "profile", "findings"],
             right: &[],
             rows: self.report.runs().filter_map(row).collect(),
+        }
+    }
+
+    /// What is worse than the last good profile of the same thing.
+    fn worse(&self) -> Section {
+        let row = |(job, run): (&JobReport, &RunReport)| {
+            let verdict = run.worse()?;
+            Some(texts([
+                name(job),
+                model(run),
+                self.report.device_of(run),
+                format!("{} of {}", verdict.worse.len(), verdict.numbers),
+                verdict.worse_in_words(),
+                verdict.reference(),
+                verdict.changed.join("; "),
+            ]))
+        };
+        Section {
+            title: "Worse than before",
+            grave: true,
+            heads: &[
+                "job",
+                "model",
+                "device",
+                "numbers",
+                "what is worse",
+                "than",
+                "known to have changed",
+            ],
+            right: &[],
+            rows: self.report.runs().filter_map(row).collect(),
+        }
+    }
+
+    /// How far the gate is to be believed.
+    fn gate(&self) -> Section {
+        let row = |record: &GateRecord| {
+            let (low, high) = record.share_ci95;
+            texts([
+                record.model.clone(),
+                self.report.device(&record.device),
+                record.repeats.to_string(),
+                record.alarms.to_string(),
+                percent(record.alarms as f64 / record.repeats as f64),
+                format!("{} to {}", percent(low), percent(high)),
+                percent(record.alpha),
+            ])
+        };
+        Section {
+            title: "Alarms between repeats, with nothing known to have changed",
+            grave: false,
+            heads: &[
+                "model",
+                "device",
+                "repeats",
+                "alarms",
+                "share",
+                "95 % interval",
+                "by chance at most",
+            ],
+            right: &[2, 3, 4],
+            rows: self.report.gate.iter().map(row).collect(),
         }
     }
 
@@ -337,6 +401,10 @@ fn model(run: &RunReport) -> String {
         0 | 1 => run.model.clone(),
         repeat => format!("{}, repeat {repeat}", run.model),
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 fn millis(millis: u64) -> String {

@@ -8,7 +8,8 @@ use jiff::tz::TimeZone;
 use super::{Absent, Report, RunOutcome};
 use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::{
-    Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, Spent, What,
+    Device, Event, Job, JobId, JobState, Kept, Reservation, Run, RunNumber, RunState, Spent,
+    Verdict, What,
 };
 
 fn at(text: &str) -> Timestamp {
@@ -459,6 +460,67 @@ fn what_runs_or_waits_is_apart_from_what_failed() {
     let html = night().report().html(&TimeZone::UTC);
     assert!(
         html.contains("<span class=\"badge failed\">failed</span>"),
+        "{html}"
+    );
+}
+
+/// A night whose profile is worse than the last good one, and two that repeated the one before them without an alarm.
+fn worse_night() -> Lab {
+    let mut lab = night();
+    let verdict = |worse: &[&str]| Verdict {
+        against: "profiles/good".into(),
+        tolerance: 0.05,
+        alpha: 0.01,
+        numbers: 34,
+        worse: worse.iter().map(ToString::to_string).collect(),
+        changed: vec!["tract on cpu: 0.21, now 0.22".to_owned()],
+        repeat_alarmed: Some(!worse.is_empty()),
+        ..Verdict::default()
+    };
+    let run = lab.kept.runs.get_mut(&1).expect("the first");
+    run.verdict = Some(verdict(&["layer 1 C1 on cpu: +9.0 % ± 1.0 %"]));
+    for time in ["12 23:00", "13 23:00"] {
+        let earlier = lab.run(1, 0, RunState::Done);
+        earlier.phone = Some("R58".to_owned());
+        earlier.ended = Some(at(time));
+        earlier.profile = Some("profiles/good".into());
+        earlier.verdict = Some(verdict(&[]));
+    }
+    lab
+}
+
+#[test]
+fn what_is_worse_comes_before_the_tables_with_how_often_repeats_alarm() {
+    let report = worse_night().report();
+    assert_eq!(
+        report.headline,
+        "1 of 4 profiles published, with findings, 1 worse than before; 1 failed, 2 wait."
+    );
+    let [record] = report.gate.as_slice() else {
+        panic!("{:?}", report.gate);
+    };
+    assert_eq!((record.repeats, record.alarms), (3, 1));
+    let sections = report.sections(&TimeZone::UTC);
+    let section = |title: &str| {
+        let found = sections
+            .iter()
+            .position(|section| section.title.starts_with(title));
+        found.unwrap_or_else(|| panic!("no {title}"))
+    };
+    let worse = &sections[section("Worse than before")];
+    assert!(worse.grave && section("Worse than before") < section("Published"));
+    let words: Vec<String> = worse.rows[0].iter().map(ToString::to_string).collect();
+    assert_eq!(words[3], "1 of 34");
+    assert_eq!(words[4], "layer 1 C1 on cpu: +9.0 % ± 1.0 %");
+    assert_eq!(words[5], "the last good profile profiles/good");
+    assert_eq!(words[6], "tract on cpu: 0.21, now 0.22");
+    let repeats = &sections[section("Alarms between repeats")].rows[0];
+    let words: Vec<String> = repeats.iter().map(ToString::to_string).collect();
+    // Of three one: 0.8 to 90.6 % by the exact interval.
+    assert_eq!(words[2..], ["3", "1", "33.3 %", "0.8 % to 90.6 %", "1.0 %"]);
+    let html = report.html(&TimeZone::UTC);
+    assert!(
+        html.contains("<h2 class=\"grave\">Worse than before</h2>"),
         "{html}"
     );
 }

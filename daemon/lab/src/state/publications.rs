@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Timestamp};
 
 use super::LabState;
-use crate::record::{RunNumber, RunState, Spent};
+use crate::record::{RunNumber, RunState, Spent, Verdict};
 
 /// How often publishing is tried again.
 const PAUSE: SignedDuration = SignedDuration::from_secs(5);
@@ -19,6 +19,8 @@ pub enum PublicationOutcome {
         profile: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
+        /// Whether it is worse than the last good one, if there is one.
+        verdict: Option<Verdict>,
     },
     /// It cannot be written yet.
     Unpublished {
@@ -85,9 +87,11 @@ impl LabState {
         };
         let nothing = Spent::default();
         match outcome {
-            PublicationOutcome::Published { profile, findings } => {
-                self.publish(number, profile, findings, nothing, now);
-            }
+            PublicationOutcome::Published {
+                profile,
+                findings,
+                verdict,
+            } => self.publish(number, (profile, findings, verdict), nothing, now),
             PublicationOutcome::Failed { reason } => self.give_up(number, reason, now),
             PublicationOutcome::NotAtHand => {}
             PublicationOutcome::Unpublished { reason } => {

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::publications::unpublished;
 use super::{LabState, Work};
-use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, What};
+use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, Verdict, What};
 
 /// How a run left a device.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub enum StayOutcome {
         profile: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
+        /// Whether it is worse than the last good one, if there is one.
+        verdict: Option<Verdict>,
     },
     /// It was told to leave, and did so between two blocks.
     Parked,
@@ -180,9 +182,11 @@ impl LabState {
             *running = running.saturating_sub(1);
         }
         match outcome {
-            StayOutcome::Published { profile, findings } => {
-                self.publish(number, profile, findings, spent, now);
-            }
+            StayOutcome::Published {
+                profile,
+                findings,
+                verdict,
+            } => self.publish(number, (profile, findings, verdict), spent, now),
             // Whatever came of it, nobody wants it any more.
             _ if was_over => self.set_run(number, |run| run.spent += spent),
             StayOutcome::Parked => self.park(number, spent, now),
@@ -234,8 +238,7 @@ impl LabState {
     pub(super) fn publish(
         &mut self,
         number: RunNumber,
-        profile: PathBuf,
-        findings: Vec<String>,
+        (profile, findings, verdict): (PathBuf, Vec<String>, Option<Verdict>),
         spent: Spent,
         now: Timestamp,
     ) {
@@ -245,8 +248,13 @@ impl LabState {
             run.ended = Some(now);
             run.reason = None;
             run.profile = Some(profile.clone());
+            run.verdict.clone_from(&verdict);
         });
         self.tell_of_run(now, number, What::Published { profile, findings });
+        if let Some(verdict) = verdict.filter(Verdict::is_worse) {
+            let (than, numbers) = (verdict.against, verdict.worse);
+            self.tell_of_run(now, number, What::Worse { than, numbers });
+        }
     }
 
     fn park(&mut self, number: RunNumber, spent: Spent, now: Timestamp) {

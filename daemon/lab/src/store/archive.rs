@@ -1,5 +1,6 @@
 //! Jobs and runs that are over, which the daemon finds in the store when it needs them.
 
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -134,6 +135,44 @@ impl Reader {
                 }
             }
             Ok(took)
+        })
+        .await?
+    }
+
+    /// The runs that published a profile on `device` of the model whose copy has this hash, `except` apart, the newest
+    /// first.
+    pub(super) async fn published(
+        &self,
+        device: &str,
+        model_sha256: &str,
+        except: RunNumber,
+    ) -> Result<Vec<Run>, StoreError> {
+        let reader = self.clone();
+        let (device, wanted) = (device.to_owned(), model_sha256.to_owned());
+        apart(async move {
+            let mut connection = reader.connection.lock().await;
+            let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
+            let mut found: Vec<Run> = Vec::new();
+            let mut rows = sqlx::query_as::<_, (String, String)>(
+                "SELECT runs.body, jobs.body FROM runs JOIN jobs ON jobs.id = runs.job \
+                 WHERE runs.device = $1 AND runs.state = 'done' AND runs.number <> $2",
+            )
+            .bind(device)
+            .bind(except)
+            .fetch(&mut *connection);
+            while let Some((run, job)) = next(&reader, &mut rows).await? {
+                let run: Run = reader.record(&run)?;
+                let job: &Job = match jobs.entry(run.job) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(place) => place.insert(reader.record(&job)?),
+                };
+                let model = job.spec.models.get(run.model);
+                if model.is_some_and(|model| model.sha256 == wanted) {
+                    found.push(run);
+                }
+            }
+            found.sort_by_key(|run| Reverse((run.ended, run.number)));
+            Ok(found)
         })
         .await?
     }

@@ -127,6 +127,17 @@ impl Store {
         self.reader.took(device, spec, model).await
     }
 
+    /// The runs that published a profile on `device` of the model whose copy has this hash, `except` apart, the newest first.
+    pub async fn published(
+        &self,
+        device: &str,
+        model_sha256: &str,
+        except: RunNumber,
+    ) -> Result<Vec<Run>, StoreError> {
+        // Nothing is waited for: a run begins on a device when what the one before it published is in the store.
+        self.reader.published(device, model_sha256, except).await
+    }
+
     /// Returns when everything is written and the lock is given back, which takes that all clones are dropped.
     pub async fn close(self) {
         let mut trouble = self.trouble.clone();

@@ -128,5 +128,6 @@ pub(crate) fn published(run: i64) -> StayOutcome {
     StayOutcome::Published {
         profile: PathBuf::from(format!("profiles/{run}")),
         findings: Vec::new(),
+        verdict: None,
     }
 }

@@ -2,8 +2,7 @@
 
 use super::*;
 use layerlab_lab::job::{JobSpec, ModelSpec};
-use layerlab_lab::record::{Device, Kept};
-use layerlab_lab::record::{Job, JobState, Run, RunState};
+use layerlab_lab::record::{Device, Job, JobState, Kept, Run, RunState, Verdict};
 use layerlab_lab::talk::{DeviceState, DeviceStatus, Status, WaitingRuns};
 
 const FIRST: JobsShown = JobsShown {
@@ -178,6 +177,24 @@ fn the_next_jobs_are_shown_on_the_next_page() {
     assert!(text.contains("and 40 jobs before these;"), "{text}");
     assert!(
         text.contains("  49 a job") && !text.contains("  39 a job"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_job_with_a_profile_that_is_worse_says_so() {
+    let (mut kept, status) = busy_lab(1);
+    let run = kept.runs.get_mut(&1).expect("a run");
+    run.state = RunState::Done;
+    run.verdict = Some(Verdict {
+        worse: vec!["layer 1 C1 on cpu: +9.0 % ± 1.0 %".to_owned()],
+        ..Verdict::default()
+    });
+    let text = text(&Ok(status), &kept);
+    let told = "1 profile is worse than before; `layerlab job show 1` says what";
+    assert!(text.contains(told), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= COLUMNS),
         "{text}"
     );
 }

@@ -5,7 +5,7 @@ use super::quantile::{t_95, t_at_four_sigma};
 use crate::summary::Estimate;
 
 /// A number in ns, and how well it is known.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DerivedNumber {
     pub(crate) value_ns: f64,
     /// `None` where no samples scatter.

@@ -49,4 +49,6 @@ pub use whole::{WholeAgainstParts, whole_against_parts};
 pub(crate) use contrast::Contrast;
 pub(crate) use derived_number::{DerivedNumber, LayerNumbers};
 pub(super) use observation::half_width;
-pub(crate) use quantile::{two_sided_p_student, upper_p_student};
+pub(crate) use quantile::{
+    normal_quantile, two_sided_p_student, upper_p_student, upper_t_quantile,
+};

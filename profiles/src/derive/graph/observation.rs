@@ -182,6 +182,26 @@ impl Observations {
         Some(ErrorVariance::sum(own.into_iter().chain([shared])))
     }
 
+    /// The robust time of a segment in ns, and its error but for what all times have in common; `None` of one that was not
+    /// timed.
+    pub(crate) fn own_error(&self, segment: Segment) -> Option<(f64, ErrorVariance)> {
+        let observation = self.of(segment)?;
+        let error = ErrorVariance {
+            variance: self.variance(observation, observation.time_ns),
+            freedom: observation.freedom,
+        };
+        Some((observation.time_ns, error))
+    }
+
+    /// What a number derived from robust times errs because all of them err together: in proportion to itself, in ns².
+    pub(crate) fn shared_by_times(&self, value_ns: f64) -> ErrorVariance {
+        let of_times = self.visits.of_times;
+        ErrorVariance {
+            variance: of_times.variance * value_ns * value_ns,
+            ..of_times
+        }
+    }
+
     /// What a number derived from medians errs because all of them err together: in proportion to itself, in ns².
     pub(in crate::derive) fn shared_by_medians(&self, value_ns: f64) -> ErrorVariance {
         let of_medians = self.visits.of_medians;

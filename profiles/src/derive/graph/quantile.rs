@@ -52,6 +52,20 @@ pub(crate) fn upper_p_student(deviations: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.clamp(1.0, 1e6)).map_or(1.0, |student| student.sf(deviations))
 }
 
+/// The quantile of Student's t that is exceeded with this probability.
+pub(crate) fn upper_t_quantile(probability: f64, freedom: f64) -> f64 {
+    t_quantile(
+        normal_quantile(1.0 - probability),
+        1.0 - probability,
+        freedom,
+    )
+}
+
+/// The quantile of the normal distribution that is not exceeded with this probability.
+pub(crate) fn normal_quantile(probability: f64) -> f64 {
+    Normal::standard().inverse_cdf(probability)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +92,7 @@ mod tests {
         assert!((two_sided_p_student(-2.570_6, 5.0) - 0.05).abs() < 1e-5);
         assert!((upper_p_student(2.570_6, 5.0) - 0.025).abs() < 1e-5);
         assert!((upper_p_student(-2.570_6, 5.0) - 0.975).abs() < 1e-5);
+        assert!((upper_t_quantile(0.025, 5.0) - 2.570_6).abs() < 1e-4);
+        assert!((upper_t_quantile(0.025, 1e9) - 1.959_964).abs() < 1e-5);
     }
 }

@@ -213,6 +213,7 @@ impl From<EvaluationV3> for document::Evaluation {
             samples: evaluation.samples,
             seed: evaluation.seed,
             stop_at_half_width: evaluation.stop_at_half_width,
+            as_runs: false,
             executed_flop: evaluation.executed_flop,
             naive_flop: evaluation.naive_flop,
             provenance: evaluation.provenance.map(Into::into),

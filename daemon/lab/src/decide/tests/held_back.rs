@@ -67,6 +67,7 @@ fn a_run_that_lacks_only_publication_holds_no_device() {
     let published = |run| StayOutcome::Published {
         profile: PathBuf::from(format!("profile {run}")),
         findings: Vec::new(),
+        verdict: None,
     };
     state.left("a", published(2), Spent::default(), later(2));
     // The device is free, and the run is none of its business any more.
@@ -89,6 +90,7 @@ fn a_run_that_lacks_only_publication_holds_no_device() {
     let published = PublicationOutcome::Published {
         profile: PathBuf::from("profile 1"),
         findings: Vec::new(),
+        verdict: None,
     };
     state.publication_tried(1, published, later(5));
     let (job, run) = state.run(1).expect("a run");

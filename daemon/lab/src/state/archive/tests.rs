@@ -56,6 +56,7 @@ fn publish(state: &mut LabState) {
     let published = StayOutcome::Published {
         profile: PathBuf::from("profile"),
         findings: Vec::new(),
+        verdict: None,
     };
     state.left("phone", published, Spent::default(), now());
 }

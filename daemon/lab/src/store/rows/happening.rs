@@ -53,6 +53,10 @@ pub(super) enum WhatRow {
         profile: PathBuf,
         findings: Vec<String>,
     },
+    Worse {
+        than: PathBuf,
+        numbers: Vec<String>,
+    },
     Failed {
         reason: String,
     },
@@ -86,6 +90,7 @@ impl From<What> for WhatRow {
             What::AttemptFailed { reason } => WhatRow::AttemptFailed { reason },
             What::BlockRejected { reason } => WhatRow::BlockRejected { reason },
             What::Published { profile, findings } => WhatRow::Published { profile, findings },
+            What::Worse { than, numbers } => WhatRow::Worse { than, numbers },
             What::Failed { reason } => WhatRow::Failed { reason },
             What::Trouble { reason } => WhatRow::Trouble { reason },
         }
@@ -117,6 +122,7 @@ impl From<WhatRow> for What {
             WhatRow::AttemptFailed { reason } => What::AttemptFailed { reason },
             WhatRow::BlockRejected { reason } => What::BlockRejected { reason },
             WhatRow::Published { profile, findings } => What::Published { profile, findings },
+            WhatRow::Worse { than, numbers } => What::Worse { than, numbers },
             WhatRow::Failed { reason } => What::Failed { reason },
             WhatRow::Trouble { reason } => What::Trouble { reason },
         }

@@ -11,6 +11,7 @@ mod run;
 mod states;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

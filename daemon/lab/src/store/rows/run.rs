@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StoredRecord;
 use super::states::RunStateRow;
+use super::verdict::VerdictRow;
 use crate::record::{JobId, Run, RunNumber, Spent};
 
 #[derive(Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub(in crate::store) struct RunRow {
     ended: Option<Timestamp>,
     reason: Option<String>,
     profile: Option<PathBuf>,
+    // Since version 2.
+    #[serde(default)]
+    verdict: Option<VerdictRow>,
     // Version 0 began without these three.
     #[serde(default)]
     spent: SpentRow,
@@ -45,7 +49,7 @@ struct SpentRow {
 
 impl StoredRecord for Run {
     const WHAT: &'static str = "a run";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     type Row = RunRow;
 }
 
@@ -66,6 +70,7 @@ impl From<Run> for RunRow {
             ended: run.ended,
             reason: run.reason,
             profile: run.profile,
+            verdict: run.verdict.map(Into::into),
             spent: run.spent.into(),
             journals_removed: run.journals_removed,
             stays_without_block: run.stays_without_block,
@@ -90,6 +95,7 @@ impl From<RunRow> for Run {
             ended: row.ended,
             reason: row.reason,
             profile: row.profile,
+            verdict: row.verdict.map(Into::into),
             spent: row.spent.into(),
             journals_removed: row.journals_removed,
             stays_without_block: row.stays_without_block,

@@ -7,7 +7,7 @@ use layerlab_profiles::document::HashedFile;
 
 use super::*;
 use crate::job::TwinSpec;
-use crate::record::{Device, Event, Job, JobState, Run, RunState, Spent, What};
+use crate::record::{Device, Event, Job, JobState, Run, RunState, Spent, Verdict, What};
 use crate::store::tests::samples;
 
 fn time() -> Timestamp {
@@ -152,15 +152,37 @@ fn check_newest<T: StoredRecord + PartialEq + Debug>(frozen: &str, records: &[T]
 #[test]
 fn version_1_is_written_and_read() {
     check_newest(include_str!("frozen/job-1.jsonl"), &[full_job()]);
-    check_newest(include_str!("frozen/run-1.jsonl"), &[full_run()]);
     check_newest(include_str!("frozen/device-1.jsonl"), &[full_device()]);
     let reservations = [samples::reservation(1)];
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
 }
 
-/// Events have been of version 2 since devices in quarantine may be used again before its end.
+/// Runs have been of version 2 since their profiles are compared with those before them.
 #[test]
-fn events_of_version_1_are_read_and_version_2_is_written() {
+fn runs_of_version_1_are_read_and_version_2_is_written() {
+    check(include_str!("frozen/run-1.jsonl"), &[full_run()]);
+    let verdict = Verdict {
+        against: "profiles/run-1".into(),
+        is_baseline: true,
+        tolerance: 0.05,
+        alpha: 0.01,
+        numbers: 34,
+        worse: vec!["layer 1 C1 on cpu: +9.0 % ± 1.0 %".to_owned()],
+        may_be_worse: 3,
+        changed: vec!["the threads on cpu".to_owned()],
+        repeat_alarmed: Some(true),
+    };
+    let worse = Run {
+        verdict: Some(verdict),
+        ..full_run()
+    };
+    check_newest(include_str!("frozen/run-2.jsonl"), &[full_run(), worse]);
+}
+
+/// Events have been of version 2 since devices in quarantine may be used again before its end, and of version 3 since
+/// profiles are compared with those before them.
+#[test]
+fn events_of_older_versions_are_read_and_version_3_is_written() {
     check(include_str!("frozen/event-1.jsonl"), &events());
     let mut all = events();
     all.push(Event {
@@ -168,7 +190,16 @@ fn events_of_version_1_are_read_and_version_2_is_written() {
         what: What::QuarantineLifted,
         ..samples::event(22)
     });
-    check_newest(include_str!("frozen/event-2.jsonl"), &all);
+    check(include_str!("frozen/event-2.jsonl"), &all);
+    all.push(Event {
+        run: Some(2),
+        what: What::Worse {
+            than: "profiles/run-1".into(),
+            numbers: vec!["layer 1 C1 on cpu: +9.0 % ± 1.0 %".to_owned()],
+        },
+        ..samples::event(23)
+    });
+    check_newest(include_str!("frozen/event-3.jsonl"), &all);
 }
 
 #[test]
@@ -188,9 +219,9 @@ fn a_job_with_a_quantised_twin_is_read_as_it_was_written() {
 
 #[test]
 fn a_body_of_a_newer_version_is_refused_even_if_it_could_be_read() {
-    let newer = body(&full_run()).expect("JSON").replacen(":1,", ":2,", 1);
+    let newer = body(&full_run()).expect("JSON").replacen(":2,", ":3,", 1);
     let refused = record::<Run>(&newer).expect_err("newer");
-    assert!(matches!(refused, BodyError::Newer(2)), "{refused:?}");
+    assert!(matches!(refused, BodyError::Newer(3)), "{refused:?}");
     let refused = record::<Run>("{}").expect_err("no run");
     assert!(matches!(refused, BodyError::Unreadable(_)), "{refused:?}");
 }
