@@ -77,6 +77,13 @@ impl Lab {
         self
     }
 
+    /// Gives phones this agent.
+    #[must_use]
+    pub fn with_agent(mut self, agent: &Path) -> Lab {
+        self.environment.push(("LAYERLAB_AGENT", agent.into()));
+        self
+    }
+
     /// A file of its own.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

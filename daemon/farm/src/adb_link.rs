@@ -17,7 +17,7 @@ use crate::provision::{Installed, Provision, token};
 use crate::quarantine::Quarantine;
 use crate::{Connection, ConnectionError, Link, LinkError};
 use climb::Climb;
-use layerlab_profiles::sha256;
+use layerlab_profiles::{document, sha256};
 use whereabouts::Whereabouts;
 
 pub use recovery::{Ladder, Rung, Way};
@@ -48,7 +48,7 @@ pub struct AdbLink {
     whereabouts: Whereabouts,
     identity: Identity,
     /// What it said of itself when the link was opened.
-    capabilities: Values,
+    described: document::Phone,
     provision: Provision,
     policy: Policy,
     quarantine: Quarantine,
@@ -100,6 +100,7 @@ impl AdbLink {
         }
         let lock = lock(state, &name, &identity.serial)?;
         let capabilities = phone.capabilities().await?;
+        let battery = phone.battery().await?;
         capabilities::record(
             &file(state, &identity.serial, "json"),
             &identity,
@@ -110,8 +111,8 @@ impl AdbLink {
             token: token(state, &identity.serial)?,
             known: Mutex::default(),
             whereabouts,
+            described: describe(&identity, &capabilities, &battery),
             identity,
-            capabilities,
             provision,
             policy,
             quarantine,
@@ -127,11 +128,6 @@ impl AdbLink {
     /// What to call it: by its serial, with `@HOST:PORT` where another server leads to it.
     pub fn name(&self) -> String {
         self.whereabouts.name()
-    }
-
-    /// What it said of itself when the link was opened: the keys of `device-scripts/identify`.
-    pub fn capabilities(&self) -> &Values {
-        &self.capabilities
     }
 
     /// The phone, if it is there and still the same, or has another address by now.
@@ -239,6 +235,10 @@ impl Link for AdbLink {
         "adb"
     }
 
+    fn described(&self) -> Option<document::Phone> {
+        Some(self.described.clone())
+    }
+
     async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
         let mut climb = self.climb();
         loop {
@@ -286,6 +286,22 @@ async fn who(whereabouts: &Whereabouts) -> Result<(Phone, Identity), AdbError> {
     let phone = whereabouts.phone().await?;
     let identity = phone.identity().await?;
     Ok((phone, identity))
+}
+
+/// What profiles say of the phone.
+fn describe(identity: &Identity, capabilities: &Values, battery: &Values) -> document::Phone {
+    let said = |key| capabilities.text(key).map(str::to_owned);
+    document::Phone {
+        serial: identity.serial.clone(),
+        manufacturer: said("manufacturer"),
+        model: said("model"),
+        soc: said("soc_model"),
+        android: said("android_version"),
+        build: said("build_fingerprint"),
+        security_patch: said("security_patch"),
+        abi: Some(identity.abi.clone()).filter(|abi| !abi.is_empty()),
+        battery_health: battery.text("health").map(str::to_owned),
+    }
 }
 
 /// Why an attempt failed.

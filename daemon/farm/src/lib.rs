@@ -4,6 +4,7 @@
 pub mod adb;
 mod adb_link;
 pub mod agents;
+pub mod artifacts;
 mod connection;
 pub mod discovery;
 pub mod folders;
@@ -20,6 +21,8 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use layerlab_profiles::document::Phone;
+
 /// A way to one device and its agent.
 pub trait Link: Send + Sync {
     /// A short name of this kind of link, for the provenance: `local`, `adb`.
@@ -32,6 +35,11 @@ pub trait Link: Send + Sync {
         sha256: &str,
         content: &[u8],
     ) -> impl Future<Output = Result<(), LinkError>> + Send;
+
+    /// The phone that the link leads to, as it describes itself; `None` where it leads to none.
+    fn described(&self) -> Option<Phone> {
+        None
+    }
 
     /// Connects to the agent and says hello; starts the agent first if it is not running.
     fn connect(&self) -> impl Future<Output = Result<Connection, LinkError>> + Send;

@@ -3,8 +3,10 @@
 
 mod addresses;
 mod arm64;
+mod artifacts;
 mod devices;
 mod disturbed;
+mod fitness;
 mod given_up;
 mod plugging;
 mod profiles;

@@ -52,6 +52,7 @@ pub(super) async fn profile(
         .with_runtimes(runtimes);
     let campaign = Campaign {
         signing_key: None,
+        fitness: None,
         model: &model,
         times: TimesSettings {
             processors: processors.iter().map(ToString::to_string).collect(),

@@ -1,10 +1,11 @@
 //! Devices are seen, opened and left as they were found.
 
+mod played;
+
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 
 use super::{Farm, lock};
-use crate::config::Phones;
 use crate::dispatcher::Message;
 use crate::record::Device;
 use layerlab_farm::adb::{AdbError, Fleet, Found, Phone, Row, State as RowState};
@@ -14,6 +15,8 @@ use layerlab_farm::local::LocalLink;
 use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use layerlab_farm::{Connection, Link, LinkError};
+use layerlab_profiles::document;
+use played::{played, simulated};
 
 /// A device that is open.
 pub enum OpenDevice {
@@ -66,6 +69,13 @@ impl Link for OpenDevice {
         match self {
             OpenDevice::Local(link) => link.kind(),
             OpenDevice::Phone { link, .. } => link.kind(),
+        }
+    }
+
+    fn described(&self) -> Option<document::Phone> {
+        match self {
+            OpenDevice::Local(link) => link.described(),
+            OpenDevice::Phone { link, .. } => link.described(),
         }
     }
 
@@ -282,61 +292,18 @@ async fn tell_processors(farm: Farm, local: Vec<Device>, messages: mpsc::Sender<
     }
 }
 
-/// The simulated device that a phone's agent plays, if it plays one.
-fn played<'a>(phones: &'a Phones, device: &Device) -> Option<&'a String> {
-    let mut simulate = phones.simulate.iter();
-    let (_, played) = simulate.find(|(name, _)| device.is_called(name))?;
-    Some(played)
-}
-
-/// The file of a simulated device, unread: only the agent knows what is in it.
-fn simulated(device: &str) -> Result<layerlab_farm::adb::Content<'static>, LinkError> {
-    let refused = |message: String| LinkError::Refused { message };
-    match discovery::choose(device).map_err(|error| refused(error.to_string()))? {
-        Choice::BuiltIn(_, toml) => Ok(layerlab_farm::adb::Content::new(toml.as_bytes())),
-        Choice::File(path) => layerlab_farm::adb::Content::file(&path).map_err(|error| {
-            refused(format!(
-                "cannot read the device file {}: {error}",
-                path.display()
-            ))
-        }),
-        Choice::Host => Err(refused("`host` is no simulated device".to_owned())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, Phones};
     use crate::store::Store;
     use layerlab_farm::folders::Folders;
 
     fn phones() -> Phones {
         Phones {
             local: vec!["host".to_owned(), "pixel6".to_owned()],
-            simulate: ["R58", "10.0.0.1:5555"]
-                .map(|name| (name.to_owned(), "mate10pro".to_owned()))
-                .into(),
             ..Config::default().phones
         }
-    }
-
-    #[test]
-    fn a_phone_plays_the_device_that_its_name_or_its_serial_or_its_address_stands_for() {
-        let device = |name: &str, serial: &str, address: Option<&str>| {
-            let device = Device {
-                name: name.to_owned(),
-                serial: serial.to_owned(),
-                address: address.map(str::to_owned),
-                ..Device::default()
-            };
-            played(&phones(), &device).cloned()
-        };
-        let mate = Some("mate10pro".to_owned());
-        assert_eq!(device("R58", "other", None), mate);
-        assert_eq!(device("R58@lab2:5037", "R58", None), mate);
-        assert_eq!(device("R61", "R61", Some("10.0.0.1:5555")), mate);
-        assert_eq!(device("R59", "R59", Some("10.0.0.2:5555")), None);
     }
 
     #[tokio::test]
