@@ -204,6 +204,11 @@ fn serve(
             queue.stop();
         });
     }
+    // One line each, whatever a library says.
+    for reason in runtimes.left_out() {
+        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        writeln!(io::stdout(), "left out: {reason}").context("cannot write to standard output")?;
+    }
     // The daemon waits for this line before it connects.
     writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
     work::run(&queue, &files, device.as_mut(), &mut runtimes);

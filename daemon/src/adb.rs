@@ -10,6 +10,7 @@ use layerlab_farm::agents::Agents;
 use layerlab_farm::discovery::{self, BUILT_IN, Choice, UnknownDevice};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::local::LocalLink;
+use layerlab_farm::phone_runtimes::PhoneRuntimes;
 use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use layerlab_farm::{Connection, Link, LinkError};
@@ -190,14 +191,7 @@ async fn open_phone(
         },
         Err(error) => return Err(Failure::new(Code::Device, error)),
     };
-    let provision = Provision {
-        agents: Agents {
-            folder: folders.data.join("agents"),
-            of_host: agent,
-        },
-        simulate,
-        cache_bytes: DEFAULT_CACHE_BYTES,
-    };
+    let provision = provision(&folders, agent, simulate);
     let policy = Policy {
         patience: phone.patience.into(),
         may_reboot: !phone.no_reboot,
@@ -212,6 +206,23 @@ async fn open_phone(
     )
     .await
     .exit_with(Code::Device)
+}
+
+/// What makes this user's phones ready.
+pub(super) fn provision(
+    folders: &Folders,
+    agent: PathBuf,
+    simulate: Option<Content<'static>>,
+) -> Provision {
+    Provision {
+        agents: Agents {
+            folder: folders.data.join("agents"),
+            of_host: agent,
+        },
+        simulate,
+        runtimes: PhoneRuntimes::in_folder(&folders.data),
+        cache_bytes: DEFAULT_CACHE_BYTES,
+    }
 }
 
 /// The file of a simulated device, unread: only the agent knows what is in it.

@@ -1,14 +1,15 @@
 //! `layerlab devices`: what `--device` can name, and the phones that cannot be used, with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::adb::AdbArgs;
+use super::adb::{self, AdbArgs};
 use super::campaign::campaign_failure;
 use super::exit::Failure;
 use super::runtimes::in_words;
@@ -17,8 +18,10 @@ use layerlab_farm::adb::{AdbError, Fleet, Found, Printable, Values};
 use layerlab_farm::discovery::{self, HOST, LOCAL, Listed, ListedState};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::quarantine::Quarantine;
+use layerlab_farm::{AdbLink, Link, LinkError, Policy};
 use layerlab_lab::query::simulated_devices;
 use layerlab_lab::text_table::table;
+use layerlab_profiles::document::Processor;
 
 #[derive(clap::Args)]
 pub(super) struct DevicesArgs {
@@ -41,7 +44,20 @@ pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs, agent: PathBuf) -> Re
     let (found, problems) = fleet.list().await;
     let phones = join_all(found.iter().map(|found| Listed::phone(found, &quarantine))).await;
     let phones = phones.into_iter().map(|phone| played.mark(phone));
-    let mut devices: Vec<Listed> = discovery::list().into_iter().chain(phones).collect();
+    let mut devices: Vec<Listed> = discovery::list();
+    let before = devices.len();
+    devices.extend(phones);
+    for (found, listed) in found.iter().zip(&mut devices[before..]) {
+        if let Some(asked) = phone_processors(found, listed, &agent).await {
+            match asked {
+                Ok(processors) => listed.processors = Some(processors),
+                Err(error) => output::note(format_args!(
+                    "layerlab: {}: {error}",
+                    Printable(&found.name)
+                )),
+            }
+        }
+    }
     if let Some(asked) = adb.host.processors(agent).await {
         let processors = asked.map_err(|error| campaign_failure(error.into()))?;
         let host = devices.iter_mut().find(|device| device.name == HOST);
@@ -96,6 +112,32 @@ impl Played {
 /// What keeps phones from being seen, on standard error: the list is still worth having.
 fn tell(problem: &AdbError) {
     output::note(format_args!("layerlab: phones cannot be seen: {problem}"));
+}
+
+/// The processors that a phone has with the runtimes that were added, as its agent finds them; `None` where that is no
+/// question: without such runtimes all have the same, and one that the lab has play a device is left at it.
+async fn phone_processors(
+    found: &Found,
+    listed: &Listed,
+    agent: &Path,
+) -> Option<Result<Vec<Processor>, LinkError>> {
+    let folders = Folders::of_this_user();
+    let provision = adb::provision(&folders, agent.to_owned(), None);
+    if provision.runtimes.are_none() || listed.simulated || listed.state != ListedState::Ready {
+        return None;
+    }
+    // Whoever only wants a list neither waits for long, nor has anything done to a phone that fails.
+    let policy = Policy {
+        patience: Duration::from_secs(10),
+        may_reboot: false,
+        quarantine: Duration::ZERO,
+    };
+    let asked = async {
+        let (server, serial) = (found.server.clone(), &found.row.serial);
+        let link = AdbLink::open(server, serial, provision, policy, &folders.state).await?;
+        Ok(link.connect().await?.hello.processors)
+    };
+    Some(asked.await)
 }
 
 fn devices_table(devices: &[Listed]) -> String {

@@ -1,6 +1,7 @@
 //! `layerlab doctor`: what is missing for phones to be profiled, and the command that mends it.
 
 mod agents;
+mod phone_runtimes;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use layerlab_farm::adb::{
 };
 use layerlab_farm::agents::Agents;
 use layerlab_farm::folders::Folders;
+use layerlab_farm::phone_runtimes::PhoneRuntimes;
 use layerlab_farm::quarantine::Quarantine;
 use layerlab_profiles::document::Processor;
 
@@ -112,6 +114,8 @@ pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Res
         of_host: agent.clone(),
     };
     findings.extend(agents::survey(&agents));
+    let runtimes_of_phones = PhoneRuntimes::in_folder(&folders.data);
+    findings.extend(phone_runtimes::survey(&folders.data));
     if let Some(asked) = adb.host.processors(agent.clone()).await {
         findings.push(runtimes(asked));
     }
@@ -126,7 +130,7 @@ pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Res
     let quarantine = Quarantine::in_folder(&folders.state);
     let examined = phones
         .iter()
-        .map(|found| examine(found, &quarantine, &agents));
+        .map(|found| examine(found, &quarantine, &agents, &runtimes_of_phones));
     findings.extend(join_all(examined).await.into_iter().flatten());
     print(args, &findings)
 }
@@ -283,6 +287,7 @@ pub(super) async fn examine(
     found: &Found,
     quarantine: &Quarantine,
     agents: &Agents,
+    runtimes: &PhoneRuntimes,
 ) -> Vec<Finding> {
     let name = found.name.as_str();
     if found.row.state != State::Ready {
@@ -335,6 +340,7 @@ pub(super) async fn examine(
     }
     findings.extend(judge(name, &what, &battery, &thermal));
     findings.extend(agents::of_phone(name, &what, agents));
+    findings.extend(phone_runtimes::of_phone(name, &what, agents, runtimes));
     findings
 }
 

@@ -36,6 +36,7 @@ mod quantise;
 mod quarantine;
 mod report;
 mod reserve;
+mod runtime;
 mod runtimes;
 mod set;
 mod setup;
@@ -112,6 +113,9 @@ enum LayerlabCommand {
     /// Look at what the daemon is told
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Add inference runtimes, such as ONNX Runtime, that phones are given beside their agents
+    #[command(subcommand)]
+    Runtime(runtime::RuntimeCommand),
     /// Leave phones alone for a while
     #[command(subcommand)]
     Quarantine(quarantine::QuarantineCommand),
@@ -165,7 +169,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         return runtime.block_on(daemon::run(config, cli.agent, adb));
     }
     let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG").unwrap_or_else(|_| {
-        tracing_subscriber::EnvFilter::new("error,layerlab_campaign::orders=warn")
+        tracing_subscriber::EnvFilter::new(
+            "error,layerlab_campaign::orders=warn,layerlab_farm::phone_runtimes=warn",
+        )
     });
     tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -196,6 +202,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Profiles(command) => profiles::run(&command).await,
                 LayerlabCommand::Lab(command) => prune::run(&command).await,
                 LayerlabCommand::Config(command) => config::run(&command),
+                LayerlabCommand::Runtime(command) => runtime::run(&command),
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command).await,
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
                 LayerlabCommand::Check(args) => check::run(&args),

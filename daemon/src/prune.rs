@@ -189,7 +189,7 @@ fn text(usage: &Usage, goes: &[&Removable], budget: u64) -> String {
 }
 
 /// `bytes` for people: `512 B`, `3.4 MiB`.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let mut amount = bytes as f64;
     let mut unit = "B";

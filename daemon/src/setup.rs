@@ -10,6 +10,7 @@ use layerlab_campaign::{Campaign, ModelFile, TimesSettings};
 use layerlab_farm::adb::{Fleet, Found, Printable, State};
 use layerlab_farm::agents::Agents;
 use layerlab_farm::folders::Folders;
+use layerlab_farm::phone_runtimes::PhoneRuntimes;
 use layerlab_farm::quarantine::Quarantine;
 use layerlab_profiles::units::Nanos;
 use tokio::time::{Instant, timeout_at};
@@ -72,7 +73,8 @@ pub(super) async fn run(
         of_host: agent.clone(),
     };
     let quarantine = Quarantine::in_folder(&folders.state);
-    report(&doctor::examine(&found, &quarantine, &agents).await)?;
+    let runtimes = PhoneRuntimes::in_folder(&folders.data);
+    report(&doctor::examine(&found, &quarantine, &agents, &runtimes).await)?;
 
     first_profile(args, agent, adb, &found.name).await
 }

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use layerlab_farm::adb::{Content, Fleet, Phone, Settings, quote};
 use layerlab_farm::agents::Agents;
+use layerlab_farm::phone_runtimes::PhoneRuntimes;
 use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use tempfile::TempDir;
@@ -112,6 +113,7 @@ impl Farm {
                 of_host: self.agent(),
             },
             simulate: Some(Content::new(device.as_bytes().to_vec())),
+            runtimes: PhoneRuntimes::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
         }
     }

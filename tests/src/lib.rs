@@ -4,6 +4,7 @@ pub mod farm;
 pub mod fuzz;
 pub mod interposer;
 pub mod lab;
+pub mod library_file;
 pub mod proof;
 pub mod published;
 pub mod run;

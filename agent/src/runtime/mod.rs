@@ -41,6 +41,11 @@ pub trait Runtime: Send {
     /// methods name a processor by its place in this list.
     fn processors(&self) -> Vec<ProcessorOffer>;
 
+    /// Why processors that were asked for cannot be used, where it was told to leave those out: one sentence each.
+    fn left_out(&self) -> &[String] {
+        &[]
+    }
+
     /// What it was told about `processor` that may change times or answers, by name, as profiles give it.
     fn options(&self, _processor: usize) -> BTreeMap<String, String> {
         BTreeMap::new()

@@ -83,6 +83,11 @@ impl Runtimes {
         self.processors.iter().map(|owned| &owned.processor)
     }
 
+    /// Why processors that runtimes were asked for cannot be used, where they were told to leave those out.
+    pub fn left_out(&self) -> impl Iterator<Item = &String> {
+        self.runtimes.iter().flat_map(|runtime| runtime.left_out())
+    }
+
     /// Whether the processor of this name can run layers `segment` of `model`, or of its twin where it runs that.
     ///
     /// # Errors

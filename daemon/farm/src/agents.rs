@@ -62,6 +62,16 @@ impl Agents {
         agents.into_iter().find(|agent| agent.is_file())
     }
 
+    /// The agent's program for phones with the binary interface `abi`, whether it is there or not.
+    pub fn program(&self, abi: &str) -> PathBuf {
+        match self.built(abi) {
+            Some(built) => built,
+            None if abi == std::env::consts::ARCH => self.of_host.clone(),
+            // Where it is missed.
+            None => self.folder.join(abi).join(AGENT),
+        }
+    }
+
     /// The agent for a phone with the binary interface `abi`.
     ///
     /// # Errors
@@ -77,12 +87,7 @@ impl Agents {
         if abi.is_empty() || !abi.chars().all(is_name) {
             return Err(none("the phone names no processor".to_owned()));
         }
-        let path = match self.built(abi) {
-            Some(built) => built,
-            None if abi == std::env::consts::ARCH => self.of_host.clone(),
-            // Where it is missed.
-            None => self.folder.join(abi).join(AGENT),
-        };
+        let path = self.program(abi);
         Content::file(&path).map_err(|error| none(format!("{}: {error}", path.display())))
     }
 }

@@ -60,7 +60,7 @@ pub struct Listed {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// The processors of this machine, if it was asked for them.
+    /// Its processors, if it was asked for them: it is where there are runtimes beside its agent's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<Processor>>,
     /// Where a phone is reached over a network.

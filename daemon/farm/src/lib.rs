@@ -11,8 +11,10 @@ pub mod folders;
 pub mod host_runtimes;
 pub mod known_phones;
 pub mod local;
+pub mod phone_runtimes;
 pub mod provision;
 pub mod quarantine;
+pub mod runtimes;
 
 pub use adb_link::{AdbLink, Ladder, Policy, Rung, Way};
 pub use connection::{Connection, ConnectionError, Hello};

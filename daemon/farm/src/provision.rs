@@ -2,11 +2,13 @@
 //! simulated device that it may play, the models it needs, and the agent started, detached.
 
 use std::path::Path;
+use std::time::Duration;
 
 use layerlab_profiles::sha256;
 
 use crate::adb::{AdbError, Content, Identity, Phone, Prover, quote};
-use crate::agents::Agents;
+use crate::agents::{Agents, Linking};
+use crate::phone_runtimes::{self, PhoneRuntimes};
 
 /// Layerlab's folder on phones: the only place where the shell user may store and run programs.
 const ROOT: &str = "/data/local/tmp/layerlab";
@@ -20,6 +22,12 @@ const KEPT_DAYS: u32 = 30;
 /// The script that starts the agent.
 const START_AGENT: &str = include_str!("adb/start_agent.sh");
 
+/// How long the script may take, which kills an agent and waits until another one listens.
+const START: Duration = Duration::from_secs(60);
+
+/// The same with runtimes, each of whose processors the agent tries first.
+const START_WITH_RUNTIMES: Duration = Duration::from_secs(150);
+
 /// The script's exit status for an agent that refuses what it was given.
 const REFUSED: u8 = 3;
 
@@ -30,6 +38,8 @@ pub struct Provision {
     pub agents: Agents,
     /// The file of a simulated device that the phone's agent shall play. Never read here.
     pub simulate: Option<Content<'static>>,
+    /// The runtimes beside the agent's own. An agent that plays a simulated device has no use for them.
+    pub runtimes: PhoneRuntimes,
     /// How much storage models and evaluation sets may take.
     pub cache_bytes: u64,
 }
@@ -41,6 +51,8 @@ pub struct Installed {
     folder: String,
     program: String,
     device: Option<String>,
+    /// The variables by which the agent finds runtimes.
+    environment: Vec<(&'static str, String)>,
     /// The abstract socket that it listens on.
     pub socket: String,
 }
@@ -55,24 +67,39 @@ impl Provision {
     ) -> Result<Installed, AdbError> {
         let agent = self.agents.content(phone, &identity.abi)?;
         let simulate = self.simulate.as_ref();
-        let key = key(&[
-            agent.sha256(),
-            simulate.map_or("", |device| device.sha256()),
-            token,
-        ]);
+        let environment = match simulate {
+            Some(_) => Vec::new(),
+            None => {
+                let linking = Linking::of(&self.agents.program(&identity.abi));
+                let given = self.runtimes.install(phone, ROOT, &identity.abi, linking);
+                given.await?
+            }
+        };
+        // Runtimes are named by their content: an agent with others is another one.
+        let with_runtimes = environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let parts = [
+            agent.sha256().to_owned(),
+            simulate.map_or("", |device| device.sha256()).to_owned(),
+            token.to_owned(),
+        ];
+        let key = key(&parts.into_iter().chain(with_runtimes).collect::<Vec<_>>());
         let folder = format!("{ROOT}/{key}");
         // The agent looks for files in its own folder; all agents share them. Old agents that cannot be
         // removed are no reason to fail.
         let command = format!(
-            "mkdir -p {ROOT}/files {folder} && chmod 700 {ROOT} && touch {folder} \
+            "mkdir -p {ROOT}/files {ROOT}/{runtimes} {folder} && chmod 700 {ROOT} && touch {folder} \
              && {{ [ -e {folder}/files ] || ln -s ../files {folder}/files; }} \
-             && {{ find {ROOT} -mindepth 1 -maxdepth 1 -type d ! -name files -mtime +{KEPT_DAYS} \
-             -exec rm -rf {{}} + || true; }}"
+             && {{ find {ROOT} {ROOT}/{runtimes} -mindepth 1 -maxdepth 1 -type d ! -name files ! -name {runtimes} \
+             -mtime +{KEPT_DAYS} -exec rm -rf {{}} + || true; }}",
+            runtimes = phone_runtimes::FOLDER
         );
         phone.succeed("make a folder", &command, b"").await?;
         let installed = Installed {
             program: format!("{folder}/layerlab-agent"),
             device: simulate.map(|_| format!("{folder}/device.toml")),
+            environment,
             socket: format!("layerlab-{key}"),
             folder,
         };
@@ -92,6 +119,10 @@ impl Provision {
         token: &str,
         anew: bool,
     ) -> Result<bool, AdbError> {
+        let (seconds, deadline) = match installed.environment.is_empty() {
+            true => ("20", START),
+            false => ("100", START_WITH_RUNTIMES),
+        };
         // On standard input: a command line would show the token to everybody on the phone.
         let variables = [
             ("root", ROOT),
@@ -101,15 +132,29 @@ impl Provision {
             ("token", token),
             ("device", installed.device.as_deref().unwrap_or_default()),
             ("anew", if anew { "yes" } else { "no" }),
+            ("seconds", seconds),
         ];
         let mut script: String = variables
             .iter()
             .map(|(name, value)| format!("{name}={}\n", quote(value)))
             .collect();
+        let environment = installed.environment.iter();
+        let environment = environment.map(|(name, value)| quote(&format!("{name}={value}")));
+        let environment: Vec<String> = environment.collect();
+        script.push_str(&format!("set -- {}\n", environment.join(" ")));
         script.push_str(START_AGENT);
-        let output = phone.shell("sh", script.as_bytes()).await?;
+        let asked = phone.shell_within("sh", script.as_bytes(), deadline);
+        let output = asked.await?;
         match output.status {
-            0 => Ok(output.text().trim() == "started"),
+            0 => {
+                let said = output.text();
+                let mut lines = said.lines();
+                let started = lines.next().is_some_and(|line| line.trim() == "started");
+                for line in lines {
+                    self.runtimes.say(phone.name(), line);
+                }
+                Ok(started)
+            }
             REFUSED => {
                 let said = output.last_words();
                 let said = said.strip_prefix("layerlab-agent: ").unwrap_or(&said);
@@ -232,7 +277,7 @@ fn surplus(cached: &[Cached], incoming: u64, budget: u64) -> usize {
 }
 
 /// A short name for what `parts` are together.
-fn key(parts: &[&str]) -> String {
+fn key(parts: &[String]) -> String {
     sha256(parts.join("\n").as_bytes())[..16].to_owned()
 }
 

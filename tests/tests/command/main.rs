@@ -6,6 +6,7 @@ mod gate;
 mod plan_cost;
 mod published;
 mod quantise;
+mod runtimes;
 mod sealed;
 mod terminal;
 mod versions;

@@ -146,6 +146,7 @@ pub(crate) const COMMANDS: [&str; 30] = [
     "profiles",
     "lab",
     "config",
+    "runtime",
     "quarantine",
     "model",
     "check",

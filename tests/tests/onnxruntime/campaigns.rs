@@ -7,6 +7,7 @@ use layerlab_campaign::{
     Campaign, CampaignAccuracy, CampaignFollower, CampaignPart, Follower, JournalTrouble,
     KnownJournal, ModelFile, TimesSettings,
 };
+use layerlab_farm::Link;
 use layerlab_farm::discovery::Choice;
 use layerlab_farm::host_runtimes::HostRuntimes;
 use layerlab_farm::local::LocalLink;
@@ -44,12 +45,23 @@ pub(super) async fn profile(
     runtimes: HostRuntimes,
     processors: &[&str],
     accuracy: Option<CampaignAccuracy<'_>>,
-    mut entry: impl FnMut(&Entry) + Send,
+    entry: impl FnMut(&Entry) + Send,
 ) -> Profile {
-    let model = ModelFile::open(&model("vocnet-mini"), &Default::default()).expect("a model");
     let link = LocalLink::kept_in(agent_program(), Choice::Host, folder.join("state"))
         .expect("a state folder")
         .with_runtimes(runtimes);
+    profile_over(&link, folder, processors, accuracy, entry).await
+}
+
+/// The same over a link to any device.
+pub(super) async fn profile_over(
+    link: &impl Link,
+    folder: &Path,
+    processors: &[&str],
+    accuracy: Option<CampaignAccuracy<'_>>,
+    mut entry: impl FnMut(&Entry) + Send,
+) -> Profile {
+    let model = ModelFile::open(&model("vocnet-mini"), &Default::default()).expect("a model");
     let campaign = Campaign {
         signing_key: None,
         fitness: None,
@@ -73,7 +85,7 @@ pub(super) async fn profile(
         replace: false,
     };
     let mut follower = Watching { entry: &mut entry };
-    let published = campaign.run(&link, &mut follower).await;
+    let published = campaign.run(link, &mut follower).await;
     published.unwrap_or_else(|error| panic!("{error}")).profile
 }
 

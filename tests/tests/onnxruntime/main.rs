@@ -8,6 +8,7 @@ mod command_line;
 mod compile_cache;
 mod emulated;
 mod hexagon;
+mod phones;
 mod refusals;
 
 use std::path::{Path, PathBuf};

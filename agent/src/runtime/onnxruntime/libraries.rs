@@ -56,20 +56,25 @@ pub(super) fn onnx_runtime(folder: &Path) -> Result<PathBuf, OnnxRuntimeError> {
     Ok(library)
 }
 
-/// Qualcomm's plugin and backend in `folder`, in this order. The path of a backend itself says which folder, too.
+/// Qualcomm's plugin in `folder` and the backend in `of_backend`, in this order. The path of a backend itself says which
+/// folder, too.
 ///
 /// # Errors
 /// When one of them is missing, for another machine, or computes elsewhere than on the Hexagon tensor processor.
-pub(super) fn qnn(folder: &Path) -> Result<(PathBuf, PathBuf), OnnxRuntimeError> {
+pub(super) fn qnn(
+    folder: &Path,
+    of_backend: Option<&Path>,
+) -> Result<(PathBuf, PathBuf), OnnxRuntimeError> {
     if folder.is_file() {
         refuse_other_backend(folder)?;
-        return qnn(folder.parent().unwrap_or(folder));
+        return qnn(folder.parent().unwrap_or(folder), of_backend);
     }
-    let found = |name| match folder.join(name) {
+    let found = |folder: &Path, name| match folder.join(name) {
         library if library.is_file() => absolute(&library),
         _ => Err(missing(name, folder, GET_QNN)),
     };
-    let (plugin, backend) = (found(PLUGIN)?, found(BACKEND)?);
+    let plugin = found(folder, PLUGIN)?;
+    let backend = found(of_backend.unwrap_or(folder), BACKEND)?;
     soname_of_this_machine(&plugin)?;
     refuse_other_backend(&backend)?;
     Ok((plugin, backend))

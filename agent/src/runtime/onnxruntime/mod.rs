@@ -52,6 +52,7 @@ pub struct OnnxRuntimeSetup {
 struct OnnxRuntime {
     version: String,
     processors: Vec<OnnxProcessor>,
+    left_out: Vec<String>,
 }
 
 /// A processor that passed its probe.
@@ -74,12 +75,13 @@ pub(super) fn offered(
     cores: &[CoreSet],
     setup: &OnnxRuntimeSetup,
 ) -> Result<Option<Box<dyn Runtime>>, OnnxRuntimeError> {
-    let Some((version, processors)) = offers::processors(cores, setup)? else {
+    let Some(offered) = offers::processors(cores, setup)? else {
         return Ok(None);
     };
     Ok(Some(Box::new(OnnxRuntime {
-        version,
-        processors,
+        version: offered.version,
+        processors: offered.processors,
+        left_out: offered.left_out.iter().map(ToString::to_string).collect(),
     })))
 }
 
@@ -95,6 +97,10 @@ impl Runtime for OnnxRuntime {
     fn processors(&self) -> Vec<ProcessorOffer> {
         let offers = self.processors.iter();
         offers.map(|processor| processor.offer.clone()).collect()
+    }
+
+    fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     fn options(&self, processor: usize) -> BTreeMap<String, String> {

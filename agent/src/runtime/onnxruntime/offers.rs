@@ -24,16 +24,16 @@ const EMULATES: bool = cfg!(target_arch = "x86_64");
 const ONE_PACKAGE: &str = "take the provider and all of Qualcomm's libraries from one package, such as \
                            onnxruntime-qnn==2.7.0, and ONNX Runtime 1.24.4";
 
-/// The runtime's version and the processors that it offers on a machine with these cores, if the agent was told where it
-/// is.
+/// What the runtime offers on a machine with these cores, if the agent was told where it is.
 pub(super) fn processors(
     cores: &[CoreSet],
     setup: &OnnxRuntimeSetup,
-) -> Result<Option<(String, Vec<OnnxProcessor>)>, OnnxRuntimeError> {
+) -> Result<Option<Offered>, OnnxRuntimeError> {
     let options = &setup.options;
     let Some(folder) = &options.onnxruntime else {
         let alone = [
             ("--qnn", options.qnn.is_some()),
+            ("--qnn-libraries", options.qnn_libraries.is_some()),
             ("--emulate", options.emulate.is_some()),
             ("--as-accelerator", options.as_accelerator.is_some()),
         ];
@@ -45,7 +45,26 @@ pub(super) fn processors(
             }),
         };
     };
-    let library = libraries::onnx_runtime(folder)?;
+    let mut left_out = Vec::new();
+    let mut unless_left_out = |error: OnnxRuntimeError| match options.leave_out {
+        true => {
+            tracing::warn!(%error, "left out");
+            left_out.push(error);
+            Ok(())
+        }
+        false => Err(error),
+    };
+    let library = match libraries::onnx_runtime(folder) {
+        Ok(library) => library,
+        Err(error) => {
+            unless_left_out(error)?;
+            return Ok(Some(Offered {
+                version: String::new(),
+                processors: Vec::new(),
+                left_out,
+            }));
+        }
+    };
     let mut wanted = cpu_offers(cores);
     if let Some(name) = &options.as_accelerator {
         let known = wanted.iter().map(|(offer, ..)| offer.name.clone());
@@ -60,7 +79,10 @@ pub(super) fn processors(
     let builtin = wanted.len();
     wanted.extend(phone_offers(cores));
     let on_phone = wanted.len();
-    wanted.extend(qnn_offers(cores, setup)?);
+    match qnn_offers(cores, setup) {
+        Ok(offers) => wanted.extend(offers),
+        Err(error) => unless_left_out(error)?,
+    }
 
     let mut version = String::new();
     let mut processors = Vec::new();
@@ -81,10 +103,23 @@ pub(super) fn processors(
             Err(error) if (builtin..on_phone).contains(&place) => {
                 tracing::info!(%error, name, "not offered");
             }
-            Err(error) => return Err(error),
+            Err(error) => unless_left_out(error)?,
         }
     }
-    Ok(Some((version, processors)))
+    Ok(Some(Offered {
+        version,
+        processors,
+        left_out,
+    }))
+}
+
+/// What ONNX Runtime offers on a machine.
+pub(super) struct Offered {
+    /// Its version; empty if none of its processors can be used.
+    pub(super) version: String,
+    pub(super) processors: Vec<OnnxProcessor>,
+    /// Why others cannot be used, where the agent was told to leave them out.
+    pub(super) left_out: Vec<OnnxRuntimeError>,
 }
 
 /// A processor to be probed, on which cores the child process runs, and what computes.
@@ -119,15 +154,19 @@ fn qnn_offers(
 ) -> Result<Vec<Wanted>, OnnxRuntimeError> {
     let options = &setup.options;
     let (Some(folder), Some(all)) = (&options.qnn, cores.first()) else {
-        return match &options.emulate {
+        let alone = [
+            ("--qnn-libraries", options.qnn_libraries.is_some()),
+            ("--emulate", options.emulate.is_some()),
+        ];
+        return match alone.into_iter().find(|(_, given)| *given) {
             None => Ok(Vec::new()),
-            Some(_) => Err(OnnxRuntimeError::OptionAlone {
-                option: "--emulate",
+            Some((option, _)) => Err(OnnxRuntimeError::OptionAlone {
+                option,
                 needed: "--qnn",
             }),
         };
     };
-    let (plugin, backend) = libraries::qnn(folder)?;
+    let (plugin, backend) = libraries::qnn(folder, options.qnn_libraries.as_deref())?;
     let soc: Soc = match (&options.emulate, EMULATES) {
         (Some(name), true) => name.parse()?,
         (Some(_), false) => return Err(OnnxRuntimeError::EmulationOnPhone),

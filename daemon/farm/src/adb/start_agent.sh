@@ -4,7 +4,9 @@
 #   program, socket, token
 #   device   a file that the agent shall play, or nothing
 #   anew     yes: kill the agent first
-# Prints running or started. Exit status: 0 it listens; 3 it refuses what it was given; 20 it died; 21 it does not listen.
+#   seconds  how long it may take until it listens
+#   "$@"     NAME=VALUE: where the agent finds runtimes
+# Prints running or started, and then a line for each processor that cannot be used, with the reason. Exit status: 0 it listens; 3 it refuses what it was given; 20 it died; 21 it does not listen.
 set -u
 umask 077
 cd "$folder" || exit 20
@@ -37,15 +39,16 @@ done
 if [ "$anew" = yes ]; then gone agent.pid; fi
 if alive agent.pid && grep -q listening agent.out 2>/dev/null; then
     echo running
+    grep '^left out: ' agent.out
     exit 0
 fi
 gone agent.pid
 
 [ ! -f agent.log ] || mv -f agent.log agent.log.1
 : >agent.out
-set -- serve --listen "abstract:$socket" --state "$folder"
+set -- "$@" "$program" serve --listen "abstract:$socket" --state "$folder"
 [ -z "$device" ] || set -- "$@" --device "$device"
-LAYERLAB_AGENT_TOKEN=$token LAYERLAB_AGENT_LOG=info setsid "$program" "$@" </dev/null >>agent.out 2>agent.log &
+LAYERLAB_AGENT_TOKEN=$token LAYERLAB_AGENT_LOG=info setsid env "$@" </dev/null >>agent.out 2>agent.log &
 child=$!
 echo "$child" >agent.pid
 
@@ -59,10 +62,12 @@ while ! grep -q listening agent.out; do
         exit 20
     fi
     turns=$((turns + 1))
-    if [ "$turns" -ge 1000 ]; then
+    if [ "$turns" -ge $((seconds * 50)) ]; then
         tail -n 1 agent.log >&2
         exit 21
     fi
     sleep 0.02
 done
 echo started
+grep '^left out: ' agent.out
+exit 0

@@ -12,6 +12,7 @@ use layerlab_farm::adb::{AdbError, Fleet, Found, Phone, Row, State as RowState};
 use layerlab_farm::agents::Agents;
 use layerlab_farm::discovery::{self, Choice};
 use layerlab_farm::local::LocalLink;
+use layerlab_farm::phone_runtimes::PhoneRuntimes;
 use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use layerlab_farm::{Connection, Link, LinkError};
@@ -113,6 +114,7 @@ impl Farm {
                 of_host: self.0.agent.clone(),
             },
             simulate,
+            runtimes: PhoneRuntimes::in_folder(&self.0.folders.data),
             cache_bytes: DEFAULT_CACHE_BYTES,
         };
         let policy = Policy {

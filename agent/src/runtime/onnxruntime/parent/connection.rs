@@ -1,10 +1,11 @@
 //! The agent's end of a child process: it starts it, asks it, notices its death and starts another one.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -159,17 +160,34 @@ impl RuntimeChild {
             // From 1.29 on ONNX Runtime reports to its maker unless it finds this when it starts.
             .env("ORT_DISABLE_TELEMETRY", "1");
         if let Provider::QnnHtp(qnn) = &self.setup.provider {
-            let folder = qnn.plugin.parent().unwrap_or(&qnn.plugin);
             // Where the plugin's libraries find one another, and where the Hexagon finds its own.
-            command
-                .env("LD_LIBRARY_PATH", folder)
-                .env("ADSP_LIBRARY_PATH", folder);
+            let libraries = [&qnn.plugin, &qnn.backend];
+            for (variable, between) in [("LD_LIBRARY_PATH", ":"), ("ADSP_LIBRARY_PATH", ";")] {
+                command.env(variable, folders(&libraries, variable, between));
+            }
         }
         Ok(LiveChild {
             process: command.spawn()?,
             socket: ours,
         })
     }
+}
+
+/// The folders of `libraries`, and those that `variable` names already, each once.
+fn folders(libraries: &[&PathBuf], variable: &str, between: &str) -> OsString {
+    let named = std::env::var_os(variable).unwrap_or_default();
+    let named = named.to_string_lossy().into_owned();
+    let of_libraries = libraries.iter().filter_map(|library| library.parent());
+    let mut all: Vec<String> = Vec::new();
+    for folder in of_libraries
+        .map(Path::to_string_lossy)
+        .chain(named.split(between).map(Into::into))
+    {
+        if !folder.is_empty() && !all.iter().any(|other| *other == folder) {
+            all.push(folder.into_owned());
+        }
+    }
+    all.join(between).into()
 }
 
 impl LiveChild {
