@@ -67,7 +67,7 @@ fn doctor_says_that_a_static_agent_leaves_the_phones_libraries_alone() {
     let doctor = || {
         let output = farm
             .layerlab()
-            .args(["--adb-connect", &phone.address, "doctor"])
+            .args(["doctor", "--adb-connect", &phone.address])
             .output();
         stdout(&output.expect("layerlab runs"))
     };
