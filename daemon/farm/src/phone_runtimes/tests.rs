@@ -1,3 +1,5 @@
+//! Tests of which libraries a phone is given, and of the environment that names them.
+
 use super::*;
 use crate::runtimes::{HEXAGON, sample};
 
