@@ -37,7 +37,7 @@ pub fn unfit(hygiene: &Hygiene, baseline: &[Nanos], end: &End) -> Option<Rejecti
     if let Some(thermal_status) = end
         .conditions
         .thermal_status
-        .filter(|&status| status > NONE)
+        .filter(|&status| status > NONE && !hygiene.throttling_counts)
     {
         return Some(Rejection::Throttling { thermal_status });
     }
@@ -224,6 +224,22 @@ mod tests {
         let throttling = Some(Rejection::Throttling { thermal_status: 2 });
         assert_eq!(judged(Some(1000), end(1000), hot(2)), throttling);
         assert_eq!(judged(Some(1000), hot(2), end(1000)), throttling);
+    }
+
+    #[test]
+    fn throttling_rejects_nothing_where_the_device_is_to_be_measured_as_it_is() {
+        let hygiene = Hygiene {
+            throttling_counts: true,
+            ..Hygiene::default()
+        };
+        let baseline = [Nanos::from_nanos(1000)];
+        assert_eq!(judge(&hygiene, &baseline, &hot(4), &hot(4)), None);
+        let slow = End {
+            conditions: hot(4).conditions,
+            ..end(1200)
+        };
+        let judged = judge(&hygiene, &baseline, &hot(4), &slow);
+        assert_eq!(judged, moved(1000, 1200), "unsteady is another matter");
     }
 
     #[test]

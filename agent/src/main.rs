@@ -29,7 +29,7 @@ const BAD_INPUT: u8 = 3;
 const FAILED: u8 = 1;
 
 /// Times segments of neural networks on the device it runs on. Started by layerlab; of use by hand
-/// for `truth` and `describe`.
+/// for `truth`, `describe` and `readings`.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -57,6 +57,12 @@ enum Command {
     Describe {
         #[command(flatten)]
         device: DeviceArgs,
+    },
+    /// Print the state of this machine as it is read at the ends of blocks, and how long reading it takes
+    Readings {
+        /// How often to read it
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        times: u32,
     },
     /// Print what a simulated device really costs: the planted truth that measurements are compared with
     Truth {
@@ -153,6 +159,7 @@ fn main() -> ExitCode {
             print_truth(&device, &model, dims.into_iter().collect(), json),
             BAD_INPUT,
         ),
+        Command::Readings { times } => (print_readings(times), FAILED),
         Command::RuntimeChild => serve_runtime(),
     };
     match result {
@@ -212,6 +219,26 @@ fn describe(device: &DeviceArgs) -> anyhow::Result<()> {
     let (device, runtimes) = device.open(None)?;
     let description = DeviceDescription::of(device.as_ref(), &runtimes);
     let text = serde_json::to_string_pretty(&description)?;
+    Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+fn print_readings(times: u32) -> anyhow::Result<()> {
+    let mut host = Host::new();
+    let mut took = Vec::new();
+    let mut conditions = None;
+    for _ in 0..times {
+        let begin = host.now();
+        conditions = Some(host.conditions());
+        took.push(host.now().as_nanos().saturating_sub(begin.as_nanos()));
+    }
+    took.sort_unstable();
+    let readings = serde_json::json!({
+        "conditions": conditions,
+        "read_times": times,
+        "median_ns": took[took.len() / 2],
+        "longest_ns": took[took.len() - 1],
+    });
+    let text = serde_json::to_string_pretty(&readings)?;
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 

@@ -15,6 +15,7 @@ use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use layerlab_farm::{Connection, Link, LinkError};
 use layerlab_lab::config::Phones;
+use layerlab_profiles::document;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Phones")]
@@ -91,9 +92,10 @@ pub(super) struct PhoneArgs {
     /// Have the phone's agent play this simulated device: a name that comes with layerlab, or a file
     #[arg(long, value_name = "DEVICE")]
     simulate: Option<String>,
-    /// How long to wait for a phone that is unplugged, or for its owner to accept its prompt
+    /// How long to wait for a phone that is unplugged, for its owner to accept its prompt, or for it to be fit to be
+    /// measured
     #[arg(long, default_value = "10m", value_name = "DURATION")]
-    patience: humantime::Duration,
+    pub(super) patience: humantime::Duration,
     /// Do not boot a phone anew that nothing else helps
     #[arg(long)]
     no_reboot: bool,
@@ -117,6 +119,13 @@ impl Link for Opened {
         match self {
             Opened::Local(link) => link.kind(),
             Opened::Adb(link) => link.kind(),
+        }
+    }
+
+    fn described(&self) -> Option<document::Phone> {
+        match self {
+            Opened::Local(link) => link.described(),
+            Opened::Adb(link) => link.described(),
         }
     }
 

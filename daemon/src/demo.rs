@@ -210,6 +210,7 @@ async fn measure(
         target: out.clone(),
         replace: args.replace,
         signing_key: None,
+        fitness: None,
     };
     let mut follower = CampaignBars::new(bars, model.network.name(), phone.name);
     let done = campaign.run(&link, &mut follower).await;

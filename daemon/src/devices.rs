@@ -14,7 +14,7 @@ use super::campaign::campaign_failure;
 use super::exit::Failure;
 use super::runtimes::in_words;
 use super::{lab, output};
-use layerlab_farm::adb::{AdbError, Fleet, Found, Printable};
+use layerlab_farm::adb::{AdbError, Fleet, Found, Printable, Values};
 use layerlab_farm::discovery::{self, HOST, LOCAL, Listed, ListedState};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::quarantine::Quarantine;
@@ -152,17 +152,32 @@ fn devices_table(devices: &[Listed]) -> String {
         };
         vec![
             Printable(&device.name).to_string(),
-            device.link.to_owned(),
+            match &device.address {
+                Some(address) => format!("{} at {}", device.link, Printable(address)),
+                None => device.link.to_owned(),
+            },
             kind.to_owned(),
             Printable(&device.state.to_string()).to_string(),
+            device.battery.as_ref().map(charge).unwrap_or_default(),
             Printable(&device.description).to_string(),
         ]
     });
     table(
-        &["device", "link", "kind", "state", "description"],
+        &["device", "link", "kind", "state", "battery", "description"],
         &[],
         rows,
     )
+}
+
+/// How full and how warm a battery is, as far as the phone tells: `85 %, 27 °C`.
+fn charge(battery: &Values) -> String {
+    let level = battery.number("level_percent");
+    let warmth = battery.number("temperature_millicelsius");
+    let parts = [
+        level.map(|percent| format!("{percent} %")),
+        warmth.map(|millicelsius| format!("{} °C", millicelsius as f64 / 1000.0)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// A change, for scripts.
@@ -227,9 +242,19 @@ mod tests {
     use layerlab_farm::adb::{Row, Server, State};
 
     #[test]
+    fn a_battery_is_told_as_far_as_the_phone_tells_it() {
+        let told = |text: &str| charge(&Values::parse(text));
+        let whole = "level_percent=85\ntemperature_millicelsius=27400\n";
+        assert_eq!(told(whole), "85 %, 27.4 °C");
+        assert_eq!(told("level_percent=7\n"), "7 %");
+        assert_eq!(told("level_percent_missing=unsupported\n"), "");
+    }
+
+    #[test]
     fn a_phone_that_the_lab_has_play_a_device_is_listed_as_simulated() {
         let found = Found {
             name: "R58".to_owned(),
+            serial: None,
             server: Server::given("127.0.0.1:1".parse().expect("an address")),
             row: Row {
                 serial: "R58".to_owned(),

@@ -15,6 +15,7 @@ mod doctor;
 mod evaluate;
 pub mod exit;
 mod export;
+mod fitness;
 mod job;
 mod jobs;
 mod key;

@@ -5,16 +5,21 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::units::Nanos;
+use time::OffsetDateTime;
 
-use super::adb::{self, AdbArgs, PhoneArgs};
+use super::adb::{self, AdbArgs, Opened, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::Failure;
+use super::fitness::{FitnessArgs, wait_until_fit};
 use super::model_options::{DimArgs, open_with_twin};
 use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};
 use layerlab_campaign::publish::folder_name;
-use layerlab_campaign::{Campaign, CampaignAccuracy, InOut, Published, TimesSettings};
+use layerlab_campaign::{
+    Campaign, CampaignAccuracy, CampaignError, InOut, Published, TimesSettings,
+};
+use layerlab_farm::artifacts::{self, Artifacts};
 use layerlab_farm::discovery;
 
 #[derive(clap::Args)]
@@ -22,7 +27,7 @@ pub(super) struct ProfileArgs {
     /// The ONNX model
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
-    /// The device: a name that `layerlab devices` lists, or a simulated device's file
+    /// The device: a name that `layerlab devices` lists, the network address of a phone, or a simulated device's file
     #[arg(long, value_name = "DEVICE")]
     device: String,
     /// The model's quantised twin, which 8-bit processors of ONNX Runtime run; `layerlab quantise` makes one
@@ -36,6 +41,8 @@ pub(super) struct ProfileArgs {
     replace: bool,
     #[command(flatten)]
     phone: PhoneArgs,
+    #[command(flatten)]
+    fitness: FitnessArgs,
     #[command(flatten)]
     dims: DimArgs,
     #[command(flatten)]
@@ -132,9 +139,10 @@ pub(super) async fn run(
     };
     let program = agent_program(agent)?;
     let link = adb::open(&args.device, program, adb, &args.phone).await?;
-    let device = match discovery::choose(&args.device) {
-        Ok(choice) => choice.name(),
-        Err(_) => args.device.clone(),
+    let device = match (discovery::choose(&args.device), &link) {
+        (Ok(choice), _) => choice.name(),
+        (Err(_), Opened::Adb(phone)) => phone.name(),
+        (Err(_), Opened::Local(_)) => args.device.clone(),
     };
     let out = match &args.out {
         Some(out) => out.clone(),
@@ -142,6 +150,7 @@ pub(super) async fn run(
             .join(folder_name(&device))
             .join(folder_name(model.network.name())),
     };
+    let fitness = wait_until_fit(&link, &args.fitness, args.phone.patience().into()).await?;
     let campaign = Campaign {
         model: &model,
         times: args.settings.settings(),
@@ -152,11 +161,21 @@ pub(super) async fn run(
         target: out.clone(),
         replace: args.replace,
         signing_key: None,
+        fitness,
     };
     let bars = Bars::new();
     let mut follower = CampaignBars::new(&bars, model.network.name(), &device);
-    let published = campaign.run(&link, &mut follower).await;
-    let Published { profile, findings } = published.map_err(campaign_failure)?;
+    let began = OffsetDateTime::now_utc();
+    let published = match campaign.run(&link, &mut follower).await {
+        Ok(published) => published,
+        Err(error) => {
+            if let Some(artifacts) = keep_artifacts(&link, began, &error, &out).await {
+                output::note(format_args!("layerlab: {}", artifacts.in_words()));
+            }
+            return Err(campaign_failure(error));
+        }
+    };
+    let Published { profile, findings } = published;
     if args.json {
         return output::print_json(&show::summary(&profile, &out));
     }
@@ -165,6 +184,24 @@ pub(super) async fn run(
         output::note(format_args!("\n{finding}"));
     }
     output::print(format_args!("\nPublished in {}", out.display()))
+}
+
+/// What the phone knows of a failure, in a folder beside the one that the profile would have become.
+async fn keep_artifacts(
+    link: &Opened,
+    began: OffsetDateTime,
+    error: &CampaignError,
+    out: &Path,
+) -> Option<Artifacts> {
+    let (Opened::Adb(phone), CampaignError::Run(failure)) = (link, error) else {
+        return None;
+    };
+    if !failure.may_be_in_logs() {
+        return None;
+    }
+    let mut folder = out.as_os_str().to_owned();
+    folder.push(".failure");
+    artifacts::keep(phone, began, &failure.to_string(), Path::new(&folder)).await
 }
 
 #[cfg(test)]

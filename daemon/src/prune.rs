@@ -25,7 +25,8 @@ const NAMED: usize = 20;
 pub(super) enum LabCommand {
     /// Say what the lab takes of the disk and what would go, the oldest first; with --remove it goes
     ///
-    /// Journals of runs that are over, copies of models that no open job needs, and HTML reports can go. Profiles stay,
+    /// Journals of runs that are over, copies of models that no open job needs, what phones logged around failures, and HTML
+    /// reports can go. Profiles stay,
     /// unless --older-profiles is given.
     Prune(PruneArgs),
 }
@@ -127,7 +128,7 @@ async fn remove_journals(last: Timestamp) -> Result<(), Failure> {
 /// Removes a file or a folder; one that has changed since it was looked at stays.
 fn remove(one: &Removable, path: &Path) -> std::io::Result<()> {
     let removed = match one.kind {
-        Kind::OlderProfile => std::fs::remove_dir_all(path),
+        Kind::OlderProfile | Kind::Artifacts => std::fs::remove_dir_all(path),
         _ => {
             let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
             let is_same = (modified.ok())

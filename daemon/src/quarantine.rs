@@ -7,6 +7,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::{lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_farm::folders::Folders;
+use layerlab_farm::known_phones::serial_of;
 use layerlab_farm::quarantine::{Entry, Quarantine};
 use layerlab_lab::talk::{Answer, Request};
 use layerlab_lab::text_table::table;
@@ -15,7 +16,7 @@ use layerlab_lab::text_table::table;
 pub(super) enum QuarantineCommand {
     /// Leave a phone alone for a while
     Add {
-        /// The phone's serial, or the name by which `layerlab devices` lists it
+        /// The phone: a name that `layerlab devices` lists, or the address at which it is
         phone: String,
         /// Why, for whoever finds it in the list
         #[arg(long)]
@@ -75,21 +76,25 @@ fn told(command: &QuarantineCommand, answer: Answer) -> Result<(), Failure> {
 }
 
 fn without_daemon(command: &QuarantineCommand) -> Result<(), Failure> {
-    let quarantine = Quarantine::in_folder(&Folders::of_this_user().state);
+    let state = Folders::of_this_user().state;
+    let quarantine = Quarantine::in_folder(&state);
     match command {
         QuarantineCommand::Add {
             phone,
             reason,
             period,
         } => {
-            let entry = quarantine.add(phone, reason, Duration::from(*period));
+            let serial = serial_of(&state, phone);
+            let entry = quarantine.add(&serial, reason, Duration::from(*period));
             added(&entry.exit_with(Code::Output)?)
         }
         QuarantineCommand::List { json } => {
             list(&quarantine.list().exit_with(Code::Output)?, *json)
         }
         QuarantineCommand::Lift { phone } => {
-            if quarantine.lift(phone).exit_with(Code::Output)? {
+            let serial = serial_of(&state, phone);
+            let names = [phone.as_str(), &serial];
+            if quarantine.lift_all(&names).exit_with(Code::Output)? {
                 return lifted(phone);
             }
             let error = anyhow::anyhow!(

@@ -19,6 +19,7 @@ use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::doctor::{self, Finding};
 use super::exit::{Code, ExitWith, Failure};
+use super::fitness::{FitnessArgs, wait_until_fit};
 use super::progress::{Bars, CampaignBars};
 use super::{output, show};
 
@@ -44,6 +45,8 @@ pub(super) struct SetupArgs {
     replace: bool,
     #[command(flatten)]
     phone: PhoneArgs,
+    #[command(flatten)]
+    fitness: FitnessArgs,
 }
 
 pub(super) async fn run(
@@ -158,6 +161,7 @@ async fn first_profile(
         folder.join(folder_name(network))
     });
     let link = adb::open(name, agent, adb, &args.phone).await?;
+    let fitness = wait_until_fit(&link, &args.fitness, args.phone.patience().into()).await?;
     let campaign = Campaign {
         model: &model,
         times: TimesSettings {
@@ -168,6 +172,7 @@ async fn first_profile(
         target: out.clone(),
         replace: args.replace,
         signing_key: None,
+        fitness,
     };
     let bars = Bars::new();
     let mut follower = CampaignBars::new(&bars, network, name);

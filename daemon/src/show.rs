@@ -1,6 +1,7 @@
 //! `layerlab show`: a published profile as tables or JSON.
 
 mod layers;
+mod phone;
 
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,7 @@ pub(super) fn tables(profile: &Profile) -> String {
 /// The same for so many columns of text.
 fn tables_in(profile: &Profile, columns: Option<usize>) -> String {
     let mut parts = vec![title(&profile.header)];
+    parts.extend(phone::about(&profile.header).map(|text| in_lines(&text, columns)));
     let methods = methods(profile);
     parts.push(in_lines(&methods, columns));
     parts.extend(layers::tables(profile, columns));

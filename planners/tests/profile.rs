@@ -90,6 +90,8 @@ fn profile(design: Design, method: Method) -> Profile {
                 logical_cores: 1,
                 memory_bytes: Bytes::from_bytes(1 << 30),
             },
+            phone: None,
+            fitness: None,
         },
         written_by: None,
     };

@@ -10,7 +10,7 @@ use layerlab_profiles::check::{Rule, Severity, check, check_directory, check_not
 use layerlab_profiles::derive::Includes;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Clock, HashedFile, Load, Method, Numerics, Profile, ProvedPlacement, Rejected, Sample,
+    Clock, Fitness, HashedFile, Load, Method, Numerics, Profile, ProvedPlacement, Rejected, Sample,
     Unsupported,
 };
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment, SignedNanos};
@@ -696,6 +696,46 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let after = &mut p.blocks[0].after.conditions;
         after.temperature_millicelsius = Some(MilliCelsius::from_millicelsius(200_000));
     }),
+    (Rule::ImplausibleValue, "a burning skin", |p| {
+        let after = &mut p.blocks[0].after.conditions;
+        after.skin_temperature_millicelsius = Some(MilliCelsius::from_millicelsius(200_000));
+    }),
+    (Rule::ImplausibleValue, "a frozen SoC", |p| {
+        let after = &mut p.blocks[0].after.conditions;
+        after.soc_temperature_millicelsius = Some(MilliCelsius::from_millicelsius(-200_000));
+    }),
+    (Rule::ImplausibleValue, "a burning battery", |p| {
+        let after = &mut p.blocks[0].after.conditions;
+        after.battery_temperature_millicelsius = Some(MilliCelsius::from_millicelsius(200_000));
+    }),
+    (Rule::ImplausibleValue, "a clock of a terahertz", |p| {
+        let after = &mut p.blocks[0].after.conditions;
+        after
+            .frequencies_khz
+            .insert("npu".to_owned(), 1_000_000_000);
+    }),
+    (Rule::NotFit, "measured though it was hot", |p| {
+        p.header.provenance.fitness = Some(Fitness {
+            overridden: true,
+            not_fit: vec!["battery 51 °C > 37 °C".to_owned()],
+            not_told: Vec::new(),
+        });
+    }),
+    (Rule::NotFit, "measured while it throttled", |p| {
+        p.blocks[0].after.conditions.thermal_status = Some(4);
+        p.header.provenance.fitness = Some(Fitness {
+            overridden: true,
+            ..Fitness::default()
+        });
+    }),
+    (
+        Rule::BlockContradiction,
+        "throttled where that was not allowed",
+        |p| {
+            p.blocks[0].after.conditions.thermal_status = Some(4);
+            p.header.provenance.fitness = Some(Fitness::default());
+        },
+    ),
     (Rule::ImplausibleValue, "an overfull battery", |p| {
         p.blocks[0].before.conditions.battery_percent = Some(101);
     }),

@@ -505,18 +505,31 @@ fn any_sample() -> impl Strategy<Value = Sample> {
 }
 
 fn any_block_end() -> impl Strategy<Value = BlockEnd> {
+    let clocks = || prop::collection::btree_map("[a-z=]{1,8}", any::<u64>(), 0..3);
+    let temperature =
+        || any::<Option<i64>>().prop_map(|one| one.map(MilliCelsius::from_millicelsius));
+    let temperatures = (temperature(), temperature(), temperature(), temperature());
     let conditions = (
         any::<Option<u8>>(),
-        any::<Option<i64>>(),
+        temperatures,
         any::<Option<u8>>(),
-        prop::collection::btree_map("[a-z=]{1,8}", any::<u64>(), 0..3),
+        any::<Option<bool>>(),
+        clocks(),
+        clocks(),
     );
     let conditions = conditions.prop_map(
-        |(thermal_status, temperature, battery_percent, frequency_caps_khz)| Conditions {
-            thermal_status,
-            temperature_millicelsius: temperature.map(MilliCelsius::from_millicelsius),
-            battery_percent,
-            frequency_caps_khz,
+        |(thermal_status, (hottest, skin, soc, battery), percent, charging, caps, clocks)| {
+            Conditions {
+                thermal_status,
+                temperature_millicelsius: hottest,
+                skin_temperature_millicelsius: skin,
+                soc_temperature_millicelsius: soc,
+                battery_temperature_millicelsius: battery,
+                battery_percent: percent,
+                charging,
+                frequency_caps_khz: caps,
+                frequencies_khz: clocks,
+            }
         },
     );
     (any_nanos(), conditions).prop_map(|(sentinel, conditions)| BlockEnd {
@@ -688,10 +701,10 @@ fn refusal(file: &str, from: &str, to: &str) -> String {
 fn what_cannot_be_read_is_refused_in_one_sentence() {
     let refusals = [
         ("profile.json", "\"layerlab-profile\"", "\"recipe\""),
-        ("profile.json", "\"version\": 4", "\"version\": 1"),
-        ("profile.json", "\"version\": 4", "\"version\": 2"),
-        ("profile.json", "\"version\": 4", "\"version\": 5"),
-        ("profile.json", "  \"version\": 4,\n", ""),
+        ("profile.json", "\"version\": 5", "\"version\": 1"),
+        ("profile.json", "\"version\": 5", "\"version\": 2"),
+        ("profile.json", "\"version\": 5", "\"version\": 6"),
+        ("profile.json", "  \"version\": 5,\n", ""),
         ("profile.json", "\"opset\": 13", "\"opset\": \"13\""),
         (
             "profile.json",

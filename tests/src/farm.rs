@@ -18,6 +18,10 @@ use tempfile::TempDir;
 use crate::virtual_phone::{VirtualPhone, adb};
 use crate::{agent_program, binaries, layerlab};
 
+/// The load and the storage of virtual phones are this machine's, and their screens are on unless a test darkens them.
+const GATES: &str =
+    "[gates]\nload-percent = 100\nstorage-free-mebibytes = 0\nscreen-off = false\npoll = \"1s\"\n";
+
 /// A test's own lab: a folder for layerlab's state and an adb server on a free port.
 pub struct Farm {
     folder: TempDir,
@@ -32,6 +36,9 @@ impl Farm {
     pub fn new() -> Option<Farm> {
         let folder = tempfile::tempdir().expect("a folder");
         let adb = own_adb(adb()?, folder.path());
+        let config = folder.path().join("config/layerlab");
+        std::fs::create_dir_all(&config).expect("room");
+        std::fs::write(config.join("config.toml"), GATES).expect("room");
         // Given back before it is used: what takes it in between is told apart by its protocol.
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
         Some(Farm {
@@ -74,6 +81,7 @@ impl Farm {
             ("LAYERLAB_ADB_PORT", self.port.to_string().into()),
             ("LAYERLAB_STATE", self.state().into()),
             ("LAYERLAB_DATA", self.path("data").into()),
+            ("XDG_CONFIG_HOME", self.path("config").into()),
         ]
     }
 

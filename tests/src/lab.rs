@@ -22,9 +22,9 @@ use crate::{agent_program, layerlab, succeed};
 /// host's, and not asked for.
 pub fn simulating(phones: &[VirtualPhone], device: &Path) -> String {
     let addresses: Vec<&str> = phones.iter().map(|phone| phone.address.as_str()).collect();
-    let simulate: String = addresses
+    let simulate: String = phones
         .iter()
-        .map(|address| format!("{address:?} = {device:?}\n"))
+        .map(|phone| format!("{:?} = {device:?}\n", phone.serial))
         .collect();
     format!(
         "[phones]\nadb-connect = {addresses:?}\n[phones.simulate]\n{simulate}[gates]\nload-percent = 100\nstorage-free-mebibytes = 0\n"
@@ -74,6 +74,13 @@ impl Lab {
         self.environment
             .push(("LAYERLAB_AGENT", farm.agent().into()));
         self.port = Some(farm.port);
+        self
+    }
+
+    /// Gives phones this agent.
+    #[must_use]
+    pub fn with_agent(mut self, agent: &Path) -> Lab {
+        self.environment.push(("LAYERLAB_AGENT", agent.into()));
         self
     }
 

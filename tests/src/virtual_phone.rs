@@ -89,6 +89,11 @@ impl VirtualPhone {
         self.act("crash", &[]);
     }
 
+    /// Has its adbd listen on another port, as wireless debugging does now and then. It listens when this returns.
+    pub fn change_address(&mut self) {
+        self.address = value(&self.act("move", &[]), "address");
+    }
+
     /// Boots it anew. It is back when this returns.
     pub fn reboot(&self) {
         self.act("reboot", &[]);

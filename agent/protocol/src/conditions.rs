@@ -18,6 +18,21 @@ pub struct Conditions {
     pub battery_percent: Option<u8>,
     /// The highest frequency that each group of cores may have now, by the group's name.
     pub frequency_caps_khz: BTreeMap<String, u64>,
+    /// The temperature of its skin: what Android throttles by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skin_temperature_millicelsius: Option<MilliCelsius>,
+    /// The temperature of the hottest part of its SoC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soc_temperature_millicelsius: Option<MilliCelsius>,
+    /// The temperature of its battery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub battery_temperature_millicelsius: Option<MilliCelsius>,
+    /// Whether it gets power, and its battery is not emptied in spite of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charging: Option<bool>,
+    /// The frequency that each group of cores, and each accelerator that the kernel tells of, has now, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub frequencies_khz: BTreeMap<String, u64>,
 }
 
 impl From<Conditions> for document::Conditions {
@@ -25,8 +40,13 @@ impl From<Conditions> for document::Conditions {
         document::Conditions {
             thermal_status: conditions.thermal_status,
             temperature_millicelsius: conditions.temperature_millicelsius,
+            skin_temperature_millicelsius: conditions.skin_temperature_millicelsius,
+            soc_temperature_millicelsius: conditions.soc_temperature_millicelsius,
+            battery_temperature_millicelsius: conditions.battery_temperature_millicelsius,
             battery_percent: conditions.battery_percent,
+            charging: conditions.charging,
             frequency_caps_khz: conditions.frequency_caps_khz,
+            frequencies_khz: conditions.frequencies_khz,
         }
     }
 }

@@ -218,6 +218,13 @@ pub struct Hygiene {
     pub cool_down_poll_ns: Nanos,
     /// After this rest a device that is not cool yet will not become so.
     pub cool_down_deadline_ns: Nanos,
+    /// Whether blocks count in which the device throttles: somebody wants it to be measured as it is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub throttling_counts: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Hygiene {
@@ -240,6 +247,7 @@ impl Default for Hygiene {
             redos: 5,
             cool_down_poll_ns: Nanos::from_millis(10_000),
             cool_down_deadline_ns: Nanos::from_millis(1_200_000),
+            throttling_counts: false,
         }
     }
 }

@@ -51,6 +51,7 @@ fn timing() -> TimingSettings {
             redos: 5,
             cool_down_poll_ns: Nanos::from_nanos(10),
             cool_down_deadline_ns: Nanos::from_nanos(20),
+            throttling_counts: false,
         },
     }
 }
@@ -355,6 +356,7 @@ fn journal_entries() {
         temperature_millicelsius: Some(MilliCelsius::from_millicelsius(41_500)),
         battery_percent: Some(80),
         frequency_caps_khz: [("policy0".to_owned(), 1_800_000)].into(),
+        ..Conditions::default()
     };
     assert_frozen(
         &entry(Event::CooledDown {

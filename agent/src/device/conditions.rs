@@ -1,23 +1,23 @@
-//! Temperature, battery and clock caps as the kernel tells them.
+//! The hottest sensor and the clocks, as the kernel tells them.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use layerlab_profiles::MilliCelsius;
 use layerlab_protocol::Conditions;
 
+use super::clocks;
 use super::kernel_files::{entries, number};
 
 /// Sensors below this read nonsense, or are switched off.
 const COLDEST: MilliCelsius = MilliCelsius::from_millicelsius(-40_000);
 
-/// The state of the device whose kernel's files are under `sys`, but for throttling.
+/// The state of the device whose kernel's files are under `sys`, as far as they alone tell it.
 pub(super) fn read(sys: &Path) -> Conditions {
     Conditions {
-        thermal_status: None,
         temperature_millicelsius: hottest(&sys.join("class/thermal")),
-        battery_percent: number(&sys.join("class/power_supply/battery/capacity")),
-        frequency_caps_khz: frequency_caps(&sys.join("devices/system/cpu/cpufreq")),
+        frequency_caps_khz: clocks::caps_khz(sys),
+        frequencies_khz: clocks::now_khz(sys),
+        ..Conditions::default()
     }
 }
 
@@ -27,12 +27,6 @@ fn hottest(thermal: &Path) -> Option<MilliCelsius> {
         .map(MilliCelsius::from_millicelsius)
         .filter(|&temperature| temperature > COLDEST)
         .max()
-}
-
-fn frequency_caps(cpufreq: &Path) -> BTreeMap<String, u64> {
-    entries(cpufreq, "policy")
-        .filter_map(|(name, policy)| Some((name, number(&policy.join("scaling_max_freq"))?)))
-        .collect()
 }
 
 #[cfg(test)]
@@ -49,7 +43,6 @@ mod tests {
             ("class/thermal/thermal_zone0/temp", "41500\n"),
             ("class/thermal/thermal_zone1/temp", "-273000\n"),
             ("class/thermal/thermal_zone2/temp", "not ready\n"),
-            ("class/power_supply/battery/capacity", "87\n"),
             (
                 "devices/system/cpu/cpufreq/policy0/scaling_max_freq",
                 "1800000\n",
@@ -68,10 +61,9 @@ mod tests {
             ("policy4".to_owned(), 2_400_000),
         ];
         let expected = Conditions {
-            thermal_status: None,
             temperature_millicelsius: Some(MilliCelsius::from_millicelsius(41_500)),
-            battery_percent: Some(87),
             frequency_caps_khz: caps.into(),
+            ..Conditions::default()
         };
         assert_eq!(read(sys.path()), expected);
     }

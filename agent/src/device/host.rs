@@ -6,8 +6,10 @@ use std::time::Instant;
 use layerlab_profiles::Nanos;
 use layerlab_protocol::{self as protocol, Clock, Conditions};
 
+use super::battery::Battery;
 use super::cores::{CoreSet, core_sets};
 use super::kernel_throttling::KernelThrottling;
+use super::temperatures::Temperatures;
 use super::thermal_service::{DUMPSYS, ThermalService};
 use super::{Device, DeviceIdentity, conditions};
 
@@ -21,6 +23,7 @@ pub struct Host {
     cores: Vec<CoreSet>,
     thermal_service: ThermalService,
     kernel_throttling: KernelThrottling,
+    battery: Battery,
 }
 
 impl Host {
@@ -31,6 +34,7 @@ impl Host {
             cores: core_sets(Path::new(SYS)),
             thermal_service: ThermalService::behind(Path::new(DUMPSYS)),
             kernel_throttling: KernelThrottling::told_under(Path::new(SYS)),
+            battery: Battery::told_under(Path::new(SYS), Path::new(DUMPSYS)),
         }
     }
 
@@ -73,14 +77,18 @@ impl Device for Host {
         std::thread::sleep(gap.into());
     }
 
-    /// Whether it throttles is Android's to say; where Android does not, the kernel's.
+    /// Whether it throttles, and how hot it is, is Android's to say; where Android does not, the kernel's.
     fn conditions(&mut self) -> Conditions {
-        let thermal_status = self
-            .thermal_service
-            .status()
-            .or_else(|| self.kernel_throttling.status());
+        let told = self.thermal_service.ask();
+        let zones = Temperatures::by_zones(&Path::new(SYS).join("class/thermal"));
+        let charge = self.battery.charge();
         Conditions {
-            thermal_status,
+            thermal_status: told.status.or_else(|| self.kernel_throttling.status()),
+            skin_temperature_millicelsius: told.temperatures.skin.or(zones.skin),
+            soc_temperature_millicelsius: told.temperatures.soc.or(zones.soc),
+            battery_temperature_millicelsius: charge.temperature,
+            battery_percent: charge.percent,
+            charging: charge.charging,
             ..conditions::read(Path::new(SYS))
         }
     }

@@ -3,6 +3,8 @@
 //! A [`Device`] knows nothing of networks; the runtimes on it do (`crate::runtime`).
 
 mod answer;
+mod battery;
+mod clocks;
 mod conditions;
 mod cores;
 mod host;
@@ -10,6 +12,7 @@ mod invocation;
 mod kernel_files;
 mod kernel_throttling;
 pub mod simulated;
+mod temperatures;
 mod thermal_service;
 
 use layerlab_profiles::Nanos;

@@ -1,4 +1,4 @@
-//! What Android says of throttling: its thermal service, asked through `dumpsys`.
+//! What Android says of throttling and of heat: its thermal service, asked through `dumpsys`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::answer::answer_of;
+use super::temperatures::Temperatures;
 
 /// Where Android has the program that asks its services.
 pub(super) const DUMPSYS: &str = "/system/bin/dumpsys";
@@ -32,26 +33,43 @@ impl ThermalService {
         }
     }
 
-    /// The thermal status now; `None` where the service does not tell, or not in time. One that told nothing at all
-    /// is not asked again: before Android 10 there is none.
-    pub(super) fn status(&mut self) -> Option<u8> {
-        let mut command = Command::new(self.dumpsys.as_ref()?);
+    /// The thermal status and the temperatures now; nothing where the service does not tell, or not in time. One that told
+    /// nothing at all is not asked again: before Android 10 there is none.
+    pub(super) fn ask(&mut self) -> Heat {
+        let Some(dumpsys) = &self.dumpsys else {
+            return Heat::default();
+        };
+        let mut command = Command::new(dumpsys);
         self.take(answer_of(command.arg("thermalservice"), DEADLINE))
     }
 
-    fn take(&mut self, answer: io::Result<String>) -> Option<u8> {
-        let text = answer
+    fn take(&mut self, answer: io::Result<String>) -> Heat {
+        let Ok(text) = answer
             .inspect_err(|error| tracing::warn!(%error, "the thermal service does not answer"))
-            .ok()?;
-        match Told::by(&text) {
+        else {
+            return Heat::default();
+        };
+        let status = match Told::by(&text) {
             Told::Status(status) => Some(status),
             Told::Overridden => None,
             Told::Nothing => {
                 self.dumpsys = None;
                 None
             }
+        };
+        Heat {
+            status,
+            temperatures: Temperatures::by_service(&text),
         }
     }
+}
+
+/// How hot Android says that the phone is. What it does not tell is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heat {
+    /// The thermal status.
+    pub(super) status: Option<u8>,
+    pub(super) temperatures: Temperatures,
 }
 
 /// What the service said.
@@ -123,7 +141,7 @@ mod tests {
         let mut service = service();
         for status in [0, 3, 1] {
             let text = format!("IsStatusOverride: false\nThermal Status: {status}\n");
-            assert_eq!(service.take(Ok(text)), Some(status));
+            assert_eq!(service.take(Ok(text)).status, Some(status));
         }
         assert!(service.dumpsys.is_some());
     }
@@ -131,9 +149,10 @@ mod tests {
     #[test]
     fn a_service_that_is_late_or_overridden_is_asked_again() {
         let mut service = service();
-        assert_eq!(service.take(Err(io::ErrorKind::TimedOut.into())), None);
+        let late = service.take(Err(io::ErrorKind::TimedOut.into()));
+        assert_eq!(late, Heat::default());
         let overridden = "IsStatusOverride: true\nThermal Status: 0\n";
-        assert_eq!(service.take(Ok(overridden.to_owned())), None);
+        assert_eq!(service.take(Ok(overridden.to_owned())), Heat::default());
         assert!(service.dumpsys.is_some());
     }
 
@@ -141,16 +160,16 @@ mod tests {
     fn a_phone_without_the_service_is_asked_once() {
         let mut service = service();
         let missing = "Can't find service: thermalservice\n";
-        assert_eq!(service.take(Ok(missing.to_owned())), None);
+        assert_eq!(service.take(Ok(missing.to_owned())), Heat::default());
         assert!(service.dumpsys.is_none());
-        assert_eq!(service.status(), None);
+        assert_eq!(service.ask(), Heat::default());
     }
 
     #[test]
     fn a_machine_without_the_program_tells_nothing() {
         assert_eq!(
-            ThermalService::behind(Path::new("/nowhere/dumpsys")).status(),
-            None
+            ThermalService::behind(Path::new("/nowhere/dumpsys")).ask(),
+            Heat::default()
         );
     }
 }

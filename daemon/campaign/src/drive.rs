@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::orders::{Orders, PlannerError};
 use super::{Follower, KnownJournal};
 use intake::JournalIntake;
+use layerlab_farm::adb::AdbError;
 use layerlab_farm::{Connection, ConnectionError, Link, LinkError};
 
 /// How often to ask an agent that says nothing whether it is there.
@@ -86,6 +87,34 @@ pub enum RunError {
     /// The follower asked for it. The agent keeps the journal.
     #[error("the run was parked")]
     Parked,
+}
+
+impl RunError {
+    /// Whether what the device logged may say why: it, its agent or a runtime on it failed, and is not just gone.
+    pub fn may_be_in_logs(&self) -> bool {
+        match self {
+            RunError::Link(error) => may_be_in_logs(error),
+            RunError::GaveUp { .. }
+            | RunError::Gap { .. }
+            | RunError::NeverStarted { .. }
+            | RunError::Stuck => true,
+            RunError::Order { kind, .. } => {
+                matches!(kind, FailureKind::Device | FailureKind::OutOfMemory)
+            }
+            RunError::Planner(_) | RunError::Parked => false,
+        }
+    }
+}
+
+fn may_be_in_logs(error: &LinkError) -> bool {
+    match error {
+        LinkError::Adb(AdbError::GivenUp { .. }) => !error.is_gone(),
+        LinkError::Adb(error) => matches!(error, AdbError::AgentStart { .. }),
+        LinkError::DiedAtStart { .. } | LinkError::Deadline { .. } | LinkError::Connection(_) => {
+            true
+        }
+        LinkError::Refused { .. } | LinkError::NoAgent { .. } | LinkError::Storage { .. } => false,
+    }
 }
 
 /// A file that the device must have.

@@ -27,7 +27,7 @@ use std::future::Future;
 use std::path::PathBuf;
 
 use layerlab_profiles::check::Finding;
-use layerlab_profiles::document::Profile;
+use layerlab_profiles::document::{Fitness, Profile};
 
 pub use answers::LEAST_ANSWERS;
 pub use drive::{File, RunError, drive, forget};
@@ -63,6 +63,9 @@ pub struct Campaign<'a> {
     pub replace: bool,
     /// What the profile is signed with, if it is.
     pub signing_key: Option<SigningKey>,
+    /// Whether the device was found fit to be measured, if anybody looked. Where that is overridden, throttling rejects no
+    /// block.
+    pub fitness: Option<Fitness>,
 }
 
 /// How a campaign measures accuracy.
@@ -146,10 +149,18 @@ impl Campaign<'_> {
                 Some((accuracy.set, accuracy.settings.on(&measured)?))
             }
         };
-        let (settings, model) = (self.times.clone(), self.model);
+        let (mut settings, model) = (self.times.clone(), self.model);
+        if self
+            .fitness
+            .as_ref()
+            .is_some_and(|fitness| fitness.overridden)
+        {
+            settings.hygiene.throttling_counts = true;
+        }
         let journal = begun(follower, CampaignPart::Times).await?;
         let measured = measure_times(link, model, settings, &journal, follower).await;
-        let profile = ended(link, follower, journal, measured, journals).await?;
+        let mut profile = ended(link, follower, journal, measured, journals).await?;
+        profile.header.provenance.fitness = self.fitness.clone();
         let Some((set, settings)) = accuracy else {
             return Ok(profile);
         };

@@ -32,6 +32,8 @@ pub(super) fn provenance(link: &impl Link, journal: &KnownJournal, agent: Hello)
         link: link.kind().to_owned(),
         device_system: agent.system,
         host: crate::host::host(),
+        phone: link.described(),
+        fitness: None,
     }
 }
 

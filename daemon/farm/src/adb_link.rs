@@ -4,19 +4,21 @@
 mod climb;
 mod recovery;
 mod usb_port;
+mod whereabouts;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::adb::{AdbError, Address, Fault, Identity, Phone, Server, capabilities};
+use crate::adb::{AdbError, Fault, Identity, Phone, Server, Values, capabilities};
 use crate::folders::make_private;
 use crate::provision::{Installed, Provision, token};
 use crate::quarantine::Quarantine;
 use crate::{Connection, ConnectionError, Link, LinkError};
 use climb::Climb;
-use layerlab_profiles::sha256;
+use layerlab_profiles::{document, sha256};
+use whereabouts::Whereabouts;
 
 pub use recovery::{Ladder, Rung, Way};
 
@@ -43,11 +45,10 @@ impl Default for Policy {
 
 /// A link to one phone. While it exists, no other layerlab of this host uses the phone.
 pub struct AdbLink {
-    server: Server,
-    serial: String,
-    /// The phone's network address, if that is how it is reached.
-    network: Option<Address>,
+    whereabouts: Whereabouts,
     identity: Identity,
+    /// What it said of itself when the link was opened.
+    described: document::Phone,
     provision: Provision,
     policy: Policy,
     quarantine: Quarantine,
@@ -73,23 +74,24 @@ impl AdbLink {
         policy: Policy,
         state: &Path,
     ) -> Result<AdbLink, AdbError> {
-        let name = server.name_of(serial);
-        let network = serial.parse().ok();
+        let whereabouts = Whereabouts::new(server, serial);
         let quarantine = Quarantine::in_folder(state);
-        refuse_quarantined(&quarantine, &[&name, serial])?;
+        refuse_quarantined(&quarantine, &[&whereabouts.name(), serial])?;
         // A phone that was never reached was not proved to be bad: it is neither booted nor left alone.
         let gentle = Policy {
             may_reboot: false,
             ..policy
         };
-        let mut climb = Climb::start(&server, serial, network.as_ref(), gentle);
+        let mut climb = Climb::start(&whereabouts, gentle);
         let (phone, identity) = loop {
-            match who(&server, serial).await {
+            match who(&whereabouts).await {
                 Ok(found) => break found,
                 Err(error) => climb.after(error).await?,
             };
         };
-        refuse_quarantined(&quarantine, &[&identity.serial])?;
+        let whereabouts = whereabouts.of(&identity);
+        let name = whereabouts.name();
+        refuse_quarantined(&quarantine, &[&name, &identity.serial])?;
         if !phone.has_shell_v2().await? {
             return Err(AdbError::TooOld {
                 name,
@@ -98,17 +100,18 @@ impl AdbLink {
         }
         let lock = lock(state, &name, &identity.serial)?;
         let capabilities = phone.capabilities().await?;
+        let battery = phone.battery().await?;
         capabilities::record(
             &file(state, &identity.serial, "json"),
             &identity,
+            whereabouts.address().map(|_| serial),
             &capabilities,
         )?;
         Ok(AdbLink {
             token: token(state, &identity.serial)?,
-            serial: serial.to_owned(),
             known: Mutex::default(),
-            server,
-            network,
+            whereabouts,
+            described: describe(&identity, &capabilities, &battery),
             identity,
             provision,
             policy,
@@ -122,17 +125,30 @@ impl AdbLink {
         &self.identity
     }
 
-    /// The phone, if it is there and still the same.
+    /// What to call it: by its serial, with `@HOST:PORT` where another server leads to it.
+    pub fn name(&self) -> String {
+        self.whereabouts.name()
+    }
+
+    /// The phone, if it is there and still the same, or has another address by now.
     async fn find(&self) -> Result<(Phone, Identity), AdbError> {
-        let (phone, identity) = who(&self.server, &self.serial).await?;
-        if identity.serial != self.identity.serial {
-            return Err(AdbError::Swapped {
+        let error = match who(&self.whereabouts).await {
+            Ok((phone, identity)) if identity.serial == self.identity.serial => {
+                return Ok((phone, identity));
+            }
+            Ok((phone, identity)) => AdbError::Swapped {
                 name: phone.name().to_owned(),
                 expected: self.identity.serial.clone(),
                 found: identity.serial,
-            });
-        }
-        Ok((phone, identity))
+            },
+            Err(error) => error,
+        };
+        let rows = self.whereabouts.server().phones().await;
+        let moved = match &rows {
+            Ok(rows) => self.whereabouts.moved(rows).await,
+            Err(_) => None,
+        };
+        moved.ok_or(error)
     }
 
     /// The phone itself, to ask it what the agent does not know.
@@ -188,12 +204,7 @@ impl AdbLink {
     }
 
     fn climb(&self) -> Climb<'_> {
-        Climb::start(
-            &self.server,
-            &self.serial,
-            self.network.as_ref(),
-            self.policy,
-        )
+        Climb::start(&self.whereabouts, self.policy)
     }
 
     /// Puts a phone that was given up for its own faults into quarantine. One that is gone, or that its server cannot talk
@@ -222,6 +233,10 @@ impl AdbLink {
 impl Link for AdbLink {
     fn kind(&self) -> &'static str {
         "adb"
+    }
+
+    fn described(&self) -> Option<document::Phone> {
+        Some(self.described.clone())
     }
 
     async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
@@ -253,7 +268,7 @@ impl Link for AdbLink {
                     return Err(error.into());
                 }
                 Err(AttemptError::Agent(error)) => AdbError::Lost {
-                    subject: format!("the agent on {}", self.server.name_of(&self.serial)),
+                    subject: format!("the agent on {}", self.name()),
                     reason: error.to_string(),
                     fault: Fault::Agent,
                 },
@@ -266,11 +281,27 @@ impl Link for AdbLink {
     }
 }
 
-/// The phone that `server` calls `serial`, and which one that is.
-async fn who(server: &Server, serial: &str) -> Result<(Phone, Identity), AdbError> {
-    let phone = Phone::find(server, serial).await?;
+/// The phone where it was seen last, and which one that is.
+async fn who(whereabouts: &Whereabouts) -> Result<(Phone, Identity), AdbError> {
+    let phone = whereabouts.phone().await?;
     let identity = phone.identity().await?;
     Ok((phone, identity))
+}
+
+/// What profiles say of the phone.
+fn describe(identity: &Identity, capabilities: &Values, battery: &Values) -> document::Phone {
+    let said = |key| capabilities.text(key).map(str::to_owned);
+    document::Phone {
+        serial: identity.serial.clone(),
+        manufacturer: said("manufacturer"),
+        model: said("model"),
+        soc: said("soc_model"),
+        android: said("android_version"),
+        build: said("build_fingerprint"),
+        security_patch: said("security_patch"),
+        abi: Some(identity.abi.clone()).filter(|abi| !abi.is_empty()),
+        battery_health: battery.text("health").map(str::to_owned),
+    }
 }
 
 /// Why an attempt failed.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::document::Processor;
 use serde::{Serialize, Serializer};
 
-use super::adb::{Found, Phone, State, Values, quote};
+use super::adb::{AdbError, Found, Phone, State, Values, quote};
 use super::quarantine::Quarantine;
 
 /// The simulated phones that come with layerlab, so that it can be tried without a phone.
@@ -63,9 +63,15 @@ pub struct Listed {
     /// Its processors, if it was asked for them: it is where there are runtimes beside its agent's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<Processor>>,
+    /// Where a phone is reached over a network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// What a phone is and can do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Values>,
+    /// How full, how warm and how charged its battery is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub battery: Option<Values>,
 }
 
 /// How devices that need no cable are reached.
@@ -116,7 +122,9 @@ impl Listed {
             reason: None,
             remedy: None,
             processors: None,
+            address: None,
             capabilities: None,
+            battery: None,
         }
     }
 
@@ -133,6 +141,7 @@ impl Listed {
             state: listed,
             reason: unusable.then(|| state.reason()),
             remedy: unusable.then(|| state.remedy().to_owned()),
+            address: found.address().map(str::to_owned),
             ..Listed::local(
                 &found.name,
                 false,
@@ -147,14 +156,15 @@ impl Listed {
         if found.row.state != State::Ready {
             return listed;
         }
-        let asked = match Phone::new(&found.server, &found.row) {
-            Ok(phone) => phone.capabilities().await,
-            Err(error) => Err(error),
+        let asked = async {
+            let phone = Phone::new(&found.server, &found.row)?;
+            Ok::<_, AdbError>((phone.capabilities().await?, phone.battery().await?))
         };
-        match asked {
-            Ok(values) => {
+        match asked.await {
+            Ok((values, battery)) => {
                 listed.description = values.summary();
                 listed.capabilities = Some(values);
+                listed.battery = Some(battery);
             }
             Err(error) => {
                 listed.state = ListedState::Silent;

@@ -4,10 +4,12 @@
 pub mod adb;
 mod adb_link;
 pub mod agents;
+pub mod artifacts;
 mod connection;
 pub mod discovery;
 pub mod folders;
 pub mod host_runtimes;
+pub mod known_phones;
 pub mod local;
 pub mod phone_runtimes;
 pub mod provision;
@@ -21,6 +23,8 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use layerlab_profiles::document::Phone;
+
 /// A way to one device and its agent.
 pub trait Link: Send + Sync {
     /// A short name of this kind of link, for the provenance: `local`, `adb`.
@@ -33,6 +37,11 @@ pub trait Link: Send + Sync {
         sha256: &str,
         content: &[u8],
     ) -> impl Future<Output = Result<(), LinkError>> + Send;
+
+    /// The phone that the link leads to, as it describes itself; `None` where it leads to none.
+    fn described(&self) -> Option<Phone> {
+        None
+    }
 
     /// Connects to the agent and says hello; starts the agent first if it is not running.
     fn connect(&self) -> impl Future<Output = Result<Connection, LinkError>> + Send;

@@ -118,7 +118,10 @@ impl Desk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passed {
     /// The device is ready.
-    Ready,
+    Ready {
+        /// What it does not tell, in words.
+        unknown: Vec<&'static str>,
+    },
     /// The run is to leave it.
     Left,
     /// The device was not ready in time.
@@ -150,7 +153,7 @@ where
             Err(why) => gate.unread(why, began.elapsed()),
         };
         let until = match verdict {
-            Verdict::Ready { .. } => break Passed::Ready,
+            Verdict::Ready { unknown, .. } => break Passed::Ready { unknown },
             Verdict::GaveUp(gave_up) => break Passed::GaveUp(gave_up.to_string()),
             Verdict::Wait { until } => until,
         };

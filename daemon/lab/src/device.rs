@@ -9,6 +9,9 @@ pub struct Device {
     pub name: String,
     /// The phone's own serial.
     pub serial: String,
+    /// Where it was reached last, if over a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// What it is, for a person.
     pub description: String,
     /// Whether its agent plays a simulated device in this lab.
@@ -27,6 +30,11 @@ pub struct Device {
 }
 
 impl Device {
+    /// Whether `name` means it: its name here, its serial, or the address at which it was reached last.
+    pub fn is_called(&self, name: &str) -> bool {
+        name == self.name || name == self.serial || self.address.as_deref() == Some(name)
+    }
+
     /// What to call it where people read: one that is simulated says so.
     pub fn label(&self) -> String {
         label(&self.name, self.simulated, false)

@@ -27,14 +27,15 @@ use super::state::{PublicationOutcome, StayOutcome};
 use crate::store::Store;
 use follow::Keeper;
 use layerlab_campaign::publish::SigningKey;
-use layerlab_campaign::{Campaign, CampaignAccuracy, CampaignPart, forget};
+use layerlab_campaign::{Campaign, CampaignAccuracy, CampaignError, CampaignPart, forget};
 use layerlab_farm::Link;
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::host_runtimes::HostRuntimes;
+use layerlab_profiles::document::Fitness;
 pub use open::{OpenDevice, see};
-use outcome::{has_no_room, host_is_full, lost, outcome};
+use outcome::{has_no_room, host_is_full, lost, outcome, with_artifacts};
 use unpublished::Unpublished;
 
 /// How often to try again what this host has no room for.
@@ -139,6 +140,7 @@ impl Farm {
             None => self.opened(assignment, desk, spent).await?,
         };
         let open_device = open_device.insert(opened);
+        let mut fitness = None;
         if let Some(phone) = open_device.phone().await.map_err(lost)? {
             let (passed, waited) = wait_until_ready(
                 self.thresholds(),
@@ -153,7 +155,7 @@ impl Farm {
             .await;
             spent.waiting_ms += waited.as_millis() as u64;
             match passed {
-                Passed::Ready => {}
+                Passed::Ready { unknown } => fitness = Some(fit(&unknown)),
                 Passed::Left => return Err(StayOutcome::Parked),
                 Passed::GaveUp(reason) => return Err(StayOutcome::NotReady { reason }),
             }
@@ -176,6 +178,7 @@ impl Farm {
             // What a daemon published that was killed before it could say so is published again.
             replace: true,
             signing_key: self.0.signing_key.clone(),
+            fitness,
             model: &model,
         };
         let agents = self.0.folders.state.join("lab/devices");
@@ -197,7 +200,20 @@ impl Farm {
                     }
                     there_is_room(told, desk).await;
                 }
-                Err(error) => return Err(outcome(error, assignment)),
+                Err(error) => {
+                    let may_be_in_logs = match &error {
+                        CampaignError::Run(failure) => failure.may_be_in_logs(),
+                        _ => false,
+                    };
+                    let outcome = outcome(error, assignment);
+                    return Err(match (may_be_in_logs, &*open_device) {
+                        (true, OpenDevice::Phone { link, .. }) => {
+                            let state = &self.0.folders.state;
+                            with_artifacts(outcome, link, assignment, state).await
+                        }
+                        _ => outcome,
+                    });
+                }
             }
         };
         let unpublished = Unpublished {
@@ -332,6 +348,14 @@ impl Bench for Farm {
 
     async fn close(&self, open_device: OpenDevice) {
         open_device.restore().await;
+    }
+}
+
+/// What a profile says of a device that passed the gates.
+fn fit(unknown: &[&str]) -> Fitness {
+    Fitness {
+        not_told: unknown.iter().map(|name| (*name).to_owned()).collect(),
+        ..Fitness::default()
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Kind {
     Report,
     /// A profile of which there is a newer one, of the same model on the same device.
     OlderProfile,
+    /// What a phone logged around a failure.
+    Artifacts,
 }
 
 impl fmt::Display for Kind {
@@ -36,6 +38,7 @@ impl fmt::Display for Kind {
             Kind::Copy => "copy",
             Kind::Report => "report",
             Kind::OlderProfile => "older profile",
+            Kind::Artifacts => "phone's logs",
         })
     }
 }
@@ -123,6 +126,13 @@ pub fn usage(kept: &Kept, journals: &[(RunId, u64)], places: &Places) -> std::io
             usage.removable.push(file(Kind::Report, name, path)?);
         }
     }
+    for path in files(&artifacts_of_lab(&places.state))? {
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let bytes = size(&path)?;
+        let one = file(Kind::Artifacts, name, path)?;
+        usage.removable.push(Removable { bytes, ..one });
+    }
     let (mut seen, mut good) = (BTreeSet::new(), BTreeSet::new());
     // The newest of each model on each device comes first.
     for profile in indexed_profiles(kept, None, None) {
@@ -149,6 +159,11 @@ pub fn usage(kept: &Kept, journals: &[(RunId, u64)], places: &Places) -> std::io
     }
     usage.removable.sort_by_key(|one| (one.since, one.kind));
     Ok(usage)
+}
+
+/// Where the lab with this state folder keeps what phones logged around failures, a folder for each attempt.
+pub fn artifacts_of_lab(state: &Path) -> PathBuf {
+    state.join("lab/artifacts")
 }
 
 /// The journals of runs that are over.

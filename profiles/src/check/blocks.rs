@@ -14,11 +14,18 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     let profile = subject.profile;
+    let fitness = profile.header.provenance.fitness.as_ref();
+    let may_throttle = fitness.is_some_and(|fitness| fitness.overridden);
     let cases = numbering(profile)
         .into_iter()
         .chain(empty(profile))
         .chain(indices(subject))
-        .chain(profile.blocks.iter().filter_map(misjudged))
+        .chain(
+            profile
+                .blocks
+                .iter()
+                .filter_map(|block| misjudged(block, may_throttle)),
+        )
         .chain(sentinels(subject));
     findings.add(Rule::BlockContradiction, cases);
 }
@@ -102,8 +109,9 @@ fn indices(subject: &Subject<'_>) -> Vec<String> {
 }
 
 /// A block that counts although its ends say that it does not, or the other way round (docs/method.md §5). Whether a
-/// sentinel moved depends on the blocks before it.
-fn misjudged(block: &Block) -> Option<String> {
+/// sentinel moved depends on the blocks before it. Where a device was to be measured even if it was not fit, throttling
+/// rejects nothing.
+fn misjudged(block: &Block, may_throttle: bool) -> Option<String> {
     let status = |end: &BlockEnd| end.conditions.thermal_status.unwrap_or(0);
     let throttled = status(&block.before).max(status(&block.after)) > 0;
     let (before, after) = (&block.before.conditions, &block.after.conditions);
@@ -113,7 +121,7 @@ fn misjudged(block: &Block) -> Option<String> {
         .iter()
         .any(|(group, cap)| caps.1.get(group) != Some(cap));
     let wrong = match block.rejection {
-        None if throttled => "counts, and the device throttled at an end of it",
+        None if throttled && !may_throttle => "counts, and the device throttled at an end of it",
         None if capped => "counts, and a clock cap changed in it",
         Some(Rejected::Throttling) if !throttled => {
             "was rejected for throttling, and the device throttled at neither end of it"

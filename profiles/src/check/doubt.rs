@@ -29,6 +29,27 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::NegativeTimes, negative(subject));
     findings.add(Rule::NotAdditive, not_additive(subject));
     findings.add(Rule::ProbesRefused, probes_refused(subject));
+    findings.add(Rule::NotFit, not_fit(subject.profile));
+}
+
+/// Why the device was not fit to be measured, where somebody had it measured all the same.
+fn not_fit(profile: &document::Profile) -> Vec<String> {
+    let Some(fitness) = &profile.header.provenance.fitness else {
+        return Vec::new();
+    };
+    let throttled = |block: &&document::Block| {
+        let ends = [&block.before, &block.after];
+        let mut status = ends.iter().filter_map(|end| end.conditions.thermal_status);
+        let counts = fitness.overridden && block.rejection.is_none();
+        counts && status.any(|status| status > 0)
+    };
+    let throttled = profile.blocks.iter().filter(throttled).count();
+    let began = fitness.not_fit.join("; ");
+    let began =
+        (!began.is_empty()).then(|| format!("the device was not fit to be measured: {began}"));
+    let went_on = (throttled > 0)
+        .then(|| format!("the device throttled in {throttled} of the blocks that count"));
+    began.into_iter().chain(went_on).collect()
 }
 
 /// A misfit that is certain but small is a property of every real device; one that is large and uncertain

@@ -27,6 +27,9 @@ const LONGEST_GAP_NS: u64 = 60_000_000_000;
 /// In thousandths of a degree Celsius: what sensors in silicon can say.
 const TEMPERATURES: std::ops::RangeInclusive<i64> = -40_000..=150_000;
 
+/// In thousands of hertz: no clock of ours runs at 20 GHz.
+const FASTEST_KHZ: u64 = 20_000_000;
+
 /// Android's thermal status of a device that shuts down.
 const SHUTDOWN: u8 = 6;
 
@@ -242,21 +245,30 @@ fn compact_seconds(text: &str) -> Option<i64> {
 fn ends(block: &Block) -> Option<String> {
     let impossible = |end: &BlockEnd| {
         let conditions = &end.conditions;
-        let temperature = conditions.temperature_millicelsius;
-        let caps = conditions.frequency_caps_khz.values();
+        let mut temperatures = [
+            conditions.temperature_millicelsius,
+            conditions.skin_temperature_millicelsius,
+            conditions.soc_temperature_millicelsius,
+            conditions.battery_temperature_millicelsius,
+        ]
+        .into_iter()
+        .flatten();
+        let mut caps = conditions.frequency_caps_khz.values();
+        let mut clocks = conditions.frequencies_khz.values();
         end.sentinel.as_nanos() == 0
             || conditions
                 .thermal_status
                 .is_some_and(|status| status > SHUTDOWN)
-            || temperature.is_some_and(|one| !TEMPERATURES.contains(&one.as_millicelsius()))
+            || temperatures.any(|one| !TEMPERATURES.contains(&one.as_millicelsius()))
             || conditions
                 .battery_percent
                 .is_some_and(|percent| percent > 100)
-            || caps.into_iter().any(|&cap| cap == 0)
+            || caps.any(|&cap| cap == 0)
+            || clocks.any(|&clock| clock > FASTEST_KHZ)
     };
     [&block.before, &block.after].into_iter().any(impossible).then(|| {
         format!(
-            "block {} of order {} has a sentinel, a thermal status, a temperature, a battery or a clock cap that \
+            "block {} of order {} has a sentinel, a thermal status, a temperature, a battery, a clock cap or a clock that \
              cannot be",
             block.number, block.order
         )

@@ -92,11 +92,13 @@ pub enum Rule {
     ProbesRefused,
     /// Segments that contradict the others.
     SuspectSegments,
+    /// The device was not fit to be measured, and was measured all the same.
+    NotFit,
 }
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 41] = [
+    pub const ALL: [Rule; 42] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -138,6 +140,7 @@ impl Rule {
         Rule::NotAdditive,
         Rule::ProbesRefused,
         Rule::SuspectSegments,
+        Rule::NotFit,
     ];
 
     /// The stable name, in kebab-case.
@@ -184,6 +187,7 @@ impl Rule {
             Rule::NotAdditive => "not-additive",
             Rule::ProbesRefused => "probes-refused",
             Rule::SuspectSegments => "suspect-segments",
+            Rule::NotFit => "not-fit",
         }
     }
 
@@ -197,7 +201,8 @@ impl Rule {
             | Rule::NegativeTimes
             | Rule::NotAdditive
             | Rule::ProbesRefused
-            | Rule::SuspectSegments => Severity::Warning,
+            | Rule::SuspectSegments
+            | Rule::NotFit => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -271,6 +276,9 @@ impl Rule {
                 "read transfers and compute times as derived under the assumption that moving costs the same both ways; \
                  for whole placements use T(L)"
             }
+            Rule::NotFit => {
+                "compare these times with none of a device that was fit; let it cool and charge, and measure again without `--not-fit`"
+            }
             Rule::SuspectSegments => {
                 "measure again; if the same segments differ again, the device treats them differently"
             }
@@ -299,6 +307,6 @@ mod tests {
     #[test]
     fn all_rules_are_listed_once() {
         assert!(Rule::ALL.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(Rule::ALL.len(), Rule::SuspectSegments as usize + 1);
+        assert_eq!(Rule::ALL.len(), Rule::NotFit as usize + 1);
     }
 }

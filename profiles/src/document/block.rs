@@ -44,10 +44,20 @@ pub struct Conditions {
     pub thermal_status: Option<u8>,
     /// The temperature of the hottest sensor that can be read.
     pub temperature_millicelsius: Option<MilliCelsius>,
+    /// The temperature of its skin: what Android throttles by.
+    pub skin_temperature_millicelsius: Option<MilliCelsius>,
+    /// The temperature of the hottest part of its SoC.
+    pub soc_temperature_millicelsius: Option<MilliCelsius>,
+    /// The temperature of its battery.
+    pub battery_temperature_millicelsius: Option<MilliCelsius>,
     /// How full the battery is.
     pub battery_percent: Option<u8>,
+    /// Whether it gets power, and its battery is not emptied in spite of that.
+    pub charging: Option<bool>,
     /// The highest frequency that each group of cores may have now, by the group's name.
     pub frequency_caps_khz: BTreeMap<String, u64>,
+    /// The frequency that each group of cores, and each accelerator that the kernel tells of, has now, by its name.
+    pub frequencies_khz: BTreeMap<String, u64>,
 }
 
 /// Why the samples of a block are not used.

@@ -164,7 +164,9 @@ pub enum RowError {
     #[error("column combination: {0}")]
     Placement(String),
     /// A clock cap is not `group=kHz`.
-    #[error("columns frequency_caps_*_khz: `{0}` is not a group of cores, `=` and a number of kHz")]
+    #[error(
+        "columns frequency_caps_*_khz and frequencies_*_khz: `{0}` is not a group of cores, `=` and a number of kHz"
+    )]
     FrequencyCap(String),
     /// `unresolved` is not what the row's intervals say.
     #[error(

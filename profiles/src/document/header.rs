@@ -11,7 +11,7 @@ use super::{Measurement, Processor, Program, Provenance};
 pub const FORMAT: &str = "layerlab-profile";
 
 /// The newest version of the format, the only one that is written. Older ones become it as they are read.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Everything about a profile that is not a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -46,7 +46,7 @@ pub use origin::Origin;
 pub use probe_sample::ProbeSample;
 pub use processor::{Numerics, ONNX_RUNTIME, Processor, SIMULATED_RUNTIME};
 pub use proved_placement::ProvedPlacement;
-pub use provenance::{Host, Program, Provenance};
+pub use provenance::{Fitness, Host, Phone, Program, Provenance};
 pub use unsupported::Unsupported;
 pub use wire::schema;
 

@@ -12,6 +12,8 @@ pub(super) struct Opened {
     pub(super) evaluations: Vec<Evaluation>,
     /// The SHA-256 of each table that the version has, by the table's file.
     pub(super) hashes: BTreeMap<&'static str, String>,
+    /// The version in which it was written.
+    pub(super) version: u32,
     /// Whether the version has a file with the digest of `profile.json`.
     pub(super) has_digest: bool,
 }

@@ -25,6 +25,46 @@ pub struct Provenance {
     pub device_system: String,
     /// The machine that ran the daemon.
     pub host: Host,
+    /// The phone that was measured, or whose agent played a simulated device; `null` where there was none, or nobody noted it.
+    pub phone: Option<Phone>,
+    /// Whether the device was fit to be measured when that began; `null` where nobody looked.
+    pub fitness: Option<Fitness>,
+}
+
+/// A phone, as it describes itself. What it does not tell is `null`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Phone {
+    /// Its serial, by which it is known however it is reached.
+    pub serial: String,
+    /// Who made it.
+    pub manufacturer: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+    /// Its SoC.
+    pub soc: Option<String>,
+    /// Its version of Android.
+    pub android: Option<String>,
+    /// The build of its Android: the fingerprint.
+    pub build: Option<String>,
+    /// The date of its security patches, such as 2024-05-05.
+    pub security_patch: Option<String>,
+    /// The binary interface of its processor.
+    pub abi: Option<String>,
+    /// The health of its battery: `good`, `overheat`, `dead`, `over_voltage`, `failure`, `cold` or `unknown`.
+    pub battery_health: Option<String>,
+}
+
+/// Whether a device was fit to be measured when that began, as the lab's gates judge it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fitness {
+    /// True when it was to be measured even if it was not fit: then blocks count in which it throttled, too.
+    pub overridden: bool,
+    /// What was wrong with it, such as `battery 51 °C > 37 °C`; empty when it was fit.
+    pub not_fit: Vec<String>,
+    /// What it did not tell, so that nobody knows whether it was fit in that; empty when it told all that is asked.
+    pub not_told: Vec<String>,
 }
 
 /// A program by its name and version.

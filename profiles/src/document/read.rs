@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::opened::Opened;
-use super::versions::open;
+use super::versions::{BLOCKS_V4, BlockRecordV4, open};
 use super::wire::{
     BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, LAYERS, LOADS,
     LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES,
@@ -47,6 +47,7 @@ pub(crate) fn read_with_contradictions(
         moving,
         evaluations,
         hashes,
+        version,
         has_digest,
     } = open(&path, &bytes)?;
     let of_samples = |processor: &str| header.origin_of_samples(processor);
@@ -88,12 +89,20 @@ pub(crate) fn read_with_contradictions(
     };
     let samples = reading.table(SAMPLES, sample)?;
     let rejected = reading.table(REJECTED, sample)?;
-    let blocks = reading.table(BLOCKS, |row: BlockRecord<'_>| {
-        let found = row.origin;
-        let row = Block::try_from(row)?;
-        let expected = of_samples(&row.processor);
-        Ok((row, Some((found, expected))))
-    })?;
+    let blocks = match version {
+        ..5 => reading.table(BLOCKS_V4, |row: BlockRecordV4<'_>| {
+            let found = row.origin;
+            let row = Block::try_from(row)?;
+            let expected = of_samples(&row.processor);
+            Ok((row, Some((found, expected))))
+        })?,
+        _ => reading.table(BLOCKS, |row: BlockRecord<'_>| {
+            let found = row.origin;
+            let row = Block::try_from(row)?;
+            let expected = of_samples(&row.processor);
+            Ok((row, Some((found, expected))))
+        })?,
+    };
     let combinations = reading.table(COMBINATIONS, |row: CombinationRecord<'_>| {
         let found = row.origin;
         let row = super::CombinationRow::try_from(row)?;

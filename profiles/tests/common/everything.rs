@@ -2,18 +2,58 @@
 
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    HashedFile, Measurement, Method, Numerics, Processor, Profile, Unsupported,
+    Conditions, Fitness, HashedFile, Measurement, Method, Numerics, Phone, Processor, Profile,
+    Unsupported,
 };
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::{MilliCelsius, Nanos, Segment};
 
 use super::evaluated;
 use super::probe_samples::{PLANTED, probe_samples};
 
 const GPU: &str = "gpu";
 
-/// All that version 4 can say: three processors, of which one is emulated, runs a quantised twin and cannot run a layer, a
-/// design that chooses as it goes, probes, and accuracy.
+/// All that version 5 can say: what version 4 could, which phone it was, that it was not fit to be measured, and all that the
+/// phone told at the end of a block.
 pub(crate) fn everything() -> Profile {
+    let mut profile = everything_of_version_4();
+    let provenance = &mut profile.header.provenance;
+    provenance.phone = Some(Phone {
+        serial: "R58M12ABCDE".to_owned(),
+        manufacturer: Some("HUAWEI".to_owned()),
+        model: Some("BLA-L29".to_owned()),
+        soc: Some("kirin970".to_owned()),
+        android: Some("10".to_owned()),
+        build: Some(
+            "HUAWEI/BLA-L29/HWBLA:10/HUAWEIBLA-L29/10.0.0.175:user/release-keys".to_owned(),
+        ),
+        security_patch: Some("2020-08-01".to_owned()),
+        abi: Some("arm64-v8a".to_owned()),
+        battery_health: None,
+    });
+    provenance.fitness = Some(Fitness {
+        overridden: true,
+        not_fit: vec!["battery 51 °C > 37 °C".to_owned()],
+        not_told: vec!["screen".to_owned()],
+    });
+    let degrees = |whole: i64| Some(MilliCelsius::from_millicelsius(whole * 1_000));
+    let conditions = &mut profile.blocks[0].after.conditions;
+    *conditions = Conditions {
+        thermal_status: Some(4),
+        temperature_millicelsius: degrees(71),
+        skin_temperature_millicelsius: degrees(44),
+        soc_temperature_millicelsius: degrees(69),
+        battery_temperature_millicelsius: degrees(51),
+        battery_percent: Some(64),
+        charging: Some(false),
+        frequency_caps_khz: conditions.frequency_caps_khz.clone(),
+        frequencies_khz: [("policy0".to_owned(), 1_844_000), ("npu".to_owned(), 0)].into(),
+    };
+    profile
+}
+
+/// All that version 4 could say: three processors, of which one is emulated, runs a quantised twin and cannot run a layer, a
+/// design that chooses as it goes, probes, and accuracy.
+pub(crate) fn everything_of_version_4() -> Profile {
     let mut header = super::header();
     header.processors.push(Processor {
         name: GPU.to_owned(),

@@ -114,6 +114,8 @@ pub(crate) fn header() -> Header {
                 logical_cores: 8,
                 memory_bytes: Bytes::from_bytes(32 << 30),
             },
+            phone: None,
+            fitness: None,
         },
         written_by: Some(program("layerlab")),
     }

@@ -1,9 +1,12 @@
 //! The farm: the real adb server, the real adbd, and what goes wrong between them. Where they cannot be had, these tests
 //! are skipped, and fail in CI.
 
+mod addresses;
 mod arm64;
+mod artifacts;
 mod devices;
 mod disturbed;
+mod fitness;
 mod given_up;
 mod plugging;
 mod profiles;
@@ -85,7 +88,7 @@ impl Disguised {
 
     /// What layerlab calls the phone.
     fn name(&self) -> String {
-        self.name_of(&self.phone.address)
+        self.name_of(&self.phone.serial)
     }
 
     /// Layerlab, which takes the liar for the server.

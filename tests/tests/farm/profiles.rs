@@ -38,7 +38,7 @@ fn three_phones_profile_while_a_fourth_comes_and_goes() {
     let phones = simulated.map(|name| farm.phone(name));
     let fourth = farm.phone("fourth");
     let mut watch = Watch::start(farm.layerlab(), &fourth.address);
-    watch.wait_for(&fourth.address, "ready");
+    watch.wait_for(&fourth.serial, "ready");
     let expected = simulated.map(|name| local(&farm, name).clockless());
     let settled = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -61,9 +61,9 @@ fn three_phones_profile_while_a_fourth_comes_and_goes() {
         let _settled = OnDrop(|| settled.store(true, Ordering::Relaxed));
         for _ in 0..UNPLUGGED {
             fourth.unplug();
-            watch.wait_for(&fourth.address, "offline");
+            watch.wait_for(&fourth.serial, "offline");
             fourth.plug();
-            watch.wait_for(&fourth.address, "ready");
+            watch.wait_for(&fourth.serial, "ready");
         }
     });
 }
@@ -86,7 +86,9 @@ fn a_phone_that_is_accepted_in_the_end_is_profiled() {
     lab.interposer.list(Some(&row));
     let out = lab.farm.path("profile");
     let mut command = lab.layerlab();
-    profile_on(&mut command, &lab.name(), "pixel6", &out).env("LAYERLAB_LOG", "warn");
+    // It cannot be asked for its serial yet.
+    let name = lab.name_of(&lab.phone.address);
+    profile_on(&mut command, &name, "pixel6", &out).env("LAYERLAB_LOG", "warn");
     command.stderr(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.spawn().expect("layerlab starts");
     let stderr = BufReader::new(child.stderr.take().expect("piped"));

@@ -28,7 +28,7 @@ fn a_full_phone_is_named_and_nothing_is_left_on_it() {
     let said = stderr(&ended);
     assert_eq!(ended.status.code(), Some(4), "{said}");
     assert!(
-        said.contains("storage") && said.contains("full") && said.contains(&phone.address),
+        said.contains("storage") && said.contains("full") && said.contains(&phone.serial),
         "{said}"
     );
     assert_eq!(said.lines().count(), 1, "one sentence: {said}");

@@ -64,6 +64,7 @@ pub(super) async fn profile_over(
     let model = ModelFile::open(&model("vocnet-mini"), &Default::default()).expect("a model");
     let campaign = Campaign {
         signing_key: None,
+        fitness: None,
         model: &model,
         times: TimesSettings {
             processors: processors.iter().map(ToString::to_string).collect(),

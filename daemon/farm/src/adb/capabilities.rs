@@ -97,6 +97,9 @@ struct Record<'a> {
     serial: &'a str,
     boot_id: &'a str,
     abi: &'a str,
+    /// Where it was reached, if over a network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<&'a str>,
     capabilities: &'a Values,
 }
 
@@ -104,12 +107,14 @@ struct Record<'a> {
 pub(crate) fn record(
     path: &Path,
     identity: &Identity,
+    address: Option<&str>,
     capabilities: &Values,
 ) -> Result<(), AdbError> {
     let record = Record {
         serial: &identity.serial,
         boot_id: &identity.boot_id,
         abi: &identity.abi,
+        address,
         capabilities,
     };
     let text = serde_json::to_string_pretty(&record).unwrap_or_default();

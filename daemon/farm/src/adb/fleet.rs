@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::address::Address;
 use super::error::AdbError;
 use super::list::{Row, State};
+use super::names::{Names, is_of_network, name_by};
 use super::own::OwnServer;
+use super::phone::Identity;
 use super::program::{self, Program};
 use super::server::Server;
 
@@ -51,17 +53,43 @@ pub struct Fleet {
     /// What is wrong besides.
     pub problems: Vec<AdbError>,
     phones: Vec<Address>,
+    /// Who answered when it was last asked.
+    names: Mutex<Names>,
 }
 
 /// A phone that a server lists.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What to call it.
+    /// What to call it: its serial, with `@HOST:PORT` where another server leads to it. Its address only while it cannot be
+    /// asked for its serial.
     pub name: String,
+    /// The serial that it told, where it is reached over a network and was asked.
+    pub serial: Option<String>,
     /// The server that lists it.
     pub server: Server,
     /// What the server says.
     pub row: Row,
+}
+
+impl Found {
+    /// The name by which its server knows it, where that is an address.
+    pub fn address(&self) -> Option<&str> {
+        let listed = self.row.serial.as_str();
+        is_of_network(listed).then_some(listed)
+    }
+
+    /// What to call it, now that it has said who it is: its name, unless it could not be asked before.
+    pub fn name_by(&self, identity: &Identity) -> String {
+        match &self.serial {
+            Some(_) => self.name.clone(),
+            None => name_by(&self.server, &self.row.serial, identity),
+        }
+    }
+
+    /// Whether `name` means this phone: its own name, or the one by which its server knows it.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.server.name_of(&self.row.serial) == name
+    }
 }
 
 impl Fleet {
@@ -72,6 +100,7 @@ impl Fleet {
             servers: Vec::new(),
             problems: Vec::new(),
             phones: settings.phones.clone(),
+            names: Mutex::default(),
         };
         // An empty name says that none is wanted, which is no problem.
         let unwanted = settings
@@ -98,17 +127,18 @@ impl Fleet {
     pub async fn list(&self) -> (Vec<Found>, Vec<AdbError>) {
         let lists = join_all(self.servers.iter().map(Server::phones)).await;
         let (mut all, mut problems) = (Vec::new(), Vec::new());
+        let mut names = self.names.lock().await;
         for (server, list) in self.servers.iter().zip(lists) {
             match list {
-                Ok(rows) => all.extend(found(server, rows)),
+                Ok(rows) => all.extend(names.found(server, rows).await),
                 Err(error) => problems.push(error),
             }
         }
         (all, problems)
     }
 
-    /// The phone called `name`. One that was just plugged in, or whose server was just started, has a
-    /// moment to appear; one at a network address is called.
+    /// The phone called `name`, or at the network address `name`, which is called. One that was just plugged in, or whose
+    /// server was just started, has a moment to appear.
     pub async fn find(&self, name: &str) -> Result<Found, AdbError> {
         if let Ok(address) = name.parse::<Address>() {
             self.call(&[address]).await;
@@ -116,7 +146,7 @@ impl Fleet {
         let end = Instant::now() + SETTLE;
         loop {
             let (all, mut problems) = self.list().await;
-            if let Some(phone) = all.into_iter().find(|phone| phone.name == name) {
+            if let Some(phone) = all.into_iter().find(|phone| phone.is_called(name)) {
                 return Ok(phone);
             }
             if self.servers.is_empty() || Instant::now() >= end {
@@ -151,7 +181,6 @@ impl Fleet {
             tasks.spawn(watch(index, server.clone(), phones, sender.clone()));
         }
         Watch {
-            servers: self.servers.clone(),
             lists: vec![None; self.servers.len()],
             receiver,
             _tasks: tasks,
@@ -169,20 +198,11 @@ async fn own(settings: &Settings) -> Result<(Program, Server), AdbError> {
     Ok((program, Server::own(own).await?))
 }
 
-fn found(server: &Server, rows: Vec<Row>) -> impl Iterator<Item = Found> {
-    rows.into_iter().map(|row| Found {
-        name: server.name_of(&row.serial),
-        server: server.clone(),
-        row,
-    })
-}
-
 /// Sees phones come and go.
 pub struct Watch {
-    servers: Vec<Server>,
     /// What each server listed last; nothing while it does not answer.
-    lists: Vec<Option<Vec<Row>>>,
-    receiver: mpsc::Receiver<(usize, Option<Vec<Row>>)>,
+    lists: Vec<Option<Vec<Found>>>,
+    receiver: mpsc::Receiver<(usize, Option<Vec<Found>>)>,
     _tasks: JoinSet<()>,
 }
 
@@ -192,21 +212,25 @@ impl Watch {
     pub async fn next(&mut self) -> Option<Vec<Found>> {
         loop {
             let (index, list) = self.receiver.recv().await?;
-            let changed = self.lists[index] != list;
+            let said = |list: &Option<Vec<Found>>| -> Option<Vec<(String, Row)>> {
+                let one = |found: &Found| (found.name.clone(), found.row.clone());
+                list.as_ref().map(|list| list.iter().map(one).collect())
+            };
+            let changed = said(&self.lists[index]) != said(&list);
             self.lists[index] = list;
             if changed {
                 break;
             }
         }
-        let lists = self.servers.iter().zip(&self.lists);
-        let all = lists.flat_map(|(server, list)| found(server, list.clone().unwrap_or_default()));
-        Some(all.collect())
+        let all = self.lists.iter().flatten().flatten();
+        Some(all.cloned().collect())
     }
 }
 
-type Lists = mpsc::Sender<(usize, Option<Vec<Row>>)>;
+type Lists = mpsc::Sender<(usize, Option<Vec<Found>>)>;
 
 async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists) {
+    let mut names = Names::default();
     loop {
         let tracked = async {
             let mut tracker = server.track().await?;
@@ -226,7 +250,8 @@ async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists)
                     .filter(|phone| !ready(phone))
                     .cloned()
                     .collect();
-                if lists.send((index, Some(rows))).await.is_err() {
+                let found = names.found(&server, rows).await;
+                if lists.send((index, Some(found))).await.is_err() {
                     return Ok::<(), AdbError>(());
                 }
             }

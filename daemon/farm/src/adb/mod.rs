@@ -9,6 +9,7 @@ mod error;
 mod fault;
 mod fleet;
 mod list;
+pub(crate) mod names;
 mod own;
 mod phone;
 mod program;

@@ -42,7 +42,11 @@ pub struct Identity {
 impl Phone {
     /// The phone in `row`, if it can be used.
     pub fn new(server: &Server, row: &Row) -> Result<Phone, AdbError> {
-        let name = server.name_of(&row.serial);
+        Phone::called(server.name_of(&row.serial), server, row)
+    }
+
+    /// The phone in `row`, if it can be used; errors call it `name`.
+    pub(crate) fn called(name: String, server: &Server, row: &Row) -> Result<Phone, AdbError> {
         match (&row.state, row.transport) {
             (State::Ready, Some(transport)) => Ok(Phone {
                 server: server.clone(),

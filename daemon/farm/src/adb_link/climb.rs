@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Policy;
 use super::recovery::{Ladder, Rung, Way};
 use super::usb_port;
-use crate::adb::{AdbError, Address, Phone, Row, Server, State};
+use super::whereabouts::Whereabouts;
+use crate::adb::{AdbError, Row, Server, State};
 
 /// How often to ask for a phone at a network address that is not there: the server itself does not
 /// listen for it.
@@ -20,27 +21,18 @@ const MOMENT: Duration = Duration::from_millis(250);
 
 /// Climbs the ladder for one phone and one purpose.
 pub(super) struct Climb<'a> {
-    server: &'a Server,
-    serial: &'a str,
-    network: Option<&'a Address>,
+    whereabouts: &'a Whereabouts,
     ladder: Ladder,
     end: Instant,
 }
 
 impl<'a> Climb<'a> {
-    pub(super) fn start(
-        server: &'a Server,
-        serial: &'a str,
-        network: Option<&'a Address>,
-        policy: Policy,
-    ) -> Climb<'a> {
+    pub(super) fn start(whereabouts: &'a Whereabouts, policy: Policy) -> Climb<'a> {
         Climb {
-            server,
-            serial,
-            network,
+            whereabouts,
             ladder: Ladder::new(Way {
-                network: network.is_some(),
-                own_server: server.is_own(),
+                network: whereabouts.address().is_some(),
+                own_server: whereabouts.server().is_own(),
                 may_reboot: policy.may_reboot,
             }),
             end: Instant::now() + policy.patience,
@@ -71,7 +63,11 @@ impl<'a> Climb<'a> {
     }
 
     fn name(&self) -> String {
-        self.server.name_of(self.serial)
+        self.whereabouts.name()
+    }
+
+    fn server(&self) -> &Server {
+        self.whereabouts.server()
     }
 
     async fn take(&self, rung: Rung) -> Result<(), AdbError> {
@@ -82,12 +78,12 @@ impl<'a> Climb<'a> {
             Rung::Reconnect => {
                 let transport = self.row().await?.and_then(|row| row.transport);
                 if let Some(transport) = transport {
-                    self.server.reconnect(transport).await?;
+                    self.server().reconnect(transport).await?;
                 }
                 self.wait().await;
             }
             Rung::ReconnectOffline => {
-                self.server.reconnect_offline().await?;
+                self.server().reconnect_offline().await?;
                 self.wait().await;
             }
             Rung::Reboot => self.reboot().await?,
@@ -103,7 +99,7 @@ impl<'a> Climb<'a> {
                 }
             }
             Rung::RestartServer => {
-                self.server.restart().await?;
+                self.server().restart().await?;
                 self.wait().await;
             }
         }
@@ -111,18 +107,18 @@ impl<'a> Climb<'a> {
     }
 
     async fn row(&self) -> Result<Option<Row>, AdbError> {
-        let rows = self.server.phones().await?;
-        Ok(rows.into_iter().find(|row| row.serial == self.serial))
+        let rows = self.server().phones().await?;
+        Ok(self.whereabouts.row(&rows).cloned())
     }
 
     /// Boots the phone anew: it must go away, and come back as another boot.
     async fn reboot(&self) -> Result<(), AdbError> {
-        let phone = Phone::find(self.server, self.serial).await?;
+        let phone = self.whereabouts.phone().await?;
         let before = phone.identity().await.ok();
         phone.reboot().await?;
         loop {
             self.wait().await;
-            let now = match Phone::find(self.server, self.serial).await {
+            let now = match self.whereabouts.phone().await {
                 Ok(phone) => phone.identity().await.ok(),
                 Err(_) => None,
             };
@@ -140,7 +136,7 @@ impl<'a> Climb<'a> {
         while let Err(error) = self.follow(&mut told).await {
             tracing::debug!(%error, "the list of phones broke off");
             // A server of ours that died is started again; one that hangs is another rung's business.
-            let answers = self.server.ensure().await.is_ok();
+            let answers = self.server().ensure().await.is_ok();
             sleep(CALL).await;
             if !answers {
                 return;
@@ -148,16 +144,18 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Follows the server's list until the phone is ready. Tells a person who must do something what.
+    /// Follows the server's list until the phone is ready, there or at another address. Tells a person who must do something what.
     async fn follow(&self, told: &mut Option<State>) -> Result<(), AdbError> {
-        let mut tracker = self.server.track().await?;
+        let mut tracker = self.server().track().await?;
         loop {
             let rows = tokio::select! {
                 rows = tracker.next() => rows?,
                 never = self.call() => match never {},
             };
-            let row = rows.into_iter().find(|row| row.serial == self.serial);
-            let state = row.map(|row| row.state);
+            let state = self.whereabouts.row(&rows).map(|row| row.state.clone());
+            if state != Some(State::Ready) && self.whereabouts.moved(&rows).await.is_some() {
+                return Ok(());
+            }
             match &state {
                 Some(State::Ready) => return Ok(()),
                 Some(state) if told.as_ref() != Some(state) => {
@@ -180,8 +178,8 @@ impl<'a> Climb<'a> {
     /// Calls a phone at a network address again and again; the server's list says when it has come.
     async fn call(&self) -> Infallible {
         loop {
-            if let Some(address) = self.network {
-                let said = self.server.connect(address).await;
+            if let Some(address) = self.whereabouts.address() {
+                let said = self.server().connect(&address).await;
                 tracing::trace!(?said, "called the phone");
             }
             sleep(CALL).await;

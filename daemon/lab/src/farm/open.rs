@@ -1,10 +1,11 @@
 //! Devices are seen, opened and left as they were found.
 
+mod played;
+
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 
 use super::{Farm, lock};
-use crate::config::Phones;
 use crate::dispatcher::Message;
 use crate::record::Device;
 use layerlab_farm::adb::{AdbError, Fleet, Found, Phone, Row, State as RowState};
@@ -15,6 +16,8 @@ use layerlab_farm::phone_runtimes::PhoneRuntimes;
 use layerlab_farm::provision::{DEFAULT_CACHE_BYTES, Provision};
 use layerlab_farm::{AdbLink, Policy};
 use layerlab_farm::{Connection, Link, LinkError};
+use layerlab_profiles::document;
+use played::{played, simulated};
 
 /// A device that is open.
 pub enum OpenDevice {
@@ -70,6 +73,13 @@ impl Link for OpenDevice {
         }
     }
 
+    fn described(&self) -> Option<document::Phone> {
+        match self {
+            OpenDevice::Local(link) => link.described(),
+            OpenDevice::Phone { link, .. } => link.described(),
+        }
+    }
+
     async fn push_file(&self, sha256: &str, content: &[u8]) -> Result<(), LinkError> {
         match self {
             OpenDevice::Local(link) => link.push_file(sha256, content).await,
@@ -94,7 +104,7 @@ impl Farm {
             return self.open_local(name);
         };
         let phones = &self.0.config.phones;
-        let simulate = match played(phones, name, &device.serial) {
+        let simulate = match played(phones, device) {
             Some(device) => Some(simulated(device)?),
             None => None,
         };
@@ -148,9 +158,10 @@ impl Farm {
     }
 
     /// What the lab knows of a phone that can be used.
-    async fn identify(&self, name: &str, found: &Found) -> Result<Device, AdbError> {
+    async fn identify(&self, found: &Found) -> Result<Device, AdbError> {
         let phone = Phone::new(&found.server, &found.row)?;
         let identity = phone.identity().await?;
+        let name = found.name_by(&identity);
         let capabilities = phone.capabilities().await?;
         if lock(&self.0.restored).insert(identity.serial.clone()) {
             // A daemon that was killed may have left it quiet. Nothing is lost where that was not so.
@@ -160,27 +171,27 @@ impl Farm {
         }
         let android = capabilities.text("android_version");
         let android = android.and_then(|text| text.split('.').next()?.parse().ok());
-        Ok(Device {
-            name: name.to_owned(),
+        let device = Device {
+            name,
+            serial: identity.serial,
+            address: found.address().map(str::to_owned),
             description: capabilities.summary(),
-            simulated: played(&self.0.config.phones, name, &identity.serial).is_some(),
             soc: capabilities.text("soc_model").map(str::to_owned),
             abi: Some(identity.abi),
             android,
-            pools: self.pools(&[name, &identity.serial]),
-            serial: identity.serial,
-            processors: None,
+            ..Device::default()
+        };
+        Ok(Device {
+            simulated: played(&self.0.config.phones, &device).is_some(),
+            pools: self.pools(&device),
+            ..device
         })
     }
 
-    fn pools(&self, names: &[&str]) -> Vec<String> {
+    fn pools(&self, device: &Device) -> Vec<String> {
         let pools = self.0.config.phones.pools.iter();
         pools
-            .filter(|(_, members)| {
-                members
-                    .iter()
-                    .any(|member| names.contains(&member.as_str()))
-            })
+            .filter(|(_, members)| members.iter().any(|member| device.is_called(member)))
             .map(|(pool, _)| pool.clone())
             .collect()
     }
@@ -195,14 +206,17 @@ impl Farm {
                 (false, None) => "this host".to_owned(),
                 (false, Some(soc)) => format!("this host, with an emulated {soc}"),
             };
-            Device {
+            let device = Device {
                 name: name.clone(),
                 serial: name.clone(),
                 description,
                 simulated,
                 abi: Some(std::env::consts::ARCH.to_owned()),
-                pools: self.pools(&[name]),
                 ..Device::default()
+            };
+            Device {
+                pools: self.pools(&device),
+                ..device
             }
         };
         local.map(device).collect()
@@ -233,9 +247,11 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
             if let Some(same) = known.iter().find(|(row, _)| *row == found.row) {
                 return Some(same.clone());
             }
-            lock(&farm.0.found).insert(found.name.clone(), found.clone());
-            match farm.identify(&found.name, found).await {
-                Ok(device) => Some((found.row.clone(), device)),
+            match farm.identify(found).await {
+                Ok(device) => {
+                    lock(&farm.0.found).insert(device.name.clone(), found.clone());
+                    Some((found.row.clone(), device))
+                }
                 Err(error) => {
                     tracing::warn!(phone = found.name, %error, "cannot be used");
                     None
@@ -278,48 +294,18 @@ async fn tell_processors(farm: Farm, local: Vec<Device>, messages: mpsc::Sender<
     }
 }
 
-/// The simulated device that a phone's agent plays, if it plays one.
-fn played<'a>(phones: &'a Phones, name: &str, serial: &str) -> Option<&'a String> {
-    let simulate = &phones.simulate;
-    simulate.get(name).or_else(|| simulate.get(serial))
-}
-
-/// The file of a simulated device, unread: only the agent knows what is in it.
-fn simulated(device: &str) -> Result<layerlab_farm::adb::Content<'static>, LinkError> {
-    let refused = |message: String| LinkError::Refused { message };
-    match discovery::choose(device).map_err(|error| refused(error.to_string()))? {
-        Choice::BuiltIn(_, toml) => Ok(layerlab_farm::adb::Content::new(toml.as_bytes())),
-        Choice::File(path) => layerlab_farm::adb::Content::file(&path).map_err(|error| {
-            refused(format!(
-                "cannot read the device file {}: {error}",
-                path.display()
-            ))
-        }),
-        Choice::Host => Err(refused("`host` is no simulated device".to_owned())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, Phones};
     use crate::store::Store;
     use layerlab_farm::folders::Folders;
 
     fn phones() -> Phones {
         Phones {
             local: vec!["host".to_owned(), "pixel6".to_owned()],
-            simulate: [("R58".to_owned(), "mate10pro".to_owned())].into(),
             ..Config::default().phones
         }
-    }
-
-    #[test]
-    fn a_phone_plays_the_device_that_its_name_or_its_serial_stands_for() {
-        let device = |name, serial| played(&phones(), name, serial).cloned();
-        assert_eq!(device("R58", "other").as_deref(), Some("mate10pro"));
-        assert_eq!(device("10.0.0.1:5555", "R58").as_deref(), Some("mate10pro"));
-        assert_eq!(device("R59", "R59"), None);
     }
 
     #[tokio::test]

@@ -7,10 +7,12 @@ use layerlab_protocol::{FailureKind, Refusal};
 
 use super::OpenDevice;
 use crate::bench::Assignment;
+use crate::retention::artifacts_of_lab;
 use crate::state::StayOutcome;
 use layerlab_campaign::{CampaignError, RunError};
 use layerlab_farm::adb::AdbError;
-use layerlab_farm::{ConnectionError, LinkError};
+use layerlab_farm::artifacts;
+use layerlab_farm::{AdbLink, ConnectionError, LinkError};
 
 /// What an error means for the run and for the device.
 pub(super) fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutcome {
@@ -39,6 +41,33 @@ pub(super) fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutc
         | CampaignError::Evaluation(_)
         | CampaignError::Publish(_) => StayOutcome::Failed { reason },
     }
+}
+
+/// So many attempts that failed keep what their phones logged; the oldest goes.
+const MOST_FAILURES: usize = 200;
+
+/// The outcome of an attempt that failed, whose reason says where what the phone logged around that is kept.
+pub(super) async fn with_artifacts(
+    mut outcome: StayOutcome,
+    phone: &AdbLink,
+    assignment: &Assignment,
+    state: &Path,
+) -> StayOutcome {
+    let (StayOutcome::DeviceFailed { reason }
+    | StayOutcome::JournalLost { reason }
+    | StayOutcome::Failed { reason }) = &mut outcome
+    else {
+        return outcome;
+    };
+    let run = &assignment.run;
+    let all = artifacts_of_lab(state);
+    let folder = all.join(format!("run-{}-attempt-{}", run.number, run.attempt));
+    let began = super::started(assignment);
+    if let Some(kept) = artifacts::keep(phone, began, reason, &folder).await {
+        *reason = format!("{reason}; {}", kept.in_words());
+        artifacts::keep_newest(&all, MOST_FAILURES);
+    }
+    outcome
 }
 
 /// What it means that a device cannot be reached.

@@ -11,7 +11,7 @@ use crate::device::Device;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Selector {
-    /// The serial of a phone, or the name of a local device.
+    /// The serial of a phone, the address at which it is reached, or the name of a local device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
     /// The SoC, in any case.
@@ -53,7 +53,7 @@ impl Selector {
         };
         let serial = match &self.serial {
             None => true,
-            Some(serial) => *serial == device.serial || *serial == device.name,
+            Some(serial) => device.is_called(serial),
         };
         serial
             && same(&self.soc, device.soc.as_deref())

@@ -27,7 +27,7 @@ pub struct IndexedProfile {
     pub folder: PathBuf,
 }
 
-/// The profiles of a model, if one is named, on a device, if one is named: by its name or its serial. The newest of each
+/// The profiles of a model, if one is named, on a device, if one is named: by its name, its serial or its address. The newest of each
 /// model on each device comes first.
 pub fn indexed_profiles(
     kept: &Kept,
@@ -38,11 +38,10 @@ pub fn indexed_profiles(
     let done = runs.filter(|run| run.state == RunState::Done);
     let mut profiles: Vec<IndexedProfile> = done.filter_map(|run| indexed(kept, run)).collect();
     let is_meant = |profile: &IndexedProfile| {
-        let serial = kept
-            .devices
-            .get(&profile.device)
-            .map(|it| it.serial.as_str());
-        let same = |wanted: &str| wanted == profile.device || Some(wanted) == serial;
+        let known = kept.devices.get(&profile.device);
+        let same = |wanted: &str| {
+            wanted == profile.device || known.is_some_and(|device| device.is_called(wanted))
+        };
         model.is_none_or(|model| model == profile.model) && device.is_none_or(same)
     };
     profiles.retain(is_meant);

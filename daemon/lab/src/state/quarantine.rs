@@ -160,7 +160,7 @@ impl LabState {
 
     fn known_by(&self, phone: &str) -> Option<&Device> {
         let mut devices = self.kept.devices.values();
-        devices.find(|device| device.name == phone || device.serial == phone)
+        devices.find(|device| device.is_called(phone))
     }
 
     /// All names of a phone: what it is called here, its own serial, and what its adb server calls it.

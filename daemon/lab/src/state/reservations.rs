@@ -101,7 +101,7 @@ impl LabState {
     fn device(&self, name: &str) -> Result<String, Answer> {
         let mut devices = self.kept.devices.values();
         devices
-            .find(|device| device.name == name || device.serial == name)
+            .find(|device| device.is_called(name))
             .map(|device| device.name.clone())
             .ok_or_else(|| {
                 refused(RefusalCode::UnknownDevice, &format!(

@@ -117,7 +117,7 @@ pub(crate) async fn pass_gates<R: Future<Output = Result<Readings, String>> + Se
     };
     let thresholds = Thresholds::default();
     match (wait_until_ready(thresholds, patience, assignment, desk, read).await).0 {
-        Passed::Ready => Ok(()),
+        Passed::Ready { .. } => Ok(()),
         Passed::Left => Err(StayOutcome::Parked),
         Passed::GaveUp(reason) => Err(StayOutcome::NotReady { reason }),
     }

@@ -2,6 +2,7 @@
 //! the newest says; a table that a version did not have is read as an empty one.
 
 mod v3;
+mod v4;
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::opened::Opened;
 use super::wire::ProfileJson;
 use super::{DocumentError, FORMAT, VERSION};
+pub(super) use v4::{BLOCKS_V4, BlockRecordV4};
 
 /// The oldest version that was published.
 pub(super) const OLDEST: u32 = 3;
@@ -32,6 +34,7 @@ pub(super) fn open(path: &Path, bytes: &[u8]) -> Result<Opened, DocumentError> {
     }
     match preamble.version {
         Some(3) => parse::<v3::ProfileJsonV3>(path, bytes).map(Opened::from),
+        Some(4) => parse::<v4::ProfileJsonV4>(path, bytes).map(Opened::from),
         Some(version) if version > u64::from(VERSION) => Err(DocumentError::Newer {
             path: path.to_owned(),
             version,

@@ -147,6 +147,7 @@ impl From<ProfileJsonV3> for Opened {
             moving: Vec::new(),
             evaluations: json.evaluations.into_iter().map(Into::into).collect(),
             hashes: json.files.into(),
+            version: 3,
             has_digest: false,
         }
     }
@@ -236,6 +237,8 @@ impl From<ProvenanceV3> for document::Provenance {
             link: provenance.link,
             device_system: provenance.device_system,
             host: provenance.host,
+            phone: None,
+            fitness: None,
         }
     }
 }

@@ -22,10 +22,20 @@ pub(in crate::document) const BLOCKS: Table = Table {
         "thermal_status_after",
         "temperature_before_millicelsius",
         "temperature_after_millicelsius",
+        "skin_temperature_before_millicelsius",
+        "skin_temperature_after_millicelsius",
+        "soc_temperature_before_millicelsius",
+        "soc_temperature_after_millicelsius",
+        "battery_temperature_before_millicelsius",
+        "battery_temperature_after_millicelsius",
         "battery_before_percent",
         "battery_after_percent",
+        "charging_before",
+        "charging_after",
         "frequency_caps_before_khz",
         "frequency_caps_after_khz",
+        "frequencies_before_khz",
+        "frequencies_after_khz",
         "rejection",
         "origin",
     ],
@@ -43,32 +53,52 @@ pub(in crate::document) struct BlockRecord<'a> {
     thermal_status_after: Option<u8>,
     temperature_before_millicelsius: Option<MilliCelsius>,
     temperature_after_millicelsius: Option<MilliCelsius>,
+    skin_temperature_before_millicelsius: Option<MilliCelsius>,
+    skin_temperature_after_millicelsius: Option<MilliCelsius>,
+    soc_temperature_before_millicelsius: Option<MilliCelsius>,
+    soc_temperature_after_millicelsius: Option<MilliCelsius>,
+    battery_temperature_before_millicelsius: Option<MilliCelsius>,
+    battery_temperature_after_millicelsius: Option<MilliCelsius>,
     battery_before_percent: Option<u8>,
     battery_after_percent: Option<u8>,
+    charging_before: Option<bool>,
+    charging_after: Option<bool>,
     frequency_caps_before_khz: String,
     frequency_caps_after_khz: String,
+    frequencies_before_khz: String,
+    frequencies_after_khz: String,
     rejection: Option<Rejected>,
     pub(in crate::document) origin: Origin,
 }
 
 impl<'a> From<(&'a Block, Origin)> for BlockRecord<'a> {
     fn from((block, origin): (&'a Block, Origin)) -> Self {
-        let Block { before, after, .. } = block;
+        let (before, after) = (&block.before.conditions, &block.after.conditions);
         BlockRecord {
             processor: Cow::Borrowed(&block.processor),
             order: block.order,
             block: block.number,
             rested_ns: block.rested,
-            sentinel_before_ns: before.sentinel,
-            sentinel_after_ns: after.sentinel,
-            thermal_status_before: before.conditions.thermal_status,
-            thermal_status_after: after.conditions.thermal_status,
-            temperature_before_millicelsius: before.conditions.temperature_millicelsius,
-            temperature_after_millicelsius: after.conditions.temperature_millicelsius,
-            battery_before_percent: before.conditions.battery_percent,
-            battery_after_percent: after.conditions.battery_percent,
-            frequency_caps_before_khz: caps(&before.conditions.frequency_caps_khz),
-            frequency_caps_after_khz: caps(&after.conditions.frequency_caps_khz),
+            sentinel_before_ns: block.before.sentinel,
+            sentinel_after_ns: block.after.sentinel,
+            thermal_status_before: before.thermal_status,
+            thermal_status_after: after.thermal_status,
+            temperature_before_millicelsius: before.temperature_millicelsius,
+            temperature_after_millicelsius: after.temperature_millicelsius,
+            skin_temperature_before_millicelsius: before.skin_temperature_millicelsius,
+            skin_temperature_after_millicelsius: after.skin_temperature_millicelsius,
+            soc_temperature_before_millicelsius: before.soc_temperature_millicelsius,
+            soc_temperature_after_millicelsius: after.soc_temperature_millicelsius,
+            battery_temperature_before_millicelsius: before.battery_temperature_millicelsius,
+            battery_temperature_after_millicelsius: after.battery_temperature_millicelsius,
+            battery_before_percent: before.battery_percent,
+            battery_after_percent: after.battery_percent,
+            charging_before: before.charging,
+            charging_after: after.charging,
+            frequency_caps_before_khz: by_group(&before.frequency_caps_khz),
+            frequency_caps_after_khz: by_group(&after.frequency_caps_khz),
+            frequencies_before_khz: by_group(&before.frequencies_khz),
+            frequencies_after_khz: by_group(&after.frequencies_khz),
             rejection: block.rejection,
             origin,
         }
@@ -78,41 +108,53 @@ impl<'a> From<(&'a Block, Origin)> for BlockRecord<'a> {
 impl TryFrom<BlockRecord<'_>> for Block {
     type Error = RowError;
     fn try_from(row: BlockRecord<'_>) -> Result<Self, RowError> {
+        let before = BlockEnd {
+            sentinel: row.sentinel_before_ns,
+            conditions: Conditions {
+                thermal_status: row.thermal_status_before,
+                temperature_millicelsius: row.temperature_before_millicelsius,
+                skin_temperature_millicelsius: row.skin_temperature_before_millicelsius,
+                soc_temperature_millicelsius: row.soc_temperature_before_millicelsius,
+                battery_temperature_millicelsius: row.battery_temperature_before_millicelsius,
+                battery_percent: row.battery_before_percent,
+                charging: row.charging_before,
+                frequency_caps_khz: parse_by_group(&row.frequency_caps_before_khz)?,
+                frequencies_khz: parse_by_group(&row.frequencies_before_khz)?,
+            },
+        };
+        let after = BlockEnd {
+            sentinel: row.sentinel_after_ns,
+            conditions: Conditions {
+                thermal_status: row.thermal_status_after,
+                temperature_millicelsius: row.temperature_after_millicelsius,
+                skin_temperature_millicelsius: row.skin_temperature_after_millicelsius,
+                soc_temperature_millicelsius: row.soc_temperature_after_millicelsius,
+                battery_temperature_millicelsius: row.battery_temperature_after_millicelsius,
+                battery_percent: row.battery_after_percent,
+                charging: row.charging_after,
+                frequency_caps_khz: parse_by_group(&row.frequency_caps_after_khz)?,
+                frequencies_khz: parse_by_group(&row.frequencies_after_khz)?,
+            },
+        };
         Ok(Block {
             processor: row.processor.into_owned(),
             order: row.order,
             number: row.block,
             rested: row.rested_ns,
-            before: BlockEnd {
-                sentinel: row.sentinel_before_ns,
-                conditions: Conditions {
-                    thermal_status: row.thermal_status_before,
-                    temperature_millicelsius: row.temperature_before_millicelsius,
-                    battery_percent: row.battery_before_percent,
-                    frequency_caps_khz: parse_caps(&row.frequency_caps_before_khz)?,
-                },
-            },
-            after: BlockEnd {
-                sentinel: row.sentinel_after_ns,
-                conditions: Conditions {
-                    thermal_status: row.thermal_status_after,
-                    temperature_millicelsius: row.temperature_after_millicelsius,
-                    battery_percent: row.battery_after_percent,
-                    frequency_caps_khz: parse_caps(&row.frequency_caps_after_khz)?,
-                },
-            },
+            before,
+            after,
             rejection: row.rejection,
         })
     }
 }
 
-/// `group=kHz` for each group of cores, joined by `;`.
-fn caps(caps: &BTreeMap<String, u64>) -> String {
+/// `group=kHz` for each group of cores, or accelerator, joined by `;`.
+fn by_group(caps: &BTreeMap<String, u64>) -> String {
     let one = |(group, khz): (&String, &u64)| format!("{group}={khz}");
     caps.iter().map(one).collect::<Vec<_>>().join(";")
 }
 
-fn parse_caps(text: &str) -> Result<BTreeMap<String, u64>, RowError> {
+pub(in crate::document) fn parse_by_group(text: &str) -> Result<BTreeMap<String, u64>, RowError> {
     let one = |cap: &str| {
         let (group, khz) = cap.rsplit_once('=')?;
         Some((group.to_owned(), khz.parse().ok()?))
@@ -152,9 +194,9 @@ mod tests {
             ("policy0".to_owned(), 1_800_000),
             ("policy4".to_owned(), 2_360_000),
         ]);
-        assert_eq!(caps(&written), "policy0=1800000;policy4=2360000");
-        assert_eq!(parse_caps(&caps(&written)).expect("caps"), written);
-        assert!(parse_caps("").expect("no caps").is_empty());
-        assert!(parse_caps("policy0=fast").is_err());
+        assert_eq!(by_group(&written), "policy0=1800000;policy4=2360000");
+        assert_eq!(parse_by_group(&by_group(&written)).expect("caps"), written);
+        assert!(parse_by_group("").expect("no caps").is_empty());
+        assert!(parse_by_group("policy0=fast").is_err());
     }
 }

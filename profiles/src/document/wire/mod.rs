@@ -16,7 +16,7 @@ mod time_record;
 mod unresolved;
 mod unsupported_record;
 
-pub(super) use block_record::{BLOCKS, BlockRecord};
+pub(super) use block_record::{BLOCKS, BlockRecord, parse_by_group};
 pub(super) use combination_record::{COMBINATIONS, CombinationRecord};
 pub(super) use cut_record::{CUTS, CutRecord};
 pub(super) use layer_record::{LAYERS, LayerRecord};

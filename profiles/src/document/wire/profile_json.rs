@@ -18,7 +18,7 @@ use crate::document::{
 /// A layerlab profile: what was measured, where, how and when, and which tables belong to it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "layerlab profile, version 4: profile.json")]
+#[schemars(title = "layerlab profile, version 5: profile.json")]
 pub(in crate::document) struct ProfileJson {
     /// Always `layerlab-profile`.
     #[schemars(extend("const" = FORMAT))]
@@ -163,6 +163,7 @@ impl From<ProfileJson> for Opened {
                 (PLACEMENTS.file, files.placements),
                 (PROBES.file, files.probes),
             ]),
+            version: VERSION,
             has_digest: true,
         }
     }

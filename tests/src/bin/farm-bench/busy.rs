@@ -60,7 +60,7 @@ pub(crate) fn busy(farm: &Farm, samples: usize) {
 /// One phone: its wall time is from the beginning of its first run to the end of its last.
 fn row(lab: &Lab, phone: &VirtualPhone) -> Vec<String> {
     let kept = lab.kept();
-    let its = |name: &Option<String>| name.as_deref() == Some(phone.address.as_str());
+    let its = |name: &Option<String>| name.as_deref() == Some(phone.serial.as_str());
     let (mut spent, mut began, mut ended) = (Spent::default(), Timestamp::MAX, Timestamp::MIN);
     for run in kept.runs.values().filter(|run| its(&run.phone)) {
         spent += run.spent;

@@ -24,14 +24,14 @@ const SAMPLES: u64 = 20;
 pub(crate) async fn cable(farm: &Farm, turns: usize) {
     let phone = farm.phone("P1");
     let mut watch = Watch::start(farm.layerlab(), &phone.address);
-    watch.wait_for(&phone.address, "ready");
+    watch.wait_for(&phone.serial, "ready");
     let (mut gone, mut back, mut on) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..turns {
         // Adbd is gone, and is back, when these return.
         phone.unplug();
-        gone.push(seconds(|| watch.wait_for(&phone.address, "offline")));
+        gone.push(seconds(|| watch.wait_for(&phone.serial, "offline")));
         phone.plug();
-        back.push(seconds(|| watch.wait_for(&phone.address, "ready")));
+        back.push(seconds(|| watch.wait_for(&phone.serial, "ready")));
     }
     drop(watch);
 

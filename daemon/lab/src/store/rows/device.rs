@@ -22,6 +22,9 @@ pub(in crate::store) struct DeviceRow {
     /// What was kept before agents were asked does not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     processors: Option<Vec<String>>,
+    /// Neither has what was kept while phones on a network were called by their addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
 }
 
 impl StoredRecord for Device {
@@ -42,6 +45,7 @@ impl From<Device> for DeviceRow {
             android: device.android,
             pools: device.pools,
             processors: device.processors,
+            address: device.address,
         }
     }
 }
@@ -59,6 +63,7 @@ impl From<DeviceRow> for Device {
             android: row.android,
             pools: row.pools,
             processors: row.processors,
+            address: row.address,
         }
     }
 }

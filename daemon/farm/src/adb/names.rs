@@ -1,0 +1,232 @@
+//! What phones are called: by their own serials, however they are reached. The server calls a phone on a cable by its
+//! serial, and one on a network by its address, which changes: wireless debugging has another port after each boot. So
+//! that one is asked for its serial, once for each connection.
+
+use std::collections::HashMap;
+
+use futures_util::future::join_all;
+
+use super::address::Address;
+use super::fleet::Found;
+use super::list::{Row, State};
+use super::phone::{Identity, Phone};
+use super::server::Server;
+
+/// What phones without a serial of their own say that it is.
+const NO_SERIALS: [&str; 2] = ["", "unknown"];
+
+/// Whether a server's name for a phone is a place in a network, or of a service that announced itself there.
+pub(crate) fn is_of_network(name: &str) -> bool {
+    name.parse::<Address>().is_ok() || name.contains("._adb")
+}
+
+/// The serial that a phone tells, if it has one of its own.
+fn own_serial(identity: &Identity) -> Option<&str> {
+    let serial = identity.serial.as_str();
+    (!NO_SERIALS.contains(&serial)).then_some(serial)
+}
+
+/// What to call the phone that `server` calls `listed`, and that says who it is.
+pub(crate) fn name_by(server: &Server, listed: &str, identity: &Identity) -> String {
+    match own_serial(identity).filter(|_| is_of_network(listed)) {
+        Some(serial) => server.name_of(serial),
+        None => server.name_of(listed),
+    }
+}
+
+/// Who was found behind which connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names(HashMap<(String, String), Told>);
+
+#[derive(Clone, Debug)]
+struct Told {
+    transport: Option<u32>,
+    identity: Identity,
+}
+
+impl Names {
+    /// The phones in `rows`, each with its name; one that is reached in two ways is there once. Those on a network that
+    /// were not asked since they were connected are asked now, all at once.
+    pub(super) async fn found(&mut self, server: &Server, rows: Vec<Row>) -> Vec<Found> {
+        let key = |row: &Row| (server.address().to_string(), row.serial.clone());
+        let unknown = rows.iter().filter(|row| {
+            let told = self.0.get(&key(row));
+            row.state == State::Ready
+                && is_of_network(&row.serial)
+                && told.is_none_or(|told| told.transport != row.transport)
+        });
+        let asked = join_all(unknown.map(|row| async move {
+            let identity = identity(server, row).await;
+            (key(row), row.transport, identity)
+        }));
+        for (key, transport, identity) in asked.await {
+            match identity {
+                Some(identity) => {
+                    let told = Told {
+                        transport,
+                        identity,
+                    };
+                    self.0.insert(key, told);
+                }
+                // Another phone may be there now.
+                None => drop(self.0.remove(&key)),
+            }
+        }
+        let told = |row: &Row| self.0.get(&key(row));
+        // What was told by a connection that is gone says nothing of now.
+        let answer = |row: &Row| {
+            let told = told(row)?;
+            (row.state == State::Ready && told.transport == row.transport).then_some(&told.identity)
+        };
+        let answers: Vec<&Identity> = rows.iter().filter_map(answer).collect();
+        let all = rows.iter().map(|row| {
+            // One that cannot be asked now is called as before.
+            let identity = told(row).map(|told| &told.identity);
+            let identity = identity.filter(|one| !has_double(one, &answers));
+            Found {
+                name: match identity {
+                    Some(identity) => name_by(server, &row.serial, identity),
+                    None => server.name_of(&row.serial),
+                },
+                serial: answer(row).map(|identity| identity.serial.clone()),
+                server: server.clone(),
+                row: row.clone(),
+            }
+        });
+        one_way_each(all.collect())
+    }
+}
+
+/// Whether another phone that runs says the same of itself: its maker gave all of them one serial. Each keeps its address
+/// then, or they would be taken for one.
+fn has_double(one: &Identity, answers: &[&Identity]) -> bool {
+    let mut others = answers.iter();
+    others.any(|other| other.serial == one.serial && other.boot_id != one.boot_id)
+}
+
+/// Who the phone is, if it answers; asked twice, for one that is busy may be late.
+async fn identity(server: &Server, row: &Row) -> Option<Identity> {
+    let phone = Phone::new(server, row).ok()?;
+    match phone.identity().await {
+        Ok(identity) => Some(identity),
+        Err(_) => match phone.identity().await {
+            Ok(identity) => Some(identity),
+            Err(error) => {
+                tracing::warn!(phone = phone.name(), %error, "does not say who it is");
+                None
+            }
+        },
+    }
+}
+
+/// Of the ways to a phone, the best: one that works, and rather a cable than a network.
+fn one_way_each(all: Vec<Found>) -> Vec<Found> {
+    let mut kept: Vec<Found> = Vec::with_capacity(all.len());
+    let rank = |found: &Found| {
+        let works = found.row.state == State::Ready;
+        (works, !is_of_network(&found.row.serial))
+    };
+    for found in all {
+        match kept.iter_mut().find(|other| other.name == found.name) {
+            Some(other) if rank(&found) > rank(other) => *other = found,
+            Some(_) => {}
+            None => kept.push(found),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server() -> Server {
+        Server::given("127.0.0.1:1".parse().expect("an address"))
+    }
+
+    fn row(serial: &str, state: State) -> Row {
+        Row {
+            serial: serial.to_owned(),
+            state,
+            transport: Some(1),
+            model: None,
+            usb_path: None,
+        }
+    }
+
+    fn told(serial: &str, boot_id: &str) -> Told {
+        Told {
+            transport: Some(1),
+            identity: Identity {
+                serial: serial.to_owned(),
+                boot_id: boot_id.to_owned(),
+                abi: "arm64-v8a".to_owned(),
+            },
+        }
+    }
+
+    /// What phones are called that were asked before.
+    async fn names(told: Vec<(&str, Told)>, rows: Vec<Row>) -> Vec<String> {
+        let key = |listed: &str| ("127.0.0.1:1".to_owned(), listed.to_owned());
+        let told = told.into_iter().map(|(listed, told)| (key(listed), told));
+        let mut names = Names(told.collect());
+        let found = names.found(&server(), rows).await;
+        found.into_iter().map(|found| found.name).collect()
+    }
+
+    #[tokio::test]
+    async fn a_phone_on_a_network_is_called_by_its_serial() {
+        let asked = vec![
+            ("10.0.0.1:37001", told("R58", "a")),
+            ("adb-R59-x._adb-tls-connect._tcp", told("R59", "b")),
+            ("10.0.0.2:37001", told("unknown", "c")),
+        ];
+        let rows = [
+            "10.0.0.1:37001",
+            "adb-R59-x._adb-tls-connect._tcp",
+            "10.0.0.2:37001",
+            "R60",
+        ];
+        let rows = rows.map(|serial| row(serial, State::Ready)).to_vec();
+        let expected =
+            ["R58", "R59", "10.0.0.2:37001", "R60"].map(|it| format!("{it}@127.0.0.1:1"));
+        assert_eq!(names(asked, rows).await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_phone_that_is_reached_in_two_ways_is_one() {
+        let asked = vec![("10.0.0.1:37001", told("R58", "a"))];
+        let both = vec![
+            row("10.0.0.1:37001", State::Ready),
+            row("R58", State::Ready),
+        ];
+        let mut known = Names(
+            asked
+                .iter()
+                .map(|(listed, told)| {
+                    let key = ("127.0.0.1:1".to_owned(), (*listed).to_owned());
+                    (key, told.clone())
+                })
+                .collect(),
+        );
+        let found = known.found(&server(), both).await;
+        let listed: Vec<&str> = found.iter().map(|it| it.row.serial.as_str()).collect();
+        assert_eq!(listed, ["R58"], "the cable");
+        let moved = vec![
+            row("10.0.0.1:37001", State::Offline),
+            row("R58", State::Unauthorized),
+        ];
+        assert_eq!(known.found(&server(), moved).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn phones_to_which_their_maker_gave_one_serial_stay_two() {
+        let asked = vec![
+            ("10.0.0.1:5555", told("0123456789ABCDEF", "a")),
+            ("10.0.0.2:5555", told("0123456789ABCDEF", "b")),
+        ];
+        let rows = ["10.0.0.1:5555", "10.0.0.2:5555"].map(|it| row(it, State::Ready));
+        let expected = ["10.0.0.1:5555", "10.0.0.2:5555"].map(|it| format!("{it}@127.0.0.1:1"));
+        assert_eq!(names(asked, rows.to_vec()).await, expected);
+    }
+}

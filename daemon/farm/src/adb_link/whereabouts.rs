@@ -1,0 +1,129 @@
+//! Where a phone is now. A phone on a network may come back at another address: wireless debugging has another port after
+//! each boot, and routers give addresses anew. Its serial says that it is the same.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::join_all;
+
+use crate::adb::names::{is_of_network, name_by};
+use crate::adb::{AdbError, Address, Identity, Phone, Row, Server, State};
+
+/// The way to one phone, as its server sees it.
+#[derive(Debug)]
+pub(super) struct Whereabouts {
+    server: Server,
+    /// The phone's own serial, once it is known.
+    own: Option<String>,
+    /// What to call it, once it is known.
+    name: Option<String>,
+    /// What the server calls it now.
+    listed: Mutex<String>,
+    /// Phones that turned out to be others, by the server's name and number of the connection to each. None is asked
+    /// twice: it may be measuring.
+    others: Mutex<HashMap<String, u32>>,
+}
+
+impl Whereabouts {
+    /// The phone that `server` calls `listed`.
+    pub(super) fn new(server: Server, listed: &str) -> Whereabouts {
+        Whereabouts {
+            server,
+            own: None,
+            name: None,
+            listed: Mutex::new(listed.to_owned()),
+            others: Mutex::default(),
+        }
+    }
+
+    /// The same, now that the phone has said who it is.
+    pub(super) fn of(self, identity: &Identity) -> Whereabouts {
+        Whereabouts {
+            own: Some(identity.serial.clone()).filter(|serial| !serial.is_empty()),
+            name: Some(name_by(&self.server, &self.listed(), identity)),
+            ..self
+        }
+    }
+
+    pub(super) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// What the server calls it now.
+    pub(super) fn listed(&self) -> String {
+        // What is behind it is replaced as a whole.
+        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.clone()
+    }
+
+    /// What to call it: by its serial, once that is known.
+    pub(super) fn name(&self) -> String {
+        let listed = || self.server.name_of(&self.listed());
+        self.name.clone().unwrap_or_else(listed)
+    }
+
+    /// Its network address, if that is how it is reached now.
+    pub(super) fn address(&self) -> Option<Address> {
+        self.listed().parse().ok()
+    }
+
+    /// The row of the phone where it was seen last.
+    pub(super) fn row<'a>(&self, rows: &'a [Row]) -> Option<&'a Row> {
+        let listed = self.listed();
+        rows.iter().find(|row| row.serial == listed)
+    }
+
+    /// The phone, where it was seen last.
+    pub(super) async fn phone(&self) -> Result<Phone, AdbError> {
+        let rows = self.server.phones().await?;
+        let name = self.name();
+        match self.row(&rows) {
+            Some(row) => Phone::called(name, &self.server, row),
+            None => Err(AdbError::Absent { name }),
+        }
+    }
+
+    /// Looks whether it is one of those in `rows` where it was not before, and goes there if it is: what on a network has
+    /// its serial, or on a cable. Those that are none of these are not asked.
+    pub(super) async fn moved(&self, rows: &[Row]) -> Option<(Phone, Identity)> {
+        let own = self.own.as_deref()?;
+        let listed = self.listed();
+        let candidates = rows.iter().filter(|row| {
+            let may_be = is_of_network(&row.serial) || row.serial == own;
+            row.state == State::Ready && row.serial != listed && may_be && !self.is_other(row)
+        });
+        let asked = join_all(candidates.map(|row| async move {
+            let phone = Phone::called(self.name(), &self.server, row).ok()?;
+            let identity = phone.identity().await.ok()?;
+            Some((row, phone, identity))
+        }));
+        let mut found = None;
+        for (row, phone, identity) in asked.await.into_iter().flatten() {
+            if identity.serial == own {
+                found = found.or(Some((row, phone, identity)));
+            } else if let Some(transport) = row.transport {
+                self.others().insert(row.serial.clone(), transport);
+            }
+        }
+        let (row, phone, identity) = found?;
+        let (was, is) = (&listed, &row.serial);
+        tracing::warn!(
+            phone = self.name(),
+            was,
+            is,
+            "the phone has another address"
+        );
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        listed.clone_from(&row.serial);
+        Some((phone, identity))
+    }
+
+    fn is_other(&self, row: &Row) -> bool {
+        row.transport.is_some() && self.others().get(&row.serial).copied() == row.transport
+    }
+
+    fn others(&self) -> std::sync::MutexGuard<'_, HashMap<String, u32>> {
+        // Each entry is put there as a whole.
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
