@@ -21,7 +21,8 @@ impl LabState {
         problems
     }
 
-    fn impossible_device(&self, spec: &JobSpec, selector: &Selector) -> Option<String> {
+    /// Why no device can be what `selector` asks for; nothing if one is, or may be.
+    pub(crate) fn impossible_device(&self, spec: &JobSpec, selector: &Selector) -> Option<String> {
         if let Some(pool) = &selector.pool
             && !self.rules.pools.contains(pool)
         {

@@ -101,7 +101,11 @@ fn for_a_device(state: &LabState, job: &Job, run: &Run, now: Timestamp) -> Strin
     if meant.is_empty() {
         return match &run.only {
             Some(only) => format!("{only} was never seen"),
-            None => format!("no device is {}", job.spec.devices[run.selector]),
+            None => {
+                let selector = &job.spec.devices[run.selector];
+                let impossible = state.impossible_device(&job.spec, selector);
+                impossible.unwrap_or_else(|| format!("no device is {selector}"))
+            }
         };
     }
     let named = meant.iter().take(NAMED);
