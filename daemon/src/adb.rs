@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::exit::{Code, ExitWith, Failure};
 use super::runtimes::RuntimeArgs;
-use layerlab_farm::adb::{AdbError, Address, Content, DEFAULT_PORT, Fleet, Settings};
+use layerlab_farm::adb::{AdbError, Address, Content, Fleet, Settings};
 use layerlab_farm::agents::Agents;
 use layerlab_farm::discovery::{self, BUILT_IN, Choice, UnknownDevice};
 use layerlab_farm::folders::Folders;
@@ -32,9 +32,6 @@ pub(super) struct AdbArgs {
         hide_env = true
     )]
     servers: Vec<Address>,
-    /// The port of our own adb server [default: 5938]
-    #[arg(long, env = "LAYERLAB_ADB_PORT", value_name = "PORT", hide_env = true)]
-    adb_port: Option<u16>,
     /// Connect to the phone at this network address; may be given several times
     #[arg(
         long = "adb-connect",
@@ -62,7 +59,6 @@ impl AdbArgs {
         Settings {
             program: self.adb.clone().map(PathBuf::from),
             servers: self.servers.clone(),
-            port: self.adb_port.unwrap_or(DEFAULT_PORT),
             phones: self.phones.clone(),
             state: folders.state.clone(),
         }
@@ -74,7 +70,6 @@ impl AdbArgs {
         if settings.servers.is_empty() {
             settings.servers.clone_from(&phones.adb_servers);
         }
-        settings.port = self.adb_port.unwrap_or(phones.adb_port);
         settings.phones.extend(phones.adb_connect.iter().cloned());
         settings
     }
@@ -244,36 +239,4 @@ fn read(path: &Path) -> Result<Content<'static>, Failure> {
         let error = anyhow::anyhow!("cannot read the device file {}: {error}", path.display());
         Failure::new(Code::Input, error)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use layerlab_lab::config::Config;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        adb: AdbArgs,
-    }
-
-    fn port(line: &str, of_configuration: u16) -> u16 {
-        let line = Line::try_parse_from(line.split(' ')).expect("a command line");
-        let phones = Phones {
-            adb_port: of_configuration,
-            ..Config::default().phones
-        };
-        let folders = Folders::of_this_user();
-        line.adb.settings_over(&phones, &folders).port
-    }
-
-    #[test]
-    fn a_port_on_the_command_line_goes_before_the_configuration_s_even_if_it_is_the_default() {
-        assert_eq!(port("layerlab --adb-port 5938", 6000), 5938);
-        assert_eq!(port("layerlab --adb-port 7000", 6000), 7000);
-        assert_eq!(port("layerlab", 6000), 6000);
-        assert_eq!(port("layerlab", DEFAULT_PORT), DEFAULT_PORT);
-    }
 }

@@ -195,7 +195,7 @@ pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
         let remedy = match problem {
             AdbError::NoProgram => "sudo apt install adb",
             AdbError::BadProgram { .. } => "sudo apt install adb, and unset LAYERLAB_ADB",
-            _ => "kill what holds the port, or choose another with --adb-port",
+            _ => "see what it says, and run layerlab doctor again",
         };
         findings.push(Finding::problem("adb", problem.to_string(), remedy));
     }
@@ -209,7 +209,7 @@ pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
     let ours = fleet
         .servers
         .iter()
-        .any(|server| server.address() == common.address());
+        .any(|server| server.endpoint() == common.endpoint());
     if !ours && common.version().await.is_ok() {
         findings.push(Finding::note(
             "another adb server",

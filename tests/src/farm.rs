@@ -1,9 +1,7 @@
-//! A lab of a test's own: an adb server on a port that nobody else uses, state and data folders, and
-//! virtual phones.
+//! A lab of a test's own: an adb server, state and data folders, and virtual phones.
 
 use std::ffi::OsString;
 use std::fs::Permissions;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,11 +20,9 @@ use crate::{agent_program, binaries, layerlab};
 const GATES: &str =
     "[gates]\nload-percent = 100\nstorage-free-mebibytes = 0\nscreen-off = false\npoll = \"1s\"\n";
 
-/// A test's own lab: a folder for layerlab's state and an adb server on a free port.
+/// A test's own lab: a folder for layerlab's state, with an adb server of its own.
 pub struct Farm {
     folder: TempDir,
-    /// The port of its adb server.
-    pub port: u16,
     adb: PathBuf,
 }
 
@@ -39,13 +35,7 @@ impl Farm {
         let config = folder.path().join("config/layerlab");
         std::fs::create_dir_all(&config).expect("room");
         std::fs::write(config.join("config.toml"), GATES).expect("room");
-        // Given back before it is used: what takes it in between is told apart by its protocol.
-        let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-        Some(Farm {
-            folder,
-            port: port.expect("a port").port(),
-            adb,
-        })
+        Some(Farm { folder, adb })
     }
 
     /// A place for files of this test.
@@ -68,7 +58,6 @@ impl Farm {
         Settings {
             program: Some(self.adb.clone()),
             servers: Vec::new(),
-            port: self.port,
             phones: Vec::new(),
             state: self.state(),
         }
@@ -78,7 +67,6 @@ impl Farm {
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         vec![
             ("LAYERLAB_ADB", self.adb.clone().into()),
-            ("LAYERLAB_ADB_PORT", self.port.to_string().into()),
             ("LAYERLAB_STATE", self.state().into()),
             ("LAYERLAB_DATA", self.path("data").into()),
             ("XDG_CONFIG_HOME", self.path("config").into()),
@@ -100,9 +88,20 @@ impl Farm {
 
     /// The adb command with this lab's server, as another client of it.
     pub fn adb(&self) -> Command {
+        self.adb_in(&self.state())
+    }
+
+    /// The adb command with the server that layerlab started with this state folder.
+    pub fn adb_in(&self, state: &Path) -> Command {
         let mut command = Command::new(&self.adb);
-        command.args(["-P", &self.port.to_string()]);
+        let socket = server_file(state, "socket");
+        command.args(["-L", &format!("localfilesystem:{}", socket.display())]);
         command
+    }
+
+    /// The socket of the adb server.
+    pub fn socket(&self) -> PathBuf {
+        server_file(&self.state(), "socket")
     }
 
     /// What makes a phone ready that plays the device with this text.
@@ -136,7 +135,7 @@ impl Farm {
 
     /// The process id of the adb server.
     pub fn server_process(&self) -> String {
-        let file = server_file(&self.state(), self.port);
+        let file = server_file(&self.state(), "pid");
         std::fs::read_to_string(file).expect("layerlab started the server")
     }
 
@@ -151,13 +150,13 @@ impl Farm {
 
 impl Drop for Farm {
     fn drop(&mut self) {
-        end_server(&self.state(), self.port);
+        end_server(&self.state());
     }
 }
 
-/// Ends the adb server on `port` that was started with this state folder.
-pub(crate) fn end_server(state: &Path, port: u16) {
-    if let Ok(process) = std::fs::read_to_string(server_file(state, port)) {
+/// Ends the adb server that was started with this state folder.
+pub(crate) fn end_server(state: &Path) {
+    if let Ok(process) = std::fs::read_to_string(server_file(state, "pid")) {
         // It may be gone already, which is what is wanted.
         let _ = Command::new("kill")
             .args(["-KILL", &process])
@@ -166,8 +165,8 @@ pub(crate) fn end_server(state: &Path, port: u16) {
     }
 }
 
-fn server_file(state: &Path, port: u16) -> PathBuf {
-    state.join(format!("adb-server-{port}.pid"))
+fn server_file(state: &Path, extension: &str) -> PathBuf {
+    state.join("adb/server").with_extension(extension)
 }
 
 /// An adb program whose server keeps its key and its notes in `folder` instead of the user's home, and

@@ -3,6 +3,8 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -33,7 +35,7 @@ pub struct Interposer {
 }
 
 struct Shared {
-    real: SocketAddr,
+    real: PathBuf,
     state: Mutex<State>,
     changed: Condvar,
     sent: AtomicU64,
@@ -49,12 +51,12 @@ struct State {
 }
 
 impl Interposer {
-    /// Stands before the server on `port`.
-    pub fn before(port: u16) -> Interposer {
+    /// Stands before the server at the socket `real`.
+    pub fn before(real: PathBuf) -> Interposer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let address = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared {
-            real: SocketAddr::from(([127, 0, 0, 1], port)),
+            real,
             state: Mutex::new(State {
                 list: None,
                 version: 0,
@@ -140,9 +142,8 @@ impl Shared {
     }
 
     fn pass(self: Arc<Shared>, client: TcpStream, request: &str) -> io::Result<()> {
-        let server = TcpStream::connect(self.real)?;
+        let server = UnixStream::connect(&self.real)?;
         client.set_nodelay(true)?;
-        server.set_nodelay(true)?;
         write_text(&server, request)?;
         let to_phone = request.starts_with("host:transport");
         let (from_server, to_client) = (server.try_clone()?, client.try_clone()?);
@@ -167,7 +168,7 @@ impl Shared {
         true
     }
 
-    fn carry(&self, mut from: TcpStream, mut to: &TcpStream, to_phone: bool) -> io::Result<()> {
+    fn carry(&self, mut from: TcpStream, mut to: &UnixStream, to_phone: bool) -> io::Result<()> {
         let mut buffer = [0; 1 << 16];
         let mut passed: u64 = 0;
         loop {
@@ -210,7 +211,7 @@ impl Shared {
 
     fn carry_back(
         &self,
-        mut from: TcpStream,
+        mut from: UnixStream,
         mut to: &TcpStream,
         from_phone: bool,
     ) -> io::Result<()> {
@@ -246,6 +247,6 @@ fn read_text(stream: &mut TcpStream) -> io::Result<String> {
     String::from_utf8(text).map_err(io::Error::other)
 }
 
-fn write_text(mut stream: &TcpStream, text: &str) -> io::Result<()> {
+fn write_text(mut stream: impl Write, text: &str) -> io::Result<()> {
     stream.write_all(format!("{:04x}{text}", text.len()).as_bytes())
 }

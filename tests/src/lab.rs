@@ -37,8 +37,6 @@ pub struct Lab {
     /// Where its state and its data are.
     disk: PathBuf,
     environment: Vec<(&'static str, OsString)>,
-    /// The port of the adb server that it may have started.
-    port: Option<u16>,
 }
 
 impl Lab {
@@ -54,7 +52,6 @@ impl Lab {
             disk: folder.path().to_owned(),
             folder,
             environment,
-            port: None,
         }
     }
 
@@ -73,7 +70,6 @@ impl Lab {
             .extend(farm.environment().into_iter().filter(of_adb));
         self.environment
             .push(("LAYERLAB_AGENT", farm.agent().into()));
-        self.port = Some(farm.port);
         self
     }
 
@@ -279,9 +275,7 @@ async fn entries(reader: &Reader, kept: &Kept, run: &Run) -> Vec<Entry> {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        if let Some(port) = self.port {
-            end_server(&self.state(), port);
-        }
+        end_server(&self.state());
     }
 }
 

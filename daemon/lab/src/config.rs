@@ -80,9 +80,6 @@ pub struct Phones {
     /// Devices that need no phone.
     #[serde(deserialize_with = "value::local")]
     pub local: Vec<String>,
-    /// The port of our own adb server.
-    #[serde(deserialize_with = "value::port")]
-    pub adb_port: u16,
     /// Servers to use instead of our own.
     #[serde(deserialize_with = "value::addresses")]
     pub adb_servers: Vec<Address>,

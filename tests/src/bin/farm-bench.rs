@@ -176,7 +176,7 @@ fn adb_sha256(farm: &Farm, phone: &VirtualPhone) {
 async fn again(farm: &Farm, phone: &VirtualPhone) -> u64 {
     let bytes = std::fs::read(farm.path("file")).expect("a file");
     let sha256 = Content::new(&bytes).sha256().to_owned();
-    let interposer = Interposer::before(farm.port);
+    let interposer = Interposer::before(farm.socket());
     let server = Server::given(interposer.address.to_string().parse().expect("an address"));
     let phone = Phone::find(&server, &phone.address).await.expect("a phone");
     let provision = farm.provision(&in_real_time("noisy"));

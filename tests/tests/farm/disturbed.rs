@@ -10,6 +10,7 @@ use layerlab_farm::{AdbLink, Policy};
 use layerlab_profiles::Nanos;
 use layerlab_protocol::Hygiene;
 use layerlab_tests::farm::Farm;
+use layerlab_tests::interposer::Interposer;
 use layerlab_tests::run::{self, measured, run, whole};
 use layerlab_tests::virtual_phone::VirtualPhone;
 use layerlab_tests::wait::wait_for;
@@ -196,9 +197,10 @@ async fn a_given_server_that_is_stopped_for_thirty_seconds_is_waited_for() {
     let phone = farm.phone("P1");
     let own = Fleet::open(&farm.settings()).await;
     own.find(&phone.address).await.expect("a phone");
+    let interposer = Interposer::before(farm.socket());
     let server = Server::given(Address {
-        host: "127.0.0.1".to_owned(),
-        port: farm.port,
+        host: interposer.address.ip().to_string(),
+        port: interposer.address.port(),
     });
     let provision = farm.provision(&in_real_time("noisy"));
     let (policy, state) = (Policy::default(), farm.state());

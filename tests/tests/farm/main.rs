@@ -8,6 +8,7 @@ mod devices;
 mod disturbed;
 mod fitness;
 mod given_up;
+mod own_server;
 mod plugging;
 mod profiles;
 mod readiness;
@@ -73,7 +74,7 @@ impl Disguised {
             farm.layerlab()
                 .args(["devices", "--adb-connect", &phone.address]),
         );
-        let interposer = Interposer::before(farm.port);
+        let interposer = Interposer::before(farm.socket());
         Some(Disguised {
             farm,
             phone,

@@ -18,7 +18,8 @@ fn a_phone_with_another_address_goes_on_with_its_run_and_its_history() {
     lab.submit(&job("alexnet", LONG));
     lab.wait_for("a block", || lab.blocks() > 0);
     phones[0].change_address();
-    succeed(farm.adb().args(["connect", &phones[0].address]));
+    let mut adb = farm.adb_in(&lab.state());
+    succeed(adb.args(["connect", &phones[0].address]));
     // By the address, too, a job finds it.
     let address = &phones[0].address;
     lab.wait_for("the phone at its new address", || {

@@ -37,7 +37,7 @@ impl Lab {
             farm.layerlab()
                 .args(["devices", "--adb-connect", &phone.address]),
         );
-        let counting = Interposer::before(farm.port);
+        let counting = Interposer::before(farm.socket());
         Some(Lab {
             farm,
             phone,

@@ -27,10 +27,10 @@ pub enum AdbError {
         reason: String,
     },
     /// Our own server does not start.
-    #[error("the adb server does not start on port {port} ({reason}); choose another --adb-port")]
+    #[error("our adb server does not start at {} ({reason})", socket.display())]
     ServerStart {
-        /// The port on which the server was to listen.
-        port: u16,
+        /// Where the server was to listen.
+        socket: PathBuf,
         /// What it said.
         reason: String,
     },

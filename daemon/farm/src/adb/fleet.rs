@@ -35,12 +35,17 @@ pub struct Settings {
     pub program: Option<PathBuf>,
     /// Servers to use instead of our own.
     pub servers: Vec<Address>,
-    /// The port of our own server.
-    pub port: u16,
     /// Phones at network addresses.
     pub phones: Vec<Address>,
     /// Layerlab's state folder.
     pub state: PathBuf,
+}
+
+impl Settings {
+    /// The folder of our own server.
+    fn own_server(&self) -> PathBuf {
+        self.state.join("adb")
+    }
 }
 
 /// The servers that there are.
@@ -192,8 +197,7 @@ async fn own(settings: &Settings) -> Result<(Program, Server), AdbError> {
     let program = program::find(settings.program.as_deref()).await?;
     let own = OwnServer {
         program: program.clone(),
-        port: settings.port,
-        folder: settings.state.clone(),
+        folder: settings.own_server(),
     };
     Ok((program, Server::own(own).await?))
 }

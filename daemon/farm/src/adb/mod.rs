@@ -5,6 +5,7 @@
 mod address;
 mod ask;
 pub(crate) mod capabilities;
+mod endpoint;
 mod error;
 mod fault;
 mod fleet;
@@ -22,11 +23,11 @@ mod wire;
 
 pub use address::Address;
 pub use capabilities::Values;
+pub use endpoint::{Bytes, Endpoint, Stream};
 pub use error::AdbError;
 pub use fault::Fault;
 pub use fleet::{Fleet, Found, Settings};
 pub use list::{Row, State};
-pub use own::DEFAULT_PORT;
 pub use phone::{Identity, Phone};
 pub use program::{Program, find as find_program};
 pub use quiet::{Quieted, Restored};

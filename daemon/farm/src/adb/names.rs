@@ -48,7 +48,7 @@ impl Names {
     /// The phones in `rows`, each with its name; one that is reached in two ways is there once. Those on a network that
     /// were not asked since they were connected are asked now, all at once.
     pub(super) async fn found(&mut self, server: &Server, rows: Vec<Row>) -> Vec<Found> {
-        let key = |row: &Row| (server.address().to_string(), row.serial.clone());
+        let key = |row: &Row| (server.endpoint().to_string(), row.serial.clone());
         let unknown = rows.iter().filter(|row| {
             let told = self.0.get(&key(row));
             row.state == State::Ready

@@ -1,5 +1,6 @@
-//! Our own adb server on a private port. A client of another version that talks to a shared server
-//! kills it, and every phone with it; nobody else talks to this one.
+//! Our own adb server, at a socket in a folder that nobody but its user can enter. A client of another version that talks
+//! to a shared server kills it, and every phone with it; and whoever can reach a server can do with its phones what they
+//! like. Nobody else talks to this one.
 //!
 //! It goes on when layerlab ends, so that phones stay connected from one command to the next. Starting
 //! and restarting it is behind a lock for the whole host, since it concerns every phone.
@@ -13,13 +14,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-use super::address::Address;
 use super::ask;
+use super::endpoint::Endpoint;
 use super::error::AdbError;
 use super::program::Program;
+use crate::folders::make_private;
 
-/// The port that nobody else's server uses: adb's own is 5037.
-pub const DEFAULT_PORT: u16 = 5938;
+/// The longest path that a socket can have, in bytes: the kernel's limit.
+const LONGEST_PATH: usize = 107;
 
 /// How long the server may take from its start until it answers. It opens USB first.
 const START: Duration = Duration::from_secs(15);
@@ -35,9 +37,7 @@ const POLL: Duration = Duration::from_millis(30);
 pub struct OwnServer {
     /// The program that it is run from.
     pub program: Program,
-    /// Its port, on loopback only.
-    pub port: u16,
-    /// Where its log, its process id and its lock are kept.
+    /// Where it listens, and keeps its log, its process id and its lock.
     pub folder: PathBuf,
 }
 
@@ -62,7 +62,7 @@ impl OwnServer {
         if self.check().await.is_ok() {
             return Ok(());
         }
-        tracing::warn!(port = self.port, "restarting the adb server");
+        tracing::warn!(socket = %self.socket().display(), "restarting the adb server");
         self.kill();
         self.start().await
     }
@@ -73,30 +73,40 @@ impl OwnServer {
     }
 
     fn file(&self, extension: &str) -> PathBuf {
-        self.folder
-            .join(format!("adb-server-{}.{extension}", self.port))
+        self.folder.join(format!("server.{extension}"))
     }
 
-    fn address(&self) -> Address {
-        Address {
-            host: "127.0.0.1".to_owned(),
-            port: self.port,
+    fn socket(&self) -> PathBuf {
+        self.file("socket")
+    }
+
+    /// Where it listens.
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::Socket(self.socket())
+    }
+
+    /// The same, as the program's option `-L` wants it.
+    fn listen(&self) -> String {
+        format!("localfilesystem:{}", self.socket().display())
+    }
+
+    fn does_not_start(&self, reason: String) -> AdbError {
+        AdbError::ServerStart {
+            socket: self.socket(),
+            reason,
         }
     }
 
     /// Whether the server answers and is of our program's version.
     async fn check(&self) -> Result<(), AdbError> {
-        let version = ask::version(&self.address()).await?;
+        let version = ask::version(&self.endpoint()).await?;
         if version == self.program.protocol {
             return Ok(());
         }
-        Err(AdbError::ServerStart {
-            port: self.port,
-            reason: format!(
-                "an adb server of version {version} is there, this adb is of version {}",
-                self.program.protocol
-            ),
-        })
+        Err(self.does_not_start(format!(
+            "one of version {version} is there, this adb is of version {}: kill it",
+            self.program.protocol
+        )))
     }
 
     async fn lock(&self) -> Result<File, AdbError> {
@@ -105,7 +115,7 @@ impl OwnServer {
             path: path.clone(),
             source,
         };
-        std::fs::create_dir_all(&self.folder).map_err(own)?;
+        make_private(&self.folder).map_err(own)?;
         let file = File::create(&path).map_err(own)?;
         let end = Instant::now() + LOCK;
         loop {
@@ -123,13 +133,20 @@ impl OwnServer {
     }
 
     async fn start(&self) -> Result<(), AdbError> {
+        let length = self.socket().as_os_str().len();
+        if length > LONGEST_PATH {
+            return Err(self.does_not_start(format!(
+                "a socket's path has {LONGEST_PATH} bytes at most, and this one {length}: set LAYERLAB_STATE to a folder \
+                 with a shorter path"
+            )));
+        }
         let own = |path: PathBuf| move |source| AdbError::Own { path, source };
         let log = File::create(self.log()).map_err(own(self.log()))?;
         let output = log.try_clone().map_err(own(self.log()))?;
         // In the foreground, so that its process id is known, and in a process group of its own, so that
         // what interrupts layerlab does not end it.
         let child = Command::new(&self.program.path)
-            .args(["-L", &format!("tcp:localhost:{}", self.port)])
+            .args(["-L", &self.listen()])
             .args(["nodaemon", "server"])
             .stdin(Stdio::null())
             .stdout(output)
@@ -154,10 +171,7 @@ impl OwnServer {
             }
             let ended = matches!(child.try_wait(), Ok(Some(_)));
             if ended || Instant::now() >= end {
-                return Err(AdbError::ServerStart {
-                    port: self.port,
-                    reason: self.last_words(),
-                });
+                return Err(self.does_not_start(self.last_words()));
             }
             sleep(POLL).await;
         }
@@ -170,8 +184,7 @@ impl OwnServer {
             return;
         };
         let command = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-        let port = format!("tcp:localhost:{}", self.port);
-        if !String::from_utf8_lossy(&command).contains(&port) {
+        if !String::from_utf8_lossy(&command).contains(&self.listen()) {
             return;
         }
         if let Some(process) = Pid::from_raw(id) {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::net::TcpStream;
-
+use super::endpoint::Stream;
 use super::error::AdbError;
 use super::fault::Fault;
 use super::list::{Row, State};
@@ -155,7 +154,7 @@ impl Phone {
     /// Opens an abstract socket on the phone. The server leads the connection there itself: a forwarded
     /// port would be open to everybody on the host, would outlive layerlab, and would be on the other
     /// host where the server is.
-    pub async fn open_socket(&self, socket: &str) -> Result<TcpStream, AdbError> {
+    pub async fn open_socket(&self, socket: &str) -> Result<Stream, AdbError> {
         within(&self.name, "open a socket", Fault::Agent, OPEN, async {
             let mut wire = self.server.to_phone(self.transport, &self.name).await?;
             wire.about(&self.name, Fault::Agent);

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::ask::{ANSWER, ask, version};
+use super::endpoint::Endpoint;
 use super::error::AdbError;
 use super::fault::Fault;
 use super::list::{self, Row};
@@ -24,32 +25,31 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A server, ours or a given one.
 #[derive(Clone, Debug)]
 pub struct Server {
-    address: Address,
+    at: Endpoint,
     own: Option<Arc<OwnServer>>,
 }
 
 impl Server {
     /// A server that somebody else runs at `address`.
     pub fn given(address: Address) -> Server {
-        Server { address, own: None }
+        Server {
+            at: Endpoint::Port(address),
+            own: None,
+        }
     }
 
     /// Our own server; started if it does not run.
     pub async fn own(own: OwnServer) -> Result<Server, AdbError> {
         own.ensure().await?;
-        let address = Address {
-            host: "127.0.0.1".to_owned(),
-            port: own.port,
-        };
         Ok(Server {
-            address,
+            at: own.endpoint(),
             own: Some(Arc::new(own)),
         })
     }
 
     /// Where it listens.
-    pub fn address(&self) -> &Address {
-        &self.address
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.at
     }
 
     /// Whether it is ours, so that we may restart it.
@@ -67,13 +67,13 @@ impl Server {
         if self.is_own() {
             serial.to_owned()
         } else {
-            format!("{serial}@{}", self.address)
+            format!("{serial}@{}", self.at)
         }
     }
 
     /// The version of its protocol. The cheapest sign of life.
     pub async fn version(&self) -> Result<u32, AdbError> {
-        version(&self.address).await
+        version(&self.at).await
     }
 
     /// What the server itself can do.
@@ -98,7 +98,7 @@ impl Server {
     pub async fn track(&self) -> Result<Tracker, AdbError> {
         let subject = self.to_string();
         within(&subject, "list its phones", Fault::Server, ANSWER, async {
-            let mut wire = Wire::open(&self.address.host, self.address.port).await?;
+            let mut wire = Wire::open(&self.at).await?;
             wire.request("host:track-devices-l", "track phones").await?;
             Ok(Tracker {
                 server: self.clone(),
@@ -135,7 +135,7 @@ impl Server {
         }
     }
 
-    /// Starts our own server if nothing listens on its port.
+    /// Starts our own server if it does not run.
     pub async fn ensure(&self) -> Result<(), AdbError> {
         match &self.own {
             None => self.version().await.map(drop),
@@ -145,7 +145,7 @@ impl Server {
 
     /// A connection that is switched to the phone behind `transport`.
     pub(super) async fn to_phone(&self, transport: u32, name: &str) -> Result<Wire, AdbError> {
-        let mut wire = Wire::open(&self.address.host, self.address.port).await?;
+        let mut wire = Wire::open(&self.at).await?;
         let request = format!("host:transport-id:{transport}");
         wire.about(name, Fault::Offline);
         wire.request(&request, "answer the adb server").await?;
@@ -154,13 +154,13 @@ impl Server {
     }
 
     async fn ask(&self, request: &str, deadline: Duration) -> Result<String, AdbError> {
-        ask(&self.address, request, deadline).await
+        ask(&self.at, request, deadline).await
     }
 }
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the adb server at {}", self.address)
+        write!(f, "the adb server at {}", self.at)
     }
 }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use layerlab_profiles::{Hash, sha256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use super::endpoint::Stream;
 use super::error::AdbError;
 use super::fault::Fault;
 use super::phone::Phone;
@@ -312,11 +312,11 @@ fn answered<T>(wire: &Wire, what: &'static str, answer: Answer<T>) -> Result<T, 
 /// Sends `bytes` to the file at `path`. Adbd may refuse them at any time, and then takes them all
 /// before it notices that nobody wants them: its answer is read while they are sent.
 async fn send(
-    stream: &mut TcpStream,
+    stream: &mut Stream,
     path: &str,
     bytes: &mut (dyn AsyncRead + Send + Unpin),
 ) -> Answer<()> {
-    let (mut from_phone, mut to_phone) = stream.split();
+    let (mut from_phone, mut to_phone) = tokio::io::split(stream);
     let mut answer = pin!(async {
         let (id, length) = head(&mut from_phone).await?;
         match &id {
@@ -355,7 +355,7 @@ async fn send(
 }
 
 /// Reads the file at `path`, which has about `size` bytes.
-async fn receive(stream: &mut TcpStream, path: &str, size: u64) -> Answer<Vec<u8>> {
+async fn receive(stream: &mut Stream, path: &str, size: u64) -> Answer<Vec<u8>> {
     let request = packet(b"RECV", path.len(), path.as_bytes());
     stream.write_all(&request).await?;
     let mut bytes = Vec::new();

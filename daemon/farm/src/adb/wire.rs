@@ -6,9 +6,9 @@ use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::endpoint::{Endpoint, Stream};
 use super::error::AdbError;
 use super::fault::Fault;
 
@@ -17,7 +17,7 @@ const LONGEST_REQUEST: usize = 0xffff;
 
 /// A connection to a server, and whom errors on it are about.
 pub(super) struct Wire {
-    pub(super) stream: TcpStream,
+    pub(super) stream: Stream,
     subject: String,
     fault: Fault,
 }
@@ -41,19 +41,15 @@ pub(super) async fn within<T>(
 }
 
 impl Wire {
-    /// Connects to the server at `address`.
-    pub(super) async fn open(host: &str, port: u16) -> Result<Wire, AdbError> {
-        let address = format!("{host}:{port}");
-        let gone = |error: io::Error| AdbError::ServerGone {
-            address: address.clone(),
+    /// Connects to the server at `at`.
+    pub(super) async fn open(at: &Endpoint) -> Result<Wire, AdbError> {
+        let stream = at.connect().await.map_err(|error| AdbError::ServerGone {
+            address: at.to_string(),
             reason: error.to_string(),
-        };
-        let stream = TcpStream::connect((host, port)).await.map_err(gone)?;
-        // Requests are small and each waits for its answer.
-        stream.set_nodelay(true).map_err(gone)?;
+        })?;
         Ok(Wire {
             stream,
-            subject: format!("the adb server at {address}"),
+            subject: format!("the adb server at {at}"),
             fault: Fault::Server,
         })
     }

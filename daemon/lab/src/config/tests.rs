@@ -23,7 +23,6 @@ fn the_default_file_gives_every_key() {
     let default = Config::default();
     assert_eq!(default.lab.window, Window::ALWAYS);
     assert_eq!(default.lab.keep_journals, Duration::from_secs(30 * 86400));
-    assert_eq!(default.phones.adb_port, layerlab_farm::adb::DEFAULT_PORT);
     assert_eq!(default.gates.thermal_status, ThermalStatus::Light);
     assert_eq!(default.report.webhook, None);
     let policy = layerlab_farm::Policy::default();
@@ -208,10 +207,6 @@ fn what_is_refused_is_said_in_a_sentence() {
         (
             "lab.profiles = '~/profiles'",
             "config.toml: `lab.profiles`: `~/profiles` is no absolute path; write one that begins with /",
-        ),
-        (
-            "phones.adb-port = 0",
-            "config.toml: `phones.adb-port`: `0` is no port; write a whole number from 1 to 65535",
         ),
         (
             "phones.adb-servers = 'lab2:5037'",

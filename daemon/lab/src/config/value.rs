@@ -108,10 +108,6 @@ pub(super) fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error
     whole(from, "percentage", 0, 100)
 }
 
-pub(super) fn port<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
-    whole(from, "port", 1, u16::MAX)
-}
-
 pub(super) fn attempts<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     whole(from, "number of attempts", 1, 100)
 }
