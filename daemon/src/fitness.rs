@@ -1,12 +1,13 @@
-//! `layerlab profile` looks at the lab's gates before it measures a phone: it waits until the phone is fit to be measured, or
-//! measures it as it is, and the profile says so.
+//! `layerlab profile` does what the lab does before it measures a phone: it makes the phone quiet and looks at the gates. It
+//! waits until the phone is fit to be measured, or measures it as it is, and the profile says so.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use layerlab_farm::AdbLink;
 use layerlab_farm::adb::Printable;
-use layerlab_lab::config::Config;
+use layerlab_lab::config::{Config, Gates};
 use layerlab_lab::gates::{Gate, Patience, Verdict, check};
 use layerlab_lab::readings;
 use layerlab_profiles::document::Fitness;
@@ -15,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use super::adb::Opened;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
+use super::quiet::Quiet;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Phones")]
@@ -27,24 +29,51 @@ pub(super) struct FitnessArgs {
     config: Option<PathBuf>,
 }
 
-/// Waits until the phone behind `link` is fit to be measured, at most as long as `patience` lasts, and says what it waits
-/// for; nothing where there is no phone.
-pub(super) async fn wait_until_fit(
-    link: &Opened,
+/// A phone that may be measured. Once it is dropped, the phone is no quieter than before.
+pub(super) struct Fit<'a> {
+    /// How fit it was found; nothing where there is no phone.
+    pub(super) fitness: Option<Fitness>,
+    _quiet: Option<Quiet<'a>>,
+}
+
+/// Makes the phone behind `link` quiet and waits until it is fit to be measured, at most as long as `patience` lasts; says
+/// what it waits for.
+pub(super) async fn make_fit<'a>(
+    link: &'a Opened,
     args: &FitnessArgs,
     patience: Duration,
-) -> Result<Option<Fitness>, Failure> {
+) -> Result<Fit<'a>, Failure> {
     let Opened::Adb(link) = link else {
-        return Ok(None);
+        return Ok(Fit {
+            fitness: None,
+            _quiet: None,
+        });
     };
     let variable = |name: &str| std::env::var_os(name);
     let loaded = Config::load(args.config.as_deref(), variable).exit_with(Code::Input)?;
-    let gates = loaded.config.gates;
+    let quiet = match loaded.config.phones.quiet {
+        true => Some(Quiet::make(link).await?),
+        false => None,
+    };
+    let fitness = wait_until_fit(link, args, &loaded.config.gates, patience).await?;
+    Ok(Fit {
+        fitness: Some(fitness),
+        _quiet: quiet,
+    })
+}
+
+async fn wait_until_fit(
+    link: &AdbLink,
+    args: &FitnessArgs,
+    gates: &Gates,
+    patience: Duration,
+) -> Result<Fitness, Failure> {
+    let thresholds = gates.thresholds();
     let name = link.name();
     if args.not_fit {
         let phone = link.phone().await.exit_with(Code::Device)?;
         let read = readings::of_phone(&phone).await.exit_with(Code::Device)?;
-        let reasons = check(&read, &gates.thresholds());
+        let reasons = check(&read, &thresholds);
         let fitness = Fitness {
             overridden: true,
             not_fit: reasons.iter().map(ToString::to_string).collect(),
@@ -57,14 +86,14 @@ pub(super) async fn wait_until_fit(
                 Printable(&name)
             ));
         }
-        return Ok(Some(fitness));
+        return Ok(fitness);
     }
     let patience = Patience {
         poll: gates.poll,
         deadline: patience,
     };
     let began = Instant::now();
-    let mut gate = Gate::new(gates.thresholds(), patience, Duration::ZERO);
+    let mut gate = Gate::new(thresholds, patience, Duration::ZERO);
     let mut told = None;
     loop {
         // The phone may be unplugged meanwhile, or have another address: a look in vain is one that did not pass.
@@ -78,10 +107,10 @@ pub(super) async fn wait_until_fit(
         };
         let until = match verdict {
             Verdict::Ready { unknown, .. } => {
-                return Ok(Some(Fitness {
+                return Ok(Fitness {
                     not_told: in_words(&unknown),
                     ..Fitness::default()
-                }));
+                });
             }
             Verdict::GaveUp(gave_up) => {
                 let error = anyhow!(

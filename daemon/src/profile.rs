@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::exit::Failure;
-use super::fitness::{FitnessArgs, wait_until_fit};
+use super::fitness::{FitnessArgs, make_fit};
 use super::model_options::{DimArgs, open_with_twin};
 use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
@@ -150,7 +150,7 @@ pub(super) async fn run(
             .join(folder_name(&device))
             .join(folder_name(model.network.name())),
     };
-    let fitness = wait_until_fit(&link, &args.fitness, args.phone.patience().into()).await?;
+    let fit = make_fit(&link, &args.fitness, args.phone.patience().into()).await?;
     let campaign = Campaign {
         model: &model,
         times: args.settings.settings(),
@@ -161,7 +161,7 @@ pub(super) async fn run(
         target: out.clone(),
         replace: args.replace,
         signing_key: None,
-        fitness,
+        fitness: fit.fitness.clone(),
     };
     let bars = Bars::new();
     let mut follower = CampaignBars::new(&bars, model.network.name(), &device);

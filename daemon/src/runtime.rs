@@ -1,16 +1,20 @@
 //! `layerlab runtime`: the runtimes that phones are given beside their agents.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use layerlab_farm::adb::Printable;
 use layerlab_farm::folders::Folders;
 use layerlab_farm::runtimes::{
     AddedRuntime, Addition, LibrarySystem, RuntimeStore, RuntimeStoreError,
 };
 use layerlab_lab::text_table::table;
+use layerlab_lab::webhook::without_secrets;
+use tempfile::TempDir;
 
-use super::exit::{Code, Failure};
+use super::exit::{Code, ExitWith, Failure};
+use super::fetch::{as_url, expect_sha256, fetch};
 use super::output;
 use super::prune::size;
 
@@ -18,9 +22,12 @@ use super::prune::size;
 pub(super) enum RuntimeCommand {
     /// Keep what phones need of a runtime, so that they are given it when they are next measured
     Add {
-        /// An Android archive (.aar), a Python wheel (.whl), or a folder with libraries
-        #[arg(value_name = "FILE|FOLDER")]
+        /// An Android archive (.aar), a Python wheel (.whl), or a folder with libraries; an archive's URL
+        #[arg(value_name = "FILE|FOLDER|URL")]
         file: PathBuf,
+        /// The SHA-256 that the archive must have; of what comes from a URL it must be known
+        #[arg(long, value_name = "HASH")]
+        sha256: Option<String>,
         /// What to call it [default: what it is called by its maker]
         #[arg(long)]
         name: Option<String>,
@@ -41,7 +48,12 @@ pub(super) enum RuntimeCommand {
 pub(super) fn run(command: &RuntimeCommand) -> Result<(), Failure> {
     let store = RuntimeStore::in_folder(&Folders::of_this_user().data);
     match command {
-        RuntimeCommand::Add { file, name } => {
+        RuntimeCommand::Add { file, sha256, name } => {
+            let fetched = fetched(file, sha256.as_deref())?;
+            let file = fetched.as_ref().map_or(file, |(file, _)| file);
+            if let Some(sha256) = sha256 {
+                expect_sha256(file, sha256)?;
+            }
             let Addition { runtime, is_new } = store.add(file, name.as_deref()).map_err(failure)?;
             let title = runtime.title();
             let title = Printable(&title);
@@ -76,6 +88,24 @@ pub(super) fn run(command: &RuntimeCommand) -> Result<(), Failure> {
             ))
         }
     }
+}
+
+/// The file that was fetched, and the folder that goes with it; nothing where `file` is one of this machine.
+fn fetched(file: &Path, sha256: Option<&str>) -> Result<Option<(PathBuf, TempDir)>, Failure> {
+    let Some(url) = as_url(file) else {
+        return Ok(None);
+    };
+    if sha256.is_none() {
+        let error = anyhow!(
+            "phones will run what comes from {}: say with --sha256 which file it must be, as its maker publishes it",
+            Printable(&without_secrets(url))
+        );
+        return Err(Failure::new(Code::Usage, error));
+    }
+    let cache = Folders::of_this_user().cache;
+    std::fs::create_dir_all(&cache).exit_with(Code::Output)?;
+    let folder = TempDir::new_in(&cache).exit_with(Code::Output)?;
+    Ok(Some((fetch(url, folder.path())?, folder)))
 }
 
 fn failure(error: RuntimeStoreError) -> Failure {

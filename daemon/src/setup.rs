@@ -19,7 +19,7 @@ use super::adb::{self, AdbArgs, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
 use super::doctor::{self, Finding};
 use super::exit::{Code, ExitWith, Failure};
-use super::fitness::{FitnessArgs, wait_until_fit};
+use super::fitness::{FitnessArgs, make_fit};
 use super::progress::{Bars, CampaignBars};
 use super::{output, show};
 
@@ -161,7 +161,7 @@ async fn first_profile(
         folder.join(folder_name(network))
     });
     let link = adb::open(name, agent, adb, &args.phone).await?;
-    let fitness = wait_until_fit(&link, &args.fitness, args.phone.patience().into()).await?;
+    let fit = make_fit(&link, &args.fitness, args.phone.patience().into()).await?;
     let campaign = Campaign {
         model: &model,
         times: TimesSettings {
@@ -172,7 +172,7 @@ async fn first_profile(
         target: out.clone(),
         replace: args.replace,
         signing_key: None,
-        fitness,
+        fitness: fit.fitness.clone(),
     };
     let bars = Bars::new();
     let mut follower = CampaignBars::new(&bars, network, name);

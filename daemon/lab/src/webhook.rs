@@ -80,7 +80,7 @@ async fn send(url: &str, report: &Report) -> Result<(), String> {
 }
 
 /// `url` for the quotes of curl's configuration.
-fn quoted(url: &str) -> String {
+pub fn quoted(url: &str) -> String {
     let url = url.replace(['\r', '\n'], "");
     url.replace('\\', "\\\\").replace('"', "\\\"")
 }

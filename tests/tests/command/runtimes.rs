@@ -2,9 +2,12 @@
 //! nowhere; tests/onnxruntime/phones.rs has real ones.
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use layerlab_profiles::sha256;
 use layerlab_tests::library_file::{AARCH64, HEXAGON, X86_64, archive, library};
 use layerlab_tests::{layerlab, output, stderr, succeed};
 use tempfile::TempDir;
@@ -422,5 +425,66 @@ fn a_wheel_is_held_against_its_own_list_of_files() {
     user.refuses(
         &folder,
         &["needs libfoo-0123abcd.so.1", "a folder with both"],
+    );
+}
+
+/// Answers one request after the other with this status and content, for as long as the test lasts.
+fn serve(status: &'static str, content: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = Vec::new();
+            let mut part = [0; 4096];
+            while !request.ends_with(b"\r\n\r\n") {
+                let count = stream.read(&mut part).expect("a request");
+                request.extend_from_slice(&part[..count]);
+            }
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n",
+                content.len()
+            );
+            stream.write_all(head.as_bytes()).expect("a caller");
+            stream.write_all(&content).expect("a caller");
+        }
+    });
+    format!("http://user:secret@{address}/onnxruntime-android-1.24.3.aar")
+}
+
+#[test]
+fn an_archive_is_fetched_and_taken_only_if_it_has_the_hash_that_was_named() {
+    let user = User::new();
+    let content = std::fs::read(user.onnxruntime()).expect("it was made");
+    let (hash, other) = (sha256(&content), sha256(b"another"));
+    let url = serve("200 OK", content);
+    let add = |arguments: &[&str]| {
+        let mut command = user.runtime();
+        command.env("LAYERLAB_CACHE", user.path("cache"));
+        output(command.arg("add").args(arguments))
+    };
+    let gone = serve("404 Not Found", Vec::new());
+    for (arguments, code, words) in [
+        (vec![url.as_str()], 2, "--sha256"),
+        (
+            vec![url.as_str(), "--sha256", &other],
+            3,
+            "it is damaged, or another file",
+        ),
+        (vec![gone.as_str(), "--sha256", &hash], 3, "404"),
+    ] {
+        let ended = add(&arguments);
+        let said = stderr(&ended);
+        assert_eq!(ended.status.code(), Some(code), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+        assert_eq!(user.kept(), BTreeSet::new(), "{said}");
+    }
+    let ended = add(&[&url, "--sha256", &hash.to_uppercase()]);
+    assert!(ended.status.success(), "{}", stderr(&ended));
+    assert!(user.list().contains("1.24.3"), "{}", user.list());
+    assert_eq!(
+        files(&user.path("cache")),
+        BTreeSet::new(),
+        "nothing is left of the transfer"
     );
 }

@@ -11,6 +11,7 @@ mod given_up;
 mod own_server;
 mod plugging;
 mod profiles;
+mod quiet;
 mod readiness;
 mod setup;
 mod storage;
