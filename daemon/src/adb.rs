@@ -105,8 +105,8 @@ impl PhoneArgs {
 
 /// The link to a device of either kind.
 pub(super) enum Opened {
-    Local(LocalLink),
-    Adb(AdbLink),
+    Local(Box<LocalLink>),
+    Adb(Box<AdbLink>),
 }
 
 impl Link for Opened {
@@ -156,13 +156,15 @@ pub(super) async fn open(
         }
         Ok(choice) => {
             let link = LocalLink::new(agent, choice).exit_with(Code::Output)?;
-            return Ok(Opened::Local(link.with_runtimes(adb.host.settings())));
+            return Ok(Opened::Local(Box::new(
+                link.with_runtimes(adb.host.settings()),
+            )));
         }
         Err(unknown) => unknown,
     };
     open_phone(name, agent, adb, phone, unknown)
         .await
-        .map(Opened::Adb)
+        .map(|link| Opened::Adb(Box::new(link)))
 }
 
 async fn open_phone(

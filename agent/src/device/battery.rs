@@ -111,10 +111,8 @@ fn printed_charge(printed: &str) -> Option<Charge> {
     }
     let powered =
         ["AC", "USB", "Wireless", "Dock"].map(|source| value(&format!("{source} powered")));
-    let powered = match powered.iter().flatten().next() {
-        None => None,
-        Some(_) => Some(powered.contains(&Some("true"))),
-    };
+    let is_told = powered.iter().any(Option::is_some);
+    let powered = is_told.then(|| powered.contains(&Some("true")));
     let scale = number("scale").filter(|scale| *scale > 0).unwrap_or(100);
     let percent = number("level").map(|level| level.saturating_mul(100) / scale);
     // Android's numbers: 2 charging, 3 discharging, 4 not charging, 5 full.

@@ -195,7 +195,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_phone_that_is_reached_in_two_ways_is_one() {
-        let asked = vec![("10.0.0.1:37001", told("R58", "a"))];
+        let asked = [("10.0.0.1:37001", told("R58", "a"))];
         let both = vec![
             row("10.0.0.1:37001", State::Ready),
             row("R58", State::Ready),
