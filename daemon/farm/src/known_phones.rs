@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::adb::names::is_of_network;
+use crate::adb::naming::is_of_network;
 
 /// As much of a phone's file as is asked for here.
 #[derive(Deserialize)]

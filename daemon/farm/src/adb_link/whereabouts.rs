@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::join_all;
 
-use crate::adb::names::{is_of_network, name_by};
+use crate::adb::naming::{is_of_network, name_by};
 use crate::adb::{AdbError, Address, Identity, Phone, Row, Server, State};
 
 /// The way to one phone, as its server sees it.
