@@ -37,5 +37,6 @@ fn what_no_device_gives_is_warned_about_at_submission_and_in_the_list_of_jobs() 
     for problem in ["no pool `night`", "has no processor `gpu`"] {
         assert_eq!(jobs.matches(problem).count(), 1, "{jobs}");
     }
+    assert!(!jobs.contains("no device is"), "said twice: {jobs}");
     assert!(jobs.contains("mate10pro is reserved until"), "{jobs}");
 }
