@@ -134,6 +134,11 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     clock::check(&subject, findings);
     whole::check(&subject, findings);
     doubt::check(&subject, findings);
+    if profile.header.device.simulated {
+        for finding in &mut findings.0 {
+            finding.remedy = finding.rule.remedy_of_simulated();
+        }
+    }
 }
 
 /// What has been found so far.

@@ -1046,3 +1046,19 @@ fn an_emulated_profile_cannot_be_declared_a_phone_s() {
     assert_eq!(names[1..], ["origin-contradiction"; 6]);
     assert!(Profile::read(dir.path()).is_err());
 }
+
+#[test]
+fn nobody_is_told_to_let_a_simulated_device_cool_down() {
+    let spread = FAULTS.iter().find(|fault| fault.0 == Rule::LargeSpread);
+    let (_, _, spoil) = spread.expect("it is among the faults");
+    let remedy = |change: Fault| {
+        let mut profile = good_profile();
+        change(&mut profile);
+        spoil(&mut profile);
+        let findings = check(&profile);
+        let mut spreads = findings.iter().filter(|it| it.rule == Rule::LargeSpread);
+        spreads.next().expect("it is found").remedy
+    };
+    assert!(remedy(|_| {}).contains("cool down"));
+    assert!(!remedy(simulate).contains("cool down"));
+}

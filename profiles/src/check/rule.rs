@@ -207,6 +207,14 @@ impl Rule {
         }
     }
 
+    /// What to do about it where the device is simulated: nothing there is hot or busy unless it was planted.
+    pub(super) fn remedy_of_simulated(self) -> &'static str {
+        match self {
+            Rule::LargeSpread => "the device's noise is planted: measure more samples",
+            _ => self.remedy(),
+        }
+    }
+
     /// What to do about it, in one sentence without a full stop.
     pub fn remedy(self) -> &'static str {
         match self {
