@@ -72,7 +72,7 @@ fn a_phone_that_stays_hot_is_not_measured() {
     let ended = output(profile(&mut command, &phone, &out).args(["--patience", "1s"]));
     let said = stderr(&ended);
     assert_eq!(ended.status.code(), Some(4), "{said}");
-    for word in [HOT[0], HOT[1], "not ready within 1 s", "--not-fit"] {
+    for word in [HOT[0], HOT[1], "not ready within", "--not-fit"] {
         assert!(said.contains(word), "{said}");
     }
     assert!(!out.exists());
