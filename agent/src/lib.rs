@@ -10,6 +10,7 @@ pub mod files;
 pub mod hygiene;
 pub mod journal;
 mod model_with_twin;
+pub mod pipe;
 pub mod queue;
 pub mod runtime;
 pub mod serve;

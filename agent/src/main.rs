@@ -20,7 +20,7 @@ use layerlab_agent::runtime::onnxruntime::{
 use layerlab_agent::runtime::simulated::SimulatedRuntime;
 use layerlab_agent::runtime::{Runtimes, registry};
 use layerlab_agent::serve::{Address, Server};
-use layerlab_agent::{truth, work};
+use layerlab_agent::{pipe, truth, work};
 use layerlab_model::Network;
 
 /// Exit code for a device file or model that cannot be used.
@@ -78,6 +78,13 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// The way to an agent that serves on this device, over standard input and output
+    #[command(hide = true)]
+    Pipe {
+        /// Where it listens: unix:PATH or abstract:NAME
+        #[arg(long)]
+        to: Address,
     },
     /// The process that an agent loads a runtime in
     #[command(name = CHILD_COMMAND, hide = true)]
@@ -160,6 +167,7 @@ fn main() -> ExitCode {
             BAD_INPUT,
         ),
         Command::Readings { times } => (print_readings(times), FAILED),
+        Command::Pipe { to } => (open_pipe(&to), FAILED),
         Command::RuntimeChild => serve_runtime(),
     };
     match result {
@@ -213,6 +221,13 @@ fn serve(
     writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
     work::run(&queue, &files, device.as_mut(), &mut runtimes);
     Ok(())
+}
+
+fn open_pipe(to: &Address) -> anyhow::Result<()> {
+    let agent = to
+        .connect()
+        .map_err(|error| anyhow!("no agent answers on {to:?}: {error}"))?;
+    Ok(pipe::run(agent)?)
 }
 
 fn describe(device: &DeviceArgs) -> anyhow::Result<()> {

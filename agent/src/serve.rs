@@ -78,6 +78,18 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Connects to whoever listens.
+    pub fn connect(&self) -> io::Result<UnixStream> {
+        match self {
+            Address::Abstract(name) => {
+                UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
+            }
+            Address::Path(path) => UnixStream::connect(path),
+        }
+    }
+}
+
 /// What every connection needs.
 pub struct Server {
     /// The agent's queue.
