@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::exit::{Code, ExitWith, Failure};
+use super::output;
 use super::runtimes::RuntimeArgs;
 use layerlab_farm::adb::{AdbError, Address, Content, Fleet, Settings};
 use layerlab_farm::agents::Agents;
@@ -32,6 +33,15 @@ pub(super) struct AdbArgs {
         hide_env = true
     )]
     servers: Vec<Address>,
+    /// Reach phones without an adb server or program, over USB and the network; done anyway where there is no adb program
+    #[arg(
+        long,
+        env = "LAYERLAB_DIRECT",
+        hide_env = true,
+        value_parser = clap::builder::FalseyValueParser::new(),
+        conflicts_with = "servers"
+    )]
+    direct: bool,
     /// Connect to the phone at this network address; may be given several times
     #[arg(
         long = "adb-connect",
@@ -44,6 +54,10 @@ pub(super) struct AdbArgs {
     #[command(flatten)]
     pub(super) host: RuntimeArgs,
 }
+
+/// Said once where nobody asked for it.
+pub(super) const BY_ITSELF: &str =
+    "there is no adb program, so phones are reached without one (as with --direct)";
 
 /// What a command is told that measures on phones or looks at them: its own options, and how phones are reached.
 #[derive(clap::Args)]
@@ -60,6 +74,8 @@ impl AdbArgs {
             program: self.adb.clone().map(PathBuf::from),
             servers: self.servers.clone(),
             phones: self.phones.clone(),
+            direct: self.direct,
+            layerlab: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("layerlab")),
             state: folders.state.clone(),
         }
     }
@@ -67,8 +83,9 @@ impl AdbArgs {
     /// The same, with what the configuration says where the command line says nothing. Phones are added up.
     pub(super) fn settings_over(&self, phones: &Phones, folders: &Folders) -> Settings {
         let mut settings = self.settings(folders);
-        if settings.servers.is_empty() {
+        if settings.servers.is_empty() && !settings.direct {
             settings.servers.clone_from(&phones.adb_servers);
+            settings.direct = phones.direct;
         }
         settings.phones.extend(phones.adb_connect.iter().cloned());
         settings
@@ -76,7 +93,11 @@ impl AdbArgs {
 
     /// All servers, ours started if it must be.
     pub(super) async fn fleet(&self, folders: &Folders) -> Fleet {
-        Fleet::open(&self.settings(folders)).await
+        let fleet = Fleet::open(&self.settings(folders)).await;
+        if fleet.direct_by_itself {
+            output::note(format_args!("layerlab: {BY_ITSELF}"));
+        }
+        fleet
     }
 }
 
@@ -183,7 +204,7 @@ async fn open_phone(
     let found = match fleet.find(name).await {
         Ok(found) => found,
         Err(AdbError::Absent { .. }) => match fleet.problems.pop() {
-            None | Some(AdbError::NoProgram) => return Err(Failure::new(Code::Input, unknown)),
+            None => return Err(Failure::new(Code::Input, unknown)),
             Some(problem) => return Err(Failure::new(Code::Device, problem)),
         },
         Err(error) => return Err(Failure::new(Code::Device, error)),
@@ -195,7 +216,7 @@ async fn open_phone(
         ..Policy::default()
     };
     AdbLink::open(
-        found.server,
+        found.route,
         &found.row.serial,
         provision,
         policy,

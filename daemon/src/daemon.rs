@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use super::adb::AdbArgs;
+use super::adb::{AdbArgs, BY_ITSELF};
 use super::campaign::agent_program;
 use super::exit::{Code, ExitWith, Failure};
 use layerlab_campaign::publish::SigningKey;
@@ -123,6 +123,9 @@ async fn work(
 /// The adb servers and phones of the configuration; what the command line says goes before.
 async fn fleet(config: &Config, adb: &AdbArgs, folders: &Folders) -> Fleet {
     let fleet = Fleet::open(&adb.settings_over(&config.phones, folders)).await;
+    if fleet.direct_by_itself {
+        tracing::warn!("{BY_ITSELF}");
+    }
     for problem in &fleet.problems {
         tracing::warn!("{problem}");
     }

@@ -133,8 +133,8 @@ async fn phone_processors(
         quarantine: Duration::ZERO,
     };
     let asked = async {
-        let (server, serial) = (found.server.clone(), &found.row.serial);
-        let link = AdbLink::open(server, serial, provision, policy, &folders.state).await?;
+        let (route, serial) = (found.route.clone(), &found.row.serial);
+        let link = AdbLink::open(route, serial, provision, policy, &folders.state).await?;
         Ok(link.connect().await?.hello.processors)
     };
     Some(asked.await)
@@ -255,7 +255,7 @@ mod tests {
         let found = Found {
             name: "R58".to_owned(),
             serial: None,
-            server: Server::given("127.0.0.1:1".parse().expect("an address")),
+            route: Server::given("127.0.0.1:1".parse().expect("an address")).into(),
             row: Row {
                 serial: "R58".to_owned(),
                 state: State::Ready,

@@ -191,15 +191,19 @@ pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
         let found = format!("{} {}", program.path.display(), program.release);
         findings.push(Finding::fine("adb", found));
     }
+    if fleet.direct_by_itself {
+        let found = "there is none, so phones are reached without one";
+        let remedy = "nothing need be done; `sudo apt install adb` has an adb server do it";
+        findings.push(Finding::note("adb", found, remedy));
+    }
     for problem in &fleet.problems {
         let remedy = match problem {
-            AdbError::NoProgram => "sudo apt install adb",
             AdbError::BadProgram { .. } => "sudo apt install adb, and unset LAYERLAB_ADB",
             _ => "see what it says, and run layerlab doctor again",
         };
         findings.push(Finding::problem("adb", problem.to_string(), remedy));
     }
-    for server in &fleet.servers {
+    for server in fleet.servers() {
         findings.push(examine_server(server).await);
     }
     let common = Server::given(Address {
@@ -207,8 +211,7 @@ pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
         port: COMMON_PORT,
     });
     let ours = fleet
-        .servers
-        .iter()
+        .servers()
         .any(|server| server.endpoint() == common.endpoint());
     if !ours && common.version().await.is_ok() {
         findings.push(Finding::note(
@@ -295,7 +298,7 @@ pub(super) async fn examine(
         return vec![Finding::problem(name, state.reason(), state.remedy())];
     }
     let asked = async {
-        let phone = Phone::new(&found.server, &found.row)?;
+        let phone = Phone::new(&found.route, &found.row)?;
         Ok::<_, AdbError>((
             phone.capabilities().await?,
             phone.battery().await?,

@@ -11,6 +11,7 @@ mod daemon;
 mod demo;
 mod derive;
 mod devices;
+mod direct_child;
 mod doctor;
 mod evaluate;
 pub mod exit;
@@ -53,6 +54,7 @@ use std::process::ExitCode;
 use adb::WithPhones;
 use clap::{Parser, Subcommand};
 use exit::{Code, ExitWith, Failure};
+use layerlab_farm::adb::direct::frames::CHILD_COMMAND;
 
 /// Profiles neural networks on phones, layer by layer: what each layer costs on each processor, and
 /// what it costs to move its data.
@@ -150,6 +152,9 @@ enum LayerlabCommand {
     Completions(completions::CompletionsArgs),
     /// Write layerlab's man pages
     Man(man::ManArgs),
+    /// The process that speaks to one phone without an adb server
+    #[command(name = CHILD_COMMAND, hide = true)]
+    DirectChild(direct_child::DirectChildArgs),
 }
 
 /// Runs layerlab with the process's arguments.
@@ -164,6 +169,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
+    // It waits for one thing at a time, and has no use for what all others have.
+    if let LayerlabCommand::DirectChild(args) = &cli.command {
+        direct_child::run(args);
+    }
     let runtime = tokio::runtime::Runtime::new().exit_with(Code::Internal)?;
     // The daemon logs as its configuration says, and ends in its own time.
     if let LayerlabCommand::Daemon(WithPhones { args, adb }) = &cli.command {
@@ -183,7 +192,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     runtime.block_on(async {
         let work = async {
             match cli.command {
-                LayerlabCommand::Daemon(_) => Ok(()),
+                LayerlabCommand::Daemon(_) | LayerlabCommand::DirectChild(_) => Ok(()),
                 LayerlabCommand::Demo(args) => demo::run(&args, cli.agent).await,
                 LayerlabCommand::Setup(WithPhones { args, adb }) => setup::run(&args, cli.agent, &adb).await,
                 LayerlabCommand::Profile(WithPhones { args, adb }) => profile::run(&args, cli.agent, &adb).await,

@@ -59,7 +59,18 @@ impl Farm {
             program: Some(self.adb.clone()),
             servers: Vec::new(),
             phones: Vec::new(),
+            direct: false,
+            layerlab: binaries().join("layerlab"),
             state: self.state(),
+        }
+    }
+
+    /// What makes layerlab's library reach phones without an adb server.
+    pub fn direct_settings(&self) -> Settings {
+        Settings {
+            program: Some(PathBuf::new()),
+            direct: true,
+            ..self.settings()
         }
     }
 
@@ -119,18 +130,36 @@ impl Farm {
 
     /// A link to a phone, made ready by `provision`.
     pub async fn link(&self, phone: &VirtualPhone, provision: Provision) -> AdbLink {
-        let fleet = Fleet::open(&self.settings()).await;
+        self.link_by(&self.settings(), phone, provision).await
+    }
+
+    /// The same without an adb server.
+    pub async fn link_directly(&self, phone: &VirtualPhone, provision: Provision) -> AdbLink {
+        let settings = self.direct_settings();
+        self.link_by(&settings, phone, provision).await
+    }
+
+    async fn link_by(
+        &self,
+        settings: &Settings,
+        phone: &VirtualPhone,
+        provision: Provision,
+    ) -> AdbLink {
+        let fleet = Fleet::open(settings).await;
         let found = fleet.find(&phone.address).await.expect("a phone");
         let (policy, state) = (Policy::default(), self.state());
-        let link = AdbLink::open(found.server, &phone.address, provision, policy, &state);
+        let link = AdbLink::open(found.route, &phone.address, provision, policy, &state);
         link.await.expect("a phone that works")
     }
 
     /// A phone as the server knows it.
     pub async fn connect(&self, phone: &VirtualPhone) -> Phone {
-        let fleet = Fleet::open(&self.settings()).await;
-        let found = fleet.find(&phone.address).await.expect("a phone");
-        Phone::new(&found.server, &found.row).expect("it is ready")
+        connect(&self.settings(), phone).await
+    }
+
+    /// A phone that is reached without a server.
+    pub async fn connect_directly(&self, phone: &VirtualPhone) -> Phone {
+        connect(&self.direct_settings(), phone).await
     }
 
     /// The process id of the adb server.
@@ -146,6 +175,12 @@ impl Farm {
             .status();
         assert!(status.expect("kill runs").success());
     }
+}
+
+async fn connect(settings: &Settings, phone: &VirtualPhone) -> Phone {
+    let fleet = Fleet::open(settings).await;
+    let found = fleet.find(&phone.address).await.expect("a phone");
+    Phone::new(&found.route, &found.row).expect("it is ready")
 }
 
 impl Drop for Farm {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::adb::{AdbError, Fault, Identity, Phone, Server, Values, capabilities};
+use crate::adb::{AdbError, Fault, Identity, Phone, Route, Values, capabilities};
 use crate::folders::make_private;
 use crate::provision::{Installed, Provision, token};
 use crate::quarantine::Quarantine;
@@ -65,16 +65,16 @@ struct Known {
 }
 
 impl AdbLink {
-    /// A link to the phone that `server` calls `serial`, which must be there. Its files on this host
+    /// A link to the phone that `route` lists as `serial`, which must be there. Its files on this host
     /// are in the folder `state`.
     pub async fn open(
-        server: Server,
+        route: impl Into<Route>,
         serial: &str,
         provision: Provision,
         policy: Policy,
         state: &Path,
     ) -> Result<AdbLink, AdbError> {
-        let whereabouts = Whereabouts::new(server, serial);
+        let whereabouts = Whereabouts::new(route.into(), serial);
         let quarantine = Quarantine::in_folder(state);
         refuse_quarantined(&quarantine, &[&whereabouts.name(), serial])?;
         // A phone that was never reached was not proved to be bad: it is neither booted nor left alone.
@@ -143,7 +143,7 @@ impl AdbLink {
             },
             Err(error) => error,
         };
-        let rows = self.whereabouts.server().phones().await;
+        let rows = self.whereabouts.route().phones().await;
         let moved = match &rows {
             Ok(rows) => self.whereabouts.moved(rows).await,
             Err(_) => None,
@@ -182,7 +182,9 @@ impl AdbLink {
         if started {
             tracing::info!(phone = phone.name(), "the agent was started");
         }
-        let stream = phone.open_socket(&installed.socket).await?;
+        let stream = phone
+            .open_agent(&installed.program, &installed.socket)
+            .await?;
         let connection = Connection::open(stream, &self.token).await?;
         self.remember(Known {
             boot_id: Some(identity.boot_id),
@@ -232,7 +234,7 @@ impl AdbLink {
 
 impl Link for AdbLink {
     fn kind(&self) -> &'static str {
-        "adb"
+        self.whereabouts.route().kind()
     }
 
     fn described(&self) -> Option<document::Phone> {

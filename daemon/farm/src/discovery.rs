@@ -128,7 +128,7 @@ impl Listed {
         }
     }
 
-    /// A phone over ADB, as far as the server knows it.
+    /// A phone over ADB, as far as what lists it knows it.
     pub fn unasked(found: &Found) -> Listed {
         let state = &found.row.state;
         let unusable = *state != State::Ready;
@@ -137,7 +137,7 @@ impl Listed {
             false => ListedState::Ready,
         };
         Listed {
-            link: "adb",
+            link: found.route.kind(),
             state: listed,
             reason: unusable.then(|| state.reason()),
             remedy: unusable.then(|| state.remedy().to_owned()),
@@ -157,7 +157,7 @@ impl Listed {
             return listed;
         }
         let asked = async {
-            let phone = Phone::new(&found.server, &found.row)?;
+            let phone = Phone::new(&found.route, &found.row)?;
             Ok::<_, AdbError>((phone.capabilities().await?, phone.battery().await?))
         };
         match asked.await {

@@ -49,7 +49,8 @@ pub struct Provision {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     folder: String,
-    program: String,
+    /// Where its program is.
+    pub program: String,
     device: Option<String>,
     /// The variables by which the agent finds runtimes.
     environment: Vec<(&'static str, String)>,

@@ -80,6 +80,8 @@ pub struct Phones {
     /// Devices that need no phone.
     #[serde(deserialize_with = "value::local")]
     pub local: Vec<String>,
+    /// Whether phones are reached without an adb server.
+    pub direct: bool,
     /// Servers to use instead of our own.
     #[serde(deserialize_with = "value::addresses")]
     pub adb_servers: Vec<Address>,

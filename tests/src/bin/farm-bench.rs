@@ -89,7 +89,7 @@ async fn push(farm: &Farm) {
     let virtual_phone = farm.phone("P1");
     let fleet = Fleet::open(&farm.settings()).await;
     let found = fleet.find(&virtual_phone.address).await.expect("a phone");
-    let phone = Phone::new(&found.server, &found.row).expect("it is ready");
+    let phone = Phone::new(&found.route, &found.row).expect("it is ready");
 
     let (mut by_adb, mut plain, mut adb_hash) = (Vec::new(), Vec::new(), Vec::new());
     let (mut pushes, mut transfers, mut proofs) = (Vec::new(), Vec::new(), Vec::new());
@@ -177,7 +177,7 @@ async fn again(farm: &Farm, phone: &VirtualPhone) -> u64 {
     let bytes = std::fs::read(farm.path("file")).expect("a file");
     let sha256 = Content::new(&bytes).sha256().to_owned();
     let interposer = Interposer::before(farm.socket());
-    let server = Server::given(interposer.address.to_string().parse().expect("an address"));
+    let server = Server::given(interposer.address.to_string().parse().expect("an address")).into();
     let phone = Phone::find(&server, &phone.address).await.expect("a phone");
     let provision = farm.provision(&in_real_time("noisy"));
     let identity = phone.identity().await.expect("an answer");
@@ -213,7 +213,7 @@ async fn phones(farm: &Farm, count: usize) {
         let model = Arc::clone(&model);
         runs.spawn(async move {
             let (serial, policy) = (&found.row.serial, Policy::default());
-            let link = AdbLink::open(found.server, serial, provision, policy, &state).await;
+            let link = AdbLink::open(found.route, serial, provision, policy, &state).await;
             let mut samples = 0_u64;
             let mut count = |entry: &Entry| {
                 samples += u64::from(matches!(entry.event, Event::Sample { .. }));

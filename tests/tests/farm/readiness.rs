@@ -199,7 +199,7 @@ async fn connect_again(farm: &Farm, phone: &VirtualPhone) -> Phone {
     wait_until("the phone to be back", async || {
         // This has the server call it.
         let found = fleet.find(&phone.address).await.expect("a phone");
-        let phone = Phone::new(&found.server, &found.row).ok()?;
+        let phone = Phone::new(&found.route, &found.row).ok()?;
         phone.identity().await.ok()?;
         Some(phone)
     })

@@ -62,7 +62,7 @@ async fn a_stalled_stream_is_given_up_in_time() {
         return;
     };
     let address = lab.interposer.address.to_string();
-    let server = Server::given(address.parse().expect("an address"));
+    let server = Server::given(address.parse().expect("an address")).into();
     let phone = Phone::find(&server, &lab.phone.address)
         .await
         .expect("it is ready");

@@ -1,4 +1,4 @@
-//! All phones of all servers. A server or a phone that fails is listed with its reason, and never keeps
+//! All phones, by whichever way. A server or a phone that fails is listed with its reason, and never keeps
 //! the others from being seen.
 
 use std::convert::Infallible;
@@ -11,12 +11,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::address::Address;
+use super::direct::Direct;
 use super::error::AdbError;
 use super::found::Found;
 use super::list::{Row, State};
 use super::names::Names;
 use super::own::OwnServer;
 use super::program::{self, Program};
+use super::route::Route;
 use super::server::Server;
 
 /// How long a server that was just started may take to see what is plugged in.
@@ -28,7 +30,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// How often to call phones at network addresses that are not there, and servers.
 const CALL: Duration = Duration::from_secs(1);
 
-/// Which servers and phones the user named.
+/// Which ways and phones the user named.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The adb program; an empty path means none.
@@ -37,6 +39,10 @@ pub struct Settings {
     pub servers: Vec<Address>,
     /// Phones at network addresses.
     pub phones: Vec<Address>,
+    /// Whether phones are reached without a server.
+    pub direct: bool,
+    /// The program `layerlab`, which is run for each phone that is reached without a server.
+    pub layerlab: PathBuf,
     /// Layerlab's state folder.
     pub state: PathBuf,
 }
@@ -48,27 +54,31 @@ impl Settings {
     }
 }
 
-/// The servers that there are.
+/// The ways to phones that there are.
 #[derive(Debug)]
 pub struct Fleet {
     /// The program of our own server, if there is one.
     pub program: Option<Program>,
-    /// The servers that answered when the fleet was opened, or may yet.
-    pub servers: Vec<Server>,
+    /// The servers that answered when the fleet was opened, or may yet, or the way without one.
+    pub routes: Vec<Route>,
     /// What is wrong besides.
     pub problems: Vec<AdbError>,
+    /// Whether phones are reached without a server because there is no adb program, and not because the user said so.
+    pub direct_by_itself: bool,
     phones: Vec<Address>,
     /// Who answered when it was last asked.
     names: Mutex<Names>,
 }
 
 impl Fleet {
-    /// Finds the servers, and starts our own unless others were named.
+    /// Finds the servers, and starts our own unless others were named. Where there is no adb program, or the user says so,
+    /// phones are reached without one.
     pub async fn open(settings: &Settings) -> Fleet {
         let mut fleet = Fleet {
             program: None,
-            servers: Vec::new(),
+            routes: Vec::new(),
             problems: Vec::new(),
+            direct_by_itself: false,
             phones: settings.phones.clone(),
             names: Mutex::default(),
         };
@@ -77,30 +87,49 @@ impl Fleet {
             .program
             .as_ref()
             .is_some_and(|path| path.as_os_str().is_empty());
-        if settings.servers.is_empty() && !unwanted {
+        if settings.direct {
+            fleet.routes.push(direct(settings));
+        } else if settings.servers.is_empty() && !unwanted {
             match own(settings).await {
                 Ok((program, server)) => {
                     fleet.program = Some(program);
-                    fleet.servers.push(server);
+                    fleet.routes.push(server.into());
+                }
+                Err(AdbError::NoProgram) => {
+                    fleet.direct_by_itself = true;
+                    fleet.routes.push(direct(settings));
                 }
                 Err(error) => fleet.problems.push(error),
             }
+        } else {
+            let given = settings.servers.iter().cloned().map(Server::given);
+            fleet.routes.extend(given.map(Route::from));
         }
-        fleet
-            .servers
-            .extend(settings.servers.iter().cloned().map(Server::given));
         fleet.call(&settings.phones).await;
         fleet
     }
 
-    /// Every phone of every server now, and what failed.
+    /// The adb servers among the ways.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.routes.iter().filter_map(|route| match route {
+            Route::Server(server) => Some(server),
+            Route::Direct(_) => None,
+        })
+    }
+
+    /// Every phone now, and what failed.
     pub async fn list(&self) -> (Vec<Found>, Vec<AdbError>) {
-        let lists = join_all(self.servers.iter().map(Server::phones)).await;
+        join_all(self.routes.iter().map(Route::settle)).await;
+        self.listed().await
+    }
+
+    async fn listed(&self) -> (Vec<Found>, Vec<AdbError>) {
+        let lists = join_all(self.routes.iter().map(Route::phones)).await;
         let (mut all, mut problems) = (Vec::new(), Vec::new());
         let mut names = self.names.lock().await;
-        for (server, list) in self.servers.iter().zip(lists) {
+        for (route, list) in self.routes.iter().zip(lists) {
             match list {
-                Ok(rows) => all.extend(names.found(server, rows).await),
+                Ok(rows) => all.extend(names.found(route, rows).await),
                 Err(error) => problems.push(error),
             }
         }
@@ -110,48 +139,67 @@ impl Fleet {
     /// The phone called `name`, or at the network address `name`, which is called. One that was just plugged in, or whose
     /// server was just started, has a moment to appear.
     pub async fn find(&self, name: &str) -> Result<Found, AdbError> {
-        if let Ok(address) = name.parse::<Address>() {
-            self.call(&[address]).await;
+        match name.parse::<Address>() {
+            Ok(address) => self.call(&[address]).await,
+            Err(_) => self.look(),
         }
         let end = Instant::now() + SETTLE;
         loop {
-            let (all, mut problems) = self.list().await;
-            if let Some(phone) = all.into_iter().find(|phone| phone.is_called(name)) {
-                return Ok(phone);
+            let (all, mut problems) = self.listed().await;
+            let is_over = self.routes.is_empty() || Instant::now() >= end;
+            match all.into_iter().find(|phone| phone.is_called(name)) {
+                // What was never there is not waited for as what was unplugged is.
+                Some(phone) if matches!(phone.row.state, State::Unreachable(_)) => {
+                    return Err(AdbError::Unusable {
+                        name: phone.name,
+                        state: phone.row.state,
+                    });
+                }
+                Some(phone) => return Ok(phone),
+                None if is_over => {
+                    let absent = AdbError::Absent {
+                        name: name.to_owned(),
+                    };
+                    return Err(problems.pop().unwrap_or(absent));
+                }
+                None => sleep(POLL).await,
             }
-            if self.servers.is_empty() || Instant::now() >= end {
-                let absent = AdbError::Absent {
-                    name: name.to_owned(),
-                };
-                return Err(problems.pop().unwrap_or(absent));
-            }
-            sleep(POLL).await;
         }
     }
 
-    /// Has the first server connect to phones at network addresses.
+    /// Has whoever is not a server look for phones that show themselves.
+    fn look(&self) {
+        for route in &self.routes {
+            if let Route::Direct(direct) = route {
+                direct.look();
+            }
+        }
+    }
+
+    /// Has the first way connect to phones at network addresses.
     async fn call(&self, phones: &[Address]) {
-        let Some(server) = self.servers.first() else {
+        let Some(route) = self.routes.first() else {
             return;
         };
         // Those that do not come are missing in the list, and named when they are asked for.
-        join_all(phones.iter().map(|phone| server.connect(phone))).await;
+        join_all(phones.iter().map(|phone| route.connect(phone))).await;
     }
 
-    /// Watches all servers.
+    /// Watches all of them.
     pub fn watch(&self) -> Watch {
+        self.look();
         let (sender, receiver) = mpsc::channel(16);
         let mut tasks = JoinSet::new();
-        for (index, server) in self.servers.iter().enumerate() {
+        for (index, route) in self.routes.iter().enumerate() {
             let phones = if index == 0 {
                 self.phones.clone()
             } else {
                 Vec::new()
             };
-            tasks.spawn(watch(index, server.clone(), phones, sender.clone()));
+            tasks.spawn(watch(index, route.clone(), phones, sender.clone()));
         }
         Watch {
-            lists: vec![None; self.servers.len()],
+            lists: vec![None; self.routes.len()],
             receiver,
             _tasks: tasks,
         }
@@ -167,9 +215,18 @@ async fn own(settings: &Settings) -> Result<(Program, Server), AdbError> {
     Ok((program, Server::own(own).await?))
 }
 
+/// This host is known to phones by the key that adb has made, if it has, so that nobody is asked twice.
+fn direct(settings: &Settings) -> Route {
+    let of_adb = std::env::home_dir().map(|home| home.join(".android/adbkey"));
+    let key = of_adb
+        .filter(|key| key.is_file())
+        .unwrap_or_else(|| settings.state.join("adb-key"));
+    Route::Direct(Direct::new(settings.layerlab.clone(), key))
+}
+
 /// Sees phones come and go.
 pub struct Watch {
-    /// What each server listed last; nothing while it does not answer.
+    /// What each way listed last; nothing while it does not answer.
     lists: Vec<Option<Vec<Found>>>,
     receiver: mpsc::Receiver<(usize, Option<Vec<Found>>)>,
     _tasks: JoinSet<()>,
@@ -177,7 +234,7 @@ pub struct Watch {
 
 impl Watch {
     /// All phones, once when they are first known, and then each time that something has changed.
-    /// `None` when there is no server to watch.
+    /// `None` when there is nothing to watch.
     pub async fn next(&mut self) -> Option<Vec<Found>> {
         loop {
             let (index, list) = self.receiver.recv().await?;
@@ -198,16 +255,16 @@ impl Watch {
 
 type Lists = mpsc::Sender<(usize, Option<Vec<Found>>)>;
 
-async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists) {
+async fn watch(index: usize, route: Route, phones: Vec<Address>, lists: Lists) {
     let mut names = Names::default();
     loop {
         let tracked = async {
-            let mut tracker = server.track().await?;
+            let mut tracker = route.track().await?;
             let mut missing = phones.clone();
             loop {
                 let rows = tokio::select! {
                     rows = tracker.next() => rows?,
-                    never = call(&server, &missing) => match never {},
+                    never = call(&route, &missing) => match never {},
                 };
                 let ready = |phone: &Address| {
                     let serial = phone.to_string();
@@ -219,7 +276,7 @@ async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists)
                     .filter(|phone| !ready(phone))
                     .cloned()
                     .collect();
-                let found = names.found(&server, rows).await;
+                let found = names.found(&route, rows).await;
                 if lists.send((index, Some(found))).await.is_err() {
                     return Ok::<(), AdbError>(());
                 }
@@ -233,15 +290,15 @@ async fn watch(index: usize, server: Server, phones: Vec<Address>, lists: Lists)
             return;
         }
         // A server of ours that died is started again.
-        let _ = server.ensure().await;
+        let _ = route.ensure().await;
         sleep(CALL).await;
     }
 }
 
-/// Calls phones again and again; the server's list says which of them have come.
-async fn call(server: &Server, phones: &[Address]) -> Infallible {
+/// Calls phones again and again; the list says which of them have come.
+async fn call(route: &Route, phones: &[Address]) -> Infallible {
     loop {
-        join_all(phones.iter().map(|phone| server.connect(phone))).await;
+        join_all(phones.iter().map(|phone| route.connect(phone))).await;
         sleep(CALL).await;
     }
 }

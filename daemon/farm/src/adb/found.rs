@@ -3,9 +3,9 @@
 use super::list::Row;
 use super::naming::{is_of_network, name_by};
 use super::phone::Identity;
-use super::server::Server;
+use super::route::Route;
 
-/// A phone that a server lists.
+/// A phone that is listed.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// What to call it: its serial, with `@HOST:PORT` where another server leads to it. Its address only while it cannot be
@@ -13,14 +13,14 @@ pub struct Found {
     pub name: String,
     /// The serial that it told, where it is reached over a network and was asked.
     pub serial: Option<String>,
-    /// The server that lists it.
-    pub server: Server,
-    /// What the server says.
+    /// What lists it, and leads to it.
+    pub route: Route,
+    /// What is said of it.
     pub row: Row,
 }
 
 impl Found {
-    /// The name by which its server knows it, where that is an address.
+    /// As what it is listed, where that is an address.
     pub fn address(&self) -> Option<&str> {
         let listed = self.row.serial.as_str();
         is_of_network(listed).then_some(listed)
@@ -30,12 +30,12 @@ impl Found {
     pub fn name_by(&self, identity: &Identity) -> String {
         match &self.serial {
             Some(_) => self.name.clone(),
-            None => name_by(&self.server, &self.row.serial, identity),
+            None => name_by(&self.route, &self.row.serial, identity),
         }
     }
 
-    /// Whether `name` means this phone: its own name, or the one by which its server knows it.
+    /// Whether `name` means this phone: its own name, or that by which it is listed.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.server.name_of(&self.row.serial) == name
+        self.name == name || self.route.name_of(&self.row.serial) == name
     }
 }

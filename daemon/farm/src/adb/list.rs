@@ -32,6 +32,12 @@ pub enum State {
     Connecting,
     /// This user may not open its USB device.
     NoPermissions,
+    /// Another program has its USB device.
+    Busy,
+    /// It can be seen on the network, and nobody has asked for it.
+    Announced,
+    /// Nothing answers at its network address.
+    Unreachable(String),
     /// It runs another system than Android: its bootloader, recovery, sideload.
     OtherSystem(String),
     /// A word that this layerlab does not know.
@@ -74,6 +80,9 @@ impl State {
             State::Authorizing => "authorizing",
             State::Connecting => "connecting",
             State::NoPermissions => "no permissions",
+            State::Busy => "busy",
+            State::Announced => "announced",
+            State::Unreachable(_) => "unreachable",
             State::OtherSystem(word) | State::Unknown(word) => word,
         }
     }
@@ -82,11 +91,16 @@ impl State {
     pub fn reason(&self) -> String {
         match self {
             State::Ready => "it can be used".to_owned(),
-            State::Offline => "it does not answer the adb server".to_owned(),
+            State::Offline => "it does not answer".to_owned(),
             State::Unauthorized => "it has not allowed this host to debug it".to_owned(),
             State::Authorizing => "it is being asked whether this host may debug it".to_owned(),
-            State::Connecting => "the adb server is connecting to it".to_owned(),
+            State::Connecting => "it is being connected to".to_owned(),
             State::NoPermissions => "this user may not open its USB device".to_owned(),
+            State::Busy => "another program uses it over USB, most likely an adb server".to_owned(),
+            State::Announced => {
+                "it announces itself on the network and is not connected".to_owned()
+            }
+            State::Unreachable(reason) => format!("it cannot be reached at its address ({reason})"),
             State::OtherSystem(word) => format!("it runs {word} instead of Android"),
             State::Unknown(word) => format!("the adb server calls its state `{word}`"),
         }
@@ -102,6 +116,13 @@ impl State {
             State::NoPermissions => {
                 "install udev rules for phones (package android-sdk-platform-tools-common) and add yourself to the group plugdev"
             }
+            State::Busy => {
+                "end that program (adb kill-server), or reach the phone through it: --adb-server"
+            }
+            State::Announced => "name its address, with --device or --adb-connect",
+            State::Unreachable(_) => {
+                "check the address, and that debugging over the network is switched on"
+            }
             State::OtherSystem(_) => "start Android on it",
             State::Unknown(_) => "unplug it and plug it in again, or update layerlab",
         }
@@ -111,11 +132,13 @@ impl State {
     /// the phone's prompt.
     pub fn fault(&self) -> Option<Fault> {
         match self {
-            State::Offline => Some(Fault::Offline),
-            State::Ready | State::Unauthorized | State::Authorizing | State::Connecting => {
-                Some(Fault::Away)
-            }
-            State::NoPermissions | State::OtherSystem(_) | State::Unknown(_) => None,
+            State::Offline | State::Unreachable(_) => Some(Fault::Offline),
+            State::Ready
+            | State::Unauthorized
+            | State::Authorizing
+            | State::Connecting
+            | State::Announced => Some(Fault::Away),
+            State::NoPermissions | State::Busy | State::OtherSystem(_) | State::Unknown(_) => None,
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Phones over ADB: our own server, what is asked of it and of phones, and what is done when one of
+//! Phones over ADB: our own server or none, what is asked of it and of phones, and what is done when one of
 //! them fails. The server's protocol is spoken natively, since every operation must have a deadline,
 //! be cancelled by dropping it, and say which of server, phone and agent is at fault.
 
 mod address;
 mod ask;
 pub(crate) mod capabilities;
+pub mod direct;
 mod endpoint;
 mod error;
 mod fault;
@@ -17,6 +18,7 @@ mod own;
 mod phone;
 mod program;
 mod quiet;
+mod route;
 mod server;
 mod shell;
 mod text;
@@ -34,6 +36,7 @@ pub use list::{Row, State};
 pub use phone::{Identity, Phone};
 pub use program::{Program, find as find_program};
 pub use quiet::{Quieted, Restored};
+pub use route::{Route, RouteTracker};
 pub use server::{Server, Tracker};
 pub use shell::Output;
 pub use text::{Printable, quote};

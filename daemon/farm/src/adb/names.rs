@@ -1,4 +1,4 @@
-//! Who answers behind each of a server's connections. Phones on a network are asked for their serials, once for each
+//! Who answers behind each of the connections to phones. Phones on a network are asked for their serials, once for each
 //! connection.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use super::found::Found;
 use super::list::{Row, State};
 use super::naming::{is_of_network, name_by};
 use super::phone::{Identity, Phone};
-use super::server::Server;
+use super::route::Route;
 
 /// Who was found behind which connection.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,8 @@ struct Told {
 impl Names {
     /// The phones in `rows`, each with its name; one that is reached in two ways is there once. Those on a network that
     /// were not asked since they were connected are asked now, all at once.
-    pub(super) async fn found(&mut self, server: &Server, rows: Vec<Row>) -> Vec<Found> {
-        let key = |row: &Row| (server.endpoint().to_string(), row.serial.clone());
+    pub(super) async fn found(&mut self, route: &Route, rows: Vec<Row>) -> Vec<Found> {
+        let key = |row: &Row| (route.place(), row.serial.clone());
         let unknown = rows.iter().filter(|row| {
             let told = self.0.get(&key(row));
             row.state == State::Ready
@@ -33,7 +33,7 @@ impl Names {
                 && told.is_none_or(|told| told.transport != row.transport)
         });
         let asked = join_all(unknown.map(|row| async move {
-            let identity = identity(server, row).await;
+            let identity = identity(route, row).await;
             (key(row), row.transport, identity)
         }));
         for (key, transport, identity) in asked.await {
@@ -62,11 +62,11 @@ impl Names {
             let identity = identity.filter(|one| !has_double(one, &answers));
             Found {
                 name: match identity {
-                    Some(identity) => name_by(server, &row.serial, identity),
-                    None => server.name_of(&row.serial),
+                    Some(identity) => name_by(route, &row.serial, identity),
+                    None => route.name_of(&row.serial),
                 },
                 serial: answer(row).map(|identity| identity.serial.clone()),
-                server: server.clone(),
+                route: route.clone(),
                 row: row.clone(),
             }
         });
@@ -82,8 +82,8 @@ fn has_double(one: &Identity, answers: &[&Identity]) -> bool {
 }
 
 /// Who the phone is, if it answers; asked twice, for one that is busy may be late.
-async fn identity(server: &Server, row: &Row) -> Option<Identity> {
-    let phone = Phone::new(server, row).ok()?;
+async fn identity(route: &Route, row: &Row) -> Option<Identity> {
+    let phone = Phone::new(route, row).ok()?;
     match phone.identity().await {
         Ok(identity) => Some(identity),
         Err(_) => match phone.identity().await {
@@ -115,10 +115,11 @@ fn one_way_each(all: Vec<Found>) -> Vec<Found> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::server::Server;
     use super::*;
 
-    fn server() -> Server {
-        Server::given("127.0.0.1:1".parse().expect("an address"))
+    fn server() -> Route {
+        Server::given("127.0.0.1:1".parse().expect("an address")).into()
     }
 
     fn row(serial: &str, state: State) -> Row {

@@ -3,7 +3,7 @@
 
 use super::address::Address;
 use super::phone::Identity;
-use super::server::Server;
+use super::route::Route;
 
 /// What phones without a serial of their own say that it is.
 const NO_SERIALS: [&str; 2] = ["", "unknown"];
@@ -19,10 +19,10 @@ fn own_serial(identity: &Identity) -> Option<&str> {
     (!NO_SERIALS.contains(&serial)).then_some(serial)
 }
 
-/// What to call the phone that `server` calls `listed`, and that says who it is.
-pub(crate) fn name_by(server: &Server, listed: &str, identity: &Identity) -> String {
+/// What to call the phone that `route` lists as `listed`, and that says who it is.
+pub(crate) fn name_by(route: &Route, listed: &str, identity: &Identity) -> String {
     match own_serial(identity).filter(|_| is_of_network(listed)) {
-        Some(serial) => server.name_of(serial),
-        None => server.name_of(listed),
+        Some(serial) => route.name_of(serial),
+        None => route.name_of(listed),
     }
 }

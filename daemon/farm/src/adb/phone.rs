@@ -1,11 +1,14 @@
-//! One phone that the server can talk to, as long as it stays plugged in.
+//! One phone that can be talked to, as long as it stays plugged in.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::direct::DirectPhone;
 use super::endpoint::Stream;
 use super::error::AdbError;
 use super::fault::Fault;
 use super::list::{Row, State};
+use super::route::Route;
 use super::server::Server;
 use super::shell::{self, Output};
 use super::wire::within;
@@ -22,9 +25,17 @@ const OPEN: Duration = Duration::from_secs(5);
 /// A phone in the state `ready`.
 #[derive(Clone, Debug)]
 pub struct Phone {
-    server: Server,
     name: String,
-    transport: u32,
+    pub(super) way: Way,
+}
+
+/// How it is talked to.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    /// By this server's connection with this number.
+    Server { server: Server, transport: u32 },
+    /// By a process of ours.
+    Direct(Arc<DirectPhone>),
 }
 
 /// Which phone it is, and since when it runs.
@@ -40,52 +51,48 @@ pub struct Identity {
 
 impl Phone {
     /// The phone in `row`, if it can be used.
-    pub fn new(server: &Server, row: &Row) -> Result<Phone, AdbError> {
-        Phone::called(server.name_of(&row.serial), server, row)
+    pub fn new(route: &Route, row: &Row) -> Result<Phone, AdbError> {
+        Phone::called(route.name_of(&row.serial), route, row)
     }
 
     /// The phone in `row`, if it can be used; errors call it `name`.
-    pub(crate) fn called(name: String, server: &Server, row: &Row) -> Result<Phone, AdbError> {
-        match (&row.state, row.transport) {
-            (State::Ready, Some(transport)) => Ok(Phone {
-                server: server.clone(),
-                name,
-                transport,
-            }),
-            (State::Ready, None) => Err(AdbError::TooOld {
-                name,
-                feature: "transport number in the server's list",
-            }),
-            (state, _) => Err(AdbError::Unusable {
-                name,
-                state: state.clone(),
-            }),
+    pub(crate) fn called(name: String, route: &Route, row: &Row) -> Result<Phone, AdbError> {
+        if row.state != State::Ready {
+            let state = row.state.clone();
+            return Err(AdbError::Unusable { name, state });
         }
+        let way = match (route, row.transport) {
+            (Route::Server(server), Some(transport)) => Way::Server {
+                server: server.clone(),
+                transport,
+            },
+            (Route::Server(_), None) => {
+                return Err(AdbError::TooOld {
+                    name,
+                    feature: "transport number in the server's list",
+                });
+            }
+            (Route::Direct(direct), _) => match direct.find(&row.serial) {
+                Some(phone) => Way::Direct(phone),
+                None => return Err(AdbError::Absent { name }),
+            },
+        };
+        Ok(Phone { name, way })
     }
 
-    /// The phone called `name`, as the server sees it now.
-    pub async fn find(server: &Server, serial: &str) -> Result<Phone, AdbError> {
-        let rows = server.phones().await?;
+    /// The phone called `serial`, as `route` lists it now.
+    pub async fn find(route: &Route, serial: &str) -> Result<Phone, AdbError> {
+        let rows = route.phones().await?;
         let row = rows.iter().find(|row| row.serial == serial);
         let row = row.ok_or_else(|| AdbError::Absent {
-            name: server.name_of(serial),
+            name: route.name_of(serial),
         })?;
-        Phone::new(server, row)
+        Phone::new(route, row)
     }
 
     /// Its name, for people.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The server that leads to it.
-    pub fn server(&self) -> &Server {
-        &self.server
-    }
-
-    /// The server's number for the connection to it.
-    pub(super) fn transport(&self) -> u32 {
-        self.transport
     }
 
     /// Which phone it is. Also the sign of life that counts: it needs the server, adbd and a shell.
@@ -103,9 +110,12 @@ impl Phone {
         })
     }
 
-    /// Whether its adbd can tell exit status and errors from output.
+    /// Whether exit status and errors can be told from output: its adbd must do so, unless its shell is made to.
     pub async fn has_shell_v2(&self) -> Result<bool, AdbError> {
-        let features = self.server.features_of(self.transport).await?;
+        let Way::Server { server, transport } = &self.way else {
+            return Ok(true);
+        };
+        let features = server.features_of(*transport).await?;
         Ok(features.iter().any(|feature| feature == "shell_v2"))
     }
 
@@ -122,8 +132,13 @@ impl Phone {
         deadline: Duration,
     ) -> Result<Output, AdbError> {
         within(&self.name, "run a command", Fault::Shell, deadline, async {
-            let mut wire = self.server.to_phone(self.transport, &self.name).await?;
-            shell::run(&mut wire, command, stdin).await
+            match &self.way {
+                Way::Server { server, transport } => {
+                    let mut wire = server.to_phone(*transport, &self.name).await?;
+                    shell::run(&mut wire, command, stdin).await
+                }
+                Way::Direct(phone) => phone.run(command, stdin).await,
+            }
         })
         .await
     }
@@ -151,16 +166,24 @@ impl Phone {
         })
     }
 
-    /// Opens an abstract socket on the phone. The server leads the connection there itself: a forwarded
-    /// port would be open to everybody on the host, would outlive layerlab, and would be on the other
-    /// host where the server is.
-    pub async fn open_socket(&self, socket: &str) -> Result<Stream, AdbError> {
+    /// Connects to the agent that listens on an abstract socket on the phone. A server leads the connection there itself: a
+    /// forwarded port would be open to everybody on the host, would outlive layerlab, and would be on the other
+    /// host where the server is. Without one, the agent's own `program` on the phone does.
+    pub async fn open_agent(&self, program: &str, socket: &str) -> Result<Stream, AdbError> {
         within(&self.name, "open a socket", Fault::Agent, OPEN, async {
-            let mut wire = self.server.to_phone(self.transport, &self.name).await?;
-            wire.about(&self.name, Fault::Agent);
-            let service = format!("localabstract:{socket}");
-            wire.request(&service, "open the agent's socket").await?;
-            Ok(wire.stream)
+            match &self.way {
+                Way::Server { server, transport } => {
+                    let mut wire = server.to_phone(*transport, &self.name).await?;
+                    wire.about(&self.name, Fault::Agent);
+                    let service = format!("localabstract:{socket}");
+                    wire.request(&service, "open the agent's socket").await?;
+                    Ok(wire.stream)
+                }
+                Way::Direct(phone) => {
+                    let stream = phone.open_agent(program, socket).await?;
+                    Ok(Box::new(stream) as Stream)
+                }
+            }
         })
         .await
     }

@@ -17,7 +17,7 @@ const CLOSE_STDIN: u8 = 4;
 const CHUNK: usize = 32 * 1024;
 
 /// A command that writes more than this writes nonsense.
-const MOST_OUTPUT: usize = 16 << 20;
+pub(super) const MOST_OUTPUT: usize = 16 << 20;
 
 /// What a command on the phone did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

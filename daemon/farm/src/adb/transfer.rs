@@ -11,10 +11,12 @@ use layerlab_profiles::{Hash, sha256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::time::Instant;
 
+use super::direct::DirectPhone;
 use super::endpoint::Stream;
 use super::error::AdbError;
 use super::fault::Fault;
-use super::phone::Phone;
+use super::phone::{Phone, Way};
+use super::server::Server;
 use super::text::quote;
 use super::wire::{Wire, within};
 
@@ -35,6 +37,9 @@ const LONGEST_MESSAGE: u32 = 4096;
 
 /// A regular file, for its owner alone. What it shall be in the end is said once it is whole.
 const PRIVATE_FILE: u32 = 0o100_600;
+
+/// What a phone without room says.
+const NO_ROOM: &str = "No space left";
 
 /// A file to be sent, with its proof.
 #[derive(Clone, Debug)]
@@ -203,9 +208,17 @@ impl Phone {
         let proof = self.proof_of(path, deadline(0)).await?;
         let limit = deadline(proof.0);
         let bytes = within(self.name(), "send a file", Fault::Shell, limit, async {
-            let mut wire = self.sync().await?;
-            let answer = receive(&mut wire.stream, path, proof.0).await;
-            answered(&wire, "send a file", answer)
+            match &self.way {
+                Way::Server { server, transport } => {
+                    let mut wire = self.sync(server, *transport).await?;
+                    let answer = receive(&mut wire.stream, path, proof.0).await;
+                    answered(&wire, "send a file", answer)
+                }
+                Way::Direct(phone) => {
+                    let output = phone.run(&format!("cat {}", quote(path)), b"").await?;
+                    Ok(self.checked("send a file", output)?.stdout)
+                }
+            }
         })
         .await?;
         let found = (bytes.len() as u64, sha256(&bytes));
@@ -219,19 +232,55 @@ impl Phone {
     async fn send(&self, content: &Content<'_>, path: &str) -> Result<(), AdbError> {
         let limit = deadline(content.size());
         within(self.name(), "take a file", Fault::Shell, limit, async {
-            let mut wire = self.sync().await?;
-            let mut bytes = content.reader().await.map_err(|error| wire.lost(&error))?;
-            let answer = send(&mut wire.stream, path, &mut bytes).await;
-            answered(&wire, "take a file", answer)
+            match &self.way {
+                Way::Server { server, transport } => {
+                    let mut wire = self.sync(server, *transport).await?;
+                    let mut bytes = content.reader().await.map_err(|error| wire.lost(&error))?;
+                    let answer = send(&mut wire.stream, path, &mut bytes).await;
+                    answered(&wire, "take a file", answer)
+                }
+                Way::Direct(phone) => {
+                    self.refuse_without_room(phone, content.size(), path)
+                        .await?;
+                    let mut bytes = content.reader().await.map_err(|error| AdbError::Lost {
+                        subject: self.name().to_owned(),
+                        reason: error.to_string(),
+                        fault: Fault::Shell,
+                    })?;
+                    phone.push(path, &mut bytes).await
+                }
+            }
         })
         .await
     }
 
-    async fn sync(&self) -> Result<Wire, AdbError> {
-        let mut wire = self
-            .server()
-            .to_phone(self.transport(), self.name())
-            .await?;
+    /// Without a server nobody says why a transfer broke off. What would not fit is not begun.
+    async fn refuse_without_room(
+        &self,
+        phone: &DirectPhone,
+        bytes: u64,
+        path: &str,
+    ) -> Result<(), AdbError> {
+        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        let room = format!("stat -f -c '%a %S' {}", quote(folder));
+        let output = phone.run(&room, b"").await?;
+        let text = self.checked("say how much room it has", output)?.text();
+        let mut numbers = text.split_whitespace().map(|number| number.parse().ok());
+        match (numbers.next().flatten(), numbers.next().flatten()) {
+            (Some(blocks), Some(size)) if bytes > u64::saturating_mul(blocks, size) => {
+                Err(AdbError::Refused {
+                    subject: self.name().to_owned(),
+                    what: "take a file",
+                    message: NO_ROOM.to_owned(),
+                    fault: Fault::Shell,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn sync(&self, server: &Server, transport: u32) -> Result<Wire, AdbError> {
+        let mut wire = server.to_phone(transport, self.name()).await?;
         wire.request("sync:", "take or send files").await?;
         Ok(wire)
     }
@@ -268,7 +317,7 @@ impl Phone {
     /// A refusal for want of room is said as such: trying again is of no use.
     fn full(&self, error: AdbError, content: &Content<'_>, path: &str) -> AdbError {
         match &error {
-            AdbError::Refused { message, .. } if message.contains("No space left") => {
+            AdbError::Refused { message, .. } if message.contains(NO_ROOM) => {
                 AdbError::StorageFull {
                     name: self.name().to_owned(),
                     path: path.to_owned(),

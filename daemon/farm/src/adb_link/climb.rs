@@ -10,7 +10,7 @@ use super::Policy;
 use super::recovery::{Ladder, Rung, Way};
 use super::usb_port;
 use super::whereabouts::Whereabouts;
-use crate::adb::{AdbError, Row, Server, State};
+use crate::adb::{AdbError, Route, Row, State};
 
 /// How often to ask for a phone at a network address that is not there: the server itself does not
 /// listen for it.
@@ -32,7 +32,7 @@ impl<'a> Climb<'a> {
             whereabouts,
             ladder: Ladder::new(Way {
                 network: whereabouts.address().is_some(),
-                own_server: whereabouts.server().is_own(),
+                own_server: whereabouts.route().is_own_server(),
                 may_reboot: policy.may_reboot,
             }),
             end: Instant::now() + policy.patience,
@@ -66,8 +66,8 @@ impl<'a> Climb<'a> {
         self.whereabouts.name()
     }
 
-    fn server(&self) -> &Server {
-        self.whereabouts.server()
+    fn route(&self) -> &Route {
+        self.whereabouts.route()
     }
 
     async fn take(&self, rung: Rung) -> Result<(), AdbError> {
@@ -78,12 +78,12 @@ impl<'a> Climb<'a> {
             Rung::Reconnect => {
                 let transport = self.row().await?.and_then(|row| row.transport);
                 if let Some(transport) = transport {
-                    self.server().reconnect(transport).await?;
+                    self.route().reconnect(transport).await?;
                 }
                 self.wait().await;
             }
             Rung::ReconnectOffline => {
-                self.server().reconnect_offline().await?;
+                self.route().reconnect_offline().await?;
                 self.wait().await;
             }
             Rung::Reboot => self.reboot().await?,
@@ -99,7 +99,7 @@ impl<'a> Climb<'a> {
                 }
             }
             Rung::RestartServer => {
-                self.server().restart().await?;
+                self.route().restart().await?;
                 self.wait().await;
             }
         }
@@ -107,7 +107,7 @@ impl<'a> Climb<'a> {
     }
 
     async fn row(&self) -> Result<Option<Row>, AdbError> {
-        let rows = self.server().phones().await?;
+        let rows = self.route().phones().await?;
         Ok(self.whereabouts.row(&rows).cloned())
     }
 
@@ -136,7 +136,7 @@ impl<'a> Climb<'a> {
         while let Err(error) = self.follow(&mut told).await {
             tracing::debug!(%error, "the list of phones broke off");
             // A server of ours that died is started again; one that hangs is another rung's business.
-            let answers = self.server().ensure().await.is_ok();
+            let answers = self.route().ensure().await.is_ok();
             sleep(CALL).await;
             if !answers {
                 return;
@@ -144,9 +144,9 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Follows the server's list until the phone is ready, there or at another address. Tells a person who must do something what.
+    /// Follows the list until the phone is ready, there or at another address. Tells a person who must do something what.
     async fn follow(&self, told: &mut Option<State>) -> Result<(), AdbError> {
-        let mut tracker = self.server().track().await?;
+        let mut tracker = self.route().track().await?;
         loop {
             let rows = tokio::select! {
                 rows = tracker.next() => rows?,
@@ -179,7 +179,7 @@ impl<'a> Climb<'a> {
     async fn call(&self) -> Infallible {
         loop {
             if let Some(address) = self.whereabouts.address() {
-                let said = self.server().connect(&address).await;
+                let said = self.route().connect(&address).await;
                 tracing::trace!(?said, "called the phone");
             }
             sleep(CALL).await;

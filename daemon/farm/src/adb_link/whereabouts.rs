@@ -7,28 +7,28 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::future::join_all;
 
 use crate::adb::naming::{is_of_network, name_by};
-use crate::adb::{AdbError, Address, Identity, Phone, Row, Server, State};
+use crate::adb::{AdbError, Address, Identity, Phone, Route, Row, State};
 
-/// The way to one phone, as its server sees it.
+/// Where one phone is, on the way that leads to it.
 #[derive(Debug)]
 pub(super) struct Whereabouts {
-    server: Server,
+    route: Route,
     /// The phone's own serial, once it is known.
     own: Option<String>,
     /// What to call it, once it is known.
     name: Option<String>,
-    /// What the server calls it now.
+    /// As what it is listed now.
     listed: Mutex<String>,
-    /// Phones that turned out to be others, by the server's name and number of the connection to each. None is asked
+    /// Phones that turned out to be others, by what each is listed as, and the number of the connection to it. None is asked
     /// twice: it may be measuring.
     others: Mutex<HashMap<String, u32>>,
 }
 
 impl Whereabouts {
-    /// The phone that `server` calls `listed`.
-    pub(super) fn new(server: Server, listed: &str) -> Whereabouts {
+    /// The phone that `route` lists as `listed`.
+    pub(super) fn new(route: Route, listed: &str) -> Whereabouts {
         Whereabouts {
-            server,
+            route,
             own: None,
             name: None,
             listed: Mutex::new(listed.to_owned()),
@@ -40,16 +40,16 @@ impl Whereabouts {
     pub(super) fn of(self, identity: &Identity) -> Whereabouts {
         Whereabouts {
             own: Some(identity.serial.clone()).filter(|serial| !serial.is_empty()),
-            name: Some(name_by(&self.server, &self.listed(), identity)),
+            name: Some(name_by(&self.route, &self.listed(), identity)),
             ..self
         }
     }
 
-    pub(super) fn server(&self) -> &Server {
-        &self.server
+    pub(super) fn route(&self) -> &Route {
+        &self.route
     }
 
-    /// What the server calls it now.
+    /// As what it is listed now.
     pub(super) fn listed(&self) -> String {
         // What is behind it is replaced as a whole.
         let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Whereabouts {
 
     /// What to call it: by its serial, once that is known.
     pub(super) fn name(&self) -> String {
-        let listed = || self.server.name_of(&self.listed());
+        let listed = || self.route.name_of(&self.listed());
         self.name.clone().unwrap_or_else(listed)
     }
 
@@ -75,10 +75,10 @@ impl Whereabouts {
 
     /// The phone, where it was seen last.
     pub(super) async fn phone(&self) -> Result<Phone, AdbError> {
-        let rows = self.server.phones().await?;
+        let rows = self.route.phones().await?;
         let name = self.name();
         match self.row(&rows) {
-            Some(row) => Phone::called(name, &self.server, row),
+            Some(row) => Phone::called(name, &self.route, row),
             None => Err(AdbError::Absent { name }),
         }
     }
@@ -93,7 +93,7 @@ impl Whereabouts {
             row.state == State::Ready && row.serial != listed && may_be && !self.is_other(row)
         });
         let asked = join_all(candidates.map(|row| async move {
-            let phone = Phone::called(self.name(), &self.server, row).ok()?;
+            let phone = Phone::called(self.name(), &self.route, row).ok()?;
             let identity = phone.identity().await.ok()?;
             Some((row, phone, identity))
         }));

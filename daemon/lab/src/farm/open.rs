@@ -122,15 +122,9 @@ impl Farm {
             may_reboot: phones.reboot,
             quarantine: self.0.config.attempts.quarantine,
         };
-        let Found { server, row, .. } = found;
-        let link = AdbLink::open(
-            server,
-            &row.serial,
-            provision,
-            policy,
-            &self.0.folders.state,
-        )
-        .await?;
+        let Found { route, row, .. } = found;
+        let link =
+            AdbLink::open(route, &row.serial, provision, policy, &self.0.folders.state).await?;
         if phones.quiet {
             let quieted = link.phone().await?.quiet().await?;
             if let Some(complaint) = quieted.complaint() {
@@ -159,7 +153,7 @@ impl Farm {
 
     /// What the lab knows of a phone that can be used.
     async fn identify(&self, found: &Found) -> Result<Device, AdbError> {
-        let phone = Phone::new(&found.server, &found.row)?;
+        let phone = Phone::new(&found.route, &found.row)?;
         let identity = phone.identity().await?;
         let name = found.name_by(&identity);
         let capabilities = phone.capabilities().await?;
