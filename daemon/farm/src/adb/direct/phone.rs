@@ -173,12 +173,12 @@ impl DirectPhone {
         let mut idle = self.idle.lock().await;
         let mut child = self.take(&mut idle).await?;
         let came = child.exec(&marked.line, input).await;
-        let came = self.keep(&mut idle, child, came)?;
-        marked.parse(&came).ok_or_else(|| AdbError::Lost {
-            subject: self.name.clone(),
-            reason: "a command ended before it said how it went".to_owned(),
-            fault: Fault::Shell,
-        })
+        // A child whose commands end early is not asked again.
+        let output = came.and_then(|came| {
+            let early = || format!("a command ended early, {} bytes came", came.len());
+            marked.parse(&came).ok_or_else(|| Failure::lost(early()))
+        });
+        self.keep(&mut idle, child, output)
     }
 
     /// Writes what `bytes` gives to the file at `path`. Dropping the future kills the child.
