@@ -1,5 +1,6 @@
 //! What the whole-system tests share: the real binaries, and the files they are fed.
 
+pub mod door;
 pub mod farm;
 pub mod fuzz;
 pub mod interposer;

@@ -21,12 +21,12 @@ use rand_chacha::ChaCha8Rng;
 use super::noisy;
 
 /// The idle time before each inference where a test needs a run that lasts.
-const SLOW: Nanos = Nanos::from_micros(8_000);
+pub(super) const SLOW: Nanos = Nanos::from_micros(8_000);
 
 /// And where it does not.
-const FAST: Nanos = Nanos::from_micros(10);
+pub(super) const FAST: Nanos = Nanos::from_micros(10);
 
-fn settings(samples_per_segment: u64, gap: Nanos) -> TimesSettings {
+pub(super) fn settings(samples_per_segment: u64, gap: Nanos) -> TimesSettings {
     TimesSettings {
         hygiene: Hygiene {
             // A machine that runs many tests at once is no steady device.
@@ -48,7 +48,7 @@ async fn link(farm: &Farm, phone: &VirtualPhone) -> AdbLink {
 }
 
 /// What a lost cable must not cost: the agent on the phone, and the phone's boot.
-fn lives(phone: &VirtualPhone) -> (Vec<String>, String) {
+pub(super) fn lives(phone: &VirtualPhone) -> (Vec<String>, String) {
     let process = |folder: PathBuf| std::fs::read_to_string(folder.join("agent.pid"));
     let processes = agent_folders(phone).into_iter().map(process);
     let processes: Vec<String> = processes.map(|it| it.expect("an agent")).collect();

@@ -5,6 +5,7 @@ mod addresses;
 mod arm64;
 mod artifacts;
 mod devices;
+mod direct;
 mod disturbed;
 mod fitness;
 mod given_up;
