@@ -5,6 +5,7 @@
 mod inbox;
 mod key;
 mod look;
+mod messages;
 mod network;
 mod outbox;
 mod usb;

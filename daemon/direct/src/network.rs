@@ -5,7 +5,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::Path;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -15,12 +15,13 @@ use adb_client::tcp::ADBTcpDevice;
 use layerlab_farm::adb::Address;
 use layerlab_farm::adb::direct::frames::{Failure, FailureKind};
 
+use crate::messages::{ENCRYPT, LastStream, Message};
 use crate::outbox::Outbox;
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// As much as is passed on in one go.
+/// As much as is passed on in one go where it is encrypted.
 const PORTION: usize = 64 * 1024;
 
 /// The first word that a phone says; nothing before it.
@@ -75,40 +76,62 @@ fn relay(phone: TcpStream, first_word: &FirstWord, outbox: Outbox) -> io::Result
 }
 
 /// Returns when the phone is gone.
-fn carry(listener: &TcpListener, phone: TcpStream, first_word: &FirstWord) -> io::Result<()> {
+fn carry(listener: &TcpListener, mut phone: TcpStream, first_word: &FirstWord) -> io::Result<()> {
     let (mut library, _) = listener.accept()?;
     library.set_nodelay(true)?;
     let (mut from_library, mut to_phone) = (library.try_clone()?, phone.try_clone()?);
+    let last_stream = Arc::new(LastStream::default());
     // Whatever the library writes is taken at once: it does not wait for long.
     let (to_writer, portions) = channel::<Vec<u8>>();
+    let noting = Arc::clone(&last_stream);
     thread::spawn(move || {
-        let mut buffer = vec![0; PORTION];
-        while let Ok(length @ 1..) = from_library.read(&mut buffer) {
-            if to_writer.send(buffer[..length].to_vec()).is_err() {
-                return;
-            }
-        }
+        // The other direction says that the phone is gone.
+        let _ = take(&mut from_library, &noting, &to_writer);
     });
     thread::spawn(move || {
         for portion in portions {
-            // The other direction says that the phone is gone.
             if to_phone.write_all(&portion).is_err() {
                 return;
             }
         }
     });
-    let mut phone = phone;
-    let mut word = [0; 4];
-    phone.read_exact(&mut word)?;
-    let _ = first_word.set(word);
-    library.write_all(&word)?;
-    io::copy(&mut phone, &mut library).map(drop)
+    while let Some(message) = Message::read(&mut phone)? {
+        let _ = first_word.set(message.command());
+        if last_stream.wants(&message) {
+            library.write_all(message.bytes())?;
+        }
+        if message.command() == ENCRYPT {
+            return io::copy(&mut phone, &mut library).map(drop);
+        }
+    }
+    Ok(())
+}
+
+/// Takes what the library says, until it says no more.
+fn take(
+    library: &mut TcpStream,
+    last_stream: &LastStream,
+    to_writer: &Sender<Vec<u8>>,
+) -> io::Result<()> {
+    let send = |bytes: &[u8]| to_writer.send(bytes.to_vec()).map_err(io::Error::other);
+    while let Some(message) = Message::read(library)? {
+        last_stream.note(&message);
+        send(message.bytes())?;
+        if message.command() == ENCRYPT {
+            break;
+        }
+    }
+    let mut buffer = vec![0; PORTION];
+    while let length @ 1.. = library.read(&mut buffer)? {
+        send(&buffer[..length])?;
+    }
+    Ok(())
 }
 
 /// Why a phone did not greet us: one that first asked for a key or a certificate did not accept ours.
 fn ungreeted(first_word: &FirstWord, reason: &str) -> Failure {
     match first_word.get() {
-        Some(b"AUTH" | b"STLS") => Failure::new(FailureKind::Unauthorized, reason),
+        Some(b"AUTH" | &ENCRYPT) => Failure::new(FailureKind::Unauthorized, reason),
         _ => Failure::new(
             FailureKind::Unreachable,
             format!("what answers there is no phone's adbd: {reason}"),

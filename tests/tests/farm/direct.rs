@@ -20,7 +20,7 @@ use super::disturbed::{FAST, SLOW, lives, settings};
 use super::{HOSTILE, local, noisy, profile_on};
 
 /// Layerlab where there is no adb program, with a home of its own.
-fn without_adb(farm: &Farm) -> Command {
+pub(super) fn without_adb(farm: &Farm) -> Command {
     let mut command = farm.layerlab();
     command
         .env("LAYERLAB_ADB", "")
@@ -75,7 +75,7 @@ fn it_is_chosen_by_itself_where_there_is_no_adb_program_and_says_so() {
     command.args(["devices", "--adb-connect", &phone.address]);
     let output = output(&mut command);
     let listed = String::from_utf8_lossy(&output.stdout).into_owned();
-    let row = listed.lines().find(|line| line.contains(&phone.address));
+    let row = listed.lines().find(|line| line.contains("P1"));
     let row = row.unwrap_or_else(|| panic!("{listed}"));
     assert!(row.contains("adb-direct") && row.contains("ready"), "{row}");
     let said = stderr(&output);
@@ -136,7 +136,7 @@ fn the_key_that_is_made_opens_phones() {
         let listed: serde_json::Value = serde_json::from_str(&json).expect("JSON");
         let listed = listed.as_array().expect("a list").iter();
         let states: Vec<_> = listed
-            .filter(|device| device["name"] == *door)
+            .filter(|device| device["name"] == "P1" && device["address"] == *door)
             .map(|device| &device["state"])
             .collect();
         assert_eq!(states, ["ready"], "{owner:?}: {json}");

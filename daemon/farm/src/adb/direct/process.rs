@@ -91,19 +91,11 @@ impl PhoneProcess {
     /// Runs `command` with `input`, and returns all that it writes.
     pub(super) async fn exec(&mut self, command: &str, input: &[u8]) -> Result<Vec<u8>, Failure> {
         self.begin(command).await?;
-        let mut output = Vec::new();
         let input: Vec<u8> = input.chunks(LARGEST_DATA).flat_map(Frame::data).collect();
-        self.to.write_all(&input).await.map_err(Failure::lost)?;
-        loop {
-            match self.receive().await? {
-                Frame::Data(bytes) if output.len() + bytes.len() <= MOST_OUTPUT => {
-                    output.extend_from_slice(&bytes);
-                }
-                Frame::Data(_) => return Err(Failure::lost("the command writes without end")),
-                Frame::Answer(Answer::Ended) => return Ok(output),
-                other => return Err(unexpected(&other)),
-            }
-        }
+        let PhoneProcess { to, from, .. } = self;
+        // Both at once: a command may write before it has read everything. Where the child is gone, its last words say why.
+        let (_, output) = tokio::join!(to.write_all(&input), collect(from));
+        output
     }
 
     /// Starts `command`, which is spoken with by [`receive`](Self::receive) and [`halves`](Self::halves).
@@ -169,6 +161,21 @@ pub(super) async fn receive(from: &mut BufReader<ChildStdout>) -> Result<Frame, 
             Err(Failure::lost("the process that speaks to it ended"))
         }
         Err(error) => Err(Failure::lost(error)),
+    }
+}
+
+/// All that a command writes.
+async fn collect(from: &mut BufReader<ChildStdout>) -> Result<Vec<u8>, Failure> {
+    let mut output = Vec::new();
+    loop {
+        match receive(from).await? {
+            Frame::Data(bytes) if output.len() + bytes.len() <= MOST_OUTPUT => {
+                output.extend_from_slice(&bytes);
+            }
+            Frame::Data(_) => return Err(Failure::lost("the command writes without end")),
+            Frame::Answer(Answer::Ended) => return Ok(output),
+            other => return Err(unexpected(&other)),
+        }
     }
 }
 
