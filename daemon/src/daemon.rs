@@ -2,9 +2,11 @@
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::adb::{AdbArgs, BY_ITSELF};
 use super::campaign::agent_program;
@@ -23,6 +25,9 @@ use layerlab_lab::record::Kept;
 use layerlab_lab::socket::Listener;
 use layerlab_lab::state::{LabState, Rules};
 use layerlab_lab::store::{Store, StoreError};
+
+/// How long commands wait for phones that are plugged in to be seen, when the lab has just been opened.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
 
 #[derive(clap::Args)]
 pub(super) struct DaemonArgs {
@@ -104,12 +109,17 @@ async fn work(
     // To the very end: whoever does not want to wait for it says so once more.
     tokio::spawn(stop_when_told(messages.clone()));
     tracing::info!(state = %folders.state.display(), "the lab is open");
+    let (seen, phones_seen) = oneshot::channel();
     let watching = tokio::spawn({
         let messages = messages.clone();
-        async move { farm.watch(fleet, messages).await }
+        async move { farm.watch(fleet, messages, seen).await }
     });
     let intake = Intake::in_state(&folders.state, profiles);
-    let listening = tokio::spawn(listen(listener, intake, messages));
+    let listening = tokio::spawn(async move {
+        // What is asked meanwhile waits, so that no job is told that the phone beside it was never seen.
+        let _ = timeout(FIRST_LOOK, phones_seen).await;
+        listen(listener, intake, messages).await;
+    });
     let reporting = tokio::spawn(reports.write(dispatcher.is_working()));
     let ended = dispatcher.run(inbox).await;
     for task in [watching, listening, reporting] {

@@ -93,13 +93,14 @@ impl Farm {
         }))
     }
 
-    /// Watches phones come and go, for ever.
+    /// Watches phones come and go, for ever. Says to `seen` when the dispatcher knows those that were there already.
     pub async fn watch(
         &self,
         fleet: Fleet,
         messages: tokio::sync::mpsc::Sender<super::dispatcher::Message>,
+        seen: tokio::sync::oneshot::Sender<()>,
     ) {
-        see(self, fleet, messages).await;
+        see(self, fleet, messages, seen).await;
     }
 
     fn thresholds(&self) -> Thresholds {

@@ -3,7 +3,7 @@
 mod played;
 
 use futures_util::future::join_all;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{Farm, lock};
 use crate::dispatcher::Message;
@@ -217,8 +217,13 @@ impl Farm {
     }
 }
 
-/// Tells the dispatcher which devices there are, whenever that changes.
-pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
+/// Tells the dispatcher which devices there are, whenever that changes, and `seen` once it was told for the first time.
+pub async fn see(
+    farm: &Farm,
+    fleet: Fleet,
+    messages: mpsc::Sender<Message>,
+    seen: oneshot::Sender<()>,
+) {
     let local = farm.local_devices();
     if messages
         .send(Message::Devices(local.clone()))
@@ -233,6 +238,7 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
         messages.clone(),
     ));
     let mut watch = fleet.watch();
+    let mut seen = Some(seen);
     // A phone is asked who it is once for each time that it is plugged in.
     let mut known: Vec<(Row, Device)> = Vec::new();
     while let Some(all) = watch.next().await {
@@ -259,8 +265,13 @@ pub async fn see(farm: &Farm, fleet: Fleet, messages: mpsc::Sender<Message>) {
         if messages.send(Message::Devices(devices)).await.is_err() {
             return;
         }
+        if let Some(seen) = seen.take() {
+            // Whoever waited for it may have given up.
+            let _ = seen.send(());
+        }
     }
     // No server: there are only local devices.
+    drop(seen);
     messages.closed().await;
 }
 
