@@ -1,6 +1,7 @@
 //! adb's messages on their way between a phone and the library. Each is passed on as a whole, and what a phone says of a
-//! stream that is over is not: the library reads for a moment after each stream, takes what comes too late for the answer
-//! to its next request, and loses its place where a message comes in two parts.
+//! stream that is over is not. The library says OKAY to the end of a stream, whereupon adbd ends it once more; it reads for a
+//! moment after each stream, takes what comes too late for the answer to its next request, and loses its place where a
+//! message comes in two parts.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,14 +14,16 @@ const HEAD: usize = 24;
 const LONGEST: usize = 1 << 20;
 
 const OPEN: [u8; 4] = *b"OPEN";
-const ABOUT_STREAMS: [[u8; 4]; 3] = [*b"OKAY", *b"WRTE", *b"CLSE"];
+const OKAY: [u8; 4] = *b"OKAY";
+const WRITE: [u8; 4] = *b"WRTE";
+const CLOSE: [u8; 4] = *b"CLSE";
 
 /// The command after which all that follows is encrypted.
 pub(crate) const ENCRYPT: [u8; 4] = *b"STLS";
 
-/// The library's number of the one stream that it has open, or had last.
+/// The library's number of the one stream that it has open; 0 where the phone has closed it.
 #[derive(Debug, Default)]
-pub(crate) struct LastStream(AtomicU32);
+pub(crate) struct OpenStream(AtomicU32);
 
 /// A whole message.
 #[derive(Debug)]
@@ -65,7 +68,7 @@ impl Message {
     }
 }
 
-impl LastStream {
+impl OpenStream {
     /// Takes notice of what the library says.
     pub(crate) fn note(&self, message: &Message) {
         if message.command() == OPEN {
@@ -73,10 +76,19 @@ impl LastStream {
         }
     }
 
-    /// Whether what the phone says is of any use to the library: it is of no stream, or of the last one.
-    pub(crate) fn wants(&self, message: &Message) -> bool {
-        let is_of_stream = ABOUT_STREAMS.contains(&message.command());
-        !is_of_stream || message.number(2) == self.0.load(Ordering::SeqCst)
+    /// Whether the library is to hear what the phone says: it is of no stream, or of the open one, up to its end.
+    pub(crate) fn admits(&self, message: &Message) -> bool {
+        let stream = message.number(2);
+        match message.command() {
+            CLOSE => {
+                let closed = self
+                    .0
+                    .compare_exchange(stream, 0, Ordering::SeqCst, Ordering::SeqCst);
+                stream != 0 && closed.is_ok()
+            }
+            OKAY | WRITE => stream == self.0.load(Ordering::SeqCst),
+            _ => true,
+        }
     }
 }
 
@@ -125,16 +137,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_a_stream_that_is_over_is_not_wanted() {
-        let last = LastStream::default();
-        last.note(&read(&message(b"OPEN", 7, 0, b"exec:true\0")));
-        last.note(&read(&message(b"WRTE", 9, 3, b"")));
-        assert!(last.wants(&read(&message(b"OKAY", 3, 7, b""))));
-        last.note(&read(&message(b"OPEN", 8, 0, b"exec:true\0")));
-        for late in [b"OKAY", b"WRTE", b"CLSE"] {
-            assert!(!last.wants(&read(&message(late, 3, 7, b""))), "{late:?}");
-            assert!(last.wants(&read(&message(late, 4, 8, b""))), "{late:?}");
+    fn what_is_of_a_stream_that_is_over_is_not_heard() {
+        let open = OpenStream::default();
+        open.note(&read(&message(b"OPEN", 7, 0, b"exec:true\0")));
+        open.note(&read(&message(b"WRTE", 9, 3, b"")));
+        let hears = |command, stream| open.admits(&read(&message(command, 3, stream, b"")));
+        assert!(hears(b"OKAY", 7) && hears(b"WRTE", 7) && hears(b"CLSE", 7));
+        // Once more, because the library said OKAY to it.
+        for late in [b"CLSE", b"OKAY", b"WRTE"] {
+            assert!(!hears(late, 7), "{late:?}");
         }
-        assert!(last.wants(&read(&message(b"CNXN", 0, 0, b"device::"))));
+        open.note(&read(&message(b"OPEN", 8, 0, b"exec:true\0")));
+        assert!(!hears(b"CLSE", 7) && hears(b"CLSE", 8));
+        assert!(hears(b"CNXN", 0));
     }
 }

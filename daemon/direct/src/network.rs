@@ -15,7 +15,7 @@ use adb_client::tcp::ADBTcpDevice;
 use layerlab_farm::adb::Address;
 use layerlab_farm::adb::direct::frames::{Failure, FailureKind};
 
-use crate::messages::{ENCRYPT, LastStream, Message};
+use crate::messages::{ENCRYPT, OpenStream, Message};
 use crate::outbox::Outbox;
 
 /// How long connecting may take.
@@ -80,10 +80,10 @@ fn carry(listener: &TcpListener, mut phone: TcpStream, first_word: &FirstWord) -
     let (mut library, _) = listener.accept()?;
     library.set_nodelay(true)?;
     let (mut from_library, mut to_phone) = (library.try_clone()?, phone.try_clone()?);
-    let last_stream = Arc::new(LastStream::default());
+    let open_stream = Arc::new(OpenStream::default());
     // Whatever the library writes is taken at once: it does not wait for long.
     let (to_writer, portions) = channel::<Vec<u8>>();
-    let noting = Arc::clone(&last_stream);
+    let noting = Arc::clone(&open_stream);
     thread::spawn(move || {
         // The other direction says that the phone is gone.
         let _ = take(&mut from_library, &noting, &to_writer);
@@ -97,7 +97,7 @@ fn carry(listener: &TcpListener, mut phone: TcpStream, first_word: &FirstWord) -
     });
     while let Some(message) = Message::read(&mut phone)? {
         let _ = first_word.set(message.command());
-        if last_stream.wants(&message) {
+        if open_stream.admits(&message) {
             library.write_all(message.bytes())?;
         }
         if message.command() == ENCRYPT {
@@ -110,12 +110,12 @@ fn carry(listener: &TcpListener, mut phone: TcpStream, first_word: &FirstWord) -
 /// Takes what the library says, until it says no more.
 fn take(
     library: &mut TcpStream,
-    last_stream: &LastStream,
+    open_stream: &OpenStream,
     to_writer: &Sender<Vec<u8>>,
 ) -> io::Result<()> {
     let send = |bytes: &[u8]| to_writer.send(bytes.to_vec()).map_err(io::Error::other);
     while let Some(message) = Message::read(library)? {
-        last_stream.note(&message);
+        open_stream.note(&message);
         send(message.bytes())?;
         if message.command() == ENCRYPT {
             break;
