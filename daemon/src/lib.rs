@@ -27,6 +27,7 @@ mod model_options;
 mod model_support;
 mod output;
 mod percent;
+mod phone_processors;
 mod plan;
 mod processors;
 mod profile;

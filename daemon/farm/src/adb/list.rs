@@ -100,7 +100,8 @@ impl State {
             State::Unauthorized => "unlock it and accept the prompt on the phone",
             State::Authorizing | State::Connecting => "wait a moment",
             State::NoPermissions => {
-                "install udev rules for phones (package android-sdk-platform-tools-common) and add yourself to the group plugdev"
+                "sudo apt install android-sdk-platform-tools-common && sudo usermod -aG plugdev $USER, then restart this computer (the \
+                 adb server keeps the rights that it was started with)"
             }
             State::OtherSystem(_) => "start Android on it",
             State::Unknown(_) => "unplug it and plug it in again, or update layerlab",
