@@ -11,6 +11,7 @@ pub mod hygiene;
 pub mod journal;
 mod model_with_twin;
 pub mod queue;
+pub mod reading_cost;
 pub mod runtime;
 pub mod serve;
 mod survey;
