@@ -1,14 +1,9 @@
 //! How a phone is: its storage, its battery and its heat.
 
 use layerlab_farm::adb::Values;
+use layerlab_lab::config::Config;
 
 use super::Finding;
-
-/// Below this, a phone may go off in the middle of a run.
-const LEAST_BATTERY_PERCENT: i64 = 25;
-
-/// Above this, a phone soon throttles.
-const MOST_BATTERY_MILLICELSIUS: i64 = 37_000;
 
 /// Room for the agent, a large model and journals.
 const LEAST_STORAGE_BYTES: i64 = 1 << 30;
@@ -35,15 +30,22 @@ pub(super) fn judge(name: &str, what: &Values, battery: &Values, thermal: &Value
     };
     let level = battery.number("level_percent").map(|level| {
         let said = format!("battery at {level} %");
-        let remedy = format!("let it charge to {LEAST_BATTERY_PERCENT} %");
-        passing(level >= LEAST_BATTERY_PERCENT, said, &remedy)
+        let least = gates.battery_level_percent;
+        passing(
+            level >= i64::from(least),
+            said,
+            &format!("let it charge to {least} %"),
+        )
     });
     let heat = battery.number("temperature_millicelsius").map(|heat| {
         let celsius = |millicelsius: i64| format!("{:.1} °C", millicelsius as f64 / 1000.0);
         let said = format!("battery at {}", celsius(heat));
-        let most = celsius(MOST_BATTERY_MILLICELSIUS);
-        let remedy = format!("let it cool to {most}, out of the sun and of its case");
-        passing(heat <= MOST_BATTERY_MILLICELSIUS, said, &remedy)
+        let most = gates.battery_temperature_millicelsius.as_millicelsius();
+        let remedy = format!(
+            "let it cool to {}, out of the sun and of its case",
+            celsius(most)
+        );
+        passing(heat <= most, said, &remedy)
     });
     let status = thermal.number("status").map(|status| {
         let word = thermal.text("status_name").unwrap_or("unknown");
