@@ -12,6 +12,7 @@ pub mod journal;
 mod model_with_twin;
 pub mod pipe;
 pub mod queue;
+pub mod reading_cost;
 pub mod runtime;
 pub mod serve;
 mod survey;

@@ -14,14 +14,16 @@ use layerlab_agent::device::simulated::{DeviceFile, SimulatedDevice};
 use layerlab_agent::device::{Device, Host};
 use layerlab_agent::files::Files;
 use layerlab_agent::queue::Queue;
+use layerlab_agent::reading_cost::{Turns, after_readings, reading_times};
 use layerlab_agent::runtime::onnxruntime::{
     CHILD_COMMAND, OnnxRuntimeOptions, OnnxRuntimeSetup, serve_runtime,
 };
 use layerlab_agent::runtime::simulated::SimulatedRuntime;
-use layerlab_agent::runtime::{Runtimes, registry};
+use layerlab_agent::runtime::{Runtimes, registry, timing_input};
 use layerlab_agent::serve::{Address, Server};
-use layerlab_agent::{pipe, truth, work};
+use layerlab_agent::{ModelWithTwin, pipe, truth, work};
 use layerlab_model::Network;
+use layerlab_profiles::{Nanos, Segment};
 
 /// Exit code for a device file or model that cannot be used.
 const BAD_INPUT: u8 = 3;
@@ -58,11 +60,23 @@ enum Command {
         #[command(flatten)]
         device: DeviceArgs,
     },
-    /// Print the state of this machine as it is read at the ends of blocks, and how long reading it takes
+    /// Print the state of this machine as it is read at the ends of blocks, and what reading it costs
     Readings {
         /// How often to read it
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         times: u32,
+        /// Also run this ONNX model on all cores, in turns with a reading before them and without, and compare
+        #[arg(long, value_name = "FILE")]
+        model: Option<PathBuf>,
+        /// With --model: how many turns of each kind
+        #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+        pairs: u32,
+        /// With --model: inferences in a turn
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+        inferences: u32,
+        /// With --model: the rest before each inference, in microseconds
+        #[arg(long, default_value_t = 1000)]
+        gap_us: u64,
     },
     /// Print what a simulated device really costs: the planted truth that measurements are compared with
     Truth {
@@ -166,7 +180,20 @@ fn main() -> ExitCode {
             print_truth(&device, &model, dims.into_iter().collect(), json),
             BAD_INPUT,
         ),
-        Command::Readings { times } => (print_readings(times), FAILED),
+        Command::Readings {
+            times,
+            model,
+            pairs,
+            inferences,
+            gap_us,
+        } => {
+            let turns = Turns {
+                pairs,
+                inferences,
+                gap: Nanos::from_micros(gap_us),
+            };
+            (print_readings(times, model.as_deref(), turns), BAD_INPUT)
+        }
         Command::Pipe { to } => (open_pipe(&to), FAILED),
         Command::RuntimeChild => serve_runtime(),
     };
@@ -237,24 +264,36 @@ fn describe(device: &DeviceArgs) -> anyhow::Result<()> {
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
-fn print_readings(times: u32) -> anyhow::Result<()> {
+fn print_readings(times: u32, model: Option<&Path>, turns: Turns) -> anyhow::Result<()> {
     let mut host = Host::new();
-    let mut took = Vec::new();
-    let mut conditions = None;
-    for _ in 0..times {
-        let begin = host.now();
-        conditions = Some(host.conditions());
-        took.push(host.now().as_nanos().saturating_sub(begin.as_nanos()));
+    let mut readings = serde_json::to_value(reading_times(&mut host, times))?;
+    if let Some(model) = model {
+        let network = Arc::new(Network::open(model, &BTreeMap::new())?);
+        let mut runtimes = registry::runtimes(host.cores(), &no_other_runtime()?)?;
+        let processor = runtimes.processors().next().map(|one| one.name.clone());
+        let processor = processor.context("this machine has no processor")?;
+        let whole = Segment::whole(network.layer_count());
+        let inputs = timing_input(network.frontier(0), 1);
+        let mut session = runtimes.load(&processor, &ModelWithTwin::alone(network), whole)?;
+        // What the first runs cost is no matter of readings.
+        for _ in 0..turns.inferences {
+            session.run(&inputs)?;
+        }
+        let after = after_readings(&mut host, session.as_mut(), &inputs, turns)?;
+        readings["processor"] = processor.into();
+        readings["after_readings"] = serde_json::to_value(after)?;
     }
-    took.sort_unstable();
-    let readings = serde_json::json!({
-        "conditions": conditions,
-        "read_times": times,
-        "median_ns": took[took.len() / 2],
-        "longest_ns": took[took.len() - 1],
-    });
     let text = serde_json::to_string_pretty(&readings)?;
     Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+/// The agent's own runtime alone.
+fn no_other_runtime() -> anyhow::Result<OnnxRuntimeSetup> {
+    let none = DeviceArgs {
+        device: None,
+        onnxruntime: OnnxRuntimeOptions::default(),
+    };
+    none.onnxruntime_setup(None)
 }
 
 fn print_truth(

@@ -69,6 +69,11 @@ pub(super) struct WithPhones<T: clap::Args> {
 }
 
 impl AdbArgs {
+    /// The network addresses at which there should be phones.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.phones.iter().map(ToString::to_string).collect()
+    }
+
     fn settings(&self, folders: &Folders) -> Settings {
         Settings {
             program: self.adb.clone().map(PathBuf::from),

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -12,13 +11,14 @@ use time::format_description::well_known::Rfc3339;
 use super::adb::{self, AdbArgs};
 use super::campaign::campaign_failure;
 use super::exit::Failure;
+use super::phone_processors::phone_processors;
 use super::runtimes::in_words;
 use super::{lab, output};
+use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found, Printable, Values};
 use layerlab_farm::discovery::{self, HOST, LOCAL, Listed, ListedState};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::quarantine::Quarantine;
-use layerlab_farm::{AdbLink, Link, LinkError, Policy};
 use layerlab_lab::query::simulated_devices;
 use layerlab_lab::text_table::table;
 use layerlab_profiles::document::Processor;
@@ -48,7 +48,7 @@ pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs, agent: PathBuf) -> Re
     let before = devices.len();
     devices.extend(phones);
     for (found, listed) in found.iter().zip(&mut devices[before..]) {
-        if let Some(asked) = phone_processors(found, listed, &agent).await {
+        if let Some(asked) = processors_of(found, listed, &agent).await {
             match asked {
                 Ok(processors) => listed.processors = Some(processors),
                 Err(error) => output::note(format_args!(
@@ -92,18 +92,23 @@ pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs, agent: PathBuf) -> Re
 }
 
 /// The phones whose agents play simulated devices in this user's lab, by name.
-struct Played(BTreeSet<String>);
+pub(super) struct Played(BTreeSet<String>);
 
 impl Played {
-    async fn in_lab() -> Played {
+    pub(super) async fn in_lab() -> Played {
         // A store that cannot be read is named by whoever asks about the lab.
         let kept = lab::kept().await.unwrap_or_default();
         Played(simulated_devices(&kept))
     }
 
+    /// Whether the phone called `name` is one of them.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
     fn mark(&self, phone: Listed) -> Listed {
         Listed {
-            simulated: self.0.contains(&phone.name),
+            simulated: self.has(&phone.name),
             ..phone
         }
     }
@@ -116,7 +121,7 @@ fn tell(problem: &AdbError) {
 
 /// The processors that a phone has with the runtimes that were added, as its agent finds them; `None` where that is no
 /// question: without such runtimes all have the same, and one that the lab has play a device is left at it.
-async fn phone_processors(
+async fn processors_of(
     found: &Found,
     listed: &Listed,
     agent: &Path,
@@ -126,18 +131,7 @@ async fn phone_processors(
     if provision.runtimes.are_none() || listed.simulated || listed.state != ListedState::Ready {
         return None;
     }
-    // Whoever only wants a list neither waits for long, nor has anything done to a phone that fails.
-    let policy = Policy {
-        patience: Duration::from_secs(10),
-        may_reboot: false,
-        quarantine: Duration::ZERO,
-    };
-    let asked = async {
-        let (route, serial) = (found.route.clone(), &found.row.serial);
-        let link = AdbLink::open(route, serial, provision, policy, &folders.state).await?;
-        Ok(link.connect().await?.hello.processors)
-    };
-    Some(asked.await)
+    Some(phone_processors(found, provision, &folders).await)
 }
 
 fn devices_table(devices: &[Listed]) -> String {

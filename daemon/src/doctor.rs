@@ -1,23 +1,25 @@
 //! `layerlab doctor`: what is missing for phones to be profiled, and the command that mends it.
 
 mod agents;
+mod finding;
+mod fitness;
 mod phone_runtimes;
+mod processors;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
 use futures_util::future::join_all;
-use serde::Serialize;
 
+pub(super) use self::finding::{Finding, print_all, problems};
 use super::adb::AdbArgs;
+use super::devices::Played;
 use super::exit::{Code, Failure};
 use super::output;
 use super::runtimes::in_words;
 use layerlab_farm::LinkError;
-use layerlab_farm::adb::{
-    AdbError, Address, Fleet, Found, Phone, Printable, Server, State, Values, quote,
-};
+use layerlab_farm::adb::{AdbError, Address, Fleet, Found, Phone, Server, State, quote};
 use layerlab_farm::agents::Agents;
 use layerlab_farm::folders::Folders;
 use layerlab_farm::phone_runtimes::PhoneRuntimes;
@@ -26,18 +28,6 @@ use layerlab_profiles::document::Processor;
 
 /// The port of everybody's adb server.
 const COMMON_PORT: u16 = 5037;
-
-/// Below this, a phone may go off in the middle of a run.
-const LEAST_BATTERY_PERCENT: i64 = 25;
-
-/// Above this, a phone soon throttles.
-const MOST_BATTERY_MILLICELSIUS: i64 = 37_000;
-
-/// Room for the agent, a large model and journals.
-const LEAST_STORAGE_BYTES: i64 = 1 << 30;
-
-/// The columns of a verdict.
-const VERDICT: usize = 9;
 
 /// How long a phone may take for all its answers.
 const PHONE: Duration = Duration::from_secs(30);
@@ -55,53 +45,6 @@ pub(super) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-/// What was looked at, and what was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
-    subject: String,
-    verdict: Verdict,
-    message: String,
-    /// What mends it, if it is not fine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Verdict {
-    Fine,
-    /// It may be as it should be.
-    Note,
-    /// Something cannot be done until it is mended.
-    Problem,
-}
-
-impl Finding {
-    fn fine(subject: &str, message: impl Into<String>) -> Finding {
-        Finding {
-            subject: subject.to_owned(),
-            verdict: Verdict::Fine,
-            message: message.into(),
-            remedy: None,
-        }
-    }
-
-    fn note(subject: &str, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding {
-            verdict: Verdict::Note,
-            remedy: Some(remedy.into()),
-            ..Finding::fine(subject, message)
-        }
-    }
-
-    fn problem(subject: &str, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding {
-            verdict: Verdict::Problem,
-            ..Finding::note(subject, message, remedy)
-        }
-    }
 }
 
 pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Result<(), Failure> {
@@ -128,9 +71,16 @@ pub(super) async fn run(args: &DoctorArgs, adb: &AdbArgs, agent: PathBuf) -> Res
         ));
     }
     let quarantine = Quarantine::in_folder(&folders.state);
-    let examined = phones
-        .iter()
-        .map(|found| examine(found, &quarantine, &agents, &runtimes_of_phones));
+    let played = Played::in_lab().await;
+    let examined = phones.iter().map(async |found| {
+        let mut findings = examine(found, &quarantine, &agents, &runtimes_of_phones).await;
+        // What the lab has play a device is left at it, and what is in quarantine alone.
+        let names = [found.name.as_str(), &found.row.serial];
+        if !played.has(&found.name) && matches!(quarantine.of(&names), Ok(None)) {
+            findings.extend(processors::of_phone(found, &agents, &folders).await);
+        }
+        findings
+    });
     findings.extend(join_all(examined).await.into_iter().flatten());
     print(args, &findings)
 }
@@ -150,40 +100,6 @@ fn print(args: &DoctorArgs, findings: &[Finding]) -> Result<(), Failure> {
     Err(Failure::new(Code::Device, error))
 }
 
-/// Prints findings, each with what mends it.
-pub(super) fn print_all(findings: &[Finding]) -> Result<(), Failure> {
-    let columns = output::columns();
-    findings
-        .iter()
-        .try_for_each(|finding| output::print(lines(finding, columns)))
-}
-
-/// How many of them are problems.
-pub(super) fn problems(findings: &[Finding]) -> usize {
-    let problems = findings
-        .iter()
-        .filter(|finding| finding.verdict == Verdict::Problem);
-    problems.count()
-}
-
-/// What was found, and in a line of its own what mends it.
-fn lines(finding: &Finding, columns: Option<usize>) -> String {
-    let verdict = match finding.verdict {
-        Verdict::Fine => "fine",
-        Verdict::Note => "note",
-        Verdict::Problem => "PROBLEM",
-    };
-    let (subject, message) = (Printable(&finding.subject), Printable(&finding.message));
-    let found = format!("{verdict:VERDICT$}{subject}: {message}");
-    let mut lines = output::wrapped(&found, columns, VERDICT);
-    if let Some(remedy) = &finding.remedy {
-        let remedy = format!("{:VERDICT$}→ {}", "", Printable(remedy));
-        lines.push('\n');
-        lines.push_str(&output::wrapped(&remedy, columns, VERDICT + 2));
-    }
-    lines
-}
-
 /// The adb program, and the servers that it runs or that were named.
 pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -198,7 +114,9 @@ pub(super) async fn servers(fleet: &Fleet) -> Vec<Finding> {
     }
     for problem in &fleet.problems {
         let remedy = match problem {
-            AdbError::BadProgram { .. } => "sudo apt install adb, and unset LAYERLAB_ADB",
+            AdbError::BadProgram { .. } => {
+                "sudo apt install adb, and leave out --adb and LAYERLAB_ADB"
+            }
             _ => "see what it says, and run layerlab doctor again",
         };
         findings.push(Finding::problem("adb", problem.to_string(), remedy));
@@ -238,7 +156,9 @@ async fn examine_server(server: &Server) -> Finding {
                     "see {}; kill it, and layerlab starts it anew",
                     log.display()
                 ),
-                None => "start it on its host: adb -a nodaemon server".to_owned(),
+                None => "start it on its host (adb -a nodaemon server, which whoever reaches that host can then use), or leave out \
+                         --adb-server and LAYERLAB_ADB_SERVER, and layerlab starts one here"
+                    .to_owned(),
             };
             Finding::problem(&subject, error.to_string(), remedy)
         }
@@ -264,7 +184,8 @@ fn udev(folders: &[&Path]) -> Finding {
         None => Finding::note(
             "udev rule",
             "no rule for phones: on USB only root may use them",
-            "sudo apt install android-sdk-platform-tools-common && sudo usermod -aG plugdev $USER, then log in again",
+            "sudo apt install android-sdk-platform-tools-common && sudo usermod -aG plugdev $USER, then restart this computer: \
+             the adb server keeps the rights that it was started with",
         ),
     }
 }
@@ -341,84 +262,16 @@ pub(super) async fn examine(
         )),
         Err(error) => findings.push(Finding::problem(name, error.to_string(), "remove the file")),
     }
-    findings.extend(judge(name, &what, &battery, &thermal));
+    findings.extend(fitness::judge(name, &what, &battery, &thermal));
     findings.extend(agents::of_phone(name, &what, agents));
     findings.extend(phone_runtimes::of_phone(name, &what, agents, runtimes));
     findings
 }
 
-/// Storage, battery and heat.
-fn judge(name: &str, what: &Values, battery: &Values, thermal: &Values) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut check = |value: Option<i64>, good: bool, said: String, remedy: &str| {
-        if value.is_none() {
-            return;
-        }
-        findings.push(if good {
-            Finding::fine(name, said)
-        } else {
-            Finding::problem(name, said, remedy)
-        });
-    };
-    let free = what.number("storage_free_bytes");
-    check(
-        free,
-        free >= Some(LEAST_STORAGE_BYTES),
-        format!(
-            "{} MB of storage free",
-            free.unwrap_or_default() / 1_000_000
-        ),
-        "delete something on the phone",
-    );
-    let level = battery.number("level_percent");
-    check(
-        level,
-        level >= Some(LEAST_BATTERY_PERCENT),
-        format!("battery at {} %", level.unwrap_or_default()),
-        "let it charge",
-    );
-    let heat = battery.number("temperature_millicelsius");
-    check(
-        heat,
-        heat <= Some(MOST_BATTERY_MILLICELSIUS),
-        format!(
-            "battery at {:.1} °C",
-            heat.unwrap_or_default() as f64 / 1000.0
-        ),
-        "let it cool, out of the sun and of its case",
-    );
-    let status = thermal.number("status");
-    check(
-        status,
-        status <= Some(0),
-        format!(
-            "thermal status {} ({})",
-            status.unwrap_or_default(),
-            thermal.text("status_name").unwrap_or("unknown")
-        ),
-        "let it cool: it throttles",
-    );
-    findings
-}
-
 #[cfg(test)]
 mod tests {
+    use super::finding::Verdict;
     use super::*;
-
-    #[test]
-    fn a_finding_fits_a_terminal_of_80_columns() {
-        let finding = udev(&[Path::new("/nowhere")]);
-        let lines = lines(&finding, Some(80));
-        assert!(
-            lines.lines().all(|line| line.chars().count() <= 80),
-            "{lines}"
-        );
-        assert!(
-            lines.starts_with("note     udev rule: no rule for phones"),
-            "{lines}"
-        );
-        assert!(lines.contains("\n         → sudo apt install"), "{lines}");
-    }
 
     #[test]
     fn a_rule_for_phones_is_found_and_its_absence_is_told() {

@@ -28,6 +28,7 @@ mod model_options;
 mod model_support;
 mod output;
 mod percent;
+mod phone_processors;
 mod plan;
 mod processors;
 mod profile;

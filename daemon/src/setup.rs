@@ -9,6 +9,7 @@ use layerlab_campaign::publish::folder_name;
 use layerlab_campaign::{Campaign, ModelFile, TimesSettings};
 use layerlab_farm::adb::{Fleet, Found, Printable, State};
 use layerlab_farm::agents::Agents;
+use layerlab_farm::discovery::{BUILT_IN, HOST};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::phone_runtimes::PhoneRuntimes;
 use layerlab_farm::quarantine::Quarantine;
@@ -54,6 +55,9 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
+    if let Some(name) = args.device.as_deref() {
+        refuse_what_is_no_phone(name)?;
+    }
     let agent = agent_program(agent)?;
     let folders = Folders::of_this_user();
 
@@ -67,8 +71,7 @@ pub(super) async fn run(
     }
 
     begin(2, "Is a phone there, and does it let this computer in?")?;
-    let found = wait(&fleet, args).await?;
-    output::print(format_args!("{} is ready", Printable(&found.name)))?;
+    let found = wait(&fleet, args, adb).await?;
 
     begin(3, "What is it, and is there an agent for it?")?;
     let agents = Agents {
@@ -77,7 +80,10 @@ pub(super) async fn run(
     };
     let quarantine = Quarantine::in_folder(&folders.state);
     let runtimes = PhoneRuntimes::in_folder(&folders.data);
-    report(&doctor::examine(&found, &quarantine, &agents, &runtimes).await)?;
+    let findings = doctor::examine(&found, &quarantine, &agents, &runtimes).await;
+    // Whether it is fit is asked when it is to be measured, and then waited for.
+    let findings: Vec<Finding> = findings.into_iter().map(Finding::with_time).collect();
+    report(&findings)?;
 
     first_profile(args, agent, adb, &found.name).await
 }
@@ -100,25 +106,51 @@ fn report(findings: &[Finding]) -> Result<(), Failure> {
     }
 }
 
+/// Refuses a device that nobody has to plug in.
+fn refuse_what_is_no_phone(name: &str) -> Result<(), Failure> {
+    let is_simulated = BUILT_IN.iter().any(|device| device.name == name);
+    if !is_simulated && name != HOST {
+        return Ok(());
+    }
+    let play = match is_simulated {
+        true => format!("; --simulate {name} has a phone play it"),
+        false => String::new(),
+    };
+    let error = anyhow!(
+        "setup is for phones, and {name} needs none: layerlab profile --device {name} --model FILE.onnx{play}"
+    );
+    Err(Failure::new(Code::Input, error))
+}
+
 /// Waits until the phone is ready, and says what it waits for as often as that changes.
-async fn wait(fleet: &Fleet, args: &SetupArgs) -> Result<Found, Failure> {
+async fn wait(fleet: &Fleet, args: &SetupArgs, adb: &AdbArgs) -> Result<Found, Failure> {
     let end = Instant::now() + Duration::from(args.phone.patience());
     let mut watch = fleet.watch();
     let mut said = String::new();
     loop {
         let Ok(Some(phones)) = timeout_at(end, watch.next()).await else {
-            let patience = args.phone.patience();
-            let error = anyhow!("no phone was ready within {patience} (--patience); {said}");
+            let error = anyhow!(
+                "no phone was ready within {} (--patience): do what is said above, then run layerlab setup again",
+                args.phone.patience()
+            );
             return Err(Failure::new(Code::Device, error));
         };
-        let (ready, others): (Vec<Found>, Vec<Found>) = phones
-            .into_iter()
-            .filter(|phone| args.device.as_ref().is_none_or(|name| *name == phone.name))
-            .partition(|phone| phone.row.state == State::Ready);
-        if let Some(phone) = ready.into_iter().next() {
-            return Ok(phone);
+        let (wanted, others): (Vec<Found>, Vec<Found>) = phones.into_iter().partition(|phone| {
+            let name = args.device.as_deref();
+            name.is_none_or(|name| phone.is_called(name))
+        });
+        let is_ready = |phone: &&Found| phone.row.state == State::Ready;
+        if let Some(phone) = wanted.iter().find(is_ready) {
+            let also = wanted.iter().filter(is_ready).skip(1).map(name_of);
+            let also: Vec<String> = also.collect();
+            output::print(ready(&name_of(phone), &also))?;
+            return Ok(phone.clone());
         }
-        let waiting = in_words(&others, args.device.as_deref());
+        let waiting = match (wanted.is_empty(), args.device.as_deref()) {
+            (false, _) => obstacles(&wanted),
+            (true, Some(name)) => absent(name, &others),
+            (true, None) => none_there(&adb.addresses()),
+        };
         if waiting != said {
             output::print(&waiting)?;
             said = waiting;
@@ -126,22 +158,56 @@ async fn wait(fleet: &Fleet, args: &SetupArgs) -> Result<Found, Failure> {
     }
 }
 
-/// What keeps phones from being ready, with what to do.
-fn in_words(phones: &[Found], wanted: Option<&str>) -> String {
-    if phones.is_empty() {
-        let which = wanted.map_or_else(|| "no phone".to_owned(), |name| format!("no {name}"));
+fn name_of(phone: &Found) -> String {
+    Printable(&phone.name).to_string()
+}
+
+/// Which phone is set up, and how another one is.
+fn ready(name: &str, also: &[String]) -> String {
+    match also {
+        [] => format!("{name} is ready"),
+        [other, ..] => format!(
+            "{name} is ready, and set up now ({} too; --device {other} sets that one up)",
+            also.join(", ")
+        ),
+    }
+}
+
+/// What to do where there is no phone, also none at the addresses that were given.
+fn none_there(addresses: &[String]) -> String {
+    if addresses.is_empty() {
+        return "no phone is plugged in: connect its cable, and switch on USB debugging (Settings, About phone: tap the \
+                build number seven times; then Settings, Developer options). Waiting for it"
+            .to_owned();
+    }
+    format!(
+        "no phone answers at {}: take the address and port from the phone (Settings, Developer options, Wireless debugging; it \
+         has another port after each boot), and let this computer in there once (`adb pair`). Waiting for it",
+        addresses.join(" and ")
+    )
+}
+
+/// What to do where a phone of this name is not there, but perhaps others are.
+fn absent(name: &str, others: &[Found]) -> String {
+    let name = Printable(name);
+    if others.is_empty() {
         return format!(
-            "{} is plugged in: connect its cable, and switch on USB debugging (Settings, About phone: tap the build number \
-             seven times; then Settings, Developer options). Waiting for it",
-            Printable(&which)
+            "{name} is not there, nor any other phone: {}",
+            none_there(&[])
         );
     }
+    let others: Vec<String> = others.iter().map(name_of).collect();
+    format!(
+        "{name} is not there, but {} is: connect it, or name that one with --device. Waiting for it",
+        others.join(", ")
+    )
+}
+
+/// What keeps phones from being ready, with what to do.
+fn obstacles(phones: &[Found]) -> String {
     let each = phones.iter().map(|phone| {
         let (reason, remedy) = (phone.row.state.reason(), phone.row.state.remedy());
-        format!(
-            "{}: {reason}: {remedy}. Waiting for that",
-            Printable(&phone.name)
-        )
+        format!("{}: {reason}: {remedy}. Waiting for that", name_of(phone))
     });
     each.collect::<Vec<_>>().join("\n")
 }

@@ -119,9 +119,9 @@ fn nearest_rank(sorted: &[Nanos], percent: usize) -> Nanos {
     sorted[rank - 1]
 }
 
-/// The zero-based ranks of the innermost pair of order statistics that encloses the median with at
-/// least 95 % confidence. The number of samples below the median is binomial with p = 1/2.
-fn median_rank_ci95(count: usize) -> Option<(usize, usize)> {
+/// The zero-based ranks, among `count` samples in order, of the innermost pair that encloses the median with at least 95 %
+/// confidence; `None` below six samples. The number of samples below the median is binomial with p = 1/2.
+pub fn median_rank_ci95(count: usize) -> Option<(usize, usize)> {
     // The probability mass is accumulated in logarithms, so that any count works.
     let ln_half_to_the_count = count as f64 * 0.5_f64.ln();
     let mut ln_choose = 0.0_f64;

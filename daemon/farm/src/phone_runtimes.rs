@@ -23,6 +23,8 @@ pub struct PhoneRuntimes {
     problem: Option<String>,
     /// What was said already: a phone that comes and goes is told of once.
     said: Arc<Mutex<BTreeSet<String>>>,
+    /// Whether it is kept for who asks, instead of being said.
+    is_silent: bool,
 }
 
 /// Why a phone is not given a runtime, and what helps.
@@ -90,6 +92,22 @@ impl PhoneRuntimes {
                 ..PhoneRuntimes::default()
             },
         }
+    }
+
+    /// The same runtimes. What phones cannot use of them is not said to the user, but kept for [`PhoneRuntimes::told`].
+    pub fn silent(self) -> PhoneRuntimes {
+        PhoneRuntimes {
+            said: Arc::default(),
+            is_silent: true,
+            ..self
+        }
+    }
+
+    /// What was told of these runtimes until now, and by their phones' agents.
+    pub fn told(&self) -> Vec<String> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = said.iter().filter_map(|said| said.split_once('\n'));
+        texts.map(|(_, text)| text.to_owned()).collect()
     }
 
     /// Whether there are none, so that phones have their agents' own runtime alone.
@@ -175,7 +193,7 @@ impl PhoneRuntimes {
     /// Tells the user something about a phone, unless it was told before.
     pub(crate) fn say(&self, phone: &str, what: &str) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.insert(format!("{phone}\n{what}")) {
+        if said.insert(format!("{phone}\n{what}")) && !self.is_silent {
             tracing::warn!("{}: {}", Printable(phone), Printable(what));
         }
     }

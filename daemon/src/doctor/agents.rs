@@ -34,16 +34,33 @@ pub(super) fn survey(agents: &Agents) -> Vec<Finding> {
     vec![for_host, for_phones]
 }
 
+/// The binary interfaces that `make agent` knows.
+const BUILDABLE: [&str; 3] = ["arm64-v8a", "armeabi-v7a", "x86_64"];
+
+/// A phone for which there is no agent, and whether there can be one.
+fn without_agent(name: &str, abi: &str) -> Finding {
+    if BUILDABLE.contains(&abi) {
+        let remedy = format!(
+            "make agent ABI={abi}, in the folder of layerlab's source (needs Rust by rustup, and Python)"
+        );
+        return Finding::problem(name, format!("no agent for {abi}"), remedy);
+    }
+    let message = match abi {
+        "" => "it does not say which processor it has (ro.product.cpu.abi)".to_owned(),
+        other => format!("layerlab has no agents for its processor, {other}"),
+    };
+    let remedy = format!("take another phone, with one of {}", BUILDABLE.join(", "));
+    Finding::problem(name, message, remedy)
+}
+
 /// The agent that the phone called `name` gets, and whether it can load the runtimes that the phone says it has.
 pub(super) fn of_phone(name: &str, phone: &Values, agents: &Agents) -> Vec<Finding> {
     let abi = phone.text("abi").unwrap_or_default();
     let Some(agent) = agents.built(abi) else {
         let of_host = abi == std::env::consts::ARCH && agents.of_host.is_file();
-        return vec![if of_host {
-            Finding::fine(name, "agent of this host")
-        } else {
-            let message = format!("no agent for {abi}");
-            Finding::problem(name, message, format!("make agent ABI={abi}"))
+        return vec![match of_host {
+            true => Finding::fine(name, "agent of this host"),
+            false => without_agent(name, abi),
         }];
     };
     let mut findings = vec![Finding::fine(name, format!("agent {}", agent.display()))];

@@ -39,7 +39,13 @@ pub(super) fn of_phone(
     let Some(linking) = Linking::of(&agents.program(abi)) else {
         return Vec::new();
     };
-    let suited = runtimes.suited(abi, linking, &Soc::of(phone));
+    let soc = Soc::of(phone);
+    if runtimes.are_none() {
+        return without_runtimes(name, abi, linking, &soc)
+            .into_iter()
+            .collect();
+    }
+    let suited = runtimes.suited(abi, linking, &soc);
     let mut findings = Vec::new();
     if !suited.given.is_empty() {
         let titles: Vec<String> = suited
@@ -55,4 +61,66 @@ pub(super) fn of_phone(
     let unsuited = suited.unsuited.into_iter();
     findings.extend(unsuited.map(|one| Finding::note(name, one.reason, one.remedy)));
     findings
+}
+
+/// Which files to get for a phone, where none was added.
+fn without_runtimes(name: &str, abi: &str, linking: Linking, soc: &Soc) -> Option<Finding> {
+    let agent = match linking {
+        Linking::Android => String::new(),
+        Linking::Static => format!("make agent ABI={abi} ANDROID=1 (with the Android NDK), then "),
+        // Nobody has Android's files for a computer's libraries.
+        Linking::Computer => return None,
+    };
+    let (what, files) = match soc.is_qualcomm {
+        true => (
+            "its Hexagon is not measured, and its CPUs by the agent's own runtime alone",
+            "com.microsoft.onnxruntime:onnxruntime-android, com.qualcomm.qti:onnxruntime-android-qnn and \
+             com.qualcomm.qti:qnn-runtime (Qualcomm's two for the SoCs that docs/phones.md names)",
+        ),
+        false => (
+            "its CPUs are measured by the agent's own runtime alone",
+            "com.microsoft.onnxruntime:onnxruntime-android",
+        ),
+    };
+    Some(Finding::note(
+        name,
+        format!("no runtime was added: {what}"),
+        format!(
+            "{agent}layerlab runtime add FILE.aar, with {files} from Maven Central; docs/phones.md says more"
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(abi: &str, linking: Linking, is_qualcomm: bool) -> Option<String> {
+        let soc = Soc {
+            model: "SM8550".to_owned(),
+            is_qualcomm,
+        };
+        let finding = without_runtimes("P1", abi, linking, &soc)?;
+        Some(serde_json::to_string(&finding).expect("JSON"))
+    }
+
+    #[test]
+    fn a_phone_without_runtimes_is_told_which_files_to_get_and_whether_its_agent_loads_them() {
+        let qualcomm = told("arm64-v8a", Linking::Android, true).expect("a note");
+        for word in [
+            "Hexagon",
+            "onnxruntime-android-qnn",
+            "qnn-runtime",
+            "layerlab runtime add",
+        ] {
+            assert!(qualcomm.contains(word), "{qualcomm}");
+        }
+        assert!(!qualcomm.contains("make agent"), "{qualcomm}");
+        let other = told("arm64-v8a", Linking::Static, false).expect("a note");
+        assert!(
+            other.contains("make agent ABI=arm64-v8a ANDROID=1") && !other.contains("qualcomm"),
+            "{other}"
+        );
+        assert_eq!(told("x86_64", Linking::Computer, true), None);
+    }
 }

@@ -1,6 +1,8 @@
 //! Phones with arm64 processors: virtual ones that run the agent of `make agent` by an emulator of their processor. What it
 //! measures there says nothing about any phone; that it runs, is killed and goes on does.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -8,7 +10,7 @@ use layerlab_tests::farm::Farm;
 use layerlab_tests::published::Published;
 use layerlab_tests::virtual_phone::VirtualPhone;
 use layerlab_tests::wait::wait_for;
-use layerlab_tests::{model, profile, stdout, succeed};
+use layerlab_tests::{model, output, profile, stderr, stdout, succeed};
 
 use tokio::runtime::Runtime;
 
@@ -19,17 +21,154 @@ use super::profile_on;
 /// The interface of the phones.
 const ABI: &str = "arm64-v8a";
 
-/// A lab that has the agents of `make agent-test`, and a phone with an arm64 processor.
-fn lab() -> (Farm, VirtualPhone) {
-    let agents = std::env::var_os("LAYERLAB_TEST_AGENTS").map(PathBuf::from);
-    let agents = agents.expect("agents for phones, which make agent-test builds");
+/// The folder that this variable names, which make agent-test sets.
+fn folder(variable: &str) -> PathBuf {
+    let folder = std::env::var_os(variable).map(PathBuf::from);
+    folder.unwrap_or_else(|| panic!("{variable} is not set: make agent-test"))
+}
+
+/// A lab with the agent for the phones that lies below `kind` among those of `make agent-test`.
+fn lab_with_agent(kind: &str) -> Farm {
     let farm = Farm::new().expect("virtual phones");
-    let folder = farm.path("data/agents").join(ABI);
-    std::fs::create_dir_all(&folder).expect("room");
+    let agents = farm.path("data/agents").join(ABI);
+    std::fs::create_dir_all(&agents).expect("room");
     let agent = "layerlab-agent";
-    std::fs::copy(agents.join(ABI).join(agent), folder.join(agent)).expect("an agent");
+    let built = folder("LAYERLAB_TEST_AGENTS").join(kind).join(ABI);
+    std::fs::copy(built.join(agent), agents.join(agent)).expect("an agent");
+    farm
+}
+
+/// A lab with a static agent, and a phone with an arm64 processor.
+fn lab() -> (Farm, VirtualPhone) {
+    let farm = lab_with_agent("");
     let phone = VirtualPhone::start_with(&farm.path("phone"), "arm", &["--abi", ABI]);
     (farm, phone)
+}
+
+/// A lab with an agent that loads libraries, ONNX Runtime and Qualcomm's libraries for arm64, and a phone of Qualcomm's. In
+/// the place of the Hexagon's device there is a file with these rights, if any.
+fn lab_of_qualcomm(device: Option<u32>) -> (Farm, VirtualPhone) {
+    let farm = lab_with_agent("computer");
+    let libraries = folder("LAYERLAB_TEST_ARM64");
+    let vendor = farm.path("phone/vendor/lib");
+    std::fs::create_dir_all(&vendor).expect("room");
+    for library in std::fs::read_dir(libraries.join("lib")).expect("a C library") {
+        let library = library.expect("a file").path();
+        if library.is_file() {
+            let name = library.file_name().expect("a name");
+            std::fs::copy(&library, vendor.join(name)).expect("room");
+        }
+    }
+    if let Some(mode) = device {
+        let devices = farm.path("phone/dev");
+        std::fs::create_dir_all(&devices).expect("room");
+        let file = devices.join("fastrpc-cdsp");
+        std::fs::write(&file, "").expect("room");
+        std::fs::set_permissions(&file, Permissions::from_mode(mode)).expect("its own");
+    }
+    let phone = VirtualPhone::start_with(&farm.path("phone"), "arm", &["--abi", ABI]);
+    phone.set("prop.ro.soc.model", "SM8550");
+    phone.set("prop.ro.soc.manufacturer", "QTI");
+    for wheel in std::fs::read_dir(libraries.join("wheels")).expect("wheels") {
+        let wheel = wheel.expect("a file").path();
+        succeed(farm.layerlab().args(["runtime", "add"]).arg(wheel));
+    }
+    (farm, phone)
+}
+
+/// The processors that `layerlab devices` lists for the phone, and what it says besides.
+fn processors(farm: &Farm, phone: &VirtualPhone) -> (Vec<String>, String) {
+    let mut command = farm.layerlab();
+    let asked = command.args(["devices", "--json", "--adb-connect", &phone.address]);
+    let ended = output(asked);
+    let (listed, said) = (stdout(&ended), stderr(&ended));
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let mut devices = listed.as_array().expect("a list").iter();
+    let phone = devices.find(|device| device["link"] == "adb");
+    let processors = phone.expect("the phone is listed")["processors"].as_array();
+    let names = processors.into_iter().flatten();
+    let names = names.map(|one| one["name"].as_str().expect("a name").to_owned());
+    (names.collect(), said)
+}
+
+/// The one line of a text that is about the Hexagon.
+#[track_caller]
+fn line_about_the_hexagon(text: &str) -> &str {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("Hexagon"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{text}");
+    lines[0]
+}
+
+#[test]
+#[ignore = "needs agents for phones, which take minutes to build: make agent-test"]
+fn a_hexagon_that_the_shell_user_may_not_open_is_left_out_with_the_reason_and_the_cpus_are_offered()
+{
+    let (farm, phone) = lab_of_qualcomm(Some(0));
+    let (offered, said) = processors(&farm, &phone);
+    for name in ["cpu:all", "cpu:ort-all"] {
+        assert!(offered.iter().any(|one| one == name), "{offered:?}: {said}");
+    }
+    assert!(
+        offered.iter().all(|name| !name.starts_with("qnn")),
+        "{offered:?}"
+    );
+    let refusal = "its shell user may not open /dev/fastrpc-cdsp (Permission denied";
+    let line = line_about_the_hexagon(&said);
+    for words in [
+        refusal,
+        "these said `",
+        "a development build after `adb root`",
+    ] {
+        assert!(line.contains(words), "no `{words}` in {line}");
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = farm.layerlab();
+        command.args(arguments);
+        output(command.args(["--adb-connect", &phone.address]))
+    };
+    let doctor = run(&["doctor"]);
+    assert!(line_about_the_hexagon(&stdout(&doctor)).contains(refusal));
+    assert_eq!(stderr(&doctor).matches("Hexagon").count(), 0);
+    let model = model("vocnet-mini");
+    let model = model.to_str().expect("a path");
+    let support = run(&["model", "support", model, "--device", "arm"]);
+    assert!(line_about_the_hexagon(&stderr(&support)).contains(refusal));
+    let said = stdout(&support);
+    assert!(said.contains("cpu:ort-all runs 11 of 11 layers"), "{said}");
+}
+
+#[test]
+#[ignore = "needs agents for phones, which take minutes to build: make agent-test"]
+fn a_phone_that_shows_no_hexagon_is_told_from_one_that_forbids_it() {
+    let (farm, phone) = lab_of_qualcomm(None);
+    let (offered, said) = processors(&farm, &phone);
+    assert!(
+        offered.iter().any(|name| name == "cpu:ort-all"),
+        "{offered:?}: {said}"
+    );
+    let line = line_about_the_hexagon(&said);
+    let absent = "it shows none of the devices by which Qualcomm's libraries reach one";
+    assert!(line.contains(absent), "{line}");
+}
+
+#[test]
+#[ignore = "needs agents for phones, which take minutes to build: make agent-test"]
+fn a_hexagon_that_can_be_opened_and_fails_is_not_a_matter_of_rights() {
+    let (farm, phone) = lab_of_qualcomm(Some(0o444));
+    let (offered, said) = processors(&farm, &phone);
+    assert!(
+        offered.iter().any(|name| name == "cpu:ort-all"),
+        "{offered:?}: {said}"
+    );
+    assert!(
+        offered.iter().all(|name| !name.starts_with("qnn")),
+        "{offered:?}"
+    );
+    assert!(said.contains("cannot offer qnn-htp-f16"), "{said}");
+    assert!(!said.contains("shell user"), "{said}");
 }
 
 /// So often is the agent killed.

@@ -292,6 +292,15 @@ fn what_a_phone_cannot_use_is_said_once_and_the_rest_is_offered() {
         lines[0].contains("SM1") && lines[0].contains("P1@"),
         "{said}"
     );
+    let asked = output(lab.layerlab().arg("doctor"));
+    let (doctor, aside) = (stdout(&asked), stderr(&asked));
+    assert!(doctor.contains("offers cpu:all (f32, tract"), "{doctor}");
+    assert_eq!(
+        doctor.matches("the Hexagon of SoC `SM1`").count(),
+        1,
+        "{doctor}"
+    );
+    assert!(!aside.contains("SM1"), "{aside}");
 
     // Without the provider, that is said instead.
     succeed(

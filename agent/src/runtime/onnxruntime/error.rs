@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::hexagon::HexagonBarrier;
+
 /// Why ONNX Runtime, or a processor that it was to offer, cannot be used on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OnnxRuntimeError {
@@ -84,6 +86,17 @@ pub enum OnnxRuntimeError {
         given: String,
         /// The names that there are.
         known: String,
+    },
+    /// A phone does not let the agent reach its Hexagon.
+    #[error(
+        "this phone's Hexagon is not offered: {barrier}, and these said `{said}`: its CPUs are measured; measure a Hexagon \
+         on a phone that lets its shell user reach it, such as one with a development build after `adb root`"
+    )]
+    NoHexagon {
+        /// What keeps the agent from it.
+        barrier: HexagonBarrier,
+        /// What Qualcomm's libraries said when they were tried.
+        said: String,
     },
     /// The child process that holds the runtime could not be started or used.
     #[error("ONNX Runtime cannot offer {processor}: {cause}")]

@@ -6,6 +6,7 @@
 mod cache;
 mod child;
 mod error;
+mod hexagon;
 mod libraries;
 mod offers;
 mod options;
@@ -26,6 +27,7 @@ use sha2::{Digest, Sha256};
 
 pub use self::child::serve_runtime;
 pub use self::error::OnnxRuntimeError;
+pub use self::hexagon::HexagonBarrier;
 pub use self::options::OnnxRuntimeOptions;
 pub use self::parent::connection::CHILD_COMMAND;
 

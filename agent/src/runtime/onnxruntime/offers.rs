@@ -13,7 +13,7 @@ use super::parent::connection::RuntimeChild;
 use super::parent::loading::{LoadFailure, SharedChild};
 use super::provider::{Provider, QnnHtp};
 use super::soc::Soc;
-use super::{OnnxProcessor, OnnxRuntimeError, OnnxRuntimeSetup, libraries, probe};
+use super::{OnnxProcessor, OnnxRuntimeError, OnnxRuntimeSetup, hexagon, libraries, probe};
 use crate::device::CoreSet;
 use crate::runtime::ProcessorOffer;
 
@@ -86,7 +86,12 @@ pub(super) fn processors(
 
     let mut version = String::new();
     let mut processors = Vec::new();
+    let mut hexagon_is_barred = false;
     for (place, (offer, provider, set)) in wanted.into_iter().enumerate() {
+        if hexagon_is_barred && matches!(provider, Provider::QnnHtp(_)) {
+            // It was said of its other processor.
+            continue;
+        }
         let setup_of_child = ChildSetup {
             library: library.clone(),
             copies_count: offer.kind == ProcessorKind::Accelerator && provider == Provider::Cpu,
@@ -103,7 +108,10 @@ pub(super) fn processors(
             Err(error) if (builtin..on_phone).contains(&place) => {
                 tracing::info!(%error, name, "not offered");
             }
-            Err(error) => unless_left_out(error)?,
+            Err(error) => {
+                hexagon_is_barred |= matches!(error, OnnxRuntimeError::NoHexagon { .. });
+                unless_left_out(error)?;
+            }
         }
     }
     Ok(Some(Offered {
@@ -239,17 +247,18 @@ fn probed(
         setup_of_child.clone(),
     );
     let mut child = SharedChild::new(child, None);
-    let loaded = child
-        .load(&probe::probe(offer.numerics))
-        .map_err(|failure| OnnxRuntimeError::Probe {
-            processor: offer.name.clone(),
-            cause: match (failure, &setup_of_child.provider) {
-                (LoadFailure::Refused(why) | LoadFailure::Failed(why), Provider::QnnHtp(_)) => {
-                    format!("{why}: {ONE_PACKAGE}")
-                }
-                (LoadFailure::Refused(why) | LoadFailure::Failed(why), _) => why,
-            },
-        })?;
+    let loaded = match child.load(&probe::probe(offer.numerics)) {
+        Ok(loaded) => loaded,
+        Err(LoadFailure::Refused(said) | LoadFailure::Failed(said)) => {
+            let is_started = !child.lock().version().is_empty();
+            return Err(failed_probe(
+                &offer.name,
+                &setup_of_child.provider,
+                is_started,
+                said,
+            ));
+        }
+    };
     child.forget(&loaded);
     add_others(&mut files, loaded.libraries);
     let libraries = libraries::hashed(&files)?;
@@ -273,6 +282,30 @@ fn probed(
             supported: Mutex::new(HashMap::new()),
         },
     ))
+}
+
+/// Why a processor failed its probe, of which `said` was said, by libraries that were loaded or while they were.
+fn failed_probe(
+    processor: &str,
+    provider: &Provider,
+    is_started: bool,
+    said: String,
+) -> OnnxRuntimeError {
+    let is_hexagon = matches!(provider, Provider::QnnHtp(_));
+    if is_hexagon
+        && is_started
+        && !EMULATES
+        && let Some(barrier) = hexagon::barrier_here()
+    {
+        return OnnxRuntimeError::NoHexagon { barrier, said };
+    }
+    OnnxRuntimeError::Probe {
+        processor: processor.to_owned(),
+        cause: match is_hexagon {
+            true => format!("{said}: {ONE_PACKAGE}"),
+            false => said,
+        },
+    }
 }
 
 fn add_others(files: &mut Vec<PathBuf>, others: Vec<PathBuf>) {
