@@ -98,7 +98,7 @@ impl Read for ToPhone {
         self.0.changed.notify_all();
         let mut turns = self
             .0
-            .wait_while(|turns| !turns.is_over && !(turns.is_parked && turns.bytes > 0));
+            .wait_while(|turns| !(turns.is_over || turns.is_parked && turns.bytes > 0));
         if turns.is_over {
             return Ok(0);
         }

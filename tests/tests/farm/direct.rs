@@ -232,7 +232,7 @@ async fn a_phone_that_stops_answering_is_given_up_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes half a minute: make slow-test"]
+#[ignore = "takes five minutes, the deadline for such a file: make slow-test"]
 async fn a_phone_that_stops_answering_in_the_middle_of_a_file_is_given_up_in_time() {
     let Some(farm) = Farm::new() else { return };
     let virtual_phone = farm.phone("P1");
