@@ -198,7 +198,7 @@ fn absent(name: &str, others: &[Found]) -> String {
     }
     let others: Vec<String> = others.iter().map(name_of).collect();
     format!(
-        "{name} is not there, but {} is: connect it, or name that one with --device. Waiting for it",
+        "{name} is not there: connect it, or name one that is with --device ({}). Waiting for it",
         others.join(", ")
     )
 }

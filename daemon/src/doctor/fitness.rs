@@ -24,6 +24,9 @@ pub(super) fn judge(name: &str, what: &Values, battery: &Values, thermal: &Value
             ),
         }
     });
+    // What setup and profile wait for, unless the configuration says otherwise.
+    let gates = Config::default().gates.thresholds();
+    // What is not as it should be and passes by itself.
     let passing = |good: bool, said: String, remedy: &str| match good {
         true => Finding::fine(name, said),
         false => Finding::passing(name, said, remedy),

@@ -170,7 +170,7 @@ fn a_phone_that_is_not_there_is_named_beside_those_that_are() {
     let options = ["--adb-connect", &phone.address, "--device", "R58M12ABCDE"];
     let (said, code) = dead_end_with(&farm, &options);
     assert!(
-        said.contains("R58M12ABCDE is not there, but P1 is"),
+        said.contains("R58M12ABCDE is not there: connect it") && said.contains("(P1)"),
         "{said}"
     );
     assert_eq!(code, Some(4), "{said}");
