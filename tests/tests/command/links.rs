@@ -175,12 +175,15 @@ fn impostor(bytes: Vec<u8>) -> SocketAddr {
     let address = listener.local_addr().expect("bound");
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut stream = stream.expect("a client");
-            let mut first = [0; 64];
-            let _ = stream.read(&mut first);
-            let _ = stream.write_all(&bytes);
-            let _ = stream.shutdown(Shutdown::Write);
-            let _ = io::copy(&mut stream, &mut io::sink());
+            let (mut stream, bytes) = (stream.expect("a client"), bytes.clone());
+            // Each by itself: a client that connects again keeps its lost connection until it has a new one.
+            thread::spawn(move || {
+                let mut first = [0; 64];
+                let _ = stream.read(&mut first);
+                let _ = stream.write_all(&bytes);
+                let _ = stream.shutdown(Shutdown::Write);
+                let _ = io::copy(&mut stream, &mut io::sink());
+            });
         }
     });
     address
