@@ -53,7 +53,7 @@ pub(super) fn publish_failure(error: PublishError) -> Failure {
 
 fn publish_code(error: &PublishError) -> Code {
     match error {
-        PublishError::Unfit { .. } => Code::Check,
+        PublishError::Unfit { .. } | PublishError::UnfitLink { .. } => Code::Check,
         _ => Code::Output,
     }
 }

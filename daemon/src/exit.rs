@@ -12,11 +12,11 @@ pub enum Code {
     Usage = 2,
     /// A model, a device file, a profile, images, their annotations, a job file or the configuration cannot be used.
     Input = 3,
-    /// The device or its agent failed, or a job of the lab; or no daemon answers.
+    /// The device or its agent failed, an edge server, or a job of the lab; or no daemon answers.
     Device = 4,
     /// The result cannot be written.
     Output = 5,
-    /// The profile contradicts itself, or is not the one with the digest or the signature that was asked for.
+    /// The profile or the measured link contradicts itself, or is not the one with the digest or the signature that was asked for.
     Check = 6,
     /// `compare --gate`: the second profile is worse than the first by more than is tolerated.
     Worse = 7,

@@ -13,6 +13,7 @@ mod derive;
 mod devices;
 mod direct_child;
 mod doctor;
+mod edge_server;
 mod evaluate;
 pub mod exit;
 mod export;
@@ -22,6 +23,7 @@ mod job;
 mod jobs;
 mod key;
 mod lab;
+mod link;
 mod man;
 mod model;
 mod model_options;
@@ -76,7 +78,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
-profile, images, job file or configuration; 4 device, agent, daemon or job failed; 5 result cannot be written; 6 profile contradicts itself, or is not the one that --digest or --key asks for; 7 compare --gate: worse; 8 no placement keeps the limit of a plan; 130 interrupted.";
+profile, images, job file or configuration; 4 device, agent, edge server, daemon or job failed; 5 result cannot be written; 6 profile or measured link contradicts itself, or is not the one that --digest or --key asks for; 7 compare --gate: worse; 8 no placement keeps the limit of a plan; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum LayerlabCommand {
@@ -126,6 +128,11 @@ enum LayerlabCommand {
     Quarantine(quarantine::QuarantineCommand),
     /// Look at a model, and at where its layers can run
     Model(model::ModelArgs),
+    /// Serve phones that measure their links to this machine, until told to stop
+    EdgeServer(edge_server::EdgeServerArgs),
+    /// Measure what a link to an edge server carries, and look at what was measured
+    #[command(subcommand)]
+    Link(link::LinkCommand),
     /// Say whether a published profile is sound
     Check(check::CheckArgs),
     /// Make keys that a lab signs its profiles with
@@ -217,6 +224,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Runtime(command) => runtime::run(&command),
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command).await,
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
+                LayerlabCommand::EdgeServer(args) => edge_server::run(&args).await,
+                LayerlabCommand::Link(command) => link::run(command).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Key(command) => key::run(&command),
                 LayerlabCommand::Show(args) => show::run(&args),

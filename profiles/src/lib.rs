@@ -13,6 +13,7 @@ pub mod gate;
 mod holm;
 pub mod layer;
 mod layer_time;
+pub mod link;
 mod method;
 pub mod moved;
 pub mod placement;

@@ -5,7 +5,7 @@ use layerlab_profiles::document::Host;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 /// What this machine is. What the system does not tell is `unknown`.
-pub(crate) fn host() -> Host {
+pub fn host() -> Host {
     let what = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing())
         .with_memory(MemoryRefreshKind::nothing().with_ram());

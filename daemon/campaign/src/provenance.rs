@@ -37,7 +37,8 @@ pub(super) fn provenance(link: &impl Link, journal: &KnownJournal, agent: Hello)
     }
 }
 
-fn rfc3339(instant: OffsetDateTime) -> String {
+/// `instant` to the second, as provenance says it.
+pub fn rfc3339(instant: OffsetDateTime) -> String {
     let whole_seconds = instant.replace_nanosecond(0).unwrap_or(instant);
     whole_seconds
         .format(&Rfc3339)

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use layerlab_profiles::check::{Finding, Severity, check};
 use layerlab_profiles::document::{DocumentError, PROFILE_JSON, Profile};
+use layerlab_profiles::link::{LinkDocument, LinkDocumentError, LinkFinding, check_link};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
@@ -72,6 +73,18 @@ pub enum PublishError {
         /// The errors that were found.
         findings: Vec<Finding>,
     },
+    /// A measured link's files cannot be written.
+    #[error("{source}; nothing was published: make room, or choose another --out")]
+    Link {
+        /// Which file, and why.
+        source: LinkDocumentError,
+    },
+    /// A measured link contradicts itself.
+    #[error("the link contradicts itself and was not published: {findings}")]
+    UnfitLink {
+        /// The errors that were found.
+        findings: String,
+    },
 }
 
 impl Staging {
@@ -114,6 +127,26 @@ impl Staging {
             .map_err(|source| PublishError::Document { source })?;
         self.write_signature()?;
         self.write_plot(profile)?;
+        self.rename()?;
+        Ok(findings)
+    }
+
+    /// Checks `link`, writes it and makes it visible. Returns what is doubtful about it. It has no picture and is not
+    /// signed.
+    ///
+    /// # Errors
+    /// When it contradicts itself, cannot be written, or something is there by now.
+    pub fn publish_link(self, link: &LinkDocument) -> Result<Vec<LinkFinding>, PublishError> {
+        let findings = check_link(link);
+        let errors = findings.iter().filter(|it| it.severity == Severity::Error);
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
+        if !errors.is_empty() {
+            return Err(PublishError::UnfitLink {
+                findings: errors.join("; "),
+            });
+        }
+        let written = link.write(self.folder.path());
+        written.map_err(|source| PublishError::Link { source })?;
         self.rename()?;
         Ok(findings)
     }

@@ -61,9 +61,13 @@ pub(crate) use histogram::is_histogram_of;
 pub(crate) use known_errors::KnownErrors;
 pub(crate) use moving::{Probed, probed};
 pub(crate) use observed::{observed, summary};
-pub(crate) use read::read_with_contradictions;
+pub(crate) use read::{read_file, read_with_contradictions};
 pub(crate) use states::states;
 pub(crate) use unsupported::supported;
+pub(crate) use wire::Table;
+#[cfg(test)]
+pub(crate) use wire::assert_columns_are_fields;
+pub(crate) use write::write_files;
 
 use crate::derive::LayerTime;
 use crate::layer::Layer;

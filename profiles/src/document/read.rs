@@ -155,7 +155,8 @@ pub(crate) fn read_with_contradictions(
     Ok((profile, reading.contradictions))
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, DocumentError> {
+/// The bytes of a file.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, DocumentError> {
     fs::read(path).map_err(|reason| DocumentError::Read {
         path: path.to_owned(),
         reason,

@@ -19,16 +19,7 @@ impl Profile {
     /// Writes the files into the existing, empty directory `dir` and waits until they are on the
     /// disk. To publish, write into a directory beside the final place and rename that.
     pub fn write(&self, dir: &Path) -> Result<(), DocumentError> {
-        let files = self.to_files()?;
-        refuse_unless_empty(dir)?;
-        for (name, bytes) in files {
-            let path = dir.join(name);
-            write_durably(&path, &bytes).map_err(|reason| DocumentError::Write { path, reason })?;
-        }
-        sync_directory(dir).map_err(|reason| DocumentError::Write {
-            path: dir.to_owned(),
-            reason,
-        })
+        write_files(dir, self.to_files()?)
     }
 
     /// The files by name, `profile.json` last: a directory that has it has all of them.
@@ -154,6 +145,22 @@ impl Profile {
             (PROFILE_JSON, json),
         ])
     }
+}
+
+/// Writes `files` into the existing, empty directory `dir`, in their order, and waits until they are on the disk.
+pub(crate) fn write_files(
+    dir: &Path,
+    files: impl IntoIterator<Item = (&'static str, Vec<u8>)>,
+) -> Result<(), DocumentError> {
+    refuse_unless_empty(dir)?;
+    for (name, bytes) in files {
+        let path = dir.join(name);
+        write_durably(&path, &bytes).map_err(|reason| DocumentError::Write { path, reason })?;
+    }
+    sync_directory(dir).map_err(|reason| DocumentError::Write {
+        path: dir.to_owned(),
+        reason,
+    })
 }
 
 fn table(table: Table, encoded: Result<Vec<u8>, csv::Error>) -> Result<Vec<u8>, DocumentError> {

@@ -3,6 +3,7 @@
 mod bad_input;
 mod evaluation_sets;
 mod gate;
+mod links;
 mod plan_cost;
 mod published;
 mod quantise;

@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 32] = [
+pub(crate) const COMMANDS: [&str; 34] = [
     "setup",
     "demo",
     "profile",
@@ -150,6 +150,8 @@ pub(crate) const COMMANDS: [&str; 32] = [
     "runtime",
     "quarantine",
     "model",
+    "edge-server",
+    "link",
     "check",
     "key",
     "show",

@@ -26,7 +26,9 @@ pub(super) use probe_record::{PROBES, ProbeRecord};
 pub(super) use profile_json::{Files, ProfileJson};
 pub(super) use sample_record::{REJECTED, SAMPLES, SampleRecord};
 pub(super) use segment_record::{SEGMENTS, SegmentRecord};
-pub(super) use table::Table;
+pub(crate) use table::Table;
+#[cfg(test)]
+pub(crate) use table::assert_columns_are_fields;
 pub(super) use time_record::{TIMES, TimeRecord};
 pub(super) use unsupported_record::{UNSUPPORTED, UnsupportedRecord};
 

@@ -10,14 +10,14 @@ use crate::document::{DocumentError, RowError};
 
 /// A table's file and its columns, in the order of the row type's fields.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::document) struct Table {
-    pub(in crate::document) file: &'static str,
-    pub(in crate::document) columns: &'static [&'static str],
+pub(crate) struct Table {
+    pub(crate) file: &'static str,
+    pub(crate) columns: &'static [&'static str],
 }
 
 impl Table {
     /// The file's bytes.
-    pub(in crate::document) fn encode<R: Serialize>(
+    pub(crate) fn encode<R: Serialize>(
         &self,
         rows: impl Iterator<Item = R>,
     ) -> Result<Vec<u8>, csv::Error> {
@@ -35,7 +35,7 @@ impl Table {
     }
 
     /// The rows in a file's bytes, each with the line on which it starts.
-    pub(in crate::document) fn decode<R: DeserializeOwned, T>(
+    pub(crate) fn decode<R: DeserializeOwned, T>(
         &self,
         path: &Path,
         bytes: &[u8],
@@ -102,7 +102,7 @@ impl Table {
 
 /// Asserts in a test that a row type's fields are its table's columns, in order.
 #[cfg(test)]
-pub(super) fn assert_columns_are_fields(table: Table, row: impl Serialize) {
+pub(crate) fn assert_columns_are_fields(table: Table, row: impl Serialize) {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.serialize(row).expect("a row of plain fields");
     let bytes = writer.into_inner().expect("a vector takes all");

@@ -1,0 +1,242 @@
+//! The client: asks the server, and times what it asks.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::time::{Duration, Instant};
+
+use layerlab_profiles::link::ServerTimes;
+
+use crate::connection::{Broken, Connection, Patience};
+use crate::error::EdgeError;
+use crate::message::{ECHO_BYTES, MessageError, Reply, Request};
+use crate::token::Token;
+
+/// A connection to a server that knows the token.
+pub struct Client {
+    connection: Connection,
+    address: String,
+    program: String,
+    patience: Patience,
+}
+
+/// An exchange that was done, and timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// When the first byte was written.
+    pub started: Instant,
+    /// From then until the last byte of the answer had come.
+    pub duration: Duration,
+    /// How long the server took for its parts of it.
+    pub server: ServerTimes,
+}
+
+impl Client {
+    /// Connects to the server at `address` (`HOST:PORT`) and says hello as `program`.
+    ///
+    /// # Errors
+    /// When nobody listens there, it does not answer in time, speaks something else, or refuses the token.
+    pub fn connect(
+        address: &str,
+        token: &Token,
+        program: &str,
+        patience: Patience,
+    ) -> Result<Client, EdgeError> {
+        let not_reached = |source| EdgeError::NotReached {
+            address: address.to_owned(),
+            source,
+        };
+        let resolved: Vec<SocketAddr> = address.to_socket_addrs().map_err(not_reached)?.collect();
+        Self::connect_by_way_of(&resolved, address, token, program, patience)
+    }
+
+    /// Connects to the first of `ways` that takes a connection, which leads to the server at `address`, and says hello.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect_by_way_of(
+        ways: &[SocketAddr],
+        address: &str,
+        token: &Token,
+        program: &str,
+        patience: Patience,
+    ) -> Result<Client, EdgeError> {
+        let not_reached = |source| EdgeError::NotReached {
+            address: address.to_owned(),
+            source,
+        };
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "this is the address of no machine");
+        let mut connected = None;
+        for one in ways {
+            match TcpStream::connect_timeout(one, patience.silence) {
+                Ok(stream) => {
+                    connected = Some(stream);
+                    break;
+                }
+                Err(error) => last = error,
+            }
+        }
+        let stream = connected.ok_or_else(|| not_reached(last))?;
+        let mut client = Client {
+            connection: Connection::new(stream).map_err(not_reached)?,
+            address: address.to_owned(),
+            program: String::new(),
+            patience,
+        };
+        let hello = Request::Hello {
+            token: token.clone(),
+            program: program.to_owned(),
+        };
+        const DOING: &str = "saying hello";
+        client.send(&hello, 0, DOING)?;
+        match client.reply(DOING)? {
+            Reply::Welcome { program } => client.program = program,
+            _ => return Err(client.other_answer(DOING)),
+        }
+        Ok(client)
+    }
+
+    /// What the server calls itself.
+    pub fn server_program(&self) -> &str {
+        &self.program
+    }
+
+    /// The address of the other end.
+    ///
+    /// # Errors
+    /// When the connection is gone.
+    pub fn peer(&self) -> Result<SocketAddr, EdgeError> {
+        let peer = self.connection.peer();
+        peer.map_err(|source| self.broken(Broken::Gone(source), "saying hello"))
+    }
+
+    /// Has a few bytes sent back.
+    ///
+    /// # Errors
+    /// When the server is gone, slow, or answers something else.
+    pub fn echo(&mut self) -> Result<Answer, EdgeError> {
+        const DOING: &str = "waiting for an echo";
+        let started = Instant::now();
+        self.send(&Request::Echo, ECHO_BYTES, DOING)?;
+        self.data(ECHO_BYTES, DOING)?;
+        self.done(started, DOING)
+    }
+
+    /// Sends so many bytes, at most [`crate::MAX_PAYLOAD_BYTES`].
+    ///
+    /// # Errors
+    /// When the server is gone, slow, or answers something else.
+    pub fn sink(&mut self, bytes: u64) -> Result<Answer, EdgeError> {
+        const DOING: &str = "sending";
+        let started = Instant::now();
+        self.send(&Request::Sink { bytes }, bytes, DOING)?;
+        self.done(started, DOING)
+    }
+
+    /// Has so many bytes sent, at most [`crate::MAX_PAYLOAD_BYTES`].
+    ///
+    /// # Errors
+    /// When the server is gone, slow, or answers something else.
+    pub fn source(&mut self, bytes: u64) -> Result<Answer, EdgeError> {
+        const DOING: &str = "receiving";
+        let started = Instant::now();
+        self.send(&Request::Source { bytes }, 0, DOING)?;
+        self.data(bytes, DOING)?;
+        self.done(started, DOING)
+    }
+
+    /// Sends a request with so many bytes of payload.
+    pub(crate) fn send(
+        &mut self,
+        request: &Request,
+        payload: u64,
+        doing: &'static str,
+    ) -> Result<(), EdgeError> {
+        let deadline = self.patience.deadline(payload);
+        let sent = self.connection.send(&request.encode(), payload, deadline);
+        match sent {
+            Ok(()) => Ok(()),
+            Err(broken) => {
+                // A server that closes the connection has often said why.
+                match self.reply(doing) {
+                    Err(refused @ EdgeError::Refused { .. }) => Err(refused),
+                    _ => Err(self.broken(broken, doing)),
+                }
+            }
+        }
+    }
+
+    /// Waits for so many bytes.
+    pub(crate) fn data(&mut self, bytes: u64, doing: &'static str) -> Result<(), EdgeError> {
+        match self.reply(doing)? {
+            Reply::Data { bytes: coming } if coming == bytes => {}
+            _ => return Err(self.other_answer(doing)),
+        }
+        let deadline = self.patience.deadline(bytes);
+        let discarded = self.connection.discard(bytes, deadline);
+        discarded.map_err(|broken| self.broken(broken, doing))
+    }
+
+    /// Waits for the end of an exchange that began at `started`.
+    pub(crate) fn done(
+        &mut self,
+        started: Instant,
+        doing: &'static str,
+    ) -> Result<Answer, EdgeError> {
+        match self.reply(doing)? {
+            Reply::Done(server) => Ok(Answer {
+                started,
+                duration: started.elapsed(),
+                server,
+            }),
+            _ => Err(self.other_answer(doing)),
+        }
+    }
+
+    /// The next reply that is no refusal.
+    fn reply(&mut self, doing: &'static str) -> Result<Reply, EdgeError> {
+        let deadline = self.patience.deadline(0);
+        let header = self.connection.header(None, deadline);
+        let header = header.map_err(|broken| self.broken(broken, doing))?;
+        let header = header.map_err(|source| EdgeError::Frame {
+            address: self.address.clone(),
+            source,
+        })?;
+        let fields = self.connection.fields(header, deadline);
+        let fields = fields.map_err(|broken| self.broken(broken, doing))?;
+        let reply = Reply::decode(header, &fields);
+        match reply.map_err(|source: MessageError| EdgeError::Message {
+            address: self.address.clone(),
+            doing,
+            source,
+        })? {
+            Reply::Refused { sentence } => Err(EdgeError::Refused {
+                address: self.address.clone(),
+                sentence,
+            }),
+            reply => Ok(reply),
+        }
+    }
+
+    fn broken(&self, broken: Broken, doing: &'static str) -> EdgeError {
+        let address = self.address.clone();
+        match broken {
+            Broken::Late => EdgeError::Late {
+                address,
+                doing,
+                waited: self.patience.silence,
+            },
+            Broken::Gone(source) => EdgeError::Lost {
+                address,
+                doing,
+                source,
+            },
+        }
+    }
+
+    fn other_answer(&self, doing: &'static str) -> EdgeError {
+        EdgeError::OtherAnswer {
+            address: self.address.clone(),
+            doing,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What a phone and a server beside it say to each other, and how the link between them is measured. PROTOCOL.md is the
+//! prose; the bytes of each version are frozen in `tests/`.
+//!
+//! Both ends use blocking sockets with a deadline on every wait: the phone's agent has no async runtime. [`Server`]
+//! serves, [`Client`] asks, [`measure`] times what it asks, and [`Shaper`] stands between the two and slows them down.
+
+mod client;
+mod connection;
+mod error;
+mod frame;
+mod listening;
+mod measure;
+mod message;
+mod server;
+mod shaper;
+mod text;
+mod token;
+mod trace;
+
+pub use client::{Answer, Client};
+pub use connection::Patience;
+pub use error::EdgeError;
+pub use frame::{
+    FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, VERSION,
+};
+pub use measure::{MeasurePlan, Measured, Progress, measure};
+pub use message::{ECHO_BYTES, MessageError, Reply, Request};
+pub use server::{Server, ServerLimits};
+pub use shaper::{Cuts, Shape, Shaper};
+pub use token::{Token, TokenFileError};
+pub use trace::TRACE_INTERVAL;

@@ -1,0 +1,186 @@
+//! The bytes of version 1. Do not change them: phones and servers of different ages must understand each other, or say
+//! that they do not.
+
+use layerlab_edge::{
+    FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, Reply,
+    Request, Token, VERSION,
+};
+use layerlab_profiles::Nanos;
+use layerlab_profiles::link::ServerTimes;
+use proptest::prelude::*;
+
+fn token() -> Token {
+    Token::new(std::array::from_fn(|place| place as u8))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The header and the fields of a frame's bytes.
+fn parts(bytes: &[u8]) -> (FrameHeader, &[u8]) {
+    let (header, fields) = bytes.split_first_chunk::<HEADER_BYTES>().expect("a header");
+    (FrameHeader::decode(header).expect("a header"), fields)
+}
+
+#[test]
+fn the_bytes_of_requests() {
+    let hello = Request::Hello {
+        token: token(),
+        program: "layerlab 0.1.0".to_owned(),
+    };
+    for (request, bytes) in [
+        (
+            hello,
+            "4c4c6567\
+             0001\
+             0001\
+             0000002e\
+             0000000000000000\
+             000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\
+             6c617965726c616220302e312e30",
+        ),
+        (Request::Echo, "4c4c656700010002000000000000000000000040"),
+        (
+            Request::Sink { bytes: 4 << 20 },
+            "4c4c656700010003000000000000000000400000",
+        ),
+        (
+            Request::Source { bytes: 16 << 10 },
+            "4c4c6567000100040000000800000000000000000000000000004000",
+        ),
+        (Request::Infer, "4c4c656700010005000000000000000000000000"),
+    ] {
+        let encoded = request.encode();
+        assert_eq!(hex(&encoded), bytes, "{request:?}");
+        let (header, fields) = parts(&encoded);
+        assert_eq!(Request::decode(header, fields), Ok(request));
+    }
+}
+
+#[test]
+fn the_bytes_of_replies() {
+    let nanos = Nanos::from_nanos;
+    let times = ServerTimes {
+        receive: nanos(1),
+        queue: nanos(2),
+        compute: nanos(3),
+        send: nanos(0x0102_0304_0506_0708),
+    };
+    for (reply, bytes) in [
+        (
+            Reply::Welcome {
+                program: "layerlab 0.1.0".to_owned(),
+            },
+            "4c4c6567000101000000000e00000000000000006c617965726c616220302e312e30",
+        ),
+        (
+            Reply::Data { bytes: 64 },
+            "4c4c656700010101000000000000000000000040",
+        ),
+        (
+            Reply::Done(times),
+            "4c4c656700010102000000200000000000000000\
+             0000000000000001000000000000000200000000000000030102030405060708",
+        ),
+        (
+            Reply::Refused {
+                sentence: "no".to_owned(),
+            },
+            "4c4c6567000101030000000200000000000000006e6f",
+        ),
+    ] {
+        let encoded = reply.encode();
+        assert_eq!(hex(&encoded), bytes, "{reply:?}");
+        let (header, fields) = parts(&encoded);
+        assert_eq!(Reply::decode(header, fields), Ok(reply));
+    }
+}
+
+/// A refusal of any version is read: it says which layerlab to update.
+#[test]
+fn another_version_is_named_and_its_refusal_is_read() {
+    let mut echo: [u8; HEADER_BYTES] = Request::Echo.encode().try_into().expect("a header");
+    echo[4..6].copy_from_slice(&7_u16.to_be_bytes());
+    assert_eq!(
+        FrameHeader::decode(&echo),
+        Err(FrameError::Version { theirs: 7 })
+    );
+    let refused = Reply::Refused {
+        sentence: "this is version 7".to_owned(),
+    };
+    let mut bytes = refused.encode();
+    bytes[4..6].copy_from_slice(&7_u16.to_be_bytes());
+    let (header, fields) = parts(&bytes);
+    assert_eq!(Reply::decode(header, fields), Ok(refused));
+    assert_eq!(
+        VERSION, 1,
+        "a new version has a file of its own beside this"
+    );
+}
+
+#[test]
+fn lengths_above_the_limits_are_refused() {
+    let header = |fields_bytes, payload_bytes| {
+        let header = FrameHeader {
+            kind: FrameKind::Infer,
+            fields_bytes,
+            payload_bytes,
+        };
+        FrameHeader::decode(&header.encode())
+    };
+    assert!(header(MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES).is_ok());
+    assert!(header(MAX_FIELDS_BYTES + 1, 0).is_err());
+    assert!(header(0, MAX_PAYLOAD_BYTES + 1).is_err());
+    // A SOURCE asks for what a frame must hold.
+    let source = Request::Source {
+        bytes: MAX_PAYLOAD_BYTES + 1,
+    };
+    let bytes = source.encode();
+    let (header, fields) = parts(&bytes);
+    assert!(Request::decode(header, fields).is_err());
+}
+
+#[test]
+fn what_the_other_end_says_cannot_write_to_a_terminal() {
+    let bytes = Reply::Refused {
+        sentence: format!("\u{1b}[2Jgone\nnow{}", "x".repeat(3000)),
+    }
+    .encode();
+    let (header, fields) = parts(&bytes);
+    match Reply::decode(header, fields) {
+        Ok(Reply::Refused { sentence }) => {
+            assert!(sentence.starts_with("[2Jgone now"), "{sentence}");
+            assert_eq!(
+                sentence.chars().count(),
+                499,
+                "the leading blank is trimmed"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+proptest! {
+    /// Whatever comes, it is a frame within the limits or a refusal.
+    #[test]
+    fn no_bytes_are_a_frame_beyond_the_limits(
+        tail: [u8; HEADER_BYTES - 8],
+        kind: u16,
+        fields in proptest::collection::vec(any::<u8>(), 0..100),
+    ) {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..6].copy_from_slice(b"LLeg\0\x01");
+        bytes[6..8].copy_from_slice(&(kind % 300).to_be_bytes());
+        bytes[8..].copy_from_slice(&tail);
+        // Seldom would a number drawn at random be a length.
+        bytes[8..10].fill(0);
+        bytes[12..17].fill(0);
+        if let Ok(header) = FrameHeader::decode(&bytes) {
+            prop_assert!(header.fields_bytes <= MAX_FIELDS_BYTES);
+            prop_assert!(header.payload_bytes <= MAX_PAYLOAD_BYTES);
+            let _ = Request::decode(header, &fields);
+            let _ = Reply::decode(header, &fields);
+        }
+    }
+}

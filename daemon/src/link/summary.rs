@@ -1,0 +1,85 @@
+//! A measured link in a few lines.
+
+use std::path::Path;
+
+use layerlab_profiles::link::{LinkDocument, LinkRow};
+use layerlab_profiles::summary::Estimate;
+use serde_json::{Value, json};
+
+/// For people.
+pub(super) fn text(link: &LinkDocument, folder: &Path) -> String {
+    let header = &link.header;
+    let mark = match header.shape {
+        Some(_) => ", simulated by layerlab's shaper",
+        None => "",
+    };
+    let mut lines = vec![format!(
+        "{} ({}{mark}): from this machine to {}, no phone",
+        header.name, header.kind, header.server
+    )];
+    lines.extend(link.rows.iter().map(direction));
+    if let Some(row) = link.rows.first() {
+        let echo = estimate(row.echo);
+        lines.push(format!(
+            "echo: {echo}, the median of {}",
+            header.method.echoes
+        ));
+    }
+    lines.push(format!("Published in {}", folder.display()));
+    lines.join("\n")
+}
+
+fn direction(row: &LinkRow) -> String {
+    let fit = row.fit;
+    let megabits = |bps: u64| format!("{:.4}", bps as f64 / 1e6);
+    let between = fit
+        .bandwidth_ci95_bps
+        .map_or_else(String::new, |(low, high)| {
+            format!(" ({} to {})", megabits(low), megabits(high))
+        });
+    let unsteady = if fit.is_unsteady() { ", unsteady" } else { "" };
+    format!(
+        "{}: {} Mbit/s{between}, round trip {}, residual {} %{unsteady}",
+        row.direction,
+        megabits(fit.bandwidth_bps),
+        estimate(fit.round_trip),
+        fit.residual_percent,
+    )
+}
+
+fn estimate(estimate: Estimate) -> String {
+    let between = estimate.ci95;
+    let between = between.map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
+    format!("{}{between}", estimate.value)
+}
+
+/// For scripts.
+pub(super) fn json(link: &LinkDocument, folder: &Path) -> Value {
+    let ends = |estimate: Estimate| estimate.ci95.map(|(low, high)| [low, high]);
+    let rows: Vec<Value> = link
+        .rows
+        .iter()
+        .map(|row| {
+            json!({
+                "direction": row.direction,
+                "bandwidth_bps": row.fit.bandwidth_bps,
+                "bandwidth_ci95_bps": row.fit.bandwidth_ci95_bps,
+                "rtt_ns": row.fit.round_trip.value,
+                "rtt_ci95_ns": ends(row.fit.round_trip),
+                "echo_ns": row.echo.value,
+                "echo_ci95_ns": ends(row.echo),
+                "residual_percent": row.fit.residual_percent,
+                "unsteady": row.fit.is_unsteady(),
+                "samples": row.samples,
+            })
+        })
+        .collect();
+    json!({
+        "link": link.header.name,
+        "kind": link.header.kind,
+        "simulated": link.header.shape.is_some(),
+        "server": link.header.server,
+        "directions": rows,
+        "folder": folder,
+    })
+}

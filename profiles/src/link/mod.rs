@@ -1,0 +1,26 @@
+//! What a link between a phone and a server can carry: its bandwidth and its round trip, from timed exchanges.
+//!
+//! [`fit`] is the arithmetic, [`LinkDocument`] what is published: `link.json` and three tables beside it.
+//! docs/edge.md says what is measured, and every field and column.
+
+mod document;
+mod error;
+mod files;
+mod findings;
+mod fit;
+mod header;
+mod kind;
+mod records;
+mod row;
+mod sample;
+
+pub use document::{LINK_JSON, LinkDocument};
+pub use error::LinkDocumentError;
+pub use findings::{LinkFinding, check_link, check_link_directory};
+pub use fit::{FitError, LinkFit, TimedTransfer, UNSTEADY_ABOVE_PERCENT, fit};
+pub use header::{
+    LINK_FORMAT, LINK_VERSION, LinkHeader, LinkMethod, LinkProvenance, LinkShape, MeasuredFrom,
+};
+pub use kind::{BadLinkName, LinkDirection, LinkKind, link_name};
+pub use row::LinkRow;
+pub use sample::{Exchange, LinkSample, ServerTimes, TraceInterval};

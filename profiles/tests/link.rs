@@ -1,0 +1,255 @@
+//! What a link carries, from transfers whose truth is planted.
+
+#![allow(clippy::unwrap_used)]
+
+use layerlab_profiles::link::{
+    Exchange, FitError, LinkDirection, LinkRow, LinkSample, ServerTimes, TimedTransfer, fit,
+};
+use layerlab_profiles::{Bytes, Nanos};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const SIZES: [u64; 5] = [16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+
+/// A link with its truth.
+#[derive(Clone, Copy, Debug)]
+struct Planted {
+    bandwidth_bps: f64,
+    round_trip_ns: f64,
+}
+
+/// The links of the papers' sweeps.
+fn sweep() -> impl Iterator<Item = Planted> {
+    [1.0, 3.0, 5.0, 10.0, 36.0].into_iter().flat_map(|mbit| {
+        [75.0, 100.0, 150.0].map(|millis| Planted {
+            bandwidth_bps: mbit * 1e6,
+            round_trip_ns: millis * 1e6,
+        })
+    })
+}
+
+/// What makes times differ: a share of the time, and the same for all sizes, in ns.
+#[derive(Clone, Copy, Debug)]
+struct Noise {
+    share: f64,
+    constant_ns: f64,
+}
+
+fn normal(rng: &mut impl Rng) -> f64 {
+    // Box and Muller.
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
+}
+
+fn transfers(planted: Planted, noise: Noise, seed: u64) -> Vec<TimedTransfer> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let sizes = SIZES.iter().flat_map(|&size| [size; 10]);
+    sizes
+        .map(|size| {
+            let time = planted.round_trip_ns + size as f64 * 8e9 / planted.bandwidth_bps;
+            let noisy = time * (1.0 + noise.share * normal(&mut rng));
+            let noisy = noisy + noise.constant_ns * normal(&mut rng);
+            TimedTransfer {
+                bytes: Bytes::from_bytes(size),
+                duration: Nanos::from_nanos(noisy.round().max(0.0) as u64),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn without_noise_the_truth_comes_back_to_the_nanosecond() {
+    let none = Noise {
+        share: 0.0,
+        constant_ns: 0.0,
+    };
+    for planted in sweep() {
+        let found = fit(&transfers(planted, none, 0)).unwrap();
+        let bandwidth = found.bandwidth_bps as f64;
+        assert!(
+            (bandwidth / planted.bandwidth_bps - 1.0).abs() < 1e-6,
+            "{planted:?}: {found:?}"
+        );
+        let off = found.round_trip.value.as_nanos() as f64 - planted.round_trip_ns;
+        assert!(off.abs() <= 2.0, "{planted:?}: {found:?}");
+        assert!(found.residual_percent < 0.01 && !found.is_unsteady());
+    }
+}
+
+#[test]
+fn the_sweeps_links_are_recovered_within_3_percent_and_3_ms() {
+    let noise = Noise {
+        share: 0.005,
+        constant_ns: 3e5,
+    };
+    for (seed, planted) in (0..).zip(sweep()) {
+        let found = fit(&transfers(planted, noise, seed)).unwrap();
+        let off = found.bandwidth_bps as f64 / planted.bandwidth_bps - 1.0;
+        assert!(off.abs() <= 0.03, "{planted:?}: {found:?}");
+        let off_ns = found.round_trip.value.as_nanos() as f64 - planted.round_trip_ns;
+        assert!(off_ns.abs() <= 3e6, "{planted:?}: {found:?}");
+    }
+}
+
+/// In 92 to 98 of 100 runs, each of which has other noise, whether it grows with the time or not.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    const RUNS: u64 = 1000;
+    let noises = [(0.01, 0.0), (0.0, 1e6), (0.005, 5e5)];
+    for (share, constant_ns) in noises {
+        let noise = Noise { share, constant_ns };
+        for planted in sweep().step_by(4) {
+            let (mut bandwidths, mut round_trips) = (0, 0);
+            for seed in 0..RUNS {
+                let found = fit(&transfers(planted, noise, seed)).unwrap();
+                let (low, high) = found.bandwidth_ci95_bps.unwrap();
+                let bandwidth = low as f64..=high as f64;
+                bandwidths += u64::from(bandwidth.contains(&planted.bandwidth_bps));
+                let (low, high) = found.round_trip.ci95.unwrap();
+                let round_trip = low.as_nanos() as f64..=high.as_nanos() as f64;
+                round_trips += u64::from(round_trip.contains(&planted.round_trip_ns));
+            }
+            for held in [bandwidths, round_trips] {
+                let percent = 100.0 * held as f64 / RUNS as f64;
+                assert!(
+                    (92.0..=98.0).contains(&percent),
+                    "{percent} % of {planted:?}, {noise:?}"
+                );
+            }
+        }
+    }
+}
+
+/// One transfer in twenty takes half as long again: the estimate barely moves.
+#[test]
+fn a_few_slow_transfers_do_not_move_the_fit() {
+    let planted = Planted {
+        bandwidth_bps: 5e6,
+        round_trip_ns: 75e6,
+    };
+    let noise = Noise {
+        share: 0.005,
+        constant_ns: 0.0,
+    };
+    let mut slow = transfers(planted, noise, 1);
+    for transfer in slow.iter_mut().step_by(20) {
+        let nanos = transfer.duration.as_nanos();
+        transfer.duration = Nanos::from_nanos(nanos + nanos / 2);
+    }
+    let found = fit(&slow).unwrap();
+    assert!(
+        (found.bandwidth_bps as f64 / 5e6 - 1.0).abs() < 0.01,
+        "{found:?}"
+    );
+    assert!(
+        (found.round_trip.value.as_nanos() as f64 - 75e6).abs() < 1e6,
+        "{found:?}"
+    );
+    assert!(!found.is_unsteady(), "{found:?}");
+}
+
+#[test]
+fn a_link_that_is_now_fast_and_now_slow_is_unsteady() {
+    let noise = Noise {
+        share: 0.0,
+        constant_ns: 0.0,
+    };
+    let fast = transfers(
+        Planted {
+            bandwidth_bps: 8e6,
+            round_trip_ns: 50e6,
+        },
+        noise,
+        0,
+    );
+    let slow = transfers(
+        Planted {
+            bandwidth_bps: 3e6,
+            round_trip_ns: 90e6,
+        },
+        noise,
+        0,
+    );
+    let both = fast.into_iter().zip(slow).enumerate();
+    let both = both.map(|(place, (fast, slow))| if place % 2 == 0 { fast } else { slow });
+    let found = fit(&both.collect::<Vec<_>>()).unwrap();
+    assert!(found.is_unsteady(), "{found:?}");
+}
+
+#[test]
+fn transfers_that_tell_nothing_are_refused() {
+    let one = |bytes, millis| TimedTransfer {
+        bytes: Bytes::from_bytes(bytes),
+        duration: Nanos::from_millis(millis),
+    };
+    for few in [Vec::new(), vec![one(1, 1); 20], vec![one(1, 1), one(2, 2)]] {
+        assert!(matches!(fit(&few), Err(FitError::TooFew { .. })), "{few:?}");
+    }
+    let backwards: Vec<_> = (1..20).map(|size| one(size * 1000, 100 - size)).collect();
+    assert_eq!(fit(&backwards), Err(FitError::NotLonger));
+    let nothing: Vec<_> = (1..20).map(|size| one(size, 0)).collect();
+    assert_eq!(fit(&nothing), Err(FitError::NotLonger));
+}
+
+#[test]
+fn the_order_of_transfers_does_not_matter() {
+    let noise = Noise {
+        share: 0.02,
+        constant_ns: 1e5,
+    };
+    let planted = sweep().next().unwrap();
+    let forwards = transfers(planted, noise, 3);
+    let mut shuffled = forwards.clone();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for place in (1..shuffled.len()).rev() {
+        shuffled.swap(place, rng.random_range(0..=place));
+    }
+    let (one, other) = (fit(&forwards).unwrap(), fit(&shuffled).unwrap());
+    let off = one
+        .round_trip
+        .value
+        .as_nanos()
+        .abs_diff(other.round_trip.value.as_nanos());
+    assert!(off <= 10, "{one:?}, {other:?}");
+}
+
+/// Each direction has its own transfers, and both the same echoes.
+#[test]
+fn directions_are_told_apart() {
+    let mut samples = Vec::new();
+    let mut add = |exchange, bytes, millis| {
+        samples.push(LinkSample {
+            exchange,
+            index: samples.len() as u32,
+            connection: 0,
+            bytes: Bytes::from_bytes(bytes),
+            started: Nanos::ZERO,
+            duration: Nanos::from_millis(millis),
+            server: ServerTimes::default(),
+        });
+    };
+    for round in 0..4 {
+        for kilobytes in [10, 100] {
+            add(Exchange::Upload, kilobytes * 1000, 50 + kilobytes * 8);
+            add(Exchange::Download, kilobytes * 1000, 50 + kilobytes * 2);
+        }
+        add(Exchange::Echo, 64, 51 + round);
+    }
+    let rows = LinkRow::all(&samples).unwrap();
+    let found: Vec<_> = rows
+        .iter()
+        .map(|row| (row.direction, row.fit.bandwidth_bps))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (LinkDirection::Upload, 1_000_000),
+            (LinkDirection::Download, 4_000_000)
+        ]
+    );
+    for row in &rows {
+        assert_eq!(row.fit.round_trip.value.as_nanos(), 50_000_000);
+        assert_eq!(row.echo.value.as_nanos(), 52_500_000);
+        assert_eq!(row.samples, 8);
+    }
+}
