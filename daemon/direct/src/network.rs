@@ -15,7 +15,7 @@ use adb_client::tcp::ADBTcpDevice;
 use layerlab_farm::adb::Address;
 use layerlab_farm::adb::direct::frames::{Failure, FailureKind};
 
-use crate::messages::{ENCRYPT, OpenStream, Message};
+use crate::messages::{ENCRYPT, Message, OpenStream};
 use crate::outbox::Outbox;
 
 /// How long connecting may take.
