@@ -114,8 +114,8 @@ impl State {
             State::Unauthorized => "unlock it and accept the prompt on the phone",
             State::Authorizing | State::Connecting => "wait a moment",
             State::NoPermissions => {
-                "sudo apt install android-sdk-platform-tools-common && sudo usermod -aG plugdev $USER, then restart this computer (the \
-                 adb server keeps the rights that it was started with)"
+                "install udev rules for phones: sudo apt install android-sdk-platform-tools-common && sudo usermod -aG plugdev $USER, \
+                 then restart this computer (the adb server keeps the rights that it was started with)"
             }
             State::Busy => {
                 "end that program (adb kill-server), or reach the phone through it: --adb-server"
