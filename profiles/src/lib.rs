@@ -13,6 +13,7 @@ pub mod gate;
 mod holm;
 pub mod layer;
 mod layer_time;
+pub mod loading;
 mod method;
 pub mod moved;
 pub mod placement;
