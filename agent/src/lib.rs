@@ -9,6 +9,7 @@ mod evaluation_sessions;
 pub mod files;
 pub mod hygiene;
 pub mod journal;
+pub mod link;
 mod model_with_twin;
 pub mod pipe;
 pub mod queue;

@@ -13,6 +13,7 @@ use layerlab_agent::description::DeviceDescription;
 use layerlab_agent::device::simulated::{DeviceFile, SimulatedDevice};
 use layerlab_agent::device::{Device, Host};
 use layerlab_agent::files::Files;
+use layerlab_agent::link::LinkTurn;
 use layerlab_agent::queue::Queue;
 use layerlab_agent::reading_cost::{Turns, after_readings, reading_times};
 use layerlab_agent::runtime::onnxruntime::{
@@ -224,6 +225,7 @@ fn serve(
         files: files.clone(),
         device: DeviceDescription::of(device.as_ref(), &runtimes),
         token,
+        link_turn: LinkTurn::default(),
     };
     let server = Arc::new(server);
     thread::spawn(move || {

@@ -330,6 +330,12 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Whether an order is being worked on, or will be next.
+    pub fn is_busy(&self) -> bool {
+        let state = self.lock();
+        state.current.is_some() || state.first_wanted().is_some()
+    }
+
     /// Whether the agent is to stop.
     pub fn is_stopping(&self) -> bool {
         self.lock().stopping

@@ -16,13 +16,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use layerlab_protocol::{FramingError, Order, Refusal, Request, Response, RunId, VERSION};
+use layerlab_edge::Cancel;
+use layerlab_protocol::{
+    FramingError, MeasureLink, Order, Refusal, Request, Response, RunId, VERSION,
+};
 
 use self::connections::Connections;
 use self::wire::{Lines, Writer};
 
 use crate::description::DeviceDescription;
 use crate::files::Files;
+use crate::link::{self, LinkTurn};
 use crate::queue::{Queue, SubmitError};
 
 /// A daemon that does not say hello within this time is none.
@@ -100,6 +104,8 @@ pub struct Server {
     pub device: DeviceDescription,
     /// The secret that the daemon must know.
     pub token: String,
+    /// Whether a link is being measured.
+    pub link_turn: LinkTurn,
 }
 
 impl Server {
@@ -164,10 +170,12 @@ impl Server {
         connections.admit(number);
         writer.send(&hello)?;
         stream.set_read_timeout(None)?;
+        let cancel = Cancel::default();
         thread::scope(|scope| {
-            let result = self.answer_all(scope, &mut lines, &writer);
-            // Ends the followers of this connection.
+            let result = self.answer_all(scope, &mut lines, &writer, (number, &cancel));
+            // Ends the followers of this connection, and what it measures of a link.
             writer.close();
+            cancel.cancel();
             result
         })
     }
@@ -177,6 +185,7 @@ impl Server {
         scope: &'scope thread::Scope<'scope, 'env>,
         lines: &mut Lines,
         writer: &'env Writer,
+        (number, cancel): (u64, &'env Cancel),
     ) -> io::Result<()> {
         while let Some(request) = lines.next()? {
             let response = match request {
@@ -186,6 +195,10 @@ impl Server {
                 }
                 Ok(Request::Park { run }) => {
                     scope.spawn(move || self.park(run, writer));
+                    continue;
+                }
+                Ok(Request::MeasureLink { link }) => {
+                    scope.spawn(move || self.measure_link(link, writer, (number, cancel)));
                     continue;
                 }
                 Ok(Request::Stop) => {
@@ -259,6 +272,30 @@ impl Server {
         };
         // A daemon that is gone will ask again.
         let _ = writer.send(&response);
+    }
+
+    /// Measures a link for as long as the connection of this number lasts.
+    fn measure_link(&self, asked: MeasureLink, writer: &Writer, (number, cancel): (u64, &Cancel)) {
+        let send = |response| writer.send(&response);
+        let busy = |doing| {
+            let message = format!(
+                "it {doing}, which would disturb a link's measurement: wait until it has ended"
+            );
+            refused(Refusal::Busy, message)
+        };
+        let result = match (link::errand(asked), self.link_turn.take(number)) {
+            (Err(sentence), _) => send(refused(Refusal::Malformed, sentence)),
+            (Ok(_), None) => send(busy("measures a link already")),
+            (Ok(_), Some(turn)) if self.queue.is_busy() => {
+                drop(turn);
+                send(busy("still works on a run"))
+            }
+            (Ok(errand), Some(turn)) => link::measure(&errand, turn, cancel, &send),
+        };
+        // A daemon that is gone will ask again.
+        if let Err(error) = result {
+            tracing::info!(%error, "nobody hears of the link");
+        }
     }
 
     /// Sends the run's entries until the connection ends.

@@ -188,23 +188,49 @@ pub(super) async fn open(
         }
         Err(unknown) => unknown,
     };
-    open_phone(name, agent, adb, phone, unknown)
+    let simulate = match &phone.simulate {
+        Some(device) => Some(simulated(device)?),
+        None => None,
+    };
+    let policy = Policy {
+        patience: phone.patience.into(),
+        may_reboot: !phone.no_reboot,
+        ..Policy::default()
+    };
+    open_phone(name, agent, adb, simulate, policy, unknown)
         .await
         .map(|link| Opened::Adb(Box::new(link)))
+}
+
+/// Opens the phone called `name`, of which the link to a server is to be measured.
+pub(super) async fn open_real_phone(
+    name: &str,
+    agent: PathBuf,
+    adb: &AdbArgs,
+    policy: Policy,
+) -> Result<AdbLink, Failure> {
+    match discovery::choose(name) {
+        Ok(choice) => {
+            let error = anyhow::anyhow!(
+                "{} is no phone and has no link of its own: give --device a phone, or leave it out to measure from this \
+                 machine",
+                choice.name()
+            );
+            Err(Failure::new(Code::Usage, error))
+        }
+        Err(unknown) => open_phone(name, agent, adb, None, policy, unknown).await,
+    }
 }
 
 async fn open_phone(
     name: &str,
     agent: PathBuf,
     adb: &AdbArgs,
-    phone: &PhoneArgs,
+    simulate: Option<Content<'static>>,
+    policy: Policy,
     unknown: UnknownDevice,
 ) -> Result<AdbLink, Failure> {
     let folders = Folders::of_this_user();
-    let simulate = match &phone.simulate {
-        Some(device) => Some(simulated(device)?),
-        None => None,
-    };
     let mut fleet = adb.fleet(&folders).await;
     let found = match fleet.find(name).await {
         Ok(found) => found,
@@ -215,11 +241,6 @@ async fn open_phone(
         Err(error) => return Err(Failure::new(Code::Device, error)),
     };
     let provision = provision(&folders, agent, simulate);
-    let policy = Policy {
-        patience: phone.patience.into(),
-        may_reboot: !phone.no_reboot,
-        ..Policy::default()
-    };
     AdbLink::open(
         found.route,
         &found.row.serial,

@@ -225,7 +225,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command).await,
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
                 LayerlabCommand::EdgeServer(args) => edge_server::run(&args).await,
-                LayerlabCommand::Link(command) => link::run(command).await,
+                LayerlabCommand::Link(command) => link::run(command, cli.agent).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Key(command) => key::run(&command),
                 LayerlabCommand::Show(args) => show::run(&args),

@@ -1,24 +1,33 @@
 //! `layerlab link`: what a link to an edge server carries.
 
 mod check;
+mod from_host;
+mod from_phone;
 mod measure;
 mod shape;
 mod summary;
+mod tunnel;
 
+use std::path::PathBuf;
+
+use super::adb::WithPhones;
 use super::exit::Failure;
 
 #[derive(clap::Subcommand)]
 pub(super) enum LinkCommand {
-    /// Measure bandwidth and round trip of the link from this machine to an edge server, both ways, and publish them. It
-    /// measures from this machine: no phone has part in it yet
-    Measure(measure::MeasureArgs),
+    /// Measure bandwidth and round trip of the link from this machine, or with --device from a phone, to an edge server, both
+    /// ways, and publish them
+    Measure(Box<WithPhones<measure::MeasureArgs>>),
     /// Say whether a measured link is sound
     Check(check::CheckLinkArgs),
 }
 
-pub(super) async fn run(command: LinkCommand) -> Result<(), Failure> {
+pub(super) async fn run(command: LinkCommand, agent: Option<PathBuf>) -> Result<(), Failure> {
     match command {
-        LinkCommand::Measure(args) => measure::run(args).await,
+        LinkCommand::Measure(both) => {
+            let WithPhones { args, adb } = *both;
+            measure::run(args, agent, &adb).await
+        }
         LinkCommand::Check(args) => check::run(&args),
     }
 }

@@ -2,6 +2,7 @@
 
 mod cache;
 pub(super) mod describe;
+mod edge;
 pub(super) mod learnt;
 mod refine;
 pub(super) mod verify;
@@ -33,6 +34,8 @@ pub(super) enum PlanCommand {
     MinTime(MinTime),
     /// All algorithms over many limits, as CSV: accuracy over time limits, then time over accuracy limits
     Sweep(Sweep),
+    /// Which layers to run on a phone and which on a server beside it, over a measured link
+    Edge(edge::EdgeArgs),
 }
 
 #[derive(clap::Args)]
@@ -104,6 +107,7 @@ pub(super) async fn run(command: &PlanCommand, agent: Option<PathBuf>) -> Result
             one(&args.common, Goal::MinTime { at_least }, agent).await
         }
         PlanCommand::Sweep(args) => all(args, agent).await,
+        PlanCommand::Edge(args) => edge::run(args),
     }
 }
 

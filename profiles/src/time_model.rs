@@ -192,6 +192,25 @@ impl ProcessorTimes {
             times: times.iter().map(|&time| time.into()).collect(),
         }
     }
+
+    /// What each run of layers takes that begins with layer `first`, counted from 1, and comes from main memory and goes back
+    /// there: the run of that layer alone first. It is nothing where a transfer was neither published nor merged into a
+    /// compute time. Runs end before the first layer that the processor cannot run.
+    pub fn runs_from(&self, first: usize) -> Vec<Option<SignedNanos>> {
+        let layers = self.times.get(first.wrapping_sub(1)..).unwrap_or_default();
+        let runs = layers.iter().map_while(|time| *time);
+        let (mut computed, mut enters) = (SignedNanos::ZERO, None);
+        let moved = |transfer: Option<SignedNanos>| match self.kind {
+            ProcessorKind::Cpu => Some(SignedNanos::ZERO),
+            ProcessorKind::Accelerator => transfer,
+        };
+        runs.map(|time| {
+            computed = computed + time.compute.value;
+            let entering = *enters.get_or_insert_with(|| moved(entering(time)));
+            Some(entering? + computed + moved(leaving(time))?)
+        })
+        .collect()
+    }
 }
 
 fn entering(time: LayerTime) -> Option<SignedNanos> {

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use layerlab_profiles::check::Severity;
-use layerlab_profiles::document::{Host, Program};
+use layerlab_profiles::document::{Host, Phone, Program};
 use layerlab_profiles::link::{
     Exchange, LINK_FORMAT, LINK_JSON, LINK_VERSION, LinkDirection, LinkDocument, LinkHeader,
-    LinkKind, LinkMethod, LinkProvenance, LinkSample, LinkShape, MeasuredFrom, ServerTimes,
-    TraceInterval, check_link, check_link_directory, link_name,
+    LinkKind, LinkMethod, LinkPhone, LinkProvenance, LinkSample, LinkShape, MeasuredFrom,
+    PhoneAttached, ServerTimes, TraceInterval, check_link, check_link_directory, link_name,
 };
 use layerlab_profiles::{Bytes, Nanos};
 
@@ -48,7 +48,31 @@ fn header() -> LinkHeader {
                 logical_cores: 2,
                 memory_bytes: Bytes::from_bytes(1 << 30),
             },
+            phone: None,
         },
+    }
+}
+
+fn phone() -> LinkPhone {
+    LinkPhone {
+        described: Phone {
+            serial: "R58".to_owned(),
+            ..Phone::default()
+        },
+        agent: Program {
+            name: "layerlab-agent".to_owned(),
+            version: "0.1.0".to_owned(),
+        },
+        attached: PhoneAttached::Cable,
+        tunnelled: false,
+    }
+}
+
+fn by_phone() -> LinkProvenance {
+    LinkProvenance {
+        measured_from: MeasuredFrom::Phone,
+        phone: Some(phone()),
+        ..header().provenance
     }
 }
 
@@ -140,6 +164,20 @@ fn a_link_comes_back_from_its_files() {
     // Nothing is written over what is there.
     let refused = document.write(folder.path()).unwrap_err();
     assert!(refused.to_string().contains("is not empty"), "{refused}");
+}
+
+#[test]
+fn a_link_that_a_phone_measured_says_which() {
+    let header = LinkHeader {
+        provenance: by_phone(),
+        ..header()
+    };
+    let document = LinkDocument::new(header, samples(), traces()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    document.write(folder.path()).unwrap();
+    let (read, findings) = check_link_directory(folder.path()).unwrap();
+    assert_eq!(read, document);
+    assert_eq!(findings, []);
 }
 
 #[test]
@@ -286,7 +324,7 @@ fn what_is_no_link_is_refused_with_the_file_and_the_reason() {
 #[test]
 fn a_link_that_contradicts_itself_is_an_error() {
     type Spoil = fn(&mut LinkDocument);
-    let cases: [(Spoil, &str); 11] = [
+    let cases: [(Spoil, &str); 14] = [
         (|it| it.samples[1].index = 0, "samples have"),
         (|it| it.samples[1].index = 99, "samples have"),
         (
@@ -309,6 +347,21 @@ fn a_link_that_contradicts_itself_is_an_error() {
             "although it was not shaped",
         ),
         (|it| it.header.kind = LinkKind::Cellular, "carried by wifi"),
+        (
+            |it| it.header.provenance.measured_from = MeasuredFrom::Phone,
+            "does not say which",
+        ),
+        (
+            |it| it.header.provenance.phone = Some(phone()),
+            "names a phone",
+        ),
+        (
+            |it| {
+                it.header.provenance = by_phone();
+                (it.header.kind, it.header.carrier) = (LinkKind::UsbTunnel, LinkKind::UsbTunnel);
+            },
+            "the kind is wifi, cellular or ethernet",
+        ),
         (
             |it| it.traces[1].start = Nanos::from_millis(150),
             "do not follow one another",

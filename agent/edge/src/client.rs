@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use layerlab_profiles::link::ServerTimes;
 
+use crate::cancel::Cancel;
 use crate::connection::{Broken, Connection, Patience};
 use crate::error::EdgeError;
 use crate::message::{ECHO_BYTES, MessageError, Reply, Request};
@@ -107,6 +108,15 @@ impl Client {
     pub fn peer(&self) -> Result<SocketAddr, EdgeError> {
         let peer = self.connection.peer();
         peer.map_err(|source| self.broken(Broken::Gone(source), "saying hello"))
+    }
+
+    /// Has `cancel` end whatever is waited for on this connection.
+    ///
+    /// # Errors
+    /// When the process cannot open more files.
+    pub(crate) fn cut_by(&self, cancel: &Cancel) -> Result<(), EdgeError> {
+        let watched = self.connection.cut_by(cancel);
+        watched.map_err(|source| self.broken(Broken::Gone(source), "saying hello"))
     }
 
     /// Has a few bytes sent back.

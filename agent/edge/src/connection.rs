@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use crate::cancel::Cancel;
 use crate::frame::{FrameError, FrameHeader, HEADER_BYTES};
 use crate::message::Reply;
 
@@ -129,6 +130,11 @@ impl Connection {
     /// The address of the other end.
     pub(crate) fn peer(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()
+    }
+
+    /// Has `cancel` cut it.
+    pub(crate) fn cut_by(&self, cancel: &Cancel) -> io::Result<()> {
+        cancel.cuts(&self.stream)
     }
 
     /// Reads at least one byte; `None` when the other end has closed the connection.

@@ -90,6 +90,12 @@ pub enum EdgeError {
         /// What the system said.
         source: io::Error,
     },
+    /// It was cancelled.
+    #[error("measuring the link to the edge server at {address} was cancelled")]
+    Cancelled {
+        /// The address.
+        address: String,
+    },
     /// Connections were lost again and again.
     #[error(
         "the connection to the edge server at {address} was lost {times} times; see what cuts it, and measure again"

@@ -2,10 +2,13 @@
 //! prose; the bytes of each version are frozen in `tests/`.
 //!
 //! Both ends use blocking sockets with a deadline on every wait: the phone's agent has no async runtime. [`Server`]
-//! serves, [`Client`] asks, [`measure`] times what it asks, and [`Shaper`] stands between the two and slows them down.
+//! serves, [`Client`] asks, [`measure()`] times what it asks, [`Shaper`] stands between the two and slows them down, and a
+//! [`LinkErrand`] is all of that for one link, wherever it is measured from.
 
+mod cancel;
 mod client;
 mod connection;
+mod errand;
 mod error;
 mod frame;
 mod listening;
@@ -17,8 +20,10 @@ mod text;
 mod token;
 mod trace;
 
+pub use cancel::Cancel;
 pub use client::{Answer, Client};
 pub use connection::Patience;
+pub use errand::LinkErrand;
 pub use error::EdgeError;
 pub use frame::{
     FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, VERSION,

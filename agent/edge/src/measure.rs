@@ -10,6 +10,7 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
+use crate::cancel::Cancel;
 use crate::client::{Answer, Client};
 use crate::error::EdgeError;
 use crate::message::ECHO_BYTES;
@@ -108,14 +109,39 @@ impl MeasurePlan {
 }
 
 /// Measures as `plan` says, on connections that `connect` makes: one, and another for each that is lost. A lost exchange is
-/// done again; none is counted twice.
+/// done again; none is counted twice. `cancel` ends it at once, whatever it waits for.
 ///
 /// # Errors
-/// When the server cannot be reached, answers something else, or connections are lost too often.
+/// When the server cannot be reached, answers something else, connections are lost too often, or it was cancelled.
 pub fn measure(
     connect: impl Fn() -> Result<Client, EdgeError>,
     address: &str,
     plan: &MeasurePlan,
+    cancel: &Cancel,
+    progress: impl FnMut(Progress),
+) -> Result<Measured, EdgeError> {
+    let connect = || {
+        let client = connect()?;
+        client.cut_by(cancel)?;
+        Ok(client)
+    };
+    let measured = measure_with(connect, address, plan, cancel, progress);
+    // What it has a copy of would keep the connection open.
+    cancel.release();
+    match measured {
+        // What was cut looks lost.
+        Err(_) if cancel.is_cancelled() => Err(EdgeError::Cancelled {
+            address: address.to_owned(),
+        }),
+        measured => measured,
+    }
+}
+
+fn measure_with(
+    connect: impl Fn() -> Result<Client, EdgeError>,
+    address: &str,
+    plan: &MeasurePlan,
+    cancel: &Cancel,
     mut progress: impl FnMut(Progress),
 ) -> Result<Measured, EdgeError> {
     let began = Instant::now();
@@ -125,6 +151,7 @@ pub fn measure(
         address,
         made: 1,
         most: plan.reconnections.saturating_add(1),
+        cancel,
     };
     line.warm()?;
     let exchanges = plan.exchanges();
@@ -179,6 +206,7 @@ struct Connected<'a, C> {
     address: &'a str,
     made: u32,
     most: u32,
+    cancel: &'a Cancel,
 }
 
 impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
@@ -212,6 +240,7 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
     ) -> Result<T, EdgeError> {
         loop {
             match attempt(&mut self.client) {
+                Err(error) if self.cancel.is_cancelled() => return Err(error),
                 Err(error) if error.is_lost_connection() => match self.connect_again() {
                     Ok(()) => {}
                     // That it was there, and was lost, says more than that it is not there.
@@ -235,7 +264,7 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
             self.made += 1;
             let warm = connected.and_then(|mut client| client.echo().map(|_| client));
             match warm {
-                Err(error) if error.is_lost_connection() => {}
+                Err(error) if error.is_lost_connection() && !self.cancel.is_cancelled() => {}
                 Err(error) => return Err(error),
                 Ok(client) => {
                     self.client = client;

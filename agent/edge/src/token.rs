@@ -70,6 +70,16 @@ impl Token {
         &self.0
     }
 
+    /// The token that these hexadecimal digits are, if they are one.
+    pub fn from_hex(digits: &str) -> Option<Token> {
+        parse(digits.as_bytes())
+    }
+
+    /// Its hexadecimal digits, for a channel that is as secret as the token.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// The token in the file at `path`, which nobody but its owner may be able to read.
     ///
     /// # Errors
@@ -111,8 +121,7 @@ impl Token {
             made => made.map_err(failed)?,
         };
         let token = Token::random();
-        let hex: String = token.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        writeln!(file, "{hex}").map_err(failed)?;
+        writeln!(file, "{}", token.to_hex()).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         Ok(token)
     }

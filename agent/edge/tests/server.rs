@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::{connect, connect_with, patience, server, token};
 use layerlab_edge::{
-    Client, EdgeError, HEADER_BYTES, MAX_PAYLOAD_BYTES, MeasurePlan, Patience, Reply, Request,
-    ServerLimits, Token, measure,
+    Cancel, Client, EdgeError, HEADER_BYTES, MAX_PAYLOAD_BYTES, MeasurePlan, Patience, Reply,
+    Request, ServerLimits, Token, measure,
 };
 
 /// What the server says to who sends `bytes`, until it closes the connection.
@@ -265,6 +265,7 @@ fn a_server_that_dies_in_the_middle_ends_the_measurement() {
         || connect(address),
         &address.to_string(),
         &plan,
+        &Cancel::default(),
         |progress| {
             if let layerlab_edge::Progress::Exchanges { done: 30, .. } = progress {
                 running = None;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use common::{connect, patience, server, token};
 use layerlab_edge::{
-    Client, Cuts, EdgeError, MeasurePlan, Measured, Server, ServerLimits, Shape, Shaper, measure,
+    Cancel, Client, Cuts, EdgeError, MeasurePlan, Measured, Server, ServerLimits, Shape, Shaper,
+    measure,
 };
 use layerlab_profiles::link::{LinkDirection, LinkRow};
 
@@ -26,7 +27,13 @@ fn shaper(server: &Server, bandwidth_bps: u64, millis: u64, cuts: Option<Cuts>) 
 
 fn measured(by_way_of: SocketAddr, plan: &MeasurePlan) -> Result<Measured, EdgeError> {
     let address = by_way_of.to_string();
-    measure(|| connect(by_way_of), &address, plan, |_| {})
+    measure(
+        || connect(by_way_of),
+        &address,
+        plan,
+        &Cancel::default(),
+        |_| {},
+    )
 }
 
 /// Two of the links that users sweep over, with fewer and smaller transfers than `layerlab link measure` times.

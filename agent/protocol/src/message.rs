@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::description::{Device, Processor};
 use crate::journal::Entry;
+use crate::link::{Carried, Exchanged, MeasureLink};
 use crate::order::{Order, RunId};
 
 /// What the daemon says.
@@ -39,6 +40,12 @@ pub enum Request {
     Forget {
         /// The run whose journal is to be deleted.
         run: RunId,
+    },
+    /// Measure a link from where the agent is, for as long as this connection lasts. Answered by
+    /// [`Response::LinkReached`], and in the end by [`Response::LinkMeasured`] or [`Response::LinkFailed`].
+    MeasureLink {
+        /// The link to measure.
+        link: MeasureLink,
     },
     /// Is the agent there? Answered by [`Response::Pong`].
     Ping,
@@ -89,6 +96,44 @@ pub enum Response {
         /// The run whose journal was deleted.
         run: RunId,
     },
+    /// The edge server answers. Measuring begins, unless the daemon ends the connection.
+    LinkReached {
+        /// Whether its address is the phone itself, where only a tunnel leads to a server.
+        loopback: bool,
+    },
+    /// A sign of life, once a second while a link is measured.
+    LinkProgress {
+        /// How many exchanges are done.
+        done: u64,
+        /// How many there are.
+        of: u64,
+    },
+    /// Samples of a link, in their order. None is sent before all is measured: the way to the daemon may be the link.
+    LinkSamples {
+        /// Those that come after the ones that were sent before.
+        samples: Vec<Exchanged>,
+    },
+    /// Intervals of a link's traces, in their order.
+    LinkTraces {
+        /// Those that come after the ones that were sent before.
+        intervals: Vec<Carried>,
+    },
+    /// The link is measured, and all that was measured has been sent.
+    LinkMeasured {
+        /// How many samples were sent.
+        samples: u64,
+        /// How many intervals of traces were sent.
+        intervals: u64,
+        /// How many connections to the server were made.
+        connections: u32,
+        /// What the server calls itself.
+        server_program: String,
+    },
+    /// The link cannot be measured.
+    LinkFailed {
+        /// One sentence for a person, with the remedy.
+        message: String,
+    },
     /// The agent is there.
     Pong,
     /// The last request was not done.
@@ -116,4 +161,6 @@ pub enum Refusal {
     Conflict,
     /// The phone cannot store the order.
     Storage,
+    /// The agent works on something that measuring a link would disturb, or would be disturbed by.
+    Busy,
 }

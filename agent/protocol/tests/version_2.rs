@@ -6,9 +6,10 @@
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
-    Clock, Conditions, Device, Entry, Event, Failure, FailureKind, Hygiene, Library, Numerics,
-    Order, Part, Processor, ProcessorKind, Refusal, Rejection, Request, Response, RunId,
-    TimingSettings, WarmUp, Work, decode, encode,
+    Carried, Clock, Conditions, Device, Entry, Event, ExchangeKind, Exchanged, Failure,
+    FailureKind, Hygiene, Library, MeasureLink, Numerics, Order, Part, Processor, ProcessorKind,
+    Refusal, Rejection, Request, Response, RunId, ShapedLink, TimingSettings, TraceDirection,
+    WarmUp, Work, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -405,5 +406,125 @@ fn an_agent_may_tell_how_its_runtimes_were_set_up() {
     assert_frozen(
         &processor,
         r#"{"name":"npu","kind":"accelerator","numerics":"i8","emulated":false,"runtime":"onnxruntime","runtime_version":"1.20.0","runtime_options":{"provider":"nnapi"},"runtime_libraries":[{"name":"libonnxruntime.so","sha256":"1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b"}],"memory_bytes":null,"threads":null,"pinned_to_cores":null}"#,
+    );
+}
+
+fn measure_link() -> MeasureLink {
+    MeasureLink {
+        server: "192.168.1.2:7377".to_owned(),
+        token: "07".repeat(32),
+        transfer_bytes: vec![Bytes::from_bytes(16 << 10), Bytes::from_bytes(1 << 20)],
+        repeats: 10,
+        echoes: 200,
+        seed: 3,
+        reconnections: 10,
+        trace_ns: None,
+        shape: None,
+    }
+}
+
+/// An agent that does not know it refuses it as malformed.
+#[test]
+fn an_agent_may_be_asked_to_measure_a_link() {
+    const ASKED: &str = r#"{"server":"192.168.1.2:7377","token":"0707070707070707070707070707070707070707070707070707070707070707","transfer_bytes":[16384,1048576],"repeats":10,"echoes":200,"seed":3,"reconnections":10"#;
+    assert_frozen(
+        &Request::MeasureLink {
+            link: measure_link(),
+        },
+        &format!(r#"{{"type":"measure_link","link":{ASKED}}}}}"#),
+    );
+    let shaped = MeasureLink {
+        trace_ns: Some(Nanos::from_millis(10_000)),
+        shape: Some(ShapedLink {
+            bandwidth_bps: 5_000_000,
+            round_trip_ns: Nanos::from_millis(75),
+        }),
+        ..measure_link()
+    };
+    assert_frozen(
+        &Request::MeasureLink { link: shaped },
+        &format!(
+            r#"{{"type":"measure_link","link":{ASKED},"trace_ns":10000000000,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
+        ),
+    );
+    // What is printed for people is no secret.
+    assert!(!format!("{:?}", measure_link()).contains("0707"));
+}
+
+#[test]
+fn what_an_agent_says_of_a_link() {
+    let sample = |exchange| Exchanged {
+        exchange,
+        index: 7,
+        connection: 1,
+        bytes: Bytes::from_bytes(64),
+        started_ns: Nanos::from_nanos(1_000),
+        duration_ns: Nanos::from_nanos(500),
+        server_ns: [1, 2, 3, 4].map(Nanos::from_nanos),
+    };
+    let kinds = [
+        (ExchangeKind::Echo, "echo"),
+        (ExchangeKind::Upload, "upload"),
+        (ExchangeKind::Download, "download"),
+    ];
+    for (kind, name) in kinds {
+        assert_frozen(
+            &Response::LinkSamples {
+                samples: vec![sample(kind)],
+            },
+            &format!(
+                r#"{{"type":"link_samples","samples":[{{"exchange":"{name}","index":7,"connection":1,"bytes":64,"started_ns":1000,"duration_ns":500,"server_ns":[1,2,3,4]}}]}}"#
+            ),
+        );
+    }
+    let directions = [
+        (TraceDirection::Upload, "upload"),
+        (TraceDirection::Download, "download"),
+    ];
+    for (direction, name) in directions {
+        let interval = Carried {
+            direction,
+            start_ns: Nanos::from_millis(100),
+            interval_ns: Nanos::from_millis(100),
+            bytes: Bytes::from_bytes(12_500),
+        };
+        assert_frozen(
+            &Response::LinkTraces {
+                intervals: vec![interval],
+            },
+            &format!(
+                r#"{{"type":"link_traces","intervals":[{{"direction":"{name}","start_ns":100000000,"interval_ns":100000000,"bytes":12500}}]}}"#
+            ),
+        );
+    }
+    assert_frozen(
+        &Response::LinkReached { loopback: true },
+        r#"{"type":"link_reached","loopback":true}"#,
+    );
+    assert_frozen(
+        &Response::LinkProgress { done: 3, of: 300 },
+        r#"{"type":"link_progress","done":3,"of":300}"#,
+    );
+    assert_frozen(
+        &Response::LinkMeasured {
+            samples: 300,
+            intervals: 0,
+            connections: 2,
+            server_program: "layerlab 0.1.0".to_owned(),
+        },
+        r#"{"type":"link_measured","samples":300,"intervals":0,"connections":2,"server_program":"layerlab 0.1.0"}"#,
+    );
+    assert_frozen(
+        &Response::LinkFailed {
+            message: "No.".to_owned(),
+        },
+        r#"{"type":"link_failed","message":"No."}"#,
+    );
+    assert_frozen(
+        &Response::Refused {
+            refusal: Refusal::Busy,
+            message: "No.".to_owned(),
+        },
+        r#"{"type":"refused","refusal":"busy","message":"No."}"#,
     );
 }

@@ -296,9 +296,16 @@ async fn hear<F: Follower>(
         return match response {
             Response::Entry { entry, .. } => Ok(Heard::Entry(Box::new(entry))),
             Response::Parked { entries, .. } => Ok(Heard::Parked { entries }),
-            Response::Pong | Response::Accepted { .. } | Response::Forgotten { .. } => {
-                Ok(Heard::SignOfLife)
-            }
+            // Of a link nothing is said that was not asked for.
+            Response::LinkReached { .. }
+            | Response::LinkProgress { .. }
+            | Response::LinkSamples { .. }
+            | Response::LinkTraces { .. }
+            | Response::LinkMeasured { .. }
+            | Response::LinkFailed { .. }
+            | Response::Pong
+            | Response::Accepted { .. }
+            | Response::Forgotten { .. } => Ok(Heard::SignOfLife),
             Response::Refused { refusal, message } => Err(refused(refusal, message)),
             Response::Hello { .. } => Err(LinkError::from(ConnectionError::NotAnAgent).into()),
         };

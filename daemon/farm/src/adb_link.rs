@@ -17,6 +17,7 @@ use crate::provision::{Installed, Provision, token};
 use crate::quarantine::Quarantine;
 use crate::{Connection, ConnectionError, Link, LinkError};
 use climb::Climb;
+use layerlab_profiles::link::PhoneAttached;
 use layerlab_profiles::{document, sha256};
 use whereabouts::Whereabouts;
 
@@ -128,6 +129,14 @@ impl AdbLink {
     /// What to call it: by its serial, with `@HOST:PORT` where another server leads to it.
     pub fn name(&self) -> String {
         self.whereabouts.name()
+    }
+
+    /// What the phone is reached by now.
+    pub fn attached(&self) -> PhoneAttached {
+        match self.whereabouts.is_on_network() {
+            true => PhoneAttached::Network,
+            false => PhoneAttached::Cable,
+        }
     }
 
     /// The phone, if it is there and still the same, or has another address by now.

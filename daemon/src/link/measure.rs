@@ -1,7 +1,6 @@
-//! `layerlab link measure`: from this machine to an edge server.
+//! `layerlab link measure`: from this machine or a phone to an edge server.
 
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -9,28 +8,34 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use layerlab_campaign::publish::Staging;
 use layerlab_campaign::{host, rfc3339, this_program};
-use layerlab_edge::{
-    Client, EdgeError, MeasurePlan, Measured, Patience, Progress, Shaper, Token, measure,
-};
+use layerlab_edge::{LinkErrand, MeasurePlan, Token};
+use layerlab_farm::Policy;
 use layerlab_profiles::link::{
     LINK_FORMAT, LINK_VERSION, LinkDocument, LinkHeader, LinkKind, LinkProvenance, MeasuredFrom,
     link_name,
 };
 use time::OffsetDateTime;
-use tokio::sync::oneshot;
 
+use super::from_phone::PhoneEnd;
 use super::shape::ShapeArg;
-use super::summary;
+use super::{from_host, summary};
+use crate::adb::AdbArgs;
 use crate::campaign::publish_failure;
 use crate::edge_server::{TokenArgs, program};
-use crate::exit::{Code, ExitWith, Failure};
+use crate::exit::{Code, Failure};
 use crate::output;
 
 #[derive(clap::Args)]
 pub(crate) struct MeasureArgs {
-    /// Where the edge server listens
+    /// Where the edge server listens, as whoever measures reaches it
     #[arg(value_name = "HOST:PORT")]
     server: String,
+    /// Have this phone measure, which `layerlab devices` lists, instead of this machine
+    #[arg(long, value_name = "PHONE")]
+    device: Option<String>,
+    /// Have the phone reach a server on this machine through adb, as `adb reverse` does
+    #[arg(long, requires = "device")]
+    tunnel: bool,
     /// What the link is called in its tables, such as lab-wifi
     #[arg(long, value_parser = link_name)]
     name: String,
@@ -61,6 +66,18 @@ pub(crate) struct MeasureArgs {
     /// Replace a folder that is already there
     #[arg(long)]
     replace: bool,
+    /// How long to wait for a phone that is unplugged, or for its owner to accept its prompt
+    #[arg(
+        long,
+        default_value = "10m",
+        value_name = "DURATION",
+        requires = "device",
+        help_heading = "Phones"
+    )]
+    patience: humantime::Duration,
+    /// Do not boot a phone anew that nothing else helps
+    #[arg(long, requires = "device", help_heading = "Phones")]
+    no_reboot: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -72,6 +89,7 @@ enum KindArg {
     Cellular,
     Ethernet,
     UsbTunnel,
+    NetworkTunnel,
 }
 
 impl KindArg {
@@ -81,6 +99,7 @@ impl KindArg {
             KindArg::Cellular => LinkKind::Cellular,
             KindArg::Ethernet => LinkKind::Ethernet,
             KindArg::UsbTunnel => LinkKind::UsbTunnel,
+            KindArg::NetworkTunnel => LinkKind::NetworkTunnel,
         }
     }
 }
@@ -104,66 +123,52 @@ impl MeasureArgs {
         }
     }
 
-    /// On a thread of its own, for it waits with blocking sockets.
-    async fn measured(&self, token: Token) -> Result<Measured, Failure> {
-        let (server, carrier, shape) = (self.server.clone(), self.kind, self.shape);
-        let plan = self.plan();
-        let (sender, receiver) = oneshot::channel();
-        let work = move || {
-            let measured = measure_from_here(&server, carrier, shape, &token, &plan);
-            // Nobody waits for it any more when layerlab was interrupted.
-            let _ = sender.send(measured);
-        };
-        let started = thread::Builder::new().name("link".to_owned()).spawn(work);
-        started.exit_with(Code::Internal)?;
-        receiver.await.exit_with(Code::Internal)?
-    }
-}
-
-fn measure_from_here(
-    server: &str,
-    carrier: KindArg,
-    shape: Option<ShapeArg>,
-    token: &Token,
-    plan: &MeasurePlan,
-) -> Result<Measured, Failure> {
-    let failed = |error: EdgeError| Failure::new(Code::Device, error);
-    let direct = || Client::connect(server, token, &program(), Patience::default());
-    // Whether the server is there, and knows the token, is seen without the shaper between.
-    let reached = direct().and_then(|client| client.peer()).map_err(failed)?;
-    if reached.ip().is_loopback() && matches!(carrier, KindArg::Wifi | KindArg::Cellular) {
-        let error = anyhow!(
-            "{server} is this machine itself, and no {} is between: say --kind usb-tunnel or ethernet, or measure a \
-             server elsewhere",
-            carrier.kind()
-        );
-        return Err(Failure::new(Code::Usage, error));
-    }
-    let shaper = shape
-        .map(|it| Shaper::start(reached, it.shape()))
-        .transpose();
-    let shaper = shaper.map_err(|source| failed(EdgeError::Shaper { source }))?;
-    let way = shaper.as_ref().map_or(reached, Shaper::address);
-    let connect =
-        || Client::connect_by_way_of(&[way], server, token, &program(), Patience::default());
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let measured = measure(connect, server, plan, |progress| match progress {
-        Progress::Exchanges { done, of } => {
-            bar.set_length(of as u64);
-            bar.set_position(done as u64);
+    fn errand(&self, token: Token) -> LinkErrand {
+        LinkErrand {
+            server: self.server.clone(),
+            token,
+            program: program(),
+            shape: self.shape.map(ShapeArg::shape),
+            plan: self.plan(),
         }
-        Progress::Trace(direction) => bar.set_message(format!("trace of the {direction}")),
-    });
-    bar.finish_and_clear();
-    measured.map_err(failed)
+    }
+
+    fn policy(&self) -> Policy {
+        Policy {
+            patience: self.patience.into(),
+            may_reboot: !self.no_reboot,
+            ..Policy::default()
+        }
+    }
 }
 
-pub(super) async fn run(args: MeasureArgs) -> Result<(), Failure> {
-    let token = args.token.read()?;
+pub(super) async fn run(
+    args: MeasureArgs,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
+    let mut errand = args.errand(args.token.read()?);
     let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;
-    let began = OffsetDateTime::now_utc();
-    let measured = args.measured(token).await?;
     let carrier = args.kind.kind();
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let (began, measured, phone) = match &args.device {
+        None => {
+            let began = OffsetDateTime::now_utc();
+            let measured = from_host::measure(errand, carrier, bar.clone()).await?;
+            (began, measured, None)
+        }
+        Some(device) => {
+            let phone = PhoneEnd::open(device, agent, adb, args.policy()).await?;
+            let _tunnel = match args.tunnel {
+                true => Some(phone.tunnel(&mut errand).await?),
+                false => None,
+            };
+            let began = OffsetDateTime::now_utc();
+            let (measured, phone) = phone.measure(&errand, carrier, &bar).await?;
+            (began, measured, Some(phone))
+        }
+    };
+    bar.finish_and_clear();
     let header = LinkHeader {
         format: LINK_FORMAT.to_owned(),
         version: LINK_VERSION,
@@ -177,10 +182,14 @@ pub(super) async fn run(args: MeasureArgs) -> Result<(), Failure> {
         provenance: LinkProvenance {
             started_at: rfc3339(began),
             finished_at: rfc3339(OffsetDateTime::now_utc()),
-            measured_from: MeasuredFrom::Host,
+            measured_from: match phone {
+                Some(_) => MeasuredFrom::Phone,
+                None => MeasuredFrom::Host,
+            },
             program: this_program(),
             server_program: measured.server_program,
             host: host(),
+            phone,
         },
     };
     let link = LinkDocument::new(header, measured.samples, measured.traces);

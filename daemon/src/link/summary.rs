@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use layerlab_profiles::link::{LinkDocument, LinkRow};
+use layerlab_farm::adb::Printable;
+use layerlab_profiles::link::{LinkDocument, LinkHeader, LinkRow};
 use layerlab_profiles::summary::Estimate;
 use serde_json::{Value, json};
 
@@ -14,8 +15,11 @@ pub(super) fn text(link: &LinkDocument, folder: &Path) -> String {
         None => "",
     };
     let mut lines = vec![format!(
-        "{} ({}{mark}): from this machine to {}, no phone",
-        header.name, header.kind, header.server
+        "{} ({}{mark}): from {} to {}",
+        header.name,
+        header.kind,
+        origin(header),
+        header.server
     )];
     lines.extend(link.rows.iter().map(direction));
     if let Some(row) = link.rows.first() {
@@ -27,6 +31,14 @@ pub(super) fn text(link: &LinkDocument, folder: &Path) -> String {
     }
     lines.push(format!("Published in {}", folder.display()));
     lines.join("\n")
+}
+
+/// Where it was measured from.
+fn origin(header: &LinkHeader) -> String {
+    match &header.provenance.phone {
+        Some(phone) => format!("the phone {}", Printable(&phone.described.serial)),
+        None => "this machine, no phone".to_owned(),
+    }
 }
 
 fn direction(row: &LinkRow) -> String {
@@ -79,6 +91,8 @@ pub(super) fn json(link: &LinkDocument, folder: &Path) -> Value {
         "kind": link.header.kind,
         "simulated": link.header.shape.is_some(),
         "server": link.header.server,
+        "measured_from": link.header.provenance.measured_from,
+        "phone": link.header.provenance.phone,
         "directions": rows,
         "folder": folder,
     })

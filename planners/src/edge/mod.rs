@@ -1,7 +1,8 @@
 //! A network split between a phone and a server, as JointDNN does it (`jointdnn` in citations).
 //!
 //! [`SplitNetwork`] says what groups of layers cost on each side and which tensors lie between them, [`Link`] what
-//! moving bytes costs, [`SplitProblem::new`] puts them together, and [`split`] answers a [`SplitGoal`] by a
+//! moving bytes costs ([`MeasuredNetwork`] and [`measured_link`] make both of published documents), [`SplitProblem::new`]
+//! puts them together, and [`split`] answers a [`SplitGoal`] by a
 //! [`SplitAlgorithm`] with a [`SplitOutcome`]. [`check_split`] recalculates any plan. [`training_network`] makes a
 //! training step a network of twice the layers.
 //!
@@ -26,6 +27,7 @@ pub mod energy;
 pub mod error;
 pub mod goal;
 pub mod link;
+pub mod measured;
 pub mod network;
 pub mod placed_group;
 pub mod plan;
@@ -42,6 +44,7 @@ pub use energy::{Energy, Power};
 pub use error::SplitError;
 pub use goal::{SplitGoal, SplitLimits};
 pub use link::{Link, PaperLink, RadioPower};
+pub use measured::{MeasuredNetwork, MeasuredSplitError, measured_link};
 pub use network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
 pub use placed_group::PlacedGroup;
 pub use plan::{

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{
     Exchange, LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkDocumentError, LinkKind,
-    LinkRow, link_name,
+    LinkRow, MeasuredFrom, link_name,
 };
 use crate::check::Severity;
 use crate::units::Nanos;
@@ -103,6 +103,26 @@ fn header(document: &LinkDocument) -> Vec<String> {
             "its kind is {}, but it is carried by {}",
             header.kind, header.carrier
         ));
+    }
+    let provenance = &header.provenance;
+    match (provenance.measured_from, &provenance.phone) {
+        (MeasuredFrom::Host, None) => {}
+        (MeasuredFrom::Host, Some(_)) => {
+            wrong.push("it names a phone, although none measured it".to_owned());
+        }
+        (MeasuredFrom::Phone, None) => {
+            wrong.push("a phone measured it, but it does not say which".to_owned());
+        }
+        (MeasuredFrom::Phone, Some(phone)) => {
+            let other = phone.may_measure(header.carrier).err();
+            let sentence = |other| {
+                format!(
+                    "what carries it is said to be {}, but {other}",
+                    header.carrier
+                )
+            };
+            wrong.extend(other.map(sentence));
+        }
     }
     wrong
 }

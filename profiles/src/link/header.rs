@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::LinkKind;
+use super::{LinkKind, LinkPhone};
 use crate::document::{Host, Origin, Program};
 use crate::units::{Bytes, Nanos};
 
@@ -70,6 +70,8 @@ pub struct LinkMethod {
 pub enum MeasuredFrom {
     /// By `layerlab link measure` on a computer: no phone had part in it.
     Host,
+    /// By a phone's agent, which connected to the server itself.
+    Phone,
 }
 
 /// What differs between two measurements of one link.
@@ -82,12 +84,15 @@ pub struct LinkProvenance {
     pub finished_at: String,
     /// From which end it was measured.
     pub measured_from: MeasuredFrom,
-    /// The program that measured.
+    /// The program that measured, or had the phone's agent measure.
     pub program: Program,
     /// The server's program, as it calls itself.
     pub server_program: String,
-    /// The machine that measured.
+    /// The machine that `layerlab link measure` ran on.
     pub host: Host,
+    /// The phone that measured; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phone: Option<LinkPhone>,
 }
 
 impl LinkHeader {

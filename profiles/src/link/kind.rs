@@ -16,6 +16,8 @@ pub enum LinkKind {
     Ethernet,
     /// A USB cable with the connection forwarded over it, as `adb reverse` does.
     UsbTunnel,
+    /// A connection forwarded over a network, as `adb reverse` does for a phone that is reached there.
+    NetworkTunnel,
     /// Any of these, slowed down by layerlab's shaper: no number of it is a real link's.
     Shaped,
 }
@@ -28,6 +30,7 @@ impl LinkKind {
             LinkKind::Cellular => "cellular",
             LinkKind::Ethernet => "ethernet",
             LinkKind::UsbTunnel => "usb-tunnel",
+            LinkKind::NetworkTunnel => "network-tunnel",
             LinkKind::Shaped => "shaped",
         }
     }

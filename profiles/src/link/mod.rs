@@ -10,6 +10,7 @@ mod findings;
 mod fit;
 mod header;
 mod kind;
+mod phone;
 mod records;
 mod row;
 mod sample;
@@ -22,5 +23,6 @@ pub use header::{
     LINK_FORMAT, LINK_VERSION, LinkHeader, LinkMethod, LinkProvenance, LinkShape, MeasuredFrom,
 };
 pub use kind::{BadLinkName, LinkDirection, LinkKind, link_name};
+pub use phone::{LinkPhone, OtherKind, PhoneAttached};
 pub use row::LinkRow;
 pub use sample::{Exchange, LinkSample, ServerTimes, TraceInterval};

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use layerlab_edge::{
-    Client, MeasurePlan, Patience, Server, ServerLimits, Shape, Shaper, Token, measure,
+    Cancel, Client, MeasurePlan, Patience, Server, ServerLimits, Shape, Shaper, Token, measure,
 };
 use layerlab_profiles::link::{LinkRow, TimedTransfer, fit};
 use layerlab_profiles::{Bytes, Nanos};
@@ -141,7 +141,7 @@ fn shaped(server: &Server, token: &Token, mbit: u64, millis: u64) -> (Vec<Vec<St
         seed: mbit * 1_000 + millis,
         ..MeasurePlan::default()
     };
-    let measured = measure(connect, &address, &plan, |_| {}).expect("a server");
+    let measured = measure(connect, &address, &plan, &Cancel::default(), |_| {}).expect("a server");
     let rows = LinkRow::all(&measured.samples).expect("fifty transfers each way");
     let mut is_good = true;
     let row = |row: LinkRow| {

@@ -5,6 +5,7 @@ mod evaluation_sets;
 mod gate;
 mod links;
 mod plan_cost;
+mod plan_edge;
 mod published;
 mod quantise;
 mod runtimes;

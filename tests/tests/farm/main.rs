@@ -9,6 +9,7 @@ mod direct;
 mod disturbed;
 mod fitness;
 mod given_up;
+mod links;
 mod own_server;
 mod plugging;
 mod profiles;

@@ -119,6 +119,16 @@ pub enum AdbError {
         /// What it lacks.
         feature: &'static str,
     },
+    /// A tunnel needs an adb server.
+    #[error(
+        "{} is reached without an adb server, which alone makes tunnels; leave out --direct, or name an address that the \
+         phone reaches by itself",
+        Printable(name)
+    )]
+    NoTunnel {
+        /// The phone's name, as `layerlab devices` lists it.
+        name: String,
+    },
     /// A command on the phone failed.
     #[error(
         "{} cannot {what} (exit status {status}): {}",
@@ -265,6 +275,7 @@ impl AdbError {
             | AdbError::ServerStart { .. }
             | AdbError::Swapped { .. }
             | AdbError::TooOld { .. }
+            | AdbError::NoTunnel { .. }
             | AdbError::Command { .. }
             | AdbError::StorageFull { .. }
             | AdbError::NoAgent { .. }

@@ -23,6 +23,7 @@ mod server;
 mod shell;
 mod text;
 mod transfer;
+mod tunnel;
 mod wire;
 
 pub use address::Address;

@@ -67,6 +67,11 @@ impl Whereabouts {
         self.listed().parse().ok()
     }
 
+    /// Whether it is reached by a network, and by no cable.
+    pub(super) fn is_on_network(&self) -> bool {
+        is_of_network(&self.listed())
+    }
+
     /// The row of the phone where it was seen last.
     pub(super) fn row<'a>(&self, rows: &'a [Row]) -> Option<&'a Row> {
         let listed = self.listed();

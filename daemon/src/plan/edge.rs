@@ -1,0 +1,293 @@
+//! `layerlab plan edge`: which layers to run on the phone and which on a server beside it (jointdnn), from what was measured.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use layerlab_lab::text_table::{Cells, table};
+use layerlab_planners::edge::{
+    MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm, SplitGoal, SplitLimits,
+    SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link, split,
+};
+use layerlab_profiles::check::Severity;
+use layerlab_profiles::document::Profile;
+use layerlab_profiles::link::{LinkDocument, check_link_directory};
+use layerlab_profiles::{Nanos, Segment};
+use serde_json::{Value, json};
+
+use crate::exit::{Code, ExitWith, Failure};
+use crate::output;
+
+#[derive(clap::Args)]
+pub(crate) struct EdgeArgs {
+    /// The phone's profile
+    #[arg(long, value_name = "FOLDER")]
+    profile: PathBuf,
+    /// The measured link between the two, as `layerlab link measure` publishes it
+    #[arg(long, value_name = "FOLDER")]
+    link: PathBuf,
+    /// The server's profile of the same model: `layerlab profile --device host`, run on the server
+    #[arg(long, value_name = "FOLDER")]
+    remote: PathBuf,
+    /// What is to be least
+    #[arg(long, value_enum, default_value_t = Minimise::Latency)]
+    minimise: Minimise,
+    /// The most that one inference may take from its input to its result, such as 120ms
+    #[arg(long, value_name = "DURATION")]
+    latency: Option<humantime::Duration>,
+    /// The most that the server may compute for one inference, such as 20ms; 0s for nothing
+    #[arg(long, value_name = "DURATION")]
+    server_time: Option<humantime::Duration>,
+    /// joint, or what it is compared with: phone-only, server-only, neurosurgeon (one cut), larac (one limit)
+    #[arg(long, default_value_t = SplitAlgorithm::Joint, value_name = "NAME")]
+    algorithm: SplitAlgorithm,
+    /// The phone's processors that may be used, such as cpu,npu [default: its CPUs]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    processors: Vec<String>,
+    /// The server's [default: its CPUs]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    remote_processors: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Minimise {
+    Latency,
+    ServerTime,
+}
+
+impl EdgeArgs {
+    fn goal(&self) -> SplitGoal {
+        let nanos = |limit: humantime::Duration| Nanos::from(std::time::Duration::from(limit));
+        SplitGoal {
+            minimise: match self.minimise {
+                Minimise::Latency => Quantity::Latency,
+                Minimise::ServerTime => Quantity::ServerTime,
+            },
+            limits: SplitLimits {
+                latency: self.latency.map(nanos),
+                energy: None,
+                server_time: self.server_time.map(nanos),
+            },
+        }
+    }
+}
+
+/// What is planned for.
+struct Beside {
+    phone: Profile,
+    server: Profile,
+    link: LinkDocument,
+    network: MeasuredNetwork,
+}
+
+/// Neighbouring groups that run on one processor.
+struct Stretch {
+    segment: Segment,
+    side: Side,
+    processor: String,
+}
+
+pub(super) fn run(args: &EdgeArgs) -> Result<(), Failure> {
+    let phone = Profile::read(&args.profile).exit_with(Code::Input)?;
+    let server = Profile::read(&args.remote).exit_with(Code::Input)?;
+    let link = sound_link(&args.link)?;
+    let chosen = [&args.processors[..], &args.remote_processors[..]];
+    let network = MeasuredNetwork::new(&phone, &server, chosen).exit_with(Code::Input)?;
+    let over = measured_link(&link).exit_with(Code::Input)?;
+    // No energy is measured: an idle phone costs nothing, as one that works.
+    let idle = Power::from_microwatts(0);
+    let problem = SplitProblem::new(network.network().clone(), &over, idle);
+    let problem = problem.exit_with(Code::Input)?;
+    let plan = match split(&problem, args.goal(), args.algorithm).exit_with(Code::Input)? {
+        SplitOutcome::Planned(plan) => plan,
+        SplitOutcome::Infeasible(infeasible) => {
+            return Err(Failure::new(Code::NoPlan, anyhow!("{infeasible}")));
+        }
+    };
+    if let Some(fault) = check_split(&plan, problem.network(), &over, idle).first() {
+        let error = anyhow!("the plan does not add up: {fault}; please report this");
+        return Err(Failure::new(Code::Internal, error));
+    }
+    let others = others(&problem)?;
+    let beside = Beside {
+        phone,
+        server,
+        link,
+        network,
+    };
+    match args.json {
+        true => output::print_json(&beside.json(&plan, &others)),
+        false => output::print(beside.text(&plan, &others)),
+    }
+}
+
+fn sound_link(folder: &std::path::Path) -> Result<LinkDocument, Failure> {
+    let (link, findings) = check_link_directory(folder).exit_with(Code::Input)?;
+    for finding in &findings {
+        if finding.severity == Severity::Error {
+            let error = anyhow!("{} contradicts itself: {finding}", folder.display());
+            return Err(Failure::new(Code::Check, error));
+        }
+        output::note(finding);
+    }
+    Ok(link)
+}
+
+/// What the fastest split of each baseline takes, without limits; nothing where there is none.
+fn others(problem: &SplitProblem) -> Result<Vec<(SplitAlgorithm, Option<Nanos>)>, Failure> {
+    let goal = SplitGoal {
+        minimise: Quantity::Latency,
+        limits: SplitLimits::default(),
+    };
+    let baselines = [
+        SplitAlgorithm::PhoneOnly,
+        SplitAlgorithm::ServerOnly,
+        SplitAlgorithm::Neurosurgeon,
+    ];
+    let latency = |algorithm| {
+        let outcome = split(problem, goal, algorithm).exit_with(Code::Internal)?;
+        Ok((algorithm, outcome.plan().map(|plan| plan.cost().latency)))
+    };
+    baselines.into_iter().map(latency).collect()
+}
+
+impl Beside {
+    /// The plan's groups, those beside one another on one processor as one.
+    fn stretches(&self, plan: &SplitPlan) -> Vec<Stretch> {
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for group in plan.groups() {
+            let processor = self.network.processor(group).unwrap_or("?").to_owned();
+            let PlacedGroup { segment, side } = *group;
+            match stretches.last_mut() {
+                Some(last) if last.side == side && last.processor == processor => {
+                    if let Ok(both) = Segment::new(last.segment.first(), segment.last()) {
+                        last.segment = both;
+                    }
+                }
+                _ => stretches.push(Stretch {
+                    segment,
+                    side,
+                    processor,
+                }),
+            }
+        }
+        stretches
+    }
+
+    /// Whether anything of it is simulated.
+    fn is_simulated(&self) -> bool {
+        self.phone.header.simulated
+            || self.server.header.simulated
+            || self.link.header.shape.is_some()
+    }
+
+    fn text(&self, plan: &SplitPlan, others: &[(SplitAlgorithm, Option<Nanos>)]) -> String {
+        let (phone, server) = (&self.phone.header, &self.server.header);
+        let link = &self.link.header;
+        let shares = plan.shares();
+        let mut lines = vec![
+            format!(
+                "{} on {} beside {} over {} ({}){}",
+                phone.model.name,
+                phone.device.name,
+                server.device.name,
+                link.name,
+                link.kind,
+                if self.is_simulated() {
+                    ", simulated"
+                } else {
+                    ""
+                },
+            ),
+            format!(
+                "{}: {}; phone {}, upload {}, server {}, download {}",
+                plan.algorithm(),
+                plan.cost().latency,
+                shares.phone,
+                shares.upload,
+                shares.server,
+                shares.download
+            ),
+        ];
+        let stretches = self.stretches(plan).into_iter();
+        let row = |it: Stretch| -> Cells {
+            vec![it.segment.to_string(), it.side.to_string(), it.processor]
+        };
+        lines.push(table(
+            &["layers", "side", "processor"],
+            &[],
+            stretches.map(row),
+        ));
+        for transfer in plan.transfers() {
+            let tensor = &self.network.network().tensors()[transfer.tensor];
+            let what = match tensor.producer {
+                0 => "the input".to_owned(),
+                layer => format!("what leaves layer {layer}"),
+            };
+            lines.push(format!("{}: {what}, {}", transfer.direction, tensor.bytes));
+        }
+        let others: Vec<String> = others
+            .iter()
+            .map(|(algorithm, latency)| match latency {
+                Some(latency) => format!("{algorithm} {latency}"),
+                None => format!("{algorithm} impossible"),
+            })
+            .collect();
+        lines.push(format!("Compared with: {}", others.join(", ")));
+        lines.push(
+            "Estimates without intervals; accuracy and energy are not planned with, and nothing was run".to_owned(),
+        );
+        lines.join("\n")
+    }
+
+    fn json(&self, plan: &SplitPlan, others: &[(SplitAlgorithm, Option<Nanos>)]) -> Value {
+        let shares = plan.shares();
+        let stretches = self.stretches(plan);
+        let groups: Vec<Value> = stretches
+            .iter()
+            .map(|it| {
+                json!({
+                    "first_layer": it.segment.first(),
+                    "last_layer": it.segment.last(),
+                    "side": it.side.to_string(),
+                    "processor": it.processor,
+                })
+            })
+            .collect();
+        let transfers: Vec<Value> = plan
+            .transfers()
+            .iter()
+            .map(|transfer| {
+                let tensor = &self.network.network().tensors()[transfer.tensor];
+                json!({
+                    "direction": transfer.direction.to_string(),
+                    "after_layer": tensor.producer,
+                    "bytes": tensor.bytes,
+                })
+            })
+            .collect();
+        let others: serde_json::Map<String, Value> = others
+            .iter()
+            .map(|(algorithm, latency)| (algorithm.to_string(), json!(latency)))
+            .collect();
+        json!({
+            "model": self.phone.header.model.name,
+            "phone": self.phone.header.device.name,
+            "server": self.server.header.device.name,
+            "link": self.link.header.name,
+            "kind": self.link.header.kind,
+            "simulated": self.is_simulated(),
+            "algorithm": plan.algorithm().name(),
+            "groups": groups,
+            "transfers": transfers,
+            "latency_ns": plan.cost().latency,
+            "phone_ns": shares.phone,
+            "upload_ns": shares.upload,
+            "server_ns": shares.server,
+            "download_ns": shares.download,
+            "baselines_latency_ns": others,
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! A split of what was measured: two published profiles of one model, one of a phone and one of a server, and a published
+//! link between them.
+
+use std::collections::BTreeMap;
+
+use layerlab_profiles::document::{Header, Processor, ProcessorKind, Profile};
+use layerlab_profiles::link::{LinkDirection, LinkDocument};
+use layerlab_profiles::time_model::ProcessorTimes;
+use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
+
+use super::energy::{Energy, Power};
+use super::error::SplitError;
+use super::link::{Link, RadioPower};
+use super::network::{Group, PhoneCost, SplitNetwork, chain_tensors};
+use super::placed_group::PlacedGroup;
+use super::side::Side;
+use crate::profile::{ProfileError, layer_times};
+
+/// What cannot be split together.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasuredSplitError {
+    /// The two profiles are of different models.
+    #[error(
+        "the phone's profile is of the model {phone} and the server's of {server}, which is another file; profile the \
+         phone's model on the server, too"
+    )]
+    OtherModel {
+        /// The name of the phone's.
+        phone: String,
+        /// The name of the server's.
+        server: String,
+    },
+    /// The profiles cut one model into different layers.
+    #[error(
+        "the two profiles of {model} do not have the same layers; profile both with the same version of layerlab, and the \
+         same sizes of dimensions"
+    )]
+    OtherLayers {
+        /// The model's name.
+        model: String,
+    },
+    /// A profile has no processor that may be used.
+    #[error("the {side}'s profile has no CPU; choose other processors, of {known}")]
+    NoProcessor {
+        /// Whose profile.
+        side: Side,
+        /// Those that it has.
+        known: String,
+    },
+    /// A profile does not have a processor that was chosen.
+    #[error("the {side}'s profile has no processor {name:?}; it has {known}")]
+    UnknownProcessor {
+        /// Whose profile.
+        side: Side,
+        /// What was chosen.
+        name: String,
+        /// Those that it has.
+        known: String,
+    },
+    /// A link's document lacks a direction.
+    #[error("the link {link} was not measured as {direction}; measure it again")]
+    NoDirection {
+        /// The link's name.
+        link: String,
+        /// The direction.
+        direction: LinkDirection,
+    },
+    /// A profile's tables cannot be used.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// What was measured makes no problem.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+}
+
+/// A network with what its groups cost on both sides, as was measured.
+#[derive(Clone, Debug)]
+pub struct MeasuredNetwork {
+    network: SplitNetwork,
+    /// The processors that may be used, on the phone and on the server.
+    processors: [Vec<String>; 2],
+    /// Which of them runs a group soonest, on the phone and on the server.
+    soonest: BTreeMap<Segment, [Option<usize>; 2]>,
+}
+
+impl MeasuredNetwork {
+    /// The network of two profiles, where each group runs on whichever of the `chosen` processors of its side runs it soonest;
+    /// on all CPUs of a side where none are chosen. Times are estimates without their intervals; a transfer moves all
+    /// tensors across a cut.
+    ///
+    /// # Errors
+    /// Profiles of different models, processors that are not there, tables with holes.
+    pub fn new(
+        phone: &Profile,
+        server: &Profile,
+        chosen: [&[String]; 2],
+    ) -> Result<MeasuredNetwork, MeasuredSplitError> {
+        refuse_unless_same(phone, server)?;
+        let layers = phone.layers.len();
+        let mut processors = [Vec::new(), Vec::new()];
+        let mut times = [Vec::new(), Vec::new()];
+        for (side, profile) in Side::ALL.into_iter().zip([phone, server]) {
+            for processor in usable(profile, side, chosen[side as usize])? {
+                let layers = layer_times(profile, &processor.name)?;
+                processors[side as usize].push(processor.name.clone());
+                times[side as usize].push(ProcessorTimes::new(processor.kind, &layers));
+            }
+        }
+        let mut groups = Vec::with_capacity(layers * (layers + 1) / 2);
+        let mut soonest = BTreeMap::new();
+        for first in 1..=layers {
+            let on = |side: Side| runs_from(&times[side as usize], first, layers);
+            let (on_phone, on_server) = (on(Side::Phone), on(Side::Server));
+            for (last, (here, there)) in (first..).zip(on_phone.into_iter().zip(on_server)) {
+                // Both are at most the number of layers, which a profile has as 32 bits.
+                let Ok(segment) = Segment::new(first as u32, last as u32) else {
+                    continue;
+                };
+                groups.push(Group {
+                    segment,
+                    phone: here.map(|(time, _)| PhoneCost {
+                        time,
+                        energy: Energy::ZERO,
+                    }),
+                    server: there.map(|(time, _)| time),
+                });
+                let places = [here, there].map(|run| run.map(|(_, place)| place));
+                soonest.insert(segment, places);
+            }
+        }
+        let input = phone.layers.first().map(|layer| layer.input_bytes);
+        let outputs = phone.layers.iter().map(|layer| layer.output_bytes);
+        let sizes: Vec<Bytes> = input.into_iter().chain(outputs).collect();
+        let tensors = chain_tensors(&sizes, true);
+        Ok(MeasuredNetwork {
+            network: SplitNetwork::new(layers as u32, groups, tensors)?,
+            processors,
+            soonest,
+        })
+    }
+
+    /// The network, without what its groups run on.
+    pub fn network(&self) -> &SplitNetwork {
+        &self.network
+    }
+
+    /// The processor of a plan's group, by its name in its side's profile.
+    pub fn processor(&self, group: &PlacedGroup) -> Option<&str> {
+        let side = group.side as usize;
+        let place = self.soonest.get(&group.segment)?[side]?;
+        self.processors[side].get(place).map(String::as_str)
+    }
+}
+
+/// The link of a document, whose radio costs nothing: energy is not measured. Its round trip is the longer of those that
+/// uploads and downloads have.
+///
+/// # Errors
+/// When a direction is missing.
+pub fn measured_link(document: &LinkDocument) -> Result<Link, MeasuredSplitError> {
+    let fit = |direction| {
+        let row = document.rows.iter().find(|row| row.direction == direction);
+        let row = row.ok_or_else(|| MeasuredSplitError::NoDirection {
+            link: document.header.name.clone(),
+            direction,
+        })?;
+        Ok::<_, MeasuredSplitError>(row.fit)
+    };
+    let (upload, download) = (fit(LinkDirection::Upload)?, fit(LinkDirection::Download)?);
+    Ok(Link {
+        upload_bps: upload.bandwidth_bps,
+        download_bps: download.bandwidth_bps,
+        round_trip: no_less_than_nothing(upload.round_trip.value.max(download.round_trip.value)),
+        radio: RadioPower {
+            upload_microwatts_per_mbps: 0,
+            download_microwatts_per_mbps: 0,
+            base: Power::from_microwatts(0),
+        },
+    })
+}
+
+fn refuse_unless_same(phone: &Profile, server: &Profile) -> Result<(), MeasuredSplitError> {
+    let (one, other) = (&phone.header.model, &server.header.model);
+    if one.sha256 != other.sha256 || one.external_weights != other.external_weights {
+        return Err(MeasuredSplitError::OtherModel {
+            phone: one.name.clone(),
+            server: other.name.clone(),
+        });
+    }
+    let sizes = |profile: &Profile| -> Vec<(Bytes, Bytes)> {
+        let layers = profile.layers.iter();
+        layers.map(|it| (it.input_bytes, it.output_bytes)).collect()
+    };
+    match sizes(phone) == sizes(server) {
+        true => Ok(()),
+        false => Err(MeasuredSplitError::OtherLayers {
+            model: one.name.clone(),
+        }),
+    }
+}
+
+/// The processors that were chosen, or all CPUs.
+fn usable<'a>(
+    profile: &'a Profile,
+    side: Side,
+    chosen: &[String],
+) -> Result<Vec<&'a Processor>, MeasuredSplitError> {
+    let all = &profile.header.processors;
+    if chosen.is_empty() {
+        let cpus = all.iter().filter(|it| it.kind == ProcessorKind::Cpu);
+        let cpus: Vec<&Processor> = cpus.collect();
+        return match cpus.is_empty() {
+            true => Err(MeasuredSplitError::NoProcessor {
+                side,
+                known: known(&profile.header),
+            }),
+            false => Ok(cpus),
+        };
+    }
+    let named = |name: &String| {
+        let found = all.iter().find(|processor| processor.name == *name);
+        found.ok_or_else(|| MeasuredSplitError::UnknownProcessor {
+            side,
+            name: name.clone(),
+            known: known(&profile.header),
+        })
+    };
+    chosen.iter().map(named).collect()
+}
+
+fn known(header: &Header) -> String {
+    let names: Vec<&str> = header
+        .processors
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// For each last layer from `first` on: how long the run takes where it is soonest, and on which processor; nothing where none
+/// can run it.
+fn runs_from(
+    processors: &[ProcessorTimes],
+    first: usize,
+    layers: usize,
+) -> Vec<Option<(Nanos, usize)>> {
+    let mut soonest = vec![None; layers + 1 - first];
+    for (place, processor) in processors.iter().enumerate() {
+        for (best, time) in soonest.iter_mut().zip(processor.runs_from(first)) {
+            let run = time.map(|time| (no_less_than_nothing(time), place));
+            // Of two that take as long, the first.
+            *best = [*best, run].into_iter().flatten().min();
+        }
+    }
+    soonest
+}
+
+/// What noise took below zero is zero.
+fn no_less_than_nothing(time: SignedNanos) -> Nanos {
+    Nanos::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
+}

@@ -1,0 +1,189 @@
+//! `layerlab plan edge`: a phone's profile, a server's and the link between them become a plan, or a sentence.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use layerlab_profiles::document::{Host, Program};
+use layerlab_profiles::link::{
+    Exchange, LINK_FORMAT, LINK_VERSION, LinkDocument, LinkHeader, LinkKind, LinkMethod,
+    LinkProvenance, LinkSample, MeasuredFrom, ServerTimes,
+};
+use layerlab_profiles::{Bytes, Nanos};
+use layerlab_tests::{layerlab, output, root, succeed};
+
+use super::assert_fails;
+
+fn published(name: &str) -> PathBuf {
+    root().join("profiles/published").join(name)
+}
+
+/// A link of so much and 100 µs each way, published: what is measured of one on a busy machine would be another each time.
+fn link(folder: &Path, megabits: u64) -> PathBuf {
+    let sizes = [16 << 10, 1 << 20].map(Bytes::from_bytes);
+    let mut planned = vec![(Exchange::Echo, Bytes::from_bytes(64)); 6];
+    for exchange in [Exchange::Upload, Exchange::Download] {
+        planned.extend(sizes.iter().flat_map(|&size| [(exchange, size); 3]));
+    }
+    let mut now = Nanos::ZERO;
+    let sample = |(index, (exchange, bytes)): (u32, (Exchange, Bytes))| {
+        // A thousandth more or less, so that there is something to estimate.
+        let sending = bytes.as_bytes() * 8_000 / megabits;
+        let duration =
+            Nanos::from_nanos(100_000 + sending + sending / 1_000 * u64::from(index % 3));
+        let started = now;
+        now = now + duration;
+        LinkSample {
+            exchange,
+            index,
+            connection: 0,
+            bytes,
+            started,
+            duration,
+            server: ServerTimes::default(),
+        }
+    };
+    let samples = (0..).zip(planned).map(sample).collect();
+    let header = LinkHeader {
+        format: LINK_FORMAT.to_owned(),
+        version: LINK_VERSION,
+        name: "lab".to_owned(),
+        kind: LinkKind::Wifi,
+        carrier: LinkKind::Wifi,
+        shape: None,
+        server: "192.168.1.2:7377".to_owned(),
+        method: LinkMethod {
+            transfer_bytes: sizes.to_vec(),
+            repeats: 3,
+            echoes: 6,
+            echo_bytes: Bytes::from_bytes(64),
+            seed: 0,
+        },
+        connections: 1,
+        provenance: LinkProvenance {
+            started_at: "2026-01-01T00:00:00Z".to_owned(),
+            finished_at: "2026-01-01T00:01:00Z".to_owned(),
+            measured_from: MeasuredFrom::Host,
+            program: Program {
+                name: "layerlab".to_owned(),
+                version: "0.1.0".to_owned(),
+            },
+            server_program: "layerlab 0.1.0".to_owned(),
+            host: Host {
+                system: "Linux".to_owned(),
+                cpu: "one".to_owned(),
+                logical_cores: 2,
+                memory_bytes: Bytes::from_bytes(1 << 30),
+            },
+            phone: None,
+        },
+    };
+    let out = folder.join("link");
+    fs::create_dir(&out).expect("room");
+    let link = LinkDocument::new(header, samples, Vec::new()).expect("a link");
+    link.write(&out).expect("room");
+    out
+}
+
+/// A phone whose CPU is slow beside a server whose NPU is fast.
+fn plan(link: &Path, options: &[&str]) -> Command {
+    let mut command = layerlab();
+    command.args(["plan", "edge", "--profile"]);
+    command
+        .arg(published("mate10pro/yolo-mini"))
+        .arg("--remote")
+        .arg(published("oneplus7/yolo-mini"));
+    command.arg("--link").arg(link);
+    if !options.contains(&"--remote-processors") {
+        command.args(["--remote-processors", "npu"]);
+    }
+    command.args(options);
+    command
+}
+
+#[test]
+fn a_phone_beside_a_server_is_planned_for_over_a_measured_link() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = link(folder.path(), 400);
+    let said = succeed(&mut plan(&link, &[]));
+    for words in [
+        "(simulated) beside",
+        "over lab (wifi), simulated",
+        "joint: ",
+        "Compared with: phone-only ",
+        "nothing was run",
+    ] {
+        assert!(said.contains(words), "`{words}` is missing in: {said}");
+    }
+    let json = |options: &[&str]| -> serde_json::Value {
+        let said = succeed(&mut plan(&link, &[&["--json"], options].concat()));
+        serde_json::from_str(&said).expect("JSON")
+    };
+    let joint = json(&[]);
+    assert_eq!(joint["simulated"], true);
+    let latency = |plan: &serde_json::Value| plan["latency_ns"].as_u64().expect("a time");
+    for baseline in ["phone-only", "server-only", "neurosurgeon"] {
+        let alone = latency(&json(&["--algorithm", baseline]));
+        assert_eq!(joint["baselines_latency_ns"][baseline], alone);
+        assert!(latency(&joint) <= alone, "{baseline}");
+    }
+    // The CPU of the phone alone takes 9.1 ms.
+    assert!(joint["server_ns"].as_u64() > Some(0), "{joint}");
+    assert!(latency(&joint) < 9_000_000, "{joint}");
+    let server = json(&["--algorithm", "server-only"]);
+    assert_eq!(server["groups"].as_array().map(Vec::len), Some(1));
+    assert_eq!(server["groups"][0]["side"], "server");
+    assert_eq!(server["groups"][0]["processor"], "npu");
+    assert_eq!(server["transfers"][0]["direction"], "upload");
+    assert_eq!(server["transfers"][0]["bytes"], 150_528);
+    assert_eq!(server["transfers"][1]["direction"], "download");
+    let parts = ["phone_ns", "upload_ns", "server_ns", "download_ns"];
+    let parts = parts.map(|part| server[part].as_u64().expect("a time"));
+    assert_eq!(parts.iter().sum::<u64>(), latency(&server));
+    // A server that may not compute has nothing to do.
+    let phone = json(&["--server-time", "0s"]);
+    assert_eq!(phone["server_ns"], 0);
+    assert_eq!(phone["transfers"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn what_cannot_be_planned_is_one_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = link(folder.path(), 1);
+    let refused = |options: &[&str]| output(&mut plan(&link, options));
+    assert_fails(
+        &refused(&["--latency", "1us"]),
+        8,
+        &["joint has no plan", "at least"],
+    );
+    assert_fails(
+        &refused(&["--latency", "0s"]),
+        3,
+        &["the limit of latency is 0"],
+    );
+    assert_fails(
+        &refused(&["--algorithm", "larac"]),
+        3,
+        &["exactly one limit"],
+    );
+    let words = [
+        "the server's profile has no processor \"tpu\"",
+        "it has cpu",
+    ];
+    assert_fails(&refused(&["--remote-processors", "tpu"]), 3, &words);
+    let mut other = layerlab();
+    other
+        .args(["plan", "edge", "--profile"])
+        .arg(published("mate10pro/vocnet-mini"));
+    other.arg("--remote").arg(published("oneplus7/yolo-mini"));
+    let words = ["profile the phone's model on the server"];
+    assert_fails(&output(other.arg("--link").arg(&link)), 3, &words);
+    assert_fails(&output(&mut plan(folder.path(), &[])), 3, &["link.json"]);
+    // A link that is slow is left alone.
+    let alone = succeed(&mut plan(&link, &[]));
+    assert!(alone.contains("upload 0 ns, server 0 ns"), "{alone}");
+    let links = link.join("links.csv");
+    let text = fs::read_to_string(&links).expect("a table");
+    fs::write(&links, text.replace("upload,", "upload,1")).expect("room");
+    assert_fails(&refused(&[]), 6, &["contradicts itself"]);
+}
