@@ -4,13 +4,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment, sha256};
 use layerlab_protocol::{
-    Entry, Event, FailureKind, Hygiene, MAX_LINE_BYTES, Order, Part, Refusal, Request, Response,
-    RunId, TimingSettings, VERSION, WarmUp, Work, decode, encode,
+    Entry, Event, FailureKind, Hygiene, MAX_LINE_BYTES, MeasureLink, Order, Part, Refusal, Request,
+    Response, RunId, TimingSettings, VERSION, WarmUp, Work, decode, encode,
 };
 
 const TOKEN: &str = "a secret";
@@ -791,6 +791,46 @@ fn a_parked_run_rests_between_blocks_until_an_order_of_it_is_submitted() {
         samples
     };
     assert_eq!(sorted(&all), sorted(&whole));
+}
+
+#[test]
+fn no_link_is_measured_while_a_run_is_worked_on() {
+    let agent = Agent::start();
+    let mut long = order(1, &agent.push_model(), &[(1, 4)]);
+    if let Work::TimeSegments { timing, .. } = &mut long.work {
+        timing.samples_per_segment = 100_000;
+    }
+    let link = MeasureLink {
+        // Nobody is asked.
+        server: "127.0.0.1:9".to_owned(),
+        token: "07".repeat(32),
+        transfer_bytes: Vec::new(),
+        repeats: 2,
+        echoes: 6,
+        seed: 0,
+        reconnections: 0,
+        trace_ns: None,
+        shape: None,
+    };
+    let mut talk = agent.greet();
+    talk.ask(&submit(&long));
+    match talk.ask(&Request::MeasureLink { link: link.clone() }) {
+        Response::Refused { refusal, message } => {
+            assert_eq!(refusal, Refusal::Busy, "{message}");
+            assert!(message.contains("wait until it has ended"), "{message}");
+        }
+        other => panic!("not refused: {other:?}"),
+    }
+    talk.ask(&Request::Forget { run: run() });
+    // What was in progress ends with the inference.
+    let end = Instant::now() + DEADLINE;
+    loop {
+        match talk.ask(&Request::MeasureLink { link: link.clone() }) {
+            Response::LinkFailed { .. } => break,
+            Response::Refused { .. } => assert!(Instant::now() < end, "still busy"),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]
