@@ -101,6 +101,10 @@ pub enum Work {
         parts: Vec<Part>,
         /// How they are timed.
         timing: TimingSettings,
+        /// Whether each part on an accelerator is loaded when it is needed, in every pass, and unloaded after it; loading
+        /// then is part of its time. Else all parts are loaded before the first pass.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reload: bool,
     },
     /// Which layers each of these processors cannot run. Nothing is loaded or timed.
     Survey {

@@ -47,7 +47,7 @@ pub use probe_sample::ProbeSample;
 pub use processor::{Numerics, ONNX_RUNTIME, Processor, SIMULATED_RUNTIME};
 pub use proved_placement::ProvedPlacement;
 pub use provenance::{Fitness, Host, Phone, Program, Provenance};
-pub use unsupported::Unsupported;
+pub use unsupported::{Unsupported, supported};
 pub use wire::schema;
 
 pub use crate::method::Method;

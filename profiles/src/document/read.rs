@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::opened::Opened;
-use super::versions::{BLOCKS_V4, BlockRecordV4, open};
+use super::versions::{BLOCKS_V4, BlockRecordV4, UNSUPPORTED_V4, UnsupportedRecordV4, open};
 use super::wire::{
     BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, LAYERS, LOADS,
     LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES,
@@ -109,12 +109,20 @@ pub(crate) fn read_with_contradictions(
         let expected = header.origin_of_combination(&row);
         Ok((row, Some((found, expected))))
     })?;
-    let unsupported = reading.table(UNSUPPORTED, |row: UnsupportedRecord<'_>| {
-        let found = row.origin;
-        let row = Unsupported::try_from(row)?;
-        let expected = of_samples(&row.processor);
-        Ok((row, Some((found, expected))))
-    })?;
+    let unsupported = match version {
+        ..5 => reading.table(UNSUPPORTED_V4, |row: UnsupportedRecordV4<'_>| {
+            let found = row.origin;
+            let row = Unsupported::try_from(row)?;
+            let expected = of_samples(&row.processor);
+            Ok((row, Some((found, expected))))
+        })?,
+        _ => reading.table(UNSUPPORTED, |row: UnsupportedRecord<'_>| {
+            let found = row.origin;
+            let row = Unsupported::try_from(row)?;
+            let expected = of_samples(&row.processor);
+            Ok((row, Some((found, expected))))
+        })?,
+    };
     let loads = reading.table(LOADS, |row: LoadRecord<'_>| {
         let found = row.origin;
         let row = Load::try_from(row)?;

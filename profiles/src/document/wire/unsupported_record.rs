@@ -7,10 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::Table;
 use crate::document::{Origin, RowError, Unsupported};
 use crate::segment::Segment;
+use crate::units::Bytes;
 
 pub(in crate::document) const UNSUPPORTED: Table = Table {
     file: "unsupported.csv",
-    columns: &["processor", "first_layer", "last_layer", "reason", "origin"],
+    columns: &[
+        "processor",
+        "first_layer",
+        "last_layer",
+        "reason",
+        "needed_bytes",
+        "origin",
+    ],
 };
 
 #[derive(Serialize, Deserialize)]
@@ -19,6 +27,7 @@ pub(in crate::document) struct UnsupportedRecord<'a> {
     first_layer: u32,
     last_layer: u32,
     reason: Cow<'a, str>,
+    needed_bytes: Option<Bytes>,
     pub(in crate::document) origin: Origin,
 }
 
@@ -29,6 +38,7 @@ impl<'a> From<(&'a Unsupported, Origin)> for UnsupportedRecord<'a> {
             first_layer: row.segment.first(),
             last_layer: row.segment.last(),
             reason: Cow::Borrowed(&row.reason),
+            needed_bytes: row.needed,
             origin,
         }
     }
@@ -41,6 +51,7 @@ impl TryFrom<UnsupportedRecord<'_>> for Unsupported {
             processor: row.processor.into_owned(),
             segment: Segment::new(row.first_layer, row.last_layer)?,
             reason: row.reason.into_owned(),
+            needed: row.needed_bytes,
         })
     }
 }
@@ -56,6 +67,7 @@ mod tests {
             processor: "npu".to_owned(),
             segment: Segment::single(1),
             reason: "no such operator".to_owned(),
+            needed: None,
         };
         assert_columns_are_fields(
             UNSUPPORTED,
