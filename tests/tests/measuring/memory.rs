@@ -54,14 +54,14 @@ fn all_segments() -> impl Iterator<Item = Segment> {
     (1..=11).flat_map(|first| (first..=11).filter_map(move |last| Segment::new(first, last).ok()))
 }
 
-fn measure(device: &Path, design: &str, out: &Path) -> std::process::Command {
+fn measure(device: &Path, design: &str, samples: &str, out: &Path) -> std::process::Command {
     let mut command = layerlab();
     command.args([
         "profile",
         "--design",
         design,
         "--samples",
-        "6",
+        samples,
         "--gap-us",
         "0",
     ]);
@@ -93,7 +93,7 @@ fn what_fits_has_its_planted_times_by_every_design_that_can_work() {
         let folder = tempfile::tempdir().expect("a folder");
         let device = small(folder.path(), "symmetric-exact", more);
         let out = folder.path().join("profile");
-        let mut command = measure(&device, design, &out);
+        let mut command = measure(&device, design, "6", &out);
         if design == "adaptive" {
             command.args(["--budget", "5s"]);
         }
@@ -175,6 +175,7 @@ fn a_design_that_needs_the_whole_model_is_refused_with_those_that_do_not() {
     let ended = output(&mut measure(
         &device,
         "prefix-suffix",
+        "6",
         &folder.path().join("no"),
     ));
     assert_eq!(ended.status.code(), Some(3), "{ended:?}");
@@ -199,9 +200,8 @@ fn intervals_hold_planted_times_about_as_often_where_memory_is_short() {
         let folder = tempfile::tempdir().expect("a folder");
         let device = small(folder.path(), "noisy", "");
         let out = folder.path().join("profile");
-        let mut command = measure(&device, design, &out);
+        let mut command = measure(&device, design, "15", &out);
         command.args(["--budget", "20s", "--seed", &seed.to_string()]);
-        command.args(["--samples", "15"]);
         succeed(&mut command);
         let profile = Profile::read(&out).expect("a published profile");
         let truth = planted(&device);
@@ -244,7 +244,7 @@ fn plans_keep_to_the_memory_and_take_what_they_say() {
     command.args(["--size", "112x112", "--limit", "30"]);
     succeed(command.arg("--out").arg(&set));
     let out = folder.path().join("profile");
-    let mut command = measure(&device, "local", &out);
+    let mut command = measure(&device, "local", "6", &out);
     command.args(["--placements", "40", "--answers", "20"]);
     succeed(command.arg("--set").arg(&set));
     succeed(layerlab().arg("check").arg(&out));

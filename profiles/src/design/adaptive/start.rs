@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn long_segments_are_such_as_memory_holds() {
-        let too_large = (1..=30).filter_map(|first| Segment::new(first, first + 9).ok());
+        let too_large = (1..=31).filter_map(|first| Segment::new(first, first + 9).ok());
         let supported = SupportedLayers::in_memory(40, [], too_large);
         let stretch = supported.stretch(Segment::whole(40));
         let held_back = held_back(&stretch, 7);
