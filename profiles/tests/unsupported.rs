@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{NPU, good_profile, header, layers, measured, planted, samples};
 use layerlab_profiles::check::check;
 use layerlab_profiles::derive::Includes;
@@ -129,9 +131,11 @@ fn in_small_memory(last: u32) -> Profile {
     let asked: Vec<Segment> = Design::Local.iter_on(&supported).collect();
     samples.retain(|sample| sample.processor != NPU || asked.contains(&sample.segment));
     // What does not fit was never asked for, so that no index is left out.
-    let of_npu = samples.iter_mut().filter(|sample| sample.processor == NPU);
-    for (index, sample) in (0..).zip(of_npu) {
-        sample.index = index;
+    let mut next: BTreeMap<u32, u64> = BTreeMap::new();
+    for sample in samples.iter_mut().filter(|one| one.processor == NPU) {
+        let index = next.entry(sample.order).or_default();
+        sample.index = *index;
+        *index += 1;
     }
     header.processors[1].memory_bytes = Some(Bytes::from_bytes(100));
     let npu = &mut header.measurements[1];
