@@ -103,6 +103,9 @@ impl Timing<'_> {
         resumes: bool,
     ) -> Result<Option<RuntimeError>, Ended> {
         for &place in places {
+            if self.left_out.contains(&place) {
+                continue;
+            }
             match self.load(Some(place), self.segments[place]) {
                 Ok(loaded) => group.push(loaded),
                 // A segment of a block in progress was loaded before: that it cannot be now is a failure.

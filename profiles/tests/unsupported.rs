@@ -192,3 +192,18 @@ fn what_is_said_not_to_fit_needs_more_than_there_is_and_was_not_measured() {
     let says = |text: &str| findings.iter().any(|one| one.to_string().contains(text));
     assert!(says("layers 1..=2 have samples on `npu`"), "{findings:?}");
 }
+
+#[test]
+fn only_profiles_of_too_small_a_memory_say_what_is_needed() {
+    for (profile, says_needs) in [
+        (in_small_memory(3), true),
+        (without(2, Design::Local, Method::Graph), false),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        profile.write(folder.path()).expect("an empty folder");
+        let table =
+            std::fs::read_to_string(folder.path().join("unsupported.csv")).expect("a table");
+        assert_eq!(table.contains("needed_bytes"), says_needs, "{table}");
+        assert_eq!(Profile::read(folder.path()).expect("a profile"), profile);
+    }
+}

@@ -63,7 +63,6 @@ pub(crate) use moving::{Probed, probed};
 pub(crate) use observed::{observed, summary};
 pub(crate) use read::{read_file, read_with_contradictions};
 pub(crate) use states::states;
-pub(crate) use unsupported::supported;
 pub(crate) use wire::Table;
 #[cfg(test)]
 pub(crate) use wire::assert_columns_are_fields;

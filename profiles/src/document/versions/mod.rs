@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::opened::Opened;
 use super::wire::ProfileJson;
 use super::{DocumentError, FORMAT, VERSION};
-pub(super) use v4::{BLOCKS_V4, BlockRecordV4, UNSUPPORTED_V4, UnsupportedRecordV4};
+pub(super) use v4::{BLOCKS_V4, BlockRecordV4};
 
 /// The oldest version that was published.
 pub(super) const OLDEST: u32 = 3;

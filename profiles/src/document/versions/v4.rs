@@ -1,5 +1,5 @@
 //! Version 4: `blocks.csv` had fewer readings of the device, and `provenance` said neither which phone it was nor whether it
-//! was fit to be measured; `unsupported.csv` did not say what memory would be needed. All else is as in the newest version.
+//! was fit to be measured. All else is as in the newest version.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,9 +14,8 @@ use crate::document::wire::{
 };
 use crate::document::{
     self, Additivity, Block, BlockEnd, Conditions, Device, Header, Host, Measurement, Model,
-    Moving, Origin, Processor, Program, Rejected, RowError, Unsupported,
+    Moving, Origin, Processor, Program, Rejected, RowError,
 };
-use crate::segment::Segment;
 use crate::units::{MilliCelsius, Nanos};
 
 /// `profile.json` as version 4 has it.
@@ -221,34 +220,6 @@ impl TryFrom<BlockRecordV4<'_>> for Block {
                 },
             },
             rejection: row.rejection,
-        })
-    }
-}
-
-/// `unsupported.csv` as version 4 has it.
-pub(in crate::document) const UNSUPPORTED_V4: Table = Table {
-    file: "unsupported.csv",
-    columns: &["processor", "first_layer", "last_layer", "reason", "origin"],
-};
-
-/// A row of it.
-#[derive(Deserialize)]
-pub(in crate::document) struct UnsupportedRecordV4<'a> {
-    processor: Cow<'a, str>,
-    first_layer: u32,
-    last_layer: u32,
-    reason: Cow<'a, str>,
-    pub(in crate::document) origin: Origin,
-}
-
-impl TryFrom<UnsupportedRecordV4<'_>> for Unsupported {
-    type Error = RowError;
-    fn try_from(row: UnsupportedRecordV4<'_>) -> Result<Self, RowError> {
-        Ok(Unsupported {
-            processor: row.processor.into_owned(),
-            segment: Segment::new(row.first_layer, row.last_layer)?,
-            reason: row.reason.into_owned(),
-            needed: None,
         })
     }
 }
