@@ -106,7 +106,8 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reload: bool,
     },
-    /// Which layers each of these processors cannot run. Nothing is loaded or timed.
+    /// Which layers each of these processors cannot run, and of accelerators which segments their empty memory does not hold.
+    /// Nothing is timed, and nothing loaded but by runtimes that cannot tell otherwise.
     Survey {
         /// The processors to ask about, by the names that the agent's hello gave them.
         processors: Vec<String>,
