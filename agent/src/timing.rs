@@ -9,7 +9,7 @@ mod sentinel;
 use std::collections::BTreeSet;
 
 use layerlab_profiles::Segment;
-use layerlab_protocol::{Event, FailureKind, TimingSettings, Work};
+use layerlab_protocol::{Event, FailureKind, ProcessorKind, TimingSettings, Work};
 
 use crate::ModelWithTwin;
 use crate::device::Device;
@@ -36,6 +36,8 @@ pub(crate) fn time(
         settings,
         queue,
         device,
+        runtimes,
+        model,
     };
     let blocks = Blocks {
         inferences,
@@ -46,8 +48,6 @@ pub(crate) fn time(
     };
     let mut timing = Timing {
         blocks,
-        runtimes,
-        model,
         segments,
         left_out: BTreeSet::new(),
         sentinel: None,
@@ -61,8 +61,6 @@ pub(crate) fn time(
 /// One order in progress.
 struct Timing<'a> {
     blocks: Blocks<'a>,
-    runtimes: &'a mut Runtimes,
-    model: ModelWithTwin,
     /// The order's segments; a sample's index counts by their places.
     segments: Vec<Segment>,
     /// The places of segments that the processor cannot run.
@@ -72,8 +70,8 @@ struct Timing<'a> {
 }
 
 impl Timing<'_> {
-    /// Times the segments in blocks of those that fit in memory together, the sentinel with them. Those that the
-    /// processor cannot run are left out.
+    /// Times the segments in blocks of those that fit in memory together, the sentinel with them, or else at both ends of
+    /// the block in their place. Those that the processor cannot run are left out.
     fn time_segments(&mut self) -> Result<(), Ended> {
         self.leave_out_unsupported()?;
         loop {
@@ -81,31 +79,87 @@ impl Timing<'_> {
             if candidates.is_empty() {
                 return Ok(());
             }
+            let resumes = self.resumes_block();
             let sentinel = self.load_sentinel(&candidates)?;
             let place = sentinel.place;
+            let others = candidates.into_iter();
+            let others: Vec<usize> = others.filter(|&one| Some(one) != place).collect();
             let mut group = vec![sentinel];
-            for place in candidates
-                .into_iter()
-                .filter(|&candidate| Some(candidate) != place)
-            {
-                match self.load(Some(place), self.segments[place]) {
-                    Ok(loaded) => group.push(loaded),
-                    // A segment of a block in progress was loaded before: that it cannot be now is a failure.
-                    Err(NotLoaded::Unsupported(error)) if !self.resumes_block() => {
-                        self.leave_out(place, error)?;
-                    }
-                    // What does not fit now fits into a later block, unless it is alone already.
-                    Err(NotLoaded::Full(_))
-                        if group.iter().any(|loaded| loaded.place.is_some()) =>
-                    {
-                        break;
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            let full = self.load_as_fit(&mut group, &others, resumes)?;
             if group.iter().any(|loaded| loaded.place.is_some()) {
                 self.blocks.measure(&mut group, Turns::Mixed)?;
+            } else if full.is_some() {
+                self.measure_apart(&others, group.remove(0))?;
             }
+        }
+    }
+
+    /// Loads as many of the segments at these places, beside what is loaded, as memory holds. Why not all, if it is full
+    /// before.
+    fn load_as_fit(
+        &mut self,
+        group: &mut Vec<LoadedSegment>,
+        places: &[usize],
+        resumes: bool,
+    ) -> Result<Option<RuntimeError>, Ended> {
+        for &place in places {
+            if self.left_out.contains(&place) {
+                continue;
+            }
+            match self.load(Some(place), self.segments[place]) {
+                Ok(loaded) => group.push(loaded),
+                // A segment of a block in progress was loaded before: that it cannot be now is a failure.
+                Err(NotLoaded::Unsupported(error)) if !resumes => self.leave_out(place, error)?,
+                // What does not fit now fits into a later block.
+                Err(NotLoaded::Full(error)) => return Ok(Some(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Measures a block of as many of these segments as memory holds, none of which it holds beside the sentinel: that is
+    /// unloaded after the start of the block and loaded again for its end.
+    fn measure_apart(
+        &mut self,
+        places: &[usize],
+        mut sentinel: LoadedSegment,
+    ) -> Result<(), Ended> {
+        loop {
+            let open = self.blocks.progress.open.take();
+            let resumes = open.is_some();
+            let (number, start) = match open {
+                Some(open) => (open.number, open.start),
+                None => {
+                    let alone = std::slice::from_mut(&mut sentinel);
+                    self.blocks.warm_up(alone, Turns::Mixed)?;
+                    self.blocks.start(alone, Turns::Mixed)?
+                }
+            };
+            drop(sentinel);
+            let mut group = Vec::new();
+            let full = self.load_as_fit(&mut group, places, resumes)?;
+            let members: Vec<usize> = group.iter().filter_map(|loaded| loaded.place).collect();
+            if members.is_empty() {
+                // The number is the next block's.
+                self.blocks.progress.next_block = number;
+                return full.map_or(Ok(()), |error| Err(error.into()));
+            }
+            if !resumes {
+                self.blocks.announce(number, &start, &group)?;
+            }
+            self.blocks.warm_up(&mut group, Turns::Mixed)?;
+            self.blocks.mixed_turns(number, &mut group)?;
+            drop(group);
+            sentinel = self.load_sentinel(&[])?;
+            let alone = std::slice::from_mut(&mut sentinel);
+            self.blocks.warm_up(alone, Turns::Mixed)?;
+            let end = self.blocks.finish(number, &start, alone, Turns::Mixed)?;
+            let Some(rejection) = self.blocks.judge(number, &start, end)? else {
+                return Ok(());
+            };
+            self.blocks.forget(members.into_iter());
+            self.blocks.cool_down(alone, Turns::Mixed, rejection)?;
         }
     }
 
@@ -113,8 +167,12 @@ impl Timing<'_> {
     fn leave_out_unsupported(&mut self) -> Result<(), Ended> {
         for place in 0..self.segments.len() {
             let segment = self.segments[place];
-            let processor = self.blocks.inferences.order().processor_of(segment);
-            match self.runtimes.supports(processor, &self.model, segment) {
+            let inferences = &self.blocks.inferences;
+            let processor = inferences.order().processor_of(segment);
+            match inferences
+                .runtimes
+                .supports(processor, &inferences.model, segment)
+            {
                 Ok(()) => {}
                 Err(error @ RuntimeError::Unsupported { .. }) => self.leave_out(place, error)?,
                 Err(error) => return Err(error.into()),
@@ -138,6 +196,7 @@ impl Timing<'_> {
             processor,
             segment,
             reason: reason.to_string(),
+            needed_bytes: None,
         })
     }
 
@@ -155,22 +214,27 @@ impl Timing<'_> {
             return Ok(());
         }
         // Loading all parts but one, which the processor cannot run, would take long for nothing.
+        let inferences = &self.blocks.inferences;
         for &segment in &self.segments {
-            let processor = self.blocks.inferences.order().processor_of(segment);
-            self.runtimes.supports(processor, &self.model, segment)?;
+            let processor = inferences.order().processor_of(segment);
+            inferences
+                .runtimes
+                .supports(processor, &inferences.model, segment)?;
         }
         let mut group = Vec::new();
         for place in 0..self.segments.len() {
-            match self.load(Some(place), self.segments[place]) {
+            let segment = self.segments[place];
+            match self.load(Some(place), segment) {
+                Ok(loaded) if self.is_reloaded(segment) => group.push(LoadedSegment {
+                    session: None,
+                    ..loaded
+                }),
                 Ok(loaded) => group.push(loaded),
-                Err(NotLoaded::Full(_)) if !group.is_empty() => {
+                Err(NotLoaded::Full(_)) if !group.is_empty() && !self.is_reloaded(segment) => {
                     let message = format!(
                         "the memory of {} holds {} of the {} parts of a pass, which needs all of them; \
                          use a smaller model or a device with more memory",
-                        self.blocks
-                            .inferences
-                            .order()
-                            .processor_of(self.segments[place]),
+                        self.blocks.inferences.order().processor_of(segment),
                         group.len(),
                         self.segments.len()
                     );
@@ -180,6 +244,19 @@ impl Timing<'_> {
             }
         }
         self.blocks.measure(&mut group, Turns::Chain)
+    }
+
+    /// Whether a segment is loaded for each run of it.
+    fn is_reloaded(&self, segment: Segment) -> bool {
+        let Inferences { task, runtimes, .. } = &self.blocks.inferences;
+        let processor = runtimes.processor(task.order.processor_of(segment));
+        let is_accelerator = processor.is_some_and(|one| one.kind == ProcessorKind::Accelerator);
+        is_accelerator && matches!(task.order.work, Work::TimePlacement { reload: true, .. })
+    }
+
+    /// How many layers the model has.
+    fn layers(&self) -> u32 {
+        self.blocks.inferences.model.model().layer_count()
     }
 
     /// Whether a block was in progress when the agent was killed, and goes on.
@@ -201,16 +278,23 @@ impl Timing<'_> {
     }
 
     fn load(&mut self, place: Option<usize>, segment: Segment) -> Result<LoadedSegment, NotLoaded> {
-        let Inferences { task, queue, .. } = &self.blocks.inferences;
+        let seed = self.blocks.inferences.seed();
+        let Inferences {
+            task,
+            queue,
+            runtimes,
+            model,
+            ..
+        } = &mut self.blocks.inferences;
         let processor = task.order.processor_of(segment);
-        let session = self.runtimes.load(processor, &self.model, segment)?;
+        let session = runtimes.load(processor, model, segment)?;
         queue.record(task, loaded_event(processor, segment, session.as_ref()))?;
-        let frontier = self.model.model().frontier(segment.first() - 1);
+        let frontier = model.model().frontier(segment.first() - 1);
         Ok(LoadedSegment {
             place,
             segment,
-            session,
-            inputs: timing_input(frontier, self.blocks.inferences.seed()),
+            session: Some(session),
+            inputs: timing_input(frontier, seed),
         })
     }
 }

@@ -61,7 +61,7 @@ fn execute(
         }
         Work::TimeSegments { segments, timing } => (segments.clone(), *timing),
         Work::TimePasses { timing } => ((1..=layers).map(Segment::single).collect(), *timing),
-        Work::TimePlacement { parts, timing } => {
+        Work::TimePlacement { parts, timing, .. } => {
             (parts.iter().map(|part| part.segment).collect(), *timing)
         }
     };

@@ -392,6 +392,7 @@ fn an_order_that_cannot_be_done_fails_with_its_reason_and_the_next_one_is_done()
             work: Work::TimePlacement {
                 parts: segments.iter().map(part).collect(),
                 timing: timing(5),
+                reload: false,
             },
             ..order(number, &sha256, &[])
         }
@@ -447,6 +448,7 @@ fn unsupported(entries: &[Entry]) -> Vec<(&str, (u32, u32), &str)> {
                     ref processor,
                     segment,
                     ref reason,
+                    ..
                 },
             ..
         } => Some((processor.as_str(), segment.into(), reason.as_str())),
@@ -556,6 +558,7 @@ fn a_placement_of_a_layer_that_its_processor_cannot_run_fails_as_unsupported() {
             work: Work::TimePlacement {
                 parts: (1..=11).map(part).collect(),
                 timing: timing(5),
+                reload: false,
             },
             ..order(number, &sha256, &[])
         }
@@ -631,6 +634,187 @@ fn where_memory_does_not_hold_the_model_the_longest_segment_that_it_holds_is_the
             if failure.kind == FailureKind::OutOfMemory),
         "{entries:?}"
     );
+}
+
+/// What the NPU needs for all layers of alexnet.
+fn needed_for_all() -> u64 {
+    let agent = Agent::start_with("memory_bytes = 100_000_000");
+    let sha256 = agent.push_model();
+    let mut talk = agent.greet();
+    talk.ask(&submit(&order(1, &sha256, &[(1, 11)])));
+    let entries = talk.follow(0, |entry| entry.event.is_final());
+    let needed = entries.iter().find_map(|entry| match entry.event {
+        Event::Loaded { memory_bytes, .. } => Some(memory_bytes.as_bytes()),
+        _ => None,
+    });
+    needed.expect("it was loaded")
+}
+
+/// The longest segment that fits leaves room for next to nothing.
+fn barely_too_small() -> Agent {
+    Agent::start_with(&format!("memory_bytes = {}", needed_for_all() - 1))
+}
+
+#[test]
+fn a_sentinel_beside_which_nothing_fits_is_loaded_at_each_end_of_the_block() {
+    let agent = barely_too_small();
+    let sha256 = agent.push_model();
+    let mut talk = agent.greet();
+    talk.ask(&submit(&order(
+        1,
+        &sha256,
+        &[(1, 2), (3, 3), (8, 8), (5, 6)],
+    )));
+    let entries = talk.follow(0, |entry| entry.event.is_final());
+    assert_eq!(
+        entries.last().map(|entry| &entry.event),
+        Some(&Event::Finished)
+    );
+    let segment = |first, last| Segment::new(first, last).expect("a segment");
+    let sentinel = segment(1, 10);
+    // What was loaded before each block began and within it, and what took turns.
+    let (mut loaded, mut blocks) = (Vec::new(), Vec::new());
+    for entry in &entries {
+        match &entry.event {
+            Event::Loaded { segment, .. } => loaded.push(*segment),
+            Event::BlockStarted { segments, .. } => {
+                blocks.push((std::mem::take(&mut loaded), segments.clone(), Vec::new()));
+            }
+            Event::BlockEnded { rejection, .. } => {
+                assert_eq!(*rejection, None);
+                let within = std::mem::take(&mut loaded);
+                blocks.last_mut().expect("a block").2 = within;
+            }
+            _ => {}
+        }
+    }
+    // Layers 1 and 2 need nearly all of the memory; of the others only layer 8, which has no weights, fits beside it.
+    let members = vec![segment(1, 2), segment(3, 3), segment(8, 8), segment(5, 6)];
+    let before: Vec<Segment> = [sentinel].into_iter().chain(members.clone()).collect();
+    assert_eq!(blocks, [(before, members, vec![sentinel])]);
+    assert_eq!(samples(&entries).len(), 4 * 5);
+}
+
+#[test]
+fn an_agent_that_is_killed_in_such_a_block_goes_on_with_it() {
+    let segments = [(1, 2), (3, 3), (5, 6)];
+    let all = {
+        let agent = barely_too_small();
+        let sha256 = agent.push_model();
+        let mut talk = agent.greet();
+        talk.ask(&submit(&order(1, &sha256, &segments)));
+        samples(&talk.follow(0, |entry| entry.event.is_final()))
+    };
+    let mut agent = barely_too_small();
+    let sha256 = agent.push_model();
+    let mut talk = agent.greet();
+    talk.ask(&submit(&order(1, &sha256, &segments)));
+    talk.follow(0, |entry| matches!(entry.event, Event::Sample { .. }));
+    agent.kill();
+    agent.restart();
+    let entries = agent.greet().follow(0, |entry| entry.event.is_final());
+    assert_eq!(samples(&entries), all);
+}
+
+#[test]
+fn a_placement_may_load_its_parts_when_they_are_needed() {
+    let needed = needed_for_all();
+    let limits = format!("memory_bytes = {}", needed * 6 / 10);
+    let lines = format!("{limits}\nload_fixed_ns = 700_000");
+    let agent = Agent::start_with(&lines);
+    let sha256 = agent.push_model();
+    let parts = || {
+        let ends = [(1, 3, "npu"), (4, 4, "cpu"), (5, 9, "npu"), (10, 11, "cpu")];
+        ends.map(|(first, last, processor): (u32, u32, &str)| Part {
+            segment: Segment::new(first, last).expect("a segment"),
+            processor: processor.to_owned(),
+        })
+    };
+    let placement = |number, reload| Order {
+        work: Work::TimePlacement {
+            parts: parts().into(),
+            timing: timing(5),
+            reload,
+        },
+        ..order(number, &sha256, &[])
+    };
+    let mut talk = agent.greet();
+    for order in [placement(1, false), placement(2, true)] {
+        talk.ask(&submit(&order));
+    }
+    let entries = talk.follow(0, |entry| entry.order == 2 && entry.event.is_final());
+    let ends: Vec<&Event> = entries
+        .iter()
+        .map(|entry| &entry.event)
+        .filter(|event| event.is_final())
+        .collect();
+    let [Event::Failed { failure }, Event::Finished] = &ends[..] else {
+        panic!("{ends:?}")
+    };
+    assert_eq!(failure.kind, FailureKind::OutOfMemory);
+    let npu = |entry: &&Entry| {
+        matches!(entry.event, Event::Sample { segment, duration_ns, .. }
+            if entry.order == 2 && [1, 5].contains(&segment.first())
+                && duration_ns > Nanos::from_micros(700))
+    };
+    assert_eq!(
+        entries.iter().filter(npu).count(),
+        2 * 5,
+        "loading is part of each pass"
+    );
+}
+
+#[test]
+fn a_survey_says_the_shortest_segments_that_memory_does_not_hold() {
+    for line in ["", "\ntells_memory = false"] {
+        let agent = Agent::start_with(&format!("memory_bytes = 150_000{line}"));
+        let sha256 = agent.push_model();
+        let mut talk = agent.greet();
+        let survey = Order {
+            work: Work::Survey {
+                processors: vec!["cpu".to_owned(), "npu".to_owned()],
+            },
+            ..order(1, &sha256, &[])
+        };
+        talk.ask(&submit(&survey));
+        let entries = talk.follow(0, |entry| entry.event.is_final());
+        let network = Network::open(&tests().join("models/alexnet.onnx"), &Default::default());
+        let network = network.expect("a model");
+        // Weights and the largest tensor, as 16-bit floats.
+        let needed = |first: u32, last: u32| {
+            let layers = &network.layers()[first as usize - 1..last as usize];
+            let weights: u64 = layers
+                .iter()
+                .map(|one| one.parameter_bytes.as_bytes())
+                .sum();
+            let tensors = layers
+                .iter()
+                .flat_map(|one| [one.input_bytes, one.output_bytes]);
+            weights.div_ceil(2) + tensors.max().expect("a layer").as_bytes().div_ceil(2)
+        };
+        let fits = |first, last| first > last || needed(first, last) <= 150_000;
+        let all = (1..=11).flat_map(|first| (first..=11).map(move |last| (first, last)));
+        let shortest = all.filter(|&(first, last)| {
+            !fits(first, last) && fits(first + 1, last) && fits(first, last - 1)
+        });
+        let shortest: Vec<((u32, u32), u64)> = shortest
+            .map(|(first, last)| ((first, last), needed(first, last)))
+            .collect();
+        assert!(shortest.len() > 2, "{shortest:?}");
+        let found = entries.iter().filter_map(|entry| match &entry.event {
+            Event::Unsupported {
+                processor,
+                segment,
+                needed_bytes,
+                ..
+            } => {
+                assert_eq!(processor, "npu");
+                Some(((*segment).into(), needed_bytes.expect("memory").as_bytes()))
+            }
+            _ => None,
+        });
+        assert_eq!(found.collect::<Vec<((u32, u32), u64)>>(), shortest);
+    }
 }
 
 #[test]

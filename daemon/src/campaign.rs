@@ -29,6 +29,8 @@ pub(super) fn campaign_failure(error: CampaignError) -> Failure {
         | CampaignError::Run(RunError::Planner(
             PlannerError::BudgetTooSmall { .. }
             | PlannerError::NoPass { .. }
+            | PlannerError::NeedsWhole { .. }
+            | PlannerError::RunTooLarge { .. }
             | PlannerError::NoBaseline(_)
             | PlannerError::NothingElsewhere(_),
         )) => Code::Input,
@@ -77,6 +79,7 @@ mod tests {
             processor: processor.clone(),
             segment,
             reason: reason.clone(),
+            needed: None,
         };
         let no_pass = PlannerError::NoPass {
             processor: processor.clone(),

@@ -228,13 +228,13 @@ async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
     output::print(csv.trim_end())
 }
 
-/// All layers on each processor that can run all.
+/// All layers on each processor that can run all and whose memory holds them.
 pub(super) fn on_one_processor(learnt: &Learnt) -> Vec<OnOneProcessor> {
     let layers = learnt.profile.layers.len();
     let one = |(processor, name): (usize, &String)| {
-        let is_all = learnt.profile.supported(name).is_all();
         let all = Placement::all_on(u8::try_from(processor).ok()?, layers);
-        let all = PackedPlacement::of(&all).ok().filter(|_| is_all)?;
+        let all = PackedPlacement::of(&all).ok();
+        let all = all.filter(|all| learnt.problem.times().allows(all))?;
         Some(OnOneProcessor {
             name: name.clone(),
             time_ns: learnt.problem.time(&all).as_nanos() as f64,

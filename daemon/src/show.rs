@@ -9,7 +9,7 @@ use layerlab_profiles::document::{
     Header, LayerTimeRow, Method, Processor, ProcessorKind, Profile, ProfileDigest, Unsupported,
 };
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::{Layer, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, SignedNanos};
 use serde::Serialize;
 
 use super::exit::{Code, ExitWith, Failure};
@@ -71,6 +71,7 @@ fn tables_in(profile: &Profile, columns: Option<usize>) -> String {
     parts.push(in_lines(&methods, columns));
     parts.extend(layers::tables(profile, columns));
     parts.extend(unsupported(profile).map(|text| in_lines(&text, columns)));
+    parts.extend(memory(profile).map(|text| in_lines(&text, columns)));
     parts.extend(totals(profile));
     parts.join("\n\n")
 }
@@ -154,6 +155,7 @@ fn unsupported(profile: &Profile) -> Option<String> {
             processor,
             segment,
             reason,
+            needed: _,
         } = row;
         let mut layers = profile.layers.iter();
         let name = layers.find(|layer| layer.number == segment.first());
@@ -164,7 +166,34 @@ fn unsupported(profile: &Profile) -> Option<String> {
             _ => format!("{processor} cannot run layers {segment} as one unit: {reason}"),
         }
     };
-    let lines: Vec<String> = profile.unsupported.iter().map(line).collect();
+    let is_said_apart = |row: &&Unsupported| row.needed.is_some() && row.segment.layers() > 1;
+    let rows = profile.unsupported.iter();
+    let lines: Vec<String> = rows.filter(|row| !is_said_apart(row)).map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// What the memories of accelerators do not hold, and what of that follows.
+fn memory(profile: &Profile) -> Option<String> {
+    let header = &profile.header;
+    let lines = header.processors.iter().filter_map(|processor| {
+        let name = &processor.name;
+        let rows = profile.unsupported.iter();
+        let rows = rows.filter(|row| row.processor == *name && row.segment.layers() > 1);
+        let needed = rows.filter_map(|row| row.needed).min()?;
+        let largest = profile.supported(name).largest()?;
+        let memory = processor.memory_bytes;
+        let of = memory.map_or_else(String::new, |memory| format!(" of {memory}"));
+        let mut measurements = header.measurements.iter();
+        let sentinel = measurements.find(|one| one.processor == *name)?.sentinel;
+        let sentinel = sentinel.map_or_else(String::new, |sentinel| {
+            format!("; the sentinel is layers {sentinel}")
+        });
+        Some(format!(
+            "the memory{of} of {name} does not hold the whole model: layers {largest} are the longest segment that fits, \
+             the least that does not needs {needed}{sentinel}"
+        ))
+    });
+    let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -260,6 +289,8 @@ struct UnsupportedView<'a> {
     first_layer: u32,
     last_layer: u32,
     reason: &'a str,
+    /// What they need of the processor's memory, where that does not hold them.
+    needed_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -309,6 +340,7 @@ impl<'a> ProfileView<'a> {
             first_layer: row.segment.first(),
             last_layer: row.segment.last(),
             reason: &row.reason,
+            needed_bytes: row.needed.map(Bytes::as_bytes),
         };
         ProfileView {
             digest: digest.as_str(),

@@ -7,7 +7,7 @@
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::summary::{Estimate, Z_95};
-use layerlab_profiles::{Placement, SignedNanos};
+use layerlab_profiles::{Placement, Segment, SignedNanos};
 
 use crate::processor_table::ProcessorTable;
 
@@ -56,6 +56,32 @@ pub(crate) fn of(
         squares += part(&processors[place], &on(place, placement))?.powi(2);
     }
     Some(around(total, squares))
+}
+
+/// The interval of T(L), without loading, moved and widened by what loading the runs takes where they are loaded when they are
+/// needed: measured apart from running them, so that errors are independent.
+pub(crate) fn with_loading(
+    (low, high): (SignedNanos, SignedNanos),
+    processors: &[ProcessorTable],
+    placement: &Placement,
+) -> Option<(SignedNanos, SignedNanos)> {
+    let half_width = (high - low).as_nanos() as f64 / 2.0;
+    let (mut loading, mut squares) = (SignedNanos::ZERO, 0.0);
+    for (place, processor) in (0..).zip(processors) {
+        let runs: Vec<Segment> = placement.runs_on(place).collect();
+        if let Some(load_times) = processor.charged().filter(|_| !runs.is_empty()) {
+            loading = runs
+                .iter()
+                .fold(loading, |sum, &run| sum + load_times.segment(run));
+            squares += load_times.half_width_ns(runs)?.powi(2);
+        }
+    }
+    if loading == SignedNanos::ZERO && squares == 0.0 {
+        return Some((low, high));
+    }
+    let wider = (half_width * half_width + squares).sqrt() - half_width;
+    let wider = SignedNanos::from_nanos(wider.ceil() as i64);
+    Some((low + loading - wider, high + loading + wider))
 }
 
 /// The interval whose half-width has this square.
@@ -175,6 +201,7 @@ mod tests {
             unsupported: Vec::new(),
             fit: None,
             shared_error: 0.0,
+            memory: None,
         }
     }
 
@@ -199,6 +226,7 @@ mod tests {
             unsupported: Vec::new(),
             fit: Some(fit),
             shared_error: 0.0,
+            memory: None,
         }
     }
 

@@ -7,9 +7,10 @@ use layerlab_profiles::{Placement, SignedNanos};
 
 use crate::confidence::Confidence;
 use crate::goal::Goal;
+use crate::memory::{MemoryMode, MemoryUse};
 use crate::problem::{PredictedAccuracy, Problem, Triple};
 use crate::reason::{Reason, reasons};
-use crate::solve::{Algorithm, Why, meets};
+use crate::solve::{Algorithm, TooLargePlacement, Why, meets};
 
 /// The answer of one algorithm to one goal.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,7 @@ pub struct Plan {
     time_ci95: Option<(SignedNanos, SignedNanos)>,
     accuracy: PredictedAccuracy,
     measured_accuracy: Option<f64>,
+    memory: Vec<MemoryUse>,
     reasons: Vec<Reason>,
     evaluated: u64,
 }
@@ -95,6 +97,7 @@ impl Plan {
             time_ci95: problem.times().interval(placement),
             accuracy: triple.accuracy,
             measured_accuracy: problem.measured_accuracy(placement),
+            memory: problem.times().memory_uses(placement).collect(),
             reasons: reasons(problem, goal, triple),
             evaluated,
         }
@@ -118,6 +121,11 @@ impl Plan {
     /// With which confidence it is to keep its limit; nothing where estimates decided.
     pub fn confidence(&self) -> Option<Confidence> {
         self.confidence
+    }
+
+    /// What it needs of the memory of each accelerator of which the profile knows a limit.
+    pub fn memory(&self) -> &[MemoryUse] {
+        &self.memory
     }
 
     /// Whether it keeps its limit with that confidence; if not, no placement that the algorithm found does, and this one
@@ -193,10 +201,31 @@ impl fmt::Display for Infeasible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} has no plan for {}: ", self.algorithm, self.goal)?;
         match &self.why {
-            Why::FastestTooSlow { fastest, time } => write!(
+            Why::FastestTooSlow {
+                fastest,
+                time,
+                without_limit: None,
+            } => write!(
                 f,
                 "no placement is fast enough, the fastest ({fastest}) takes {time}"
             ),
+            Why::FastestTooSlow {
+                fastest,
+                time,
+                without_limit: Some(anywhere),
+            } => {
+                let TooLargePlacement {
+                    combination,
+                    time: sooner,
+                    shortage,
+                } = &**anywhere;
+                write!(
+                    f,
+                    "no placement that fits is fast enough, the fastest ({fastest}) takes {time}; {combination} would take \
+                     {sooner}, but {shortage}; allow more time, or {}",
+                    remedy(shortage)
+                )
+            }
             Why::OnlyOne {
                 combination,
                 time,
@@ -218,6 +247,25 @@ impl fmt::Display for Infeasible {
                 f,
                 "the {processor} cannot run layers {segment}: {reason}; another algorithm places them elsewhere"
             ),
+            Why::TooLarge(placement) => {
+                let TooLargePlacement {
+                    combination,
+                    shortage,
+                    ..
+                } = &**placement;
+                write!(
+                    f,
+                    "its placement {combination} does not fit: {shortage}; another algorithm places layers elsewhere"
+                )
+            }
         }
+    }
+}
+
+/// What helps where memory is short.
+fn remedy(shortage: &MemoryUse) -> &'static str {
+    match shortage.mode {
+        MemoryMode::Resident => "load runs when they are needed with --memory reload",
+        MemoryMode::Reload => "use a smaller model or a device with more memory",
     }
 }

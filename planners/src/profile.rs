@@ -4,8 +4,10 @@ use layerlab_profiles::accuracy::{Part, is_reference};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::{Fit, GraphError};
 use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, ProcessorKind, Profile};
+use layerlab_profiles::loading::LoadTimes;
 use layerlab_profiles::summary::Z_95;
 
+use crate::memory::{AcceleratorMemory, MemoryMode};
 use crate::rows::{AccuracyRow, AccuracyTable, RowsError, Set};
 use crate::times::{ProcessorTable, TimeTable, TimesError};
 use crate::unsupported::UnsupportedSegment;
@@ -186,6 +188,16 @@ fn table(profile: &Profile, processor: &Processor) -> Result<ProcessorTable, Pro
         .unsupported
         .iter()
         .filter(|row| row.processor == *name);
+    let memory = match processor.kind {
+        ProcessorKind::Cpu => None,
+        ProcessorKind::Accelerator => Some(memory(profile, processor)),
+    };
+    // Of what memory does not hold together its limit says more.
+    let is_limited = memory
+        .as_ref()
+        .is_some_and(|memory| memory.capacity.is_some() && !memory.loaded.is_empty());
+    let of_it =
+        of_it.filter(|row| row.segment.layers() == 1 || row.needed.is_none() || !is_limited);
     let unsupported = of_it.map(|row| UnsupportedSegment {
         segment: row.segment,
         reason: row.reason.clone(),
@@ -200,7 +212,30 @@ fn table(profile: &Profile, processor: &Processor) -> Result<ProcessorTable, Pro
             ProcessorKind::Accelerator => fit(profile, processor)?,
         },
         shared_error: profile.shared_error(name).half_width() / Z_95,
+        memory,
     })
+}
+
+/// What the profile tells of an accelerator's memory. Where the device did not tell how much there is, and something did not
+/// fit, what is known to fit is the largest segment that was loaded.
+fn memory(profile: &Profile, processor: &Processor) -> AcceleratorMemory {
+    let loads = || {
+        let all = profile.loads.iter();
+        all.filter(|load| load.processor == processor.name)
+    };
+    let mut unsupported = profile.unsupported.iter();
+    let was_short = unsupported.any(|row| row.processor == processor.name && row.needed.is_some());
+    let largest = loads().map(|load| load.memory).max();
+    // Compiling is not part of loading again.
+    let times = loads()
+        .filter(|load| load.compiled != Some(true))
+        .map(|load| (load.segment, load.duration));
+    AcceleratorMemory {
+        capacity: processor.memory_bytes.or(largest.filter(|_| was_short)),
+        loaded: loads().map(|load| (load.segment, load.memory)).collect(),
+        load_times: LoadTimes::of(profile.header.model.layers, &times.collect()),
+        mode: MemoryMode::Resident,
+    }
 }
 
 /// The fit from which an accelerator's times come, if they come from one.

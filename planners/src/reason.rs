@@ -6,8 +6,10 @@ use layerlab_profiles::{Nanos, Segment, SignedNanos};
 
 use crate::confidence::Confidence;
 use crate::goal::Goal;
+use crate::memory::MemoryUse;
 use crate::problem::{Problem, Triple};
 use crate::solve::meets;
+use crate::times::Refusal;
 
 /// One reason, which reads as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +18,8 @@ pub enum Reason {
     Layer(LayerReason),
     /// A processor cannot run a layer that runs elsewhere.
     Unsupported(UnsupportedReason),
+    /// The memory of an accelerator would not hold the placement with a layer elsewhere.
+    TooLarge(TooLargeReason),
     /// The time limit is not kept with confidence.
     TimeUncertain {
         /// The time that the placement takes at most.
@@ -88,6 +92,23 @@ pub struct UnsupportedReason {
     pub segment: Segment,
     /// Why it cannot.
     pub reason: String,
+}
+
+/// Why a layer is not moved to another processor, or from it: memory would not hold the runs that there would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLargeReason {
+    /// The layer, counted from 1.
+    pub layer: u32,
+    /// The layer's name in the model.
+    pub name: String,
+    /// The processor that it runs on, counted from 0.
+    pub processor: usize,
+    /// What that processor is called.
+    pub here: String,
+    /// What the processor of the move is called.
+    pub there: String,
+    /// What would be needed.
+    pub shortage: MemoryUse,
 }
 
 /// Why a layer is not moved.
@@ -164,23 +185,38 @@ fn layers<'a>(
         .zip(moved)
         .map(move |((index, to), moved)| {
             let processor = placement.processor(index);
-            if let Some((_, lacked)) = problem.times().refusal(&moved.candidate.placement) {
-                return Reason::Unsupported(UnsupportedReason {
-                    layer: index as u32 + 1,
-                    name: problem.names()[index].clone(),
-                    processor,
-                    here: names[processor].to_owned(),
-                    there: names[to].to_owned(),
-                    segment: lacked.segment,
-                    reason: lacked.reason.clone(),
-                });
+            let (layer, name) = (index as u32 + 1, problem.names()[index].clone());
+            let (here, there) = (names[processor].to_owned(), names[to].to_owned());
+            match problem.times().refusal(&moved.candidate.placement) {
+                None => {}
+                Some(Refusal::Unsupported(_, lacked)) => {
+                    return Reason::Unsupported(UnsupportedReason {
+                        layer,
+                        name,
+                        processor,
+                        here,
+                        there,
+                        segment: lacked.segment,
+                        reason: lacked.reason.clone(),
+                    });
+                }
+                Some(Refusal::Memory(shortage)) => {
+                    return Reason::TooLarge(TooLargeReason {
+                        layer,
+                        name,
+                        processor,
+                        here,
+                        there,
+                        shortage,
+                    });
+                }
             }
             Reason::Layer(LayerReason {
-                layer: index as u32 + 1,
-                name: problem.names()[index].clone(),
+                layer,
+                name,
                 processor,
-                here: names[processor].to_owned(),
-                there: names[to].to_owned(),
+                here,
+                there,
                 time_change: SignedNanos::from_nanos(moved.time - triple.time),
                 accuracy_change: moved.accuracy.value - triple.accuracy.value,
                 verdict: verdict(problem, goal, triple, &moved),
@@ -207,6 +243,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Layer(layer) => layer.fmt(f),
             Reason::Unsupported(layer) => layer.fmt(f),
+            Reason::TooLarge(layer) => layer.fmt(f),
             Reason::TimeUncertain {
                 high,
                 confidence,
@@ -300,6 +337,23 @@ impl fmt::Display for UnsupportedReason {
             1 => write!(f, "it: {reason}"),
             _ => write!(f, "layers {segment} as one unit: {reason}"),
         }
+    }
+}
+
+impl fmt::Display for TooLargeReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooLargeReason {
+            layer,
+            name,
+            here,
+            there,
+            shortage,
+            ..
+        } = self;
+        write!(
+            f,
+            "layer {layer} ({name}) runs on the {here}: with it on the {there} the placement would not fit, for {shortage}"
+        )
     }
 }
 

@@ -8,6 +8,7 @@ use layerlab_profiles::time_model::PredictedTime;
 use layerlab_profiles::{Segment, SignedNanos};
 
 use crate::interval;
+use crate::memory::{MemoryLimit, MemoryMode, MemoryUse};
 use crate::placement::{PackedPlacement, PlacementLimitError};
 use crate::unsupported::UnsupportedSegment;
 
@@ -66,12 +67,33 @@ pub enum TimesError {
         /// Why it cannot.
         reason: String,
     },
+    /// Runs are to be loaded when they are needed, and nothing says how long that takes.
+    #[error(
+        "the profile does not tell how long loading layers on the {processor} takes, so that plans cannot charge it; profile \
+         the model again, or plan with --memory resident"
+    )]
+    NoLoadTimes {
+        /// The name of the processor.
+        processor: String,
+    },
+}
+
+/// Why a placement is not possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal<'a> {
+    /// A processor, counted from 0, cannot run some of its layers.
+    Unsupported(usize, &'a UnsupportedSegment),
+    /// The memory of an accelerator does not hold its runs.
+    Memory(MemoryUse),
 }
 
 /// What each layer costs on each processor, and its transfers, in whole nanoseconds as published.
 #[derive(Clone, Debug)]
 pub struct TimeTable {
+    /// With what loading costs, where runs are loaded when they are needed.
     costs: Vec<Vec<LayerCost>>,
+    /// What the memory of each processor limits.
+    limits: Vec<Option<MemoryLimit>>,
     /// What intervals of T(L) are calculated from.
     published: Vec<ProcessorTable>,
 }
@@ -79,9 +101,10 @@ pub struct TimeTable {
 /// What one layer costs on one processor, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LayerCost {
-    /// t_d; 0 where `compute` includes it, and on a CPU.
+    /// t_d; 0 where `compute` includes it, and on a CPU. With what is fixed of loading a run, where each is loaded when
+    /// it is needed.
     pub(crate) enter: i64,
-    /// t_p or t_q, with what transfers it includes.
+    /// t_p or t_q, with what transfers it includes; with the layer's part of loading likewise.
     pub(crate) compute: i64,
     /// t_r; 0 where `compute` includes it, and on a CPU.
     pub(crate) leave: i64,
@@ -102,6 +125,7 @@ impl TimeTable {
                 unsupported: Vec::new(),
                 fit: None,
                 shared_error: 0.0,
+                memory: None,
             },
             ProcessorTable {
                 name: "NPU".to_owned(),
@@ -110,6 +134,7 @@ impl TimeTable {
                 unsupported: Vec::new(),
                 fit,
                 shared_error: 0.0,
+                memory: None,
             },
         ])
     }
@@ -136,8 +161,13 @@ impl TimeTable {
             });
         }
         let costs = processors.iter().map(costs).collect::<Result<_, _>>()?;
+        let limit = |processor: &ProcessorTable| {
+            let memory = processor.memory.as_ref()?;
+            MemoryLimit::of(layers, memory)
+        };
         Ok(TimeTable {
             costs,
+            limits: processors.iter().map(limit).collect(),
             published: processors,
         })
     }
@@ -159,18 +189,84 @@ impl TimeTable {
             .map(|processor| processor.name.as_str())
     }
 
-    /// What of the placement a processor cannot run, and that processor, counted from 0; `None` if the placement is
-    /// possible.
-    pub fn refusal(&self, placement: &PackedPlacement) -> Option<(usize, &UnsupportedSegment)> {
+    /// The same where the runs of accelerators share memory so.
+    pub fn in_memory(self, mode: MemoryMode) -> Result<TimeTable, TimesError> {
+        let mut processors = self.published;
+        for memory in processors.iter_mut().filter_map(|one| one.memory.as_mut()) {
+            memory.mode = mode;
+        }
+        TimeTable::of(processors)
+    }
+
+    /// How the runs of accelerators share memory.
+    pub fn mode(&self) -> MemoryMode {
+        let mut memories = self.published.iter().filter_map(|one| one.memory.as_ref());
+        memories
+            .next()
+            .map(|memory| memory.mode)
+            .unwrap_or_default()
+    }
+
+    /// What is published of the processors, processor 0 first.
+    pub fn published(&self) -> &[ProcessorTable] {
+        &self.published
+    }
+
+    /// Why the placement is not possible: what of it a processor cannot run, or whose memory does not hold it; `None` if
+    /// it is.
+    pub fn refusal(&self, placement: &PackedPlacement) -> Option<Refusal<'_>> {
+        let lacked = self.lacked(placement);
+        let lacked = lacked.map(|(on, one)| Refusal::Unsupported(on, one));
+        lacked.or_else(|| {
+            let mut uses = self.memory_uses(placement);
+            uses.find(|one| !one.fits()).map(Refusal::Memory)
+        })
+    }
+
+    /// What of the placement a processor cannot run, and that processor, counted from 0.
+    fn lacked(&self, placement: &PackedPlacement) -> Option<(usize, &UnsupportedSegment)> {
         let processors = self.published.iter().enumerate();
         processors
             .flat_map(|(on, processor)| processor.unsupported.iter().map(move |one| (on, one)))
             .find(|(on, one)| one.is_on(placement, *on))
     }
 
-    /// Whether every processor can run what the placement has on it.
+    /// Whether every processor can run what the placement has on it, and its memory holds that.
     pub fn allows(&self, placement: &PackedPlacement) -> bool {
-        self.refusal(placement).is_none()
+        self.can_run(placement) && self.holds(placement)
+    }
+
+    /// Whether every processor can run what the placement has on it, whatever its memory holds.
+    pub(crate) fn can_run(&self, placement: &PackedPlacement) -> bool {
+        self.lacked(placement).is_none()
+    }
+
+    fn holds(&self, placement: &PackedPlacement) -> bool {
+        let mut limits = self.limits.iter().enumerate();
+        limits.all(|(on, limit)| {
+            let needed = |limit: &MemoryLimit| limit.needed(placement, on) <= limit.capacity;
+            limit.as_ref().is_none_or(needed)
+        })
+    }
+
+    /// What the placement needs of the memory of each accelerator that has a limit.
+    pub fn memory_uses(&self, placement: &PackedPlacement) -> impl Iterator<Item = MemoryUse> {
+        let limits = self.limits.iter().zip(self.names()).enumerate();
+        limits
+            .filter_map(|(on, (limit, name))| Some(limit.as_ref()?.memory_use(placement, on, name)))
+    }
+
+    /// What the memory of a processor, counted from 0, limits.
+    pub(crate) fn limit(&self, processor: usize) -> Option<&MemoryLimit> {
+        self.limits[processor].as_ref()
+    }
+
+    /// The same without the limits of memory, whatever loading costs.
+    pub(crate) fn without_limits(&self) -> TimeTable {
+        TimeTable {
+            limits: vec![None; self.limits.len()],
+            ..self.clone()
+        }
     }
 
     /// Why a processor cannot run the layer at `index` by itself, both counted from 0; `None` if it can.
@@ -184,7 +280,7 @@ impl TimeTable {
         &self.published[processor].unsupported
     }
 
-    /// T(L), split into computing on each processor and moving between them, of a placement that is
+    /// T(L), split into computing on each processor, moving between them and loading, of a placement that is
     /// [possible](TimeTable::allows).
     ///
     /// Transfers are paid on each accelerator wherever its neighbour runs elsewhere and at the model's ends
@@ -196,6 +292,15 @@ impl TimeTable {
             time.compute[processor] = time.compute[processor] + compute;
             time.transfer = time.transfer + SignedNanos::from_nanos(transfer);
         });
+        for (run, processor) in placement.combination().runs() {
+            let place = usize::from(processor);
+            if let Some(load_times) = self.published[place].charged() {
+                let loading = load_times.segment(run);
+                time.loading = time.loading + loading;
+                time.transfer = time.transfer - load_times.fixed();
+                time.compute[place] = time.compute[place] - (loading - load_times.fixed());
+            }
+        }
         time
     }
 
@@ -255,14 +360,26 @@ impl TimeTable {
 
     /// The 95 % interval of T(L); nothing where a published time has none.
     pub fn interval(&self, placement: &PackedPlacement) -> Option<(SignedNanos, SignedNanos)> {
-        let total = self.time(placement).total();
-        interval::of(total, &self.published, &placement.combination())
+        let time = self.time(placement);
+        let placement = placement.combination();
+        let resident = interval::of(time.total() - time.loading, &self.published, &placement)?;
+        interval::with_loading(resident, &self.published, &placement)
     }
 }
 
 /// What each layer costs on the processor.
 fn costs(processor: &ProcessorTable) -> Result<Vec<LayerCost>, TimesError> {
     let is_cpu = processor.kind == ProcessorKind::Cpu;
+    let (mut fixed, mut of_layers) = (0, vec![0; processor.times.len()]);
+    if processor.is_reloaded() {
+        let load_times = processor.charged().ok_or_else(|| TimesError::NoLoadTimes {
+            processor: processor.name.clone(),
+        })?;
+        fixed = load_times.fixed().as_nanos();
+        for (layer, load) in (1..).zip(&mut of_layers) {
+            *load = load_times.layer(layer).as_nanos();
+        }
+    }
     let places = processor.times.iter().enumerate();
     places
         .map(|(index, time)| {
@@ -287,8 +404,8 @@ fn costs(processor: &ProcessorTable) -> Result<Vec<LayerCost>, TimesError> {
             };
             let includes = time.compute_includes;
             Ok(LayerCost {
-                enter: transfer(time.to_processor, includes.to_processor)?,
-                compute: time.compute.value.as_nanos(),
+                enter: fixed + transfer(time.to_processor, includes.to_processor)?,
+                compute: of_layers[index] + time.compute.value.as_nanos(),
                 leave: transfer(time.from_processor, includes.from_processor)?,
             })
         })
@@ -327,6 +444,7 @@ mod tests {
                 unsupported: Vec::new(),
                 fit: None,
                 shared_error: 0.0,
+            memory: None,
             });
             let table = TimeTable::of(processors.collect()).expect("all transfers");
             let mut placement = PackedPlacement::all_cpu(rows.len()).expect("few");

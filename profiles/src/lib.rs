@@ -14,6 +14,7 @@ mod holm;
 pub mod layer;
 mod layer_time;
 pub mod link;
+pub mod loading;
 mod method;
 pub mod moved;
 pub mod placement;

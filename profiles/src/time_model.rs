@@ -83,6 +83,8 @@ pub struct PredictedTime {
     pub compute: [SignedNanos; MOST_PROCESSORS],
     /// Moving data into accelerators and out of them.
     pub transfer: SignedNanos,
+    /// Loading the runs of accelerators, where each is loaded when it is needed; a [`TimeModel`] has them loaded before.
+    pub loading: SignedNanos,
 }
 
 impl PredictedTime {
@@ -101,7 +103,7 @@ impl PredictedTime {
 
     /// T(L).
     pub fn total(self) -> SignedNanos {
-        sum(&self.compute) + self.transfer
+        sum(&self.compute) + self.transfer + self.loading
     }
 }
 

@@ -174,13 +174,13 @@ fn loading_costs_what_it_has_cost_so_far() {
         ..Overhead::default()
     };
     let mut loads = BTreeMap::new();
-    assert_eq!(gap.with_loads(4, &loads), gap);
+    assert_eq!(gap.with_loads(Segment::whole(4), &loads), gap);
     loads.insert(Segment::whole(4), Nanos::from_millis(40));
-    let alone = gap.with_loads(4, &loads);
+    let alone = gap.with_loads(Segment::whole(4), &loads);
     assert_eq!(alone.per_segment, Nanos::from_millis(40));
     loads.insert(Segment::single(1), Nanos::from_millis(10));
     loads.insert(Segment::single(2), Nanos::from_millis(20));
-    let known = gap.with_loads(4, &loads);
+    let known = gap.with_loads(Segment::whole(4), &loads);
     assert_eq!(known.per_segment, Nanos::from_millis(15));
     assert_eq!(known.per_block, Nanos::from_millis(40));
     assert_eq!(known.per_sample, gap.per_sample);

@@ -73,6 +73,7 @@ fn cannot_run(profile: &mut Profile, processor: &str, segment: Segment) {
         processor: processor.to_owned(),
         segment,
         reason: "it lacks an operator".to_owned(),
+        needed: None,
     });
 }
 

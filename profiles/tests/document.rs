@@ -566,6 +566,7 @@ fn any_unsupported() -> impl Strategy<Value = Unsupported> {
             processor,
             segment,
             reason,
+            needed: None,
         }
     })
 }

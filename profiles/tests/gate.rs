@@ -107,6 +107,7 @@ fn a_layer_that_cannot_run_any_more_fails() {
             processor: NPU.to_owned(),
             segment: Segment::single(1),
             reason: "it has no Conv".to_owned(),
+            needed: None,
         });
         let runs = |processor: &str, segment: Segment| processor != NPU || segment.first() > 1;
         measured

@@ -48,6 +48,7 @@ const UNDETERMINED: &[(&str, &str)] = &[
     ("rejected.csv", "duration_ns"),
     ("samples.csv", "started_ns"),
     ("samples.csv", "duration_ns"),
+    ("unsupported.csv", "needed_bytes"),
     ("profile.json", "model.opset"),
     ("profile.json", "processors.memory_bytes"),
     ("profile.json", "processors.threads"),

@@ -41,6 +41,10 @@ pub enum Event {
         segment: Segment,
         /// What of the segment it lacks, for a person.
         reason: String,
+        /// What the segment needs of the processor's memory, where that does not hold it; absent where another reason
+        /// says why it cannot run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        needed_bytes: Option<Bytes>,
     },
     /// The sentinel of the order is this segment, because the processor cannot run the whole model or its memory does
     /// not hold it. Absent where the whole model is the sentinel.

@@ -101,8 +101,13 @@ pub enum Work {
         parts: Vec<Part>,
         /// How they are timed.
         timing: TimingSettings,
+        /// Whether each part on an accelerator is loaded when it is needed, in every pass, and unloaded after it; loading
+        /// then is part of its time. Else all parts are loaded before the first pass.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reload: bool,
     },
-    /// Which layers each of these processors cannot run. Nothing is loaded or timed.
+    /// Which layers each of these processors cannot run, and of accelerators which segments their empty memory does not hold.
+    /// Nothing is timed, and nothing loaded but by runtimes that cannot tell otherwise.
     Survey {
         /// The processors to ask about, by the names that the agent's hello gave them.
         processors: Vec<String>,

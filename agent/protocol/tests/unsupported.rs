@@ -28,6 +28,7 @@ fn surveys_and_what_they_find() {
             processor: "npu".to_owned(),
             segment: Segment::single(2),
             reason: "it has no Elu".to_owned(),
+            needed_bytes: None,
         },
         r#"{"type":"unsupported","processor":"npu","segment":[2,2],"reason":"it has no Elu"}"#,
     );

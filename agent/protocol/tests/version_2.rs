@@ -118,6 +118,7 @@ fn work() {
                 processor: "cpu".to_owned(),
             }],
             timing: timing(),
+            reload: false,
         },
         &format!(
             r#"{{"type":"time_placement","parts":[{{"segment":[1,1],"processor":"cpu"}}],"timing":{TIMING}}}"#

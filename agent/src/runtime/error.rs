@@ -25,8 +25,8 @@ pub enum RuntimeError {
     },
     /// The processor's memory does not hold the segment.
     #[error(
-        "layers {segment} need {needed} of the memory of {processor}, which has {free} of {capacity} free: \
-         use a smaller model or a device with more memory"
+        "layers {segment} need {needed} of the memory of {processor}, which {}: use a smaller model or a device with more \
+         memory", room(*.free, *.capacity)
     )]
     OutOfMemory {
         /// The processor whose memory is full, by its name.
@@ -35,10 +35,10 @@ pub enum RuntimeError {
         segment: Segment,
         /// What it needs.
         needed: Bytes,
-        /// What is left beside the segments that are loaded.
-        free: Bytes,
-        /// What there is in all.
-        capacity: Bytes,
+        /// What is left beside the segments that are loaded; `None` where the processor does not tell.
+        free: Option<Bytes>,
+        /// What there is in all; `None` likewise.
+        capacity: Option<Bytes>,
     },
     /// The runtime cannot load the segment.
     #[error("cannot load layers {segment} on {processor}: {cause}")]
@@ -60,6 +60,14 @@ pub enum RuntimeError {
         /// What the runtime said.
         cause: String,
     },
+}
+
+/// What there is of a memory that does not hold a segment.
+fn room(free: Option<Bytes>, capacity: Option<Bytes>) -> String {
+    match (free, capacity) {
+        (Some(free), Some(capacity)) => format!("has {free} of {capacity} free"),
+        _ => "does not hold that".to_owned(),
+    }
 }
 
 /// Why a processor cannot run a segment, such as an operator that it does not have.

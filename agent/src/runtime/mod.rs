@@ -71,6 +71,20 @@ pub trait Runtime: Send {
         segment: Segment,
     ) -> Result<(), Unsupported>;
 
+    /// Whether the empty memory of `processor` holds layers `segment` of `network`, which it can run. A runtime that cannot
+    /// tell loads them, when nothing else is loaded; one that knows without loading says so here.
+    ///
+    /// # Errors
+    /// [`RuntimeError::OutOfMemory`] if it does not, and those of [`Runtime::load`].
+    fn fits(
+        &mut self,
+        processor: usize,
+        network: &Arc<Network>,
+        segment: Segment,
+    ) -> Result<(), RuntimeError> {
+        self.load(processor, network, segment).map(drop)
+    }
+
     /// Makes layers `segment` of `network`, which has them, ready to run on `processor`.
     ///
     /// Takes the processor's memory until the session is dropped. Loads everything that a run needs, so that no run

@@ -103,6 +103,25 @@ impl Runtimes {
             .map(drop)
     }
 
+    /// Whether the empty memory of the processor of this name holds layers `segment` of `model`, or of its twin.
+    ///
+    /// # Errors
+    /// Those of [`Runtimes::supports`] and of [`Runtime::fits`].
+    pub fn fits(
+        &mut self,
+        processor: &str,
+        model: &ModelWithTwin,
+        segment: Segment,
+    ) -> Result<(), RuntimeError> {
+        let (runtime, place, network) = self.owner_that_supports(processor, model, segment)?;
+        self.runtimes[runtime].fits(place, network, segment)
+    }
+
+    /// The processor of this name, if the device has it.
+    pub fn processor(&self, name: &str) -> Option<&Processor> {
+        self.processors().find(|processor| processor.name == name)
+    }
+
     /// Makes layers `segment` of `model`, or of its twin, ready to run on the processor of this name, once its runtime
     /// has said that it can.
     ///

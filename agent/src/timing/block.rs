@@ -1,4 +1,5 @@
-//! Blocks: segments that are loaded together take turns until the block counts, or the device is given up.
+//! Blocks: segments that are loaded together take turns until the block counts, or the device is given up. The sentinel is
+//! loaded beside them, or, where memory does not hold both, at each end of the block in their place.
 
 use std::collections::HashSet;
 
@@ -85,37 +86,58 @@ impl Blocks<'_> {
         loop {
             let (number, start) = match self.progress.open.take() {
                 Some(open) => (open.number, open.start),
-                None => self.start(group, turns)?,
+                None => {
+                    let (number, start) = self.start(group, turns)?;
+                    self.announce(number, &start, group)?;
+                    (number, start)
+                }
             };
             match turns {
                 Turns::Mixed => self.mixed_turns(number, group)?,
                 Turns::Chain => self.chain_turns(number, group)?,
             }
-            let own = [start.sentinel];
-            let end = self.end(group, turns, Occasion::End { block: number }, &own)?;
-            let hygiene = self.inferences.settings.hygiene;
-            let rejection = hygiene::judge(&hygiene, &self.baseline, &start, &end);
-            self.inferences.record(Event::BlockEnded {
-                block: number,
-                sentinel_ns: end.sentinel,
-                conditions: end.conditions,
-                rejection: rejection.clone(),
-            })?;
-            let Some(rejection) = rejection else {
-                self.baseline.extend([start.sentinel, end.sentinel]);
-                self.progress.rejected = 0;
+            let end = self.finish(number, &start, group, turns)?;
+            let Some(rejection) = self.judge(number, &start, end)? else {
                 return Ok(());
             };
-            self.progress.rejected += 1;
-            if self.progress.rejected > hygiene.redos {
-                return Err(self.throttled(&rejection, "however often it was measured again"));
-            }
-            for place in group.iter().filter_map(|loaded| loaded.place) {
-                for index in self.indices(place) {
-                    self.progress.done.remove(&index);
-                }
-            }
+            self.forget(group.iter().filter_map(|loaded| loaded.place));
             self.cool_down(group, turns, rejection)?;
+        }
+    }
+
+    /// Says whether a block counts, and why not if it does not.
+    pub(super) fn judge(
+        &mut self,
+        number: u32,
+        start: &End,
+        end: End,
+    ) -> Result<Option<Rejection>, Ended> {
+        let hygiene = self.inferences.settings.hygiene;
+        let rejection = hygiene::judge(&hygiene, &self.baseline, start, &end);
+        self.inferences.record(Event::BlockEnded {
+            block: number,
+            sentinel_ns: end.sentinel,
+            conditions: end.conditions,
+            rejection: rejection.clone(),
+        })?;
+        let Some(rejection) = rejection else {
+            self.baseline.extend([start.sentinel, end.sentinel]);
+            self.progress.rejected = 0;
+            return Ok(None);
+        };
+        self.progress.rejected += 1;
+        if self.progress.rejected > hygiene.redos {
+            return Err(self.throttled(&rejection, "however often it was measured again"));
+        }
+        Ok(Some(rejection))
+    }
+
+    /// The samples of these segments, by their places in the order, are to be taken again.
+    pub(super) fn forget(&mut self, places: impl Iterator<Item = usize>) {
+        for place in places {
+            for index in self.indices(place) {
+                self.progress.done.remove(&index);
+            }
         }
     }
 
@@ -136,7 +158,11 @@ impl Blocks<'_> {
         self.indices(place).any(|index| !done.contains(&index))
     }
 
-    fn warm_up(&mut self, group: &mut [LoadedSegment], turns: Turns) -> Result<(), Ended> {
+    pub(super) fn warm_up(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+    ) -> Result<(), Ended> {
         let sentinel = self.segments;
         let place = |loaded: &LoadedSegment| loaded.place.unwrap_or(sentinel);
         match turns {
@@ -155,7 +181,12 @@ impl Blocks<'_> {
         }
     }
 
-    fn start(&mut self, group: &mut [LoadedSegment], turns: Turns) -> Result<(u32, End), Ended> {
+    /// Times the sentinel at the start of the next block, once the device is fit. The block's number and what was seen.
+    pub(super) fn start(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+    ) -> Result<(u32, End), Ended> {
         let number = self.progress.next_block;
         self.progress.next_block += 1;
         let mut start = self.end(group, turns, Occasion::Start { block: number }, &[])?;
@@ -163,6 +194,16 @@ impl Blocks<'_> {
         if let Some(unfit) = hygiene::unfit(&hygiene, &self.baseline, &start) {
             start = self.cool_down(group, turns, unfit)?;
         }
+        Ok((number, start))
+    }
+
+    /// Journals that a block of these segments begins.
+    pub(super) fn announce(
+        &self,
+        number: u32,
+        start: &End,
+        group: &[LoadedSegment],
+    ) -> Result<(), Ended> {
         let segments = group
             .iter()
             .filter(|loaded| loaded.place.is_some())
@@ -172,8 +213,19 @@ impl Blocks<'_> {
             segments: segments.collect(),
             sentinel_ns: start.sentinel,
             conditions: start.conditions.clone(),
-        })?;
-        Ok((number, start))
+        })
+    }
+
+    /// The sentinel and the state of the device at the end of a block that began so.
+    pub(super) fn finish(
+        &mut self,
+        number: u32,
+        start: &End,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+    ) -> Result<End, Ended> {
+        let own = [start.sentinel];
+        self.end(group, turns, Occasion::End { block: number }, &own)
     }
 
     /// The sentinel and the state of the device. Where the sentinel differs from the baseline, or from `own` where there
@@ -226,7 +278,7 @@ impl Blocks<'_> {
     }
 
     /// Rests until the device is fit to be measured, or it is clear that it will not be.
-    fn cool_down(
+    pub(super) fn cool_down(
         &mut self,
         group: &mut [LoadedSegment],
         turns: Turns,
@@ -256,7 +308,11 @@ impl Blocks<'_> {
 
     /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all
     /// alike.
-    fn mixed_turns(&mut self, block: u32, group: &mut [LoadedSegment]) -> Result<(), Ended> {
+    pub(super) fn mixed_turns(
+        &mut self,
+        block: u32,
+        group: &mut [LoadedSegment],
+    ) -> Result<(), Ended> {
         let mut turns: Vec<(usize, usize)> = group
             .iter()
             .enumerate()

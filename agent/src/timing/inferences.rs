@@ -1,14 +1,15 @@
 //! The inferences of an order, one after the other: each after its gap, announced to the device and begun by its
 //! clock.
 
-use layerlab_profiles::Nanos;
+use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Conditions, Event, Order, TimingSettings, WarmUp};
 
 use super::loaded::LoadedSegment;
+use crate::ModelWithTwin;
 use crate::device::{Device, Invocation};
 use crate::ended::Ended;
 use crate::queue::{Queue, Task};
-use crate::runtime::{Inference, Session, Tensor};
+use crate::runtime::{Inference, Runtimes, Session, Tensor};
 
 /// The longest the loop sleeps before it looks whether its order is still wanted.
 const NAP: Nanos = Nanos::from_millis(1_000);
@@ -20,6 +21,8 @@ pub(super) struct Inferences<'a> {
     pub(super) settings: TimingSettings,
     pub(super) queue: &'a Queue,
     pub(super) device: &'a mut dyn Device,
+    pub(super) runtimes: &'a mut Runtimes,
+    pub(super) model: ModelWithTwin,
 }
 
 /// An inference, and when it was asked for.
@@ -75,7 +78,8 @@ impl Inferences<'_> {
         loaded: &mut LoadedSegment,
         invocation: Invocation,
     ) -> Result<TimedInference, Ended> {
-        self.infer(loaded.session.as_mut(), &loaded.inputs, invocation)
+        let session = loaded.session.as_deref_mut();
+        self.infer((loaded.segment, session), &loaded.inputs, invocation)
     }
 
     /// Runs `group` in order, the first from its timing input, each other from the outputs before it.
@@ -90,7 +94,8 @@ impl Inferences<'_> {
                 None => &loaded.inputs,
                 Some(before) => &before.inference.outputs,
             };
-            let this = self.infer(loaded.session.as_mut(), inputs, invocation.step(step))?;
+            let session = loaded.session.as_deref_mut();
+            let this = self.infer((loaded.segment, session), inputs, invocation.step(step))?;
             timed.push(this);
         }
         Ok(timed)
@@ -142,16 +147,25 @@ impl Inferences<'_> {
         Ok(())
     }
 
+    /// Runs a segment. One without a session is loaded for it, which is part of its time, and unloaded after it.
     fn infer(
         &mut self,
-        session: &mut dyn Session,
+        (segment, session): (Segment, Option<&mut (dyn Session + 'static)>),
         inputs: &[Tensor],
         invocation: Invocation,
     ) -> Result<TimedInference, Ended> {
-        self.device.announce(invocation);
         let started = self.device.now();
+        let Some(session) = session else {
+            let processor = self.task.order.processor_of(segment);
+            let mut session = self.runtimes.load(processor, &self.model, segment)?;
+            self.device.announce(invocation);
+            let mut inference = session.run(inputs)?;
+            inference.duration = inference.duration + session.load_time();
+            return Ok(TimedInference { started, inference });
+        };
+        self.device.announce(invocation);
         Ok(TimedInference {
-            started,
+            started: self.device.now(),
             inference: session.run(inputs)?,
         })
     }

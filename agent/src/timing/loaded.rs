@@ -11,7 +11,8 @@ pub(super) struct LoadedSegment {
     /// Its place in the order; `None` for a sentinel that is nothing else.
     pub(super) place: Option<usize>,
     pub(super) segment: Segment,
-    pub(super) session: Box<dyn Session>,
+    /// `None` where it is loaded for each run.
+    pub(super) session: Option<Box<dyn Session>>,
     pub(super) inputs: Vec<Tensor>,
 }
 

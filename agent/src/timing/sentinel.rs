@@ -14,7 +14,7 @@ use crate::runtime::RuntimeError;
 impl Timing<'_> {
     /// Loads the sentinel. If it is one of the `candidates`, it has their place.
     pub(super) fn load_sentinel(&mut self, candidates: &[usize]) -> Result<LoadedSegment, Ended> {
-        let whole = Segment::whole(self.model.model().layer_count());
+        let whole = Segment::whole(self.layers());
         let known = self.known_sentinel();
         let segment = known.unwrap_or(whole);
         match self.load(self.place_among(candidates, segment), segment) {
@@ -51,8 +51,8 @@ impl Timing<'_> {
     /// The longest segment that the processor runs and holds; of several, the first. If there is none, the whole
     /// model's `error`.
     fn longest(&mut self, error: RuntimeError) -> Result<Segment, Ended> {
-        let supported = self.longest_that(Timing::is_supported)?;
-        // Most often all that the runtime says it supports is also held.
+        let supported = self.longest_that(Timing::fits)?;
+        // Most often all that the runtime says it holds is held.
         match supported {
             None => return Err(error.into()),
             Some(segment) if self.is_held(segment)? => return Ok(segment),
@@ -68,7 +68,7 @@ impl Timing<'_> {
         &mut self,
         fit: impl Fn(&mut Self, Segment) -> Result<bool, Ended>,
     ) -> Result<Option<Segment>, Ended> {
-        let layers = self.model.model().layer_count();
+        let layers = self.layers();
         let mut longest: Option<Segment> = None;
         for first in 1..=layers {
             loop {
@@ -84,14 +84,24 @@ impl Timing<'_> {
         Ok(longest)
     }
 
-    fn is_supported(&mut self, segment: Segment) -> Result<bool, Ended> {
-        let processor = &self.blocks.inferences.order().processor;
-        is_there(self.runtimes.supports(processor, &self.model, segment))
+    fn fits(&mut self, segment: Segment) -> Result<bool, Ended> {
+        let inferences = &mut self.blocks.inferences;
+        let processor = &inferences.task.order.processor;
+        is_there(
+            inferences
+                .runtimes
+                .fits(processor, &inferences.model, segment),
+        )
     }
 
     fn is_held(&mut self, segment: Segment) -> Result<bool, Ended> {
-        let processor = &self.blocks.inferences.order().processor;
-        is_there(self.runtimes.load(processor, &self.model, segment))
+        let inferences = &mut self.blocks.inferences;
+        let processor = &inferences.task.order.processor;
+        is_there(
+            inferences
+                .runtimes
+                .load(processor, &inferences.model, segment),
+        )
     }
 }
 

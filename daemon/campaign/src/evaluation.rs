@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use layerlab_profiles::accuracy::{Part, chosen_placements, references_on};
-use layerlab_profiles::document::{Evaluation, Judged, ProvedPlacement, Unsupported};
+use layerlab_profiles::document::{Evaluation, Judged, ProvedPlacement, Unsupported, supported};
 use layerlab_profiles::supported::SupportedLayers;
 use layerlab_profiles::{Bytes, Placement};
 use layerlab_protocol::{Order, Work};
@@ -63,8 +63,7 @@ impl EvaluationSettings {
         {
             return Err(PlannerError::NoBaseline(lacked.clone()));
         }
-        let supported =
-            |name| SupportedLayers::without(layers, lacked_by(name).map(|one| one.segment));
+        let supported = |name: &String| supported(layers, name, unsupported);
         let supported: Vec<SupportedLayers> = self.processors.iter().map(supported).collect();
         let nothing = |one: &SupportedLayers| one.stretches().is_empty();
         match supported[1..].iter().all(nothing) {
@@ -77,6 +76,25 @@ impl EvaluationSettings {
     fn accelerators(&self) -> String {
         self.processors.get(1..).unwrap_or_default().join("+")
     }
+}
+
+/// Why placements cannot be evaluated as they run, where memory does not hold a run of one.
+fn run_too_large(
+    placements: &[Placement],
+    supported: &[SupportedLayers],
+    settings: &EvaluationSettings,
+) -> Option<PlannerError> {
+    let placements = placements.iter().filter(|_| settings.as_runs);
+    let mut runs = placements.flat_map(Placement::runs);
+    let (segment, on) = runs.find(|(segment, on)| {
+        let there = &supported[usize::from(*on)];
+        let can_run = (segment.first()..=segment.last()).all(|layer| there.has(layer));
+        can_run && !there.holds(*segment)
+    })?;
+    Some(PlannerError::RunTooLarge {
+        processor: settings.processors[usize::from(on)].clone(),
+        segment,
+    })
 }
 
 /// Which placements to evaluate.
@@ -135,6 +153,9 @@ pub async fn evaluate_in<L: Link, F: Follower>(
     let supported = settings.supported(layers, unsupported);
     let supported = supported.map_err(RunError::from)?;
     let (placements, parts) = placements(&supported, settings);
+    if let Some(error) = run_too_large(&placements, &supported, settings) {
+        return Err(RunError::from(error).into());
+    }
     let all = set.set.answers();
     let mut answers: Vec<u64> = (0..all as u64).collect();
     answers.shuffle(&mut ChaCha8Rng::seed_from_u64(settings.seed));
@@ -260,6 +281,7 @@ mod tests {
             processor: processor.to_owned(),
             segment: Segment::single(layer),
             reason: "it has no Elu".to_owned(),
+            needed: None,
         };
         let settings = settings(&TWO, Placements::Random(300));
         let supported = settings.supported(10, &[lacking("npu", 4)]).expect("some");

@@ -11,6 +11,7 @@ mod survey;
 
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::derive::graph::{GraphError, Visit};
+use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{Sample, Unsupported};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Event, Order};
@@ -59,11 +60,39 @@ pub enum PlannerError {
         .0.processor, .0.segment, .0.reason
     )]
     NoBaseline(Unsupported),
+    /// Placements are to be evaluated as they run, and memory does not hold a run as one segment.
+    #[error(
+        "the memory of `{processor}` does not hold layers {segment} as one segment, as --as-runs loads them; leave out \
+         --as-runs"
+    )]
+    RunTooLarge {
+        /// The processor.
+        processor: String,
+        /// The layers of the run.
+        segment: Segment,
+    },
     /// No other processor can run any layer.
     #[error(
         "{0} can run no layer of the model, so that there are no placements to evaluate; choose other processors"
     )]
     NothingElsewhere(String),
+    /// The design's formulas need the time of all layers as one segment, which memory does not hold.
+    #[error(
+        "the memory of `{processor}` does not hold layers {stretch} as one segment, only layers {largest}, and the design \
+         {design} needs all of them; choose {others}"
+    )]
+    NeedsWhole {
+        /// The processor that is measured.
+        processor: String,
+        /// The layers that would have to be loaded as one segment.
+        stretch: Segment,
+        /// The longest segment of them that memory holds.
+        largest: Segment,
+        /// The design.
+        design: Design,
+        /// The designs that do not need that, by name.
+        others: String,
+    },
     /// A processor that is read layer by layer, in passes over the whole model, cannot run some layer.
     #[error(
         "`{processor}` is measured in passes over all layers and cannot run layers {segment}: {reason}; choose other \
@@ -140,10 +169,12 @@ impl News {
                 processor,
                 segment,
                 reason,
+                needed_bytes,
             } => Some(News::Unsupported(Unsupported {
                 processor: processor.clone(),
                 segment: *segment,
                 reason: reason.clone(),
+                needed: *needed_bytes,
             })),
             Event::Sample { .. } => sample.cloned().map(News::Sample),
             Event::BlockEnded {

@@ -27,6 +27,8 @@ pub struct Passes {
     pub seed: u64,
     /// When a block of passes counts.
     pub hygiene: Hygiene,
+    /// Whether the parts on accelerators are loaded in every pass, when they are needed, which is part of its time.
+    pub reload: bool,
 }
 
 impl Passes {
@@ -41,6 +43,7 @@ impl Passes {
             gap,
             seed,
             hygiene,
+            reload: false,
         }
     }
 }
@@ -85,6 +88,7 @@ pub async fn time_placements<L: Link>(
                 warm_up: WarmUp::default(),
                 hygiene,
             },
+            reload: passes.reload,
         },
         seed: passes.seed,
     };

@@ -3,10 +3,10 @@
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock};
 use layerlab_profiles::document::{
-    Measured, Measurement, Method, Processor, ProcessorKind, Unsupported,
+    Measured, Measurement, Method, Processor, ProcessorKind, Unsupported, supported,
 };
 use layerlab_profiles::probe::PROBE_LAYERS;
-use layerlab_profiles::supported::SupportedLayers;
+use layerlab_profiles::supported::{StretchLayers, SupportedLayers};
 use layerlab_profiles::{Nanos, Probe, Segment};
 use layerlab_protocol::{Order, RunId, TimingSettings, WarmUp, Work};
 use rand::SeedableRng;
@@ -177,7 +177,8 @@ impl TimesPlan {
                     reason: lacked.reason.clone(),
                 });
             }
-            let supported = SupportedLayers::without(self.layers, lacked().map(|one| one.segment));
+            let supported = supported(self.layers, name, unsupported);
+            plan.refuse_unless_held(&supported)?;
             let layers: u32 = supported.stretches().iter().map(|one| one.layers()).sum();
             let mut probing_time = ProbingTime::of_none();
             if self.probes.count() > 0 && self.is_probed(plan) && layers > 0 {
@@ -186,7 +187,7 @@ impl TimesPlan {
                 parts.push(Box::new(probing));
             }
             for &stretch in supported.stretches() {
-                let task = self.task(stretch, layers);
+                let task = self.task(stretch, supported.stretch(stretch), layers);
                 for (visit, round) in (0..).zip(&mut rounds) {
                     match plan.design.agenda(&task, &mut random) {
                         Agenda::Fixed(blocks) => {
@@ -305,9 +306,9 @@ impl TimesPlan {
 
     /// What a design is to do on one of the stretches of a processor that can run `all` layers: the budget is divided by
     /// how many layers they have.
-    fn task(&self, stretch: Segment, all: u32) -> DesignTask {
+    fn task(&self, stretch: Segment, layers: StretchLayers, all: u32) -> DesignTask {
         DesignTask {
-            layers: stretch.layers(),
+            stretch: layers,
             seed: self.settings.seed,
             gap: self.settings.gap,
             target: self.settings.target,
@@ -343,7 +344,11 @@ impl TimesPlan {
             gap_ns: self.settings.gap,
             method: match self.probes.count() > 0 && self.is_probed(plan) {
                 true => Method::Probed,
-                false => plan.design.method(),
+                false => plan.method(&supported(
+                    self.layers,
+                    &plan.processor.name,
+                    &measured.unsupported,
+                )),
             },
             seed: self.settings.seed,
             target: chooses(plan).then_some(self.settings.target),
@@ -351,6 +356,35 @@ impl TimesPlan {
             sentinel: self.sentinel(&plan.processor.name, measured),
         };
         self.processors.iter().map(measurement).collect()
+    }
+}
+
+impl ProcessorPlan {
+    /// Refuses a design whose formulas need a stretch of layers as one segment that memory does not hold.
+    fn refuse_unless_held(&self, supported: &SupportedLayers) -> Result<(), PlannerError> {
+        let is_held = |stretch: &&Segment| supported.holds(**stretch);
+        let needs_whole = self.design.needs_whole();
+        let stretch = supported.stretches().iter().find(|one| !is_held(one));
+        match (stretch.filter(|_| needs_whole), supported.largest()) {
+            (Some(&stretch), Some(largest)) => Err(PlannerError::NeedsWhole {
+                processor: self.processor.name.clone(),
+                stretch,
+                largest,
+                design: self.design,
+                others: Design::without_whole(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// How layer times follow from the design: least squares where memory does not hold all that differencing needs.
+    fn method(&self, supported: &SupportedLayers) -> Method {
+        let mut stretches = supported.stretches().iter();
+        let is_held = stretches.all(|stretch| supported.holds(*stretch));
+        match self.design.method() {
+            Method::Differencing if !is_held => Method::Graph,
+            method => method,
+        }
     }
 }
 
@@ -390,6 +424,7 @@ mod tests {
     use crate::orders::News;
     use crate::orders::tests::done;
     use layerlab_model::probe_network;
+    use layerlab_profiles::Bytes;
     use layerlab_profiles::design::over_budget::OverBudget;
     use layerlab_profiles::document::Numerics;
     use std::collections::{BTreeSet, VecDeque};
@@ -439,6 +474,7 @@ mod tests {
             processor: processor.to_owned(),
             segment: Segment::single(layer),
             reason: "it has no Elu".to_owned(),
+            needed: None,
         }
     }
 
@@ -543,9 +579,60 @@ mod tests {
                 Segment::new(5, 30).expect("layers in order")
             ]
         );
-        assert_eq!(plan.task(Segment::whole(3), 29).budget.as_nanos(), {
+        let task = plan.task(Segment::whole(3), StretchLayers::held(3), 29);
+        assert_eq!(task.budget.as_nanos(), {
             plan.settings.budget.as_nanos() * 3 / 29
         });
+    }
+
+    /// The answer to a survey of a memory that holds ten neighbouring layers and no more.
+    fn too_large() -> Vec<Unsupported> {
+        let segments = (1..=20).map(|first| Segment::new(first, first + 10).expect("ascending"));
+        let row = |segment| Unsupported {
+            processor: "npu".to_owned(),
+            segment,
+            reason: "12 MiB of memory are needed, and there are 11 MiB".to_owned(),
+            needed: Some(Bytes::from_bytes(12 << 20)),
+        };
+        segments.map(row).collect()
+    }
+
+    #[test]
+    fn what_memory_does_not_hold_is_never_asked_for_and_the_longest_that_it_holds_is() {
+        let answer = too_large();
+        for design in [Design::Local, Design::Grouped, Design::Adaptive] {
+            let plan = plan(design, 7).expect("processors");
+            let ordered: BTreeSet<Segment> = match design {
+                Design::Adaptive => {
+                    let mut source = plan.orders();
+                    source.next(&[]).expect("a survey");
+                    let answer = answer.iter().cloned().map(News::Unsupported);
+                    let answer: Vec<News> = answer.collect();
+                    source.next(&answer).expect("nothing yet");
+                    let first = source.next(&[News::Finished(0)]).expect("a plan");
+                    segments(&first).into_iter().collect()
+                }
+                _ => {
+                    let orders = orders_after(&plan, &answer).expect("a plan");
+                    segments(&orders).into_iter().collect()
+                }
+            };
+            assert!(ordered.contains(&Segment::whole(10)), "{design}");
+            assert!(ordered.iter().all(|one| one.layers() <= 10), "{design}");
+            let method = plan.processors[1].method(&supported(30, "npu", &answer));
+            assert_eq!(method, Method::Graph, "{design}");
+        }
+        let grouped = plan(Design::Grouped, 7).expect("processors");
+        let method = grouped.processors[1].method(&supported(30, "npu", &[]));
+        assert_eq!(method, Method::Differencing);
+        let error = orders_after(&plan(Design::PrefixSuffix, 7).expect("processors"), &answer);
+        assert_eq!(
+            error
+                .expect_err("all differences have the whole in them")
+                .to_string(),
+            "the memory of `npu` does not hold layers 1..=30 as one segment, only layers 1..=10, and the design prefix-suffix \
+             needs all of them; choose local, adaptive or grouped"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A plan for a person: a strip of layers, its time and accuracy, and why.
 
-use layerlab_planners::Plan;
+use layerlab_planners::memory::MemoryUse;
+use layerlab_planners::{MemoryMode, Plan};
 
 use super::learnt::Learnt;
 
@@ -36,8 +37,13 @@ pub(crate) fn describe(planned: &Plan, learnt: &Learnt) -> String {
         };
         format!(" ({:.4} to {:.4}), {how}", low.max(0.0), high.min(1.0))
     });
+    let loading = match learnt.problem.times().mode() {
+        MemoryMode::Resident => String::new(),
+        MemoryMode::Reload => format!(", {} loading", time.loading),
+    };
+    let memory: String = planned.memory().iter().map(memory_line).collect();
     let mut text = format!(
-        "{strip}   {}\n{combination}\n\ntime      {}{interval}\n          {}, {} moving\naccuracy  {:.4}{surely}\n          {:.4} with all layers on {cpu}\n",
+        "{strip}   {}\n{combination}\n\ntime      {}{interval}\n          {}, {} moving{loading}\n{memory}accuracy  {:.4}{surely}\n          {:.4} with all layers on {cpu}\n",
         legend.join(", "),
         time.total(),
         parts.join(", "),
@@ -62,6 +68,21 @@ pub(crate) fn describe(planned: &Plan, learnt: &Learnt) -> String {
         text.push_str("\n\nPlanned from an emulated processor: its times are no phone's.");
     }
     text
+}
+
+/// What the runs on an accelerator need of its memory.
+fn memory_line(used: &MemoryUse) -> String {
+    let MemoryUse {
+        processor,
+        mode,
+        needed,
+        capacity,
+    } = used;
+    let how = match mode {
+        MemoryMode::Resident => "for all runs together",
+        MemoryMode::Reload => "for the largest run; each is loaded when it is needed",
+    };
+    format!("memory    {needed} of {capacity} on the {processor}, {how}\n")
 }
 
 /// What stands for a layer on a processor in the strip.

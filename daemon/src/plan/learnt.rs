@@ -11,7 +11,7 @@ use layerlab_planners::measured_rows::MeasuredRows;
 use layerlab_planners::profile::{Tables, tables};
 use layerlab_planners::regress::Grid;
 use layerlab_planners::solve::{PlanError, find_front};
-use layerlab_planners::{AccuracyModel, Confidence, Problem};
+use layerlab_planners::{AccuracyModel, Confidence, MemoryMode, Problem};
 use layerlab_profiles::document::{Evaluation, Profile, ProfileDigest};
 
 use super::cache::{CacheKey, PlanCache};
@@ -30,6 +30,11 @@ pub(crate) struct Input {
     /// `none`: the estimate does
     #[arg(long, value_name = "PERCENT", default_value = "95%")]
     confidence: LimitConfidence,
+    /// How the layers on an accelerator share its memory. `resident`: all runs of neighbouring layers stay loaded and have
+    /// to fit together. `reload`: each run is loaded when it is needed, in every inference, and has to fit alone; loading is
+    /// part of the time
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = MemoryArg::Resident)]
+    memory: MemoryArg,
     /// Placements that were measured after the profile was published, as --refine writes them; what --refine measures is
     /// added
     #[arg(long, value_name = "FILE")]
@@ -37,6 +42,24 @@ pub(crate) struct Input {
     /// Learn anew, and keep nothing for the next plan
     #[arg(long)]
     no_cache: bool,
+}
+
+/// How layers share memory, as users write it.
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+enum MemoryArg {
+    #[value(help = "All runs stay loaded, and have to fit together")]
+    Resident,
+    #[value(help = "Each run is loaded when it is needed, and has to fit alone")]
+    Reload,
+}
+
+impl From<MemoryArg> for MemoryMode {
+    fn from(argument: MemoryArg) -> MemoryMode {
+        match argument {
+            MemoryArg::Resident => MemoryMode::Resident,
+            MemoryArg::Reload => MemoryMode::Reload,
+        }
+    }
 }
 
 /// How sure plans are to be of their limits, as users write it.
@@ -81,6 +104,7 @@ impl Input {
             profile,
             placed_on: PlacedOnArgs::default(),
             confidence: LimitConfidence(Some(confidence)),
+            memory: MemoryArg::Resident,
             rows: None,
             no_cache: true,
         })
@@ -113,7 +137,12 @@ impl Input {
     fn tables<'a>(&self, profile: &'a Profile) -> Result<Tables<'a>, Failure> {
         let chosen = self.placed_on.by_digit().exit_with(Code::Input)?;
         let (cpu, accelerators) = (chosen.cpu.as_deref(), chosen.accelerators());
-        tables(profile, cpu, &accelerators).exit_with(Code::Input)
+        let tables = tables(profile, cpu, &accelerators).exit_with(Code::Input)?;
+        let times = tables.times.in_memory(self.memory.into());
+        Ok(Tables {
+            times: times.exit_with(Code::Input)?,
+            ..tables
+        })
     }
 
     fn learn_from(
@@ -158,7 +187,7 @@ impl Input {
             .with_confidence(confidence);
         if problem.processors() == 2 {
             let share = confidence.map(|confidence| confidence.share().to_bits());
-            let key = key.with(format!("{share:?}").as_bytes());
+            let key = key.with(format!("{share:?} {}", problem.times().mode()).as_bytes());
             let search = || Ok::<Front, Infallible>(find_front(&problem));
             let Ok(front) = cache.recall_or("front", &key, search);
             problem = problem.with_front(front);

@@ -7,6 +7,7 @@ use layerlab_campaign::{
     Verification, VerificationSet, Verified,
 };
 use layerlab_farm::Link;
+use layerlab_planners::MemoryMode;
 use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
 use layerlab_profiles::Placement;
 use layerlab_profiles::document::Evaluation;
@@ -160,7 +161,10 @@ pub(crate) async fn run<L: Link>(
     let verification = Verification {
         model,
         placements,
-        passes: Passes::on(learnt.processors.clone()),
+        passes: Passes {
+            reload: learnt.problem.times().mode() == MemoryMode::Reload,
+            ..Passes::on(learnt.processors.clone())
+        },
         set: set.map(|set| VerificationSet {
             set,
             seed: *seed,

@@ -6,7 +6,7 @@ use layerlab_profiles::summary::{Estimate, Z_95};
 use layerlab_profiles::{Placement, SignedNanos};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::{Evidence, Loss};
+use super::{Evidence, Loss, memory};
 use crate::outcome::Plan;
 use crate::times::ProcessorTable;
 
@@ -48,9 +48,10 @@ pub(super) fn time_ci95(
                 ProcessorKind::Accelerator => on_accelerator(processor, &here)?,
             };
             total += value;
-            squares += square;
+            squares += square + memory::loading_square(combination, place as u8, processor)?;
         }
     }
+    total += memory::loading(combination, evidence).as_nanos() as f64;
     Estimate::around(total, Some(squares.sqrt())).ci95
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use layerlab_profiles::time_model::TimeModelError;
 use layerlab_profiles::{Nanos, Placement, Segment, SignedNanos};
 
+use crate::memory::MemoryUse;
+
 /// Something that an outcome says and the tables do not. Each reads as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
@@ -81,7 +83,21 @@ pub enum Fault {
         /// Why it cannot.
         reason: String,
     },
-    /// The processors can run what is said to be unsupported.
+    /// The memory of an accelerator does not hold the placement.
+    TooLarge {
+        /// The placement.
+        combination: Placement,
+        /// What it needs of the memory, and what there is.
+        shortage: MemoryUse,
+    },
+    /// The placement needs other amounts of memory.
+    Memory {
+        /// What the outcome says.
+        said: Vec<MemoryUse>,
+        /// What the tables give.
+        found: Vec<MemoryUse>,
+    },
+    /// The processors can run, and their memories hold, what is said to be impossible.
     SupportedAfterAll {
         /// The placement.
         combination: Placement,
@@ -158,8 +174,24 @@ impl fmt::Display for Fault {
                 f,
                 "{combination} has layers {segment} on processor {processor}, which cannot run them: {reason}"
             ),
+            Fault::TooLarge {
+                combination,
+                shortage,
+            } => write!(f, "{combination} does not fit: {shortage}"),
+            Fault::Memory { said, found } => {
+                let needed = |all: &[MemoryUse]| {
+                    let all = all.iter().map(|used| used.needed.to_string());
+                    all.collect::<Vec<_>>().join(", ")
+                };
+                write!(
+                    f,
+                    "of memory {} are said to be needed, and the tables give {}",
+                    needed(said),
+                    needed(found)
+                )
+            }
             Fault::SupportedAfterAll { combination } => {
-                write!(f, "{combination} is said to be unsupported and can run")
+                write!(f, "{combination} is said to be impossible and can run")
             }
             Fault::NotFastest { faster } => {
                 write!(

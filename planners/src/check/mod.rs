@@ -1,9 +1,11 @@
 //! Is an outcome what it says? Everything is calculated again from the raw tables, by code that shares
 //! nothing with the algorithms: T(L) by the profile's own time model, A(L) from a model's
-//! parameters in plain loops, and the ends of their intervals by docs/method.md §2 and §9.
+//! parameters in plain loops, what memory holds by trying loaded segments, and the ends of their intervals by docs/method.md §2
+//! and §9.
 
 mod ends;
 mod fault;
+mod memory;
 mod recalculate;
 
 use layerlab_profiles::time_model::{PredictedTime, ProcessorTimes, TimeModel};
@@ -54,9 +56,16 @@ pub fn check(outcome: &Outcome, evidence: &Evidence) -> Vec<Fault> {
 }
 
 fn check_plan(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
-    if let Some(fault) = unsupported(plan.combination(), evidence) {
+    if let Some(fault) = impossible(plan.combination(), evidence) {
         faults.push(fault);
         return;
+    }
+    let uses = memory::uses(plan.combination(), evidence);
+    if plan.memory() != uses {
+        faults.push(Fault::Memory {
+            said: plan.memory().to_vec(),
+            found: uses,
+        });
     }
     let Some((time, accuracy)) = evaluate(plan.combination(), evidence, faults) else {
         return;
@@ -131,10 +140,17 @@ fn check_accuracy_interval(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fa
 
 fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut Vec<Fault>) {
     let (combination, said) = match infeasible.why() {
-        Why::FastestTooSlow { fastest, time } => (fastest, *time),
+        Why::FastestTooSlow { fastest, time, .. } => (fastest, *time),
         Why::OnlyOne {
             combination, time, ..
         } => (combination, *time),
+        Why::TooLarge(placement) => {
+            let combination = placement.combination.clone();
+            if memory::shortage(&combination, evidence).is_none() {
+                faults.push(Fault::SupportedAfterAll { combination });
+            }
+            return;
+        }
         // What a beam reaches is for the beam to say.
         Why::NothingReached { .. } => return,
         Why::Unsupported { combination, .. } => {
@@ -145,9 +161,18 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
             return;
         }
     };
-    if let Some(fault) = unsupported(combination, evidence) {
+    if let Some(fault) = impossible(combination, evidence) {
         faults.push(fault);
         return;
+    }
+    if let Why::FastestTooSlow {
+        without_limit: Some(anywhere),
+        ..
+    } = infeasible.why()
+        && memory::shortage(&anywhere.combination, evidence).is_none()
+    {
+        let combination = anywhere.combination.clone();
+        faults.push(Fault::SupportedAfterAll { combination });
     }
     let Some((time, accuracy)) = evaluate(combination, evidence, faults) else {
         return;
@@ -172,7 +197,7 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
     {
         // A cheap way to catch a false proof: no neighbour of the fastest may be faster.
         for neighbour in neighbours(combination, evidence.processors.len()) {
-            if unsupported(&neighbour, evidence).is_none()
+            if impossible(&neighbour, evidence).is_none()
                 && let Some((faster, _)) = evaluate(&neighbour, evidence, faults)
                 && faster.total() < time.total()
             {
@@ -180,6 +205,17 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
             }
         }
     }
+}
+
+/// What of the placement a processor cannot run, or its memory does not hold.
+fn impossible(combination: &Placement, evidence: &Evidence) -> Option<Fault> {
+    unsupported(combination, evidence).or_else(|| {
+        let shortage = memory::shortage(combination, evidence)?;
+        Some(Fault::TooLarge {
+            combination: combination.clone(),
+            shortage,
+        })
+    })
 }
 
 /// What of the placement a processor cannot run.
@@ -226,7 +262,10 @@ fn evaluate(
     let times = times.map(|processor| ProcessorTimes::new(processor.kind, &processor.times));
     let model = TimeModel::of(times.collect());
     let time = match model.and_then(|model| model.predict(combination)) {
-        Ok(time) => time,
+        Ok(time) => PredictedTime {
+            loading: memory::loading(combination, evidence),
+            ..time
+        },
         Err(reason) => {
             faults.push(Fault::Tables { reason });
             return None;

@@ -28,6 +28,8 @@ struct OutcomeRow<'a> {
     cpu_ns: Option<i64>,
     npu_ns: Option<i64>,
     transfer_ns: Option<i64>,
+    loading_ns: Option<i64>,
+    memory_needed_bytes: Option<u64>,
     accuracy: Option<f64>,
     accuracy_low: Option<f64>,
     accuracy_high: Option<f64>,
@@ -47,7 +49,8 @@ struct OutcomeRow<'a> {
 
 /// The outcomes of plans and sweeps, one row each in their order, with a header.
 ///
-/// With more than two processors `npu_ns` is the sum over all of them but processor 0. `keep` is empty where the algorithm has
+/// With more than two processors `npu_ns` is the sum over all of them but processor 0. `loading_ns` is what loading runs in
+/// each inference takes (`--memory reload`), and `memory_needed_bytes` what runs need of the memories of which a limit is known. `keep` is empty where the algorithm has
 /// none or takes the usual one. `confidence` is that with which limits are to be kept, empty where estimates decide, and
 /// `keeps_limit` says whether this one is; the ends of the accuracy have it, or 95 %. Where there is no plan, its columns are
 /// empty and `why` says why. The last columns but that are what running the placement on a device gave, where it was run.
@@ -103,6 +106,11 @@ fn row<'a>(source: &'a Source, outcome: &Outcome, verified: &VerifiedPlacements)
         cpu_ns: time.map(|time| time.on(0).as_nanos()),
         npu_ns: time.map(|time| time.off_cpu().as_nanos()),
         transfer_ns: time.map(|time| time.transfer.as_nanos()),
+        loading_ns: time.map(|time| time.loading.as_nanos()),
+        memory_needed_bytes: plan.map(|plan| {
+            let needed = plan.memory().iter().map(|used| used.needed.as_bytes());
+            needed.sum()
+        }),
         accuracy: plan.map(|plan| plan.accuracy().value),
         accuracy_low: interval.map(|(low, _)| low),
         accuracy_high: interval.map(|(_, high)| high),

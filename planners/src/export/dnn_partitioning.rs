@@ -54,8 +54,10 @@ struct Remarks<'a> {
     source: &'a Source,
 }
 
-/// The profile as a latency workload of one CPU: times in milliseconds, sizes in bytes. A node's size is
-/// that of its parameters; `memory` is the accelerator's, all parameters if it has no limit.
+/// The profile as a latency workload of one CPU: times in milliseconds, sizes in bytes. A node's size is what the layer takes
+/// of the accelerator's memory when it is loaded alone, or that of its parameters where nothing is known of a limit; `memory`
+/// is the accelerator's, all parameters if it has no limit. As each run has an accelerator of its own there, memory limits
+/// each run and not their sum.
 ///
 /// A derived time that noise made negative stays negative. Layers that the accelerator cannot run are not supported on
 /// the FPGA.
@@ -84,6 +86,9 @@ pub fn dnn_partitioning(
         return Err(ExportError::Together { segment });
     }
     let all: Bytes = layers.iter().map(|layer| layer.parameter_bytes).sum();
+    let limit = times
+        .limit(1)
+        .map(|limit| Bytes::from_bytes(limit.capacity));
     let sink = layers.len() + 1;
     let mut nodes = vec![end(0, "source")];
     for (index, layer) in layers.iter().enumerate() {
@@ -94,12 +99,12 @@ pub fn dnn_partitioning(
             cpu_latency: millis(times.cost(0, index).compute),
             fpga_latency: millis(times.cost(1, index).compute),
             is_backward_node: 0,
-            size: layer.parameter_bytes.as_bytes() as f64,
+            size: size(layer, index, times) as f64,
         });
     }
     nodes.push(end(sink, "sink"));
     let workload = Workload {
-        max_size_per_fpga: memory.unwrap_or(all).as_bytes() as f64,
+        max_size_per_fpga: limit.or(memory).unwrap_or(all).as_bytes() as f64,
         max_fpgas: layers.len().div_ceil(2),
         max_cpus: 1,
         nodes,
@@ -114,6 +119,15 @@ pub fn dnn_partitioning(
     let mut text = serde_json::to_string_pretty(&workload)?;
     text.push('\n');
     Ok(text)
+}
+
+/// What a layer takes of the accelerator's memory by itself, where the profile tells, and else the size of its parameters.
+fn size(layer: &Layer, index: usize, times: &TimeTable) -> u64 {
+    let runs = times.why_not(1, index).is_none();
+    let limit = times.limit(1).filter(|_| runs);
+    limit.map_or(layer.parameter_bytes.as_bytes(), |limit| {
+        limit.need(index, index)
+    })
 }
 
 /// From each node to the next: what moving the tensors between them costs, either way.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{ExportError, Source};
 use crate::confidence::Confidence;
 use crate::goal::Goal;
+use crate::memory::MemoryUse;
 use crate::outcome::{Outcome, Plan};
 use crate::reason::{Reason, Verdict};
 
@@ -42,6 +43,10 @@ struct PlanJson {
     cpu_ns: i64,
     npu_ns: i64,
     transfer_ns: i64,
+    /// Loading runs when they are needed; 0 where all stay loaded.
+    loading_ns: i64,
+    /// Of each accelerator of which a limit is known.
+    memory: Vec<MemoryJson>,
     /// Only with more than two processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     processors: Option<Vec<ProcessorJson>>,
@@ -56,6 +61,16 @@ struct PlanJson {
     evaluated: u64,
     layers: Vec<LayerJson>,
     notes: Vec<String>,
+}
+
+/// What the runs on an accelerator need of its memory.
+#[derive(Serialize)]
+struct MemoryJson {
+    processor: String,
+    /// `resident`: all runs together; `reload`: the largest of them.
+    mode: &'static str,
+    needed_bytes: u64,
+    capacity_bytes: u64,
 }
 
 /// What one processor has to do.
@@ -80,7 +95,7 @@ struct LayerJson {
     moving_changes_time_ns: Option<i64>,
     moving_changes_accuracy: Option<f64>,
     verdict: &'static str,
-    /// Why the other processor cannot run it; only there.
+    /// Why the other processor cannot run it, or its memory would not hold it; only there.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsupported: Option<String>,
 }
@@ -92,8 +107,9 @@ struct LayerJson {
 /// Layers are numbered from 1; `npu_runs` are the first and last layers of what the NPU executes as units.
 /// With more than two processors `npu_runs`, `npu_ns` and `on_npu` are about all of them but processor 0; each
 /// plan has its `processors` in the order of the digits, and `layers` has a row for each layer and each processor
-/// to which it could move. Where the other processor cannot run a layer, what moving it changes is null, and
-/// `unsupported` says why.
+/// to which it could move. Where the other processor cannot run a layer, or its memory would not hold what it would then have
+/// to run, what moving it changes is null, and `unsupported` says why. `memory` has what the runs on each accelerator need of
+/// its memory, where a limit is known, and `loading_ns` what loading them in each inference takes with `--memory reload`.
 pub fn outcomes_json(source: &Source, outcomes: &[Outcome]) -> Result<String, ExportError> {
     let document = Document {
         format: FORMAT,
@@ -131,6 +147,15 @@ fn outcome(outcome: &Outcome) -> OutcomeJson {
     }
 }
 
+fn memory_json(used: &MemoryUse) -> MemoryJson {
+    MemoryJson {
+        processor: used.processor.clone(),
+        mode: used.mode.name(),
+        needed_bytes: used.needed.as_bytes(),
+        capacity_bytes: used.capacity.as_bytes(),
+    }
+}
+
 fn plan_json(plan: &Plan) -> PlanJson {
     let time = plan.time();
     let placement = plan.combination();
@@ -161,6 +186,17 @@ fn plan_json(plan: &Plan) -> PlanJson {
                 verdict: "moving-is-unsupported",
                 unsupported: Some(layer.reason.clone()),
             }),
+            Reason::TooLarge(layer) => layers.push(LayerJson {
+                layer: layer.layer,
+                name: layer.name.clone(),
+                on_npu: layer.processor != 0,
+                processor: has_more_than_two.then(|| layer.here.clone()),
+                moving_to: has_more_than_two.then(|| layer.there.clone()),
+                moving_changes_time_ns: None,
+                moving_changes_accuracy: None,
+                verdict: "moving-does-not-fit",
+                unsupported: Some(layer.shortage.to_string()),
+            }),
             note => notes.push(note.to_string()),
         }
     }
@@ -183,6 +219,8 @@ fn plan_json(plan: &Plan) -> PlanJson {
         cpu_ns: time.on(0).as_nanos(),
         npu_ns: time.off_cpu().as_nanos(),
         transfer_ns: time.transfer.as_nanos(),
+        loading_ns: time.loading.as_nanos(),
+        memory: plan.memory().iter().map(memory_json).collect(),
         processors: has_more_than_two.then(|| processors.collect()),
         accuracy: plan.accuracy().value,
         accuracy_interval: plan.accuracy().interval,

@@ -1,21 +1,33 @@
 //! The fastest of all placements, whatever its accuracy: exact, because T(L) looks no further than from a
-//! layer to the next. It proves that a time limit cannot be met.
+//! layer to the next, and memory no further than what the runs before need. It proves that a time limit cannot be met.
 
 use std::collections::BTreeMap;
 
 use super::solver::{SearchOptions, Solver};
 use super::{Found, PlanError, meets, only, too_slow};
 use crate::goal::Goal;
-use crate::placement::PackedPlacement;
+use crate::memory::MemoryLimit;
+use crate::placement::{MOST_PROCESSORS, PackedPlacement};
 use crate::problem::Problem;
 use crate::times::TimeTable;
 use crate::unsupported::indices;
 
-/// The shortest time to have run some layers, with the last of them on one processor.
+/// A time to have run some layers, with the last of them on one processor.
 #[derive(Clone, Copy)]
 struct Path {
     time: i64,
     placement: PackedPlacement,
+    /// Where the run of the last layer begins, counted from 0.
+    begin: usize,
+    /// What the runs before that one keep of each processor's memory.
+    used: [u64; MOST_PROCESSORS],
+}
+
+impl Path {
+    /// Whether going on from this one is never worse than from the other, which is of the same state.
+    fn beats(&self, other: &Path) -> bool {
+        self.time <= other.time && self.used.iter().zip(&other.used).all(|(one, of)| one <= of)
+    }
 }
 
 pub(super) struct Fastest;
@@ -41,8 +53,10 @@ impl Solver for Fastest {
     }
 }
 
-/// The placement of the least T(L), by dynamic programming over layers, the processor of the last one, and which segments
-/// that it cannot run as one unit it has begun to run. Among equals, each step prefers the lower processor before it.
+/// The placement of the least T(L), by dynamic programming over layers, the processor of the last one, which segments
+/// that it cannot run as one unit it has begun to run, and, where its memory is limited, where the run began: of each of these
+/// the paths that no other is as fast as with no more memory in use. Among equals, each step prefers the lower processor
+/// before it.
 pub(super) fn fastest(times: &TimeTable, all_cpu: PackedPlacement) -> PackedPlacement {
     fastest_with(times, all_cpu, |_, _| 0)
 }
@@ -60,30 +74,43 @@ pub(super) fn fastest_with(
         Path {
             time: cost.enter + cost.compute + more(to, 0),
             placement: all_cpu.placed(0, to),
+            begin: 0,
+            used: [0; MOST_PROCESSORS],
         }
     };
-    let mut paths = fastest_of_each_state(times, 0, processors.clone().map(|to| (to, start(to))));
+    let mut paths = best_of_each_state(times, 0, processors.clone().map(|to| (to, start(to))));
     for index in 1..times.layers() {
         let steps = processors.clone().flat_map(|to| {
             let cost = times.cost(to, index);
-            paths.iter().map(move |(from, path)| {
-                let moving = match from.processor == to {
-                    true => 0,
-                    false => times.cost(from.processor, index - 1).leave + cost.enter,
-                };
-                let path = Path {
-                    time: path.time + moving + cost.compute + more(to, index),
+            let all = paths
+                .iter()
+                .flat_map(|(from, paths)| paths.iter().map(move |path| (from.processor, path)));
+            all.map(move |(from, path)| {
+                let mut next = Path {
+                    time: path.time + cost.compute + more(to, index),
                     placement: path.placement.placed(index, to),
+                    ..*path
                 };
-                (to, path)
+                if from != to {
+                    next.time += times.cost(from, index - 1).leave + cost.enter;
+                    next.begin = index;
+                    if let Some(limit) = times.limit(from) {
+                        let need = limit.need(path.begin, index - 1);
+                        next.used[from] += limit.stays(need);
+                    }
+                }
+                (to, next)
             })
         });
-        paths = fastest_of_each_state(times, index, steps);
+        paths = best_of_each_state(times, index, steps);
     }
     let last = times.layers() - 1;
-    let left = paths.iter().map(|(state, path)| Path {
+    let left = paths
+        .iter()
+        .flat_map(|(state, paths)| paths.iter().map(move |path| (state, path)));
+    let left = left.map(|(state, path)| Path {
         time: path.time + times.cost(state.processor, last).leave,
-        placement: path.placement,
+        ..*path
     });
     first_of_the_fastest(left).map_or(all_cpu, |path| path.placement)
 }
@@ -95,16 +122,27 @@ struct PathState {
     processor: usize,
     /// The segments, by their places, which this processor cannot run as one unit and has run so far.
     begun: Vec<usize>,
+    /// Where the run of the last layer begins, if that decides how much memory it needs.
+    begin: Option<usize>,
 }
 
-/// The first of the fastest paths of each state, of paths to the layer at `index`; none that a processor cannot run.
-fn fastest_of_each_state(
+/// Of each state the paths to the layer at `index` that no other beats, of equal ones the first; none that a processor cannot
+/// run or its memory does not hold.
+fn best_of_each_state(
     times: &TimeTable,
     index: usize,
     paths: impl Iterator<Item = (usize, Path)>,
-) -> BTreeMap<PathState, Path> {
-    let mut best: BTreeMap<PathState, Path> = BTreeMap::new();
+) -> BTreeMap<PathState, Vec<Path>> {
+    let mut best: BTreeMap<PathState, Vec<Path>> = BTreeMap::new();
     for (processor, path) in paths {
+        let limit = times.limit(processor);
+        let is_held = |limit: &MemoryLimit| {
+            let need = limit.need(path.begin, index);
+            path.used[processor].saturating_add(need) <= limit.capacity
+        };
+        if !limit.is_none_or(is_held) {
+            continue;
+        }
         let unsupported = times.unsupported(processor).iter().enumerate();
         let (mut begun, mut is_possible) = (Vec::new(), true);
         for (place, one) in unsupported {
@@ -119,10 +157,15 @@ fn fastest_of_each_state(
             }
         }
         if is_possible {
-            let state = PathState { processor, begun };
-            let known = best.entry(state).or_insert(path);
-            if path.time < known.time {
-                *known = path;
+            let state = PathState {
+                processor,
+                begun,
+                begin: limit.map(|_| path.begin),
+            };
+            let known = best.entry(state).or_default();
+            if !known.iter().any(|other| other.beats(&path)) {
+                known.retain(|other| !path.beats(other));
+                known.push(path);
             }
         }
     }

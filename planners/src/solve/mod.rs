@@ -18,12 +18,13 @@ use layerlab_profiles::SignedNanos;
 use crate::goal::Goal;
 use crate::placement::PackedPlacement;
 use crate::problem::{Problem, Triple};
+use crate::times::Refusal;
 use solver::{SearchOptions, Solver};
 
 pub use error::PlanError;
 pub use exhaustive::most_exhaustive_layers;
 pub use front_search::{find_front, find_front_locally};
-pub use why::Why;
+pub use why::{TooLargePlacement, Why};
 
 /// Declares the algorithms: of each the name of its variant, its file, and what it is.
 macro_rules! algorithms {
@@ -197,20 +198,37 @@ fn only(triple: &Triple) -> Why {
 
 /// Why there is no plan at all where not even the fastest placement is fast enough.
 fn too_slow(problem: &Problem, fastest: &PackedPlacement) -> Why {
+    let times = problem.times();
+    let anywhere = fastest::fastest(&times.without_limits(), problem.all_cpu().placement);
+    let refusal = times.refusal(&anywhere);
     Why::FastestTooSlow {
         fastest: fastest.combination(),
         time: problem.time(fastest),
+        without_limit: match refusal {
+            Some(Refusal::Memory(shortage)) => Some(Box::new(TooLargePlacement {
+                combination: anywhere.combination(),
+                time: problem.time(&anywhere),
+                shortage,
+            })),
+            _ => None,
+        },
     }
 }
 
-/// Why an algorithm that considers nothing else than `placement` has no plan, if a processor cannot run it.
-fn unsupported(problem: &Problem, placement: &PackedPlacement) -> Option<Why> {
-    let (processor, lacked) = problem.times().refusal(placement)?;
-    Some(Why::Unsupported {
-        combination: placement.combination(),
-        processor: problem.times().names().nth(processor)?.to_owned(),
-        segment: lacked.segment,
-        reason: lacked.reason.clone(),
+/// Why an algorithm that considers nothing else than `placement` has no plan, if it is not possible.
+fn refused(problem: &Problem, placement: &PackedPlacement) -> Option<Why> {
+    Some(match problem.times().refusal(placement)? {
+        Refusal::Unsupported(processor, lacked) => Why::Unsupported {
+            combination: placement.combination(),
+            processor: problem.times().names().nth(processor)?.to_owned(),
+            segment: lacked.segment,
+            reason: lacked.reason.clone(),
+        },
+        Refusal::Memory(shortage) => Why::TooLarge(Box::new(TooLargePlacement {
+            combination: placement.combination(),
+            time: problem.time(placement),
+            shortage,
+        })),
     })
 }
 

@@ -2,7 +2,8 @@
 //!
 //! To the letter, but for one gap: the same placement, reached from several others, is one triple, and of equal triples
 //! one stays. A placement that breaks the limit goes no further, so that what lies behind it is not found, and with few
-//! triples in each step good ones are forgotten: K matters, as in Figure 6.
+//! triples in each step good ones are forgotten: K matters, as in Figure 6. The papers know no limit of memory: the beam goes
+//! through placements that memory does not hold, and none of them is an answer.
 
 use std::collections::HashSet;
 
@@ -53,9 +54,9 @@ impl Solver for MlmpPaper {
         };
         let mut best: Option<Triple> = None;
         for triple in beam.run(start) {
-            // Of the start alone it is not known whether it can run.
-            let can_run = problem.times().allows(&triple.candidate.placement);
-            if can_run && is_answer(problem, goal, &triple, best.as_ref()) {
+            // The start may be more than processors can run, and any of them more than memory holds.
+            let is_possible = problem.times().allows(&triple.candidate.placement);
+            if is_possible && is_answer(problem, goal, &triple, best.as_ref()) {
                 best = Some(triple);
             }
         }
@@ -145,7 +146,7 @@ impl Beam<'_> {
                     continue;
                 }
                 let placement = from.placement.placed(index, to);
-                if seen.insert(placement) && times.allows(&placement) {
+                if seen.insert(placement) && times.can_run(&placement) {
                     candidates.push(columns.moved(from, index, to));
                 }
             }

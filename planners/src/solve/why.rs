@@ -1,5 +1,6 @@
 //! Why an algorithm has no plan.
 
+use crate::memory::MemoryUse;
 use layerlab_profiles::{Placement, Segment, SignedNanos};
 
 /// Why there is no plan.
@@ -11,6 +12,8 @@ pub enum Why {
         fastest: Placement,
         /// Its T(L).
         time: SignedNanos,
+        /// The fastest placement whatever it needs of memories, where one of them does not hold it.
+        without_limit: Option<Box<TooLargePlacement>>,
     },
     /// The one placement that the algorithm considers does not meet the limit; others may.
     OnlyOne {
@@ -37,4 +40,17 @@ pub enum Why {
         /// Why it cannot run them.
         reason: String,
     },
+    /// The memory of an accelerator does not hold the one placement that the algorithm considers; others may fit.
+    TooLarge(Box<TooLargePlacement>),
+}
+
+/// A placement that the memory of an accelerator does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLargePlacement {
+    /// The placement.
+    pub combination: Placement,
+    /// What its T(L) would be.
+    pub time: SignedNanos,
+    /// What it needs of the memory.
+    pub shortage: MemoryUse,
 }

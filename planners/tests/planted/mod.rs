@@ -196,6 +196,7 @@ pub(crate) fn pair(cpu: &[LayerTime], npu: &[LayerTime]) -> [ProcessorTable; 2] 
             unsupported: Vec::new(),
             fit: None,
             shared_error: 0.0,
+            memory: None,
         }
     })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use layerlab_planners::check::{Evidence, Loss, check};
 use layerlab_planners::features::Candidate;
+use layerlab_planners::memory::AcceleratorMemory;
 use layerlab_planners::problem::LossModel;
 use layerlab_planners::times::ProcessorTable;
 use layerlab_planners::{
@@ -31,6 +32,8 @@ pub(crate) struct Several {
     costs: Vec<Vec<[i64; 3]>>,
     /// What each processor cannot run.
     unsupported: Vec<Vec<UnsupportedSegment>>,
+    /// What is known of the memory of each processor.
+    memory: Vec<Option<AcceleratorMemory>>,
     losses: Arc<Losses>,
 }
 
@@ -104,6 +107,7 @@ impl Several {
             layers: (0..layers).map(|index| layer(index, &mut random)).collect(),
             table,
             unsupported: vec![Vec::new(); kinds.len()],
+            memory: vec![None; kinds.len()],
             kinds,
             costs,
             losses: Arc::new(losses),
@@ -121,6 +125,13 @@ impl Several {
         self
     }
 
+    /// The same device, of the memory of one of whose accelerators this is known.
+    #[allow(dead_code, reason = "each test binary uses some of this")]
+    pub(crate) fn in_memory(mut self, processor: usize, memory: AcceleratorMemory) -> Several {
+        self.memory[processor] = Some(memory);
+        self
+    }
+
     /// Whether every processor can run what is placed on it.
     #[allow(dead_code, reason = "each test binary uses some of this")]
     pub(crate) fn can_run(&self, digits: &[usize]) -> bool {
@@ -135,8 +146,8 @@ impl Several {
     pub(crate) fn tables(&self) -> Vec<ProcessorTable> {
         let columns = self.kinds.iter().zip(&self.costs).zip(NAMES);
         columns
-            .zip(&self.unsupported)
-            .map(|(((&kind, column), name), unsupported)| {
+            .zip(self.unsupported.iter().zip(&self.memory))
+            .map(|(((&kind, column), name), (unsupported, memory))| {
                 let runs = |index| !unsupported.iter().any(|one| one.is_layer(index));
                 let costs = column.iter().enumerate();
                 ProcessorTable {
@@ -148,6 +159,7 @@ impl Several {
                     unsupported: unsupported.clone(),
                     fit: None,
                     shared_error: 0.0,
+                    memory: memory.clone(),
                 }
             })
             .collect()

@@ -84,10 +84,10 @@ fn indices(subject: &Subject<'_>) -> Vec<String> {
         *count += 1;
         *last = sample.index.max(*last);
     }
-    // The indices of segments that turned out not to run are left out.
+    // The indices of segments that turned out not to run are left out. What does not fit was never asked for.
     let runs_all = |processor: &str| {
         let mut unsupported = subject.profile.unsupported.iter();
-        !unsupported.any(|row| row.processor == processor)
+        !unsupported.any(|row| row.processor == processor && row.needed.is_none())
     };
     let holes = orders.iter().filter(|(_, (count, last, processor))| {
         last.checked_add(1) != Some(*count) && runs_all(processor)

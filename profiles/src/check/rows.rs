@@ -145,8 +145,11 @@ fn missing(subject: &Subject<'_>) -> Vec<String> {
         if measurement.method.is_least_squares() {
             let cuts = profile.cuts.iter().filter(|row| row.processor == processor);
             let there: BTreeSet<u32> = cuts.map(|row| row.after_layer).collect();
-            let mut between = (1..subject.layers)
-                .filter(|&layer| supported.has(layer) && supported.has(layer + 1));
+            let is_cut = |layer: &u32| {
+                let pair = Segment::new(*layer, layer + 1).ok();
+                pair.is_some_and(|pair| supported.stretch_of(pair).is_some())
+            };
+            let mut between = (1..subject.layers).filter(is_cut);
             let absent = between.find(|layer| !there.contains(layer));
             cases.extend(absent.map(|layer| {
                 format!("cuts.csv has no row of the cut after layer {layer} on `{processor}`")
@@ -161,7 +164,7 @@ fn missing(subject: &Subject<'_>) -> Vec<String> {
         // Only the first gap is named: a grouped table of a large model could have billions.
         let gap = measurement
             .design
-            .iter(subject.layers)
+            .iter_on(&supported)
             .find(|&segment| !there.contains(&segment) && !subject.lacks(processor, segment));
         let unloaded = unloaded(subject, processor, &there);
         cases.extend(unloaded.map(|segment| {

@@ -17,6 +17,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let cases = reasonless
         .chain(timed(subject))
         .chain(measured(subject))
+        .chain(held_after_all(subject))
         .chain(sentinels(subject));
     findings.add(Rule::UnsupportedContradiction, cases);
 }
@@ -55,6 +56,22 @@ fn measured<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = String> + 'a {
     })
 }
 
+/// Segments that are said not to be held by memory that is large enough.
+fn held_after_all<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = String> + 'a {
+    let rows = subject.profile.unsupported.iter();
+    rows.filter_map(|row| {
+        let mut processors = subject.profile.header.processors.iter();
+        let processor = processors.find(|one| one.name == row.processor)?;
+        let (needed, memory) = (row.needed?, processor.memory_bytes?);
+        (needed <= memory).then(|| {
+            format!(
+                "unsupported.csv says that layers {} on `{}` need {needed}, which its memory of {memory} holds",
+                row.segment, row.processor
+            )
+        })
+    })
+}
+
 /// Sentinels that their processor cannot run.
 fn sentinels<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = String> + 'a {
     let measurements = subject.profile.header.measurements.iter();
@@ -68,12 +85,13 @@ fn sentinels<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = String> + 'a 
 }
 
 impl Subject<'_> {
-    /// Whether a processor cannot run `segment`: it is listed, or contains a layer that is.
+    /// Whether a processor cannot run `segment`: it is listed, or contains a layer that is, or what memory does not hold.
     pub(super) fn lacks(&self, processor: &str, segment: Segment) -> bool {
         let mut rows = self.profile.unsupported.iter();
         rows.any(|row| {
             let listed = row.segment == segment;
-            let contains_it = row.segment.layers() == 1 && row.segment.is_within(segment);
+            let is_inherited = row.segment.layers() == 1 || row.needed.is_some();
+            let contains_it = is_inherited && row.segment.is_within(segment);
             row.processor == processor && (listed || contains_it)
         })
     }

@@ -30,9 +30,10 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let contradicts = found.p_value < IMPROBABLE && found.longer.abs() > TOLERATED;
         contradicts.then(|| {
             format!(
-                "on `{}` the whole model takes {:.1} % {} than the sum of its layers with what cuts cost, which chance \
+                "on `{}` {} takes {:.1} % {} than the sum of its layers with what cuts cost, which chance \
                  explains with a probability of {:.1e}",
                 measurement.processor,
+                whole(subject, measurement),
                 100.0 * found.longer.abs(),
                 if found.longer < 0.0 { "less" } else { "more" },
                 found.p_value
@@ -42,15 +43,30 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::SumContradiction, contradictions.collect::<Vec<_>>());
 }
 
-/// A processor that is measured in segments, on the longest stretch of layers that it can run.
+/// What is compared with the sum of its layers, in words.
+fn whole(subject: &Subject<'_>, measurement: &Measurement) -> String {
+    let supported = subject.supported(&measurement.processor);
+    let largest = supported.largest().filter(|_| !supported.holds_whole());
+    let of_layers = largest.map(|segment| format!("the segment of layers {segment}"));
+    of_layers.unwrap_or_else(|| "the whole model".to_owned())
+}
+
+/// A processor that is measured in segments, on the longest stretch of layers that it can run: the longest segment that its
+/// memory holds of that.
 fn of_segments(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAgainstParts> {
     measurement.visits?;
     let place = *subject.places.get(measurement.processor.as_str())?;
-    let stretch = subject.supported(&measurement.processor).longest()?;
+    let supported = subject.supported(&measurement.processor);
+    let stretch = supported.longest()?;
     let observations = subject.observed.get(&place)?.within(stretch);
-    let layers = stretch.layers();
-    let held_back = measurement.design.held_back(layers, measurement.seed);
-    whole_against_parts(layers, &observations, &held_back)
+    let layers = supported.stretch(stretch);
+    let held_back = measurement.design.held_back(&layers, measurement.seed);
+    whole_against_parts(
+        layers.layers(),
+        layers.longest()?,
+        &observations,
+        &held_back,
+    )
 }
 
 /// A processor that is read in passes: in each visit the medians of its layers against the passes at the visit's ends.

@@ -10,6 +10,7 @@ use super::over_budget::OverBudget;
 use super::planned_block::Next;
 use crate::derive::graph::{GraphError, Observations};
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 use crate::units::Nanos;
 
 /// Segments per block, at most. Segments of one block take turns, which spreads drift over them; a block
@@ -17,10 +18,10 @@ use crate::units::Nanos;
 pub const SEGMENTS_PER_BLOCK: usize = 16;
 
 /// What a design is to do on one processor.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DesignTask {
-    /// How many layers the model has.
-    pub layers: u32,
+    /// The layers to measure, as of a model of their own, and which of their segments memory holds.
+    pub stretch: StretchLayers,
     /// The seed of the measurement.
     pub seed: u64,
     /// The idle time before each inference.

@@ -6,6 +6,7 @@ use super::adaptive;
 use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 
 pub(super) struct Grouped;
 
@@ -24,12 +25,12 @@ impl DesignRules for Grouped {
         &[Method::Differencing, Method::Graph, Method::Probed]
     }
 
-    fn may_measure(&self, _layers: u32, _segment: Segment) -> bool {
+    fn may_measure(&self, _stretch: &StretchLayers, _segment: Segment) -> bool {
         true
     }
 
     /// The same long segments as the adaptive design's; the published fit is of all segments.
-    fn tested(&self, layers: u32, seed: u64) -> BTreeSet<Segment> {
-        adaptive::held_back(layers, seed)
+    fn tested(&self, stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+        adaptive::held_back_in(stretch, seed)
     }
 }

@@ -7,6 +7,7 @@ use super::agenda::{Agenda, DesignTask, FixedBlock};
 use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 
 pub(super) struct LayerPass;
 
@@ -23,7 +24,7 @@ impl DesignRules for LayerPass {
         &[Method::Median]
     }
 
-    fn may_measure(&self, _layers: u32, segment: Segment) -> bool {
+    fn may_measure(&self, _stretch: &StretchLayers, segment: Segment) -> bool {
         segment.layers() == 1
     }
 

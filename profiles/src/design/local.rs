@@ -2,13 +2,14 @@
 //!
 //! Noise grows with duration, so that short segments say more per second than long ones. Layers alone and
 //! pairs connect all times that can be known at all; the whole model closes the one cycle there is, which
-//! makes the sum of the parts testable.
+//! makes the sum of the parts testable. Where memory does not hold the whole, the longest segment that it holds does.
 
 use std::collections::BTreeSet;
 
 use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 
 pub(super) struct Local;
 
@@ -34,15 +35,13 @@ impl DesignRules for Local {
         &[Method::Graph, Method::Probed]
     }
 
-    fn may_measure(&self, layers: u32, segment: Segment) -> bool {
-        segment.layers() <= 2 || segment.layers() == layers
+    fn may_measure(&self, stretch: &StretchLayers, segment: Segment) -> bool {
+        segment.layers() <= 2 || Some(segment) == stretch.longest()
     }
 
-    fn tested(&self, layers: u32, _seed: u64) -> BTreeSet<Segment> {
-        match layers {
-            // With two layers the whole model is a pair of neighbours, which the fit cannot do without.
-            0..=2 => BTreeSet::new(),
-            _ => BTreeSet::from([Segment::whole(layers)]),
-        }
+    fn tested(&self, stretch: &StretchLayers, _seed: u64) -> BTreeSet<Segment> {
+        // With two layers the whole model is a pair of neighbours, which the fit cannot do without.
+        let longest = stretch.longest().filter(|longest| longest.layers() > 2);
+        longest.into_iter().collect()
     }
 }

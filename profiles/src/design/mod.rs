@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::method::Method;
 use crate::segment::Segment;
-use crate::supported::SupportedLayers;
+use crate::supported::{StretchLayers, SupportedLayers};
 use agenda::{Agenda, DesignTask};
 use rules::DesignRules;
 
@@ -68,18 +68,30 @@ impl Design {
         self.rules().segments(layers)
     }
 
+    /// Those that it measures on a stretch of layers: where memory does not hold all of it as one, those that it holds, and
+    /// the longest of them in place of the whole.
+    pub fn iter_in(self, stretch: &StretchLayers) -> Box<dyn Iterator<Item = Segment> + '_> {
+        self.rules().segments_in(stretch)
+    }
+
     /// The segments this design measures on a processor: on each stretch of layers that it can run, those of a model of
-    /// its own. Ascending within each stretch.
+    /// its own, as far as its memory holds them. Ascending within each stretch.
     pub fn iter_on(self, supported: &SupportedLayers) -> impl Iterator<Item = Segment> {
         supported.stretches().iter().flat_map(move |&stretch| {
-            self.iter(stretch.layers())
-                .map(move |segment| segment.moved_into(stretch))
+            let within = supported.stretch(stretch);
+            let segments = self.iter_in(&within);
+            let moved = segments.map(move |segment| segment.moved_into(stretch));
+            moved.collect::<Vec<_>>()
         })
     }
 
     /// Whether this design may measure `segment` on a model of `layers` layers.
     pub fn contains(self, layers: u32, segment: Segment) -> bool {
-        segment.last() <= layers && self.rules().may_measure(layers, segment)
+        self.contains_in(&StretchLayers::held(layers), segment)
+    }
+
+    fn contains_in(self, stretch: &StretchLayers, segment: Segment) -> bool {
+        segment.last() <= stretch.layers() && self.rules().may_measure(stretch, segment)
     }
 
     /// Whether this design may measure `segment` on a processor: as a segment of the model, or of a stretch of layers
@@ -88,7 +100,7 @@ impl Design {
         let of_stretch = || {
             let stretch = supported.stretch_of(segment)?;
             let segment = segment.numbered_from(stretch)?;
-            Some(self.contains(stretch.layers(), segment))
+            Some(self.contains_in(&supported.stretch(stretch), segment))
         };
         self.contains(supported.layers(), segment) || of_stretch() == Some(true)
     }
@@ -113,6 +125,12 @@ impl Design {
         self.rules().shows_transfers()
     }
 
+    /// Whether layer times follow only where the processor's memory holds all layers, or all of a stretch of them, as one
+    /// segment.
+    pub fn needs_whole(self) -> bool {
+        self.rules().needs_whole()
+    }
+
     /// Whether it chooses further segments and samples while it measures.
     pub fn chooses_as_it_goes(self) -> bool {
         self.rules().chooses_as_it_goes()
@@ -129,18 +147,25 @@ impl Design {
     }
 
     /// The segments that never take part in a least squares fit, so that they can test it.
-    pub fn held_back(self, layers: u32, seed: u64) -> BTreeSet<Segment> {
-        self.rules().held_back(layers, seed)
+    pub fn held_back(self, stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+        self.rules().held_back(stretch, seed)
     }
 
     /// The segments with which additivity is tested, each against a fit without any of them.
-    pub fn tested(self, layers: u32, seed: u64) -> BTreeSet<Segment> {
-        self.rules().tested(layers, seed)
+    pub fn tested(self, stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+        self.rules().tested(stretch, seed)
     }
 
     /// What is measured when; `random` is the run's own.
     pub fn agenda(self, task: &DesignTask, random: &mut ChaCha8Rng) -> Agenda {
         self.rules().agenda(task, random)
+    }
+
+    /// The designs for accelerators whose memory does not hold the whole model, by name.
+    pub fn without_whole() -> String {
+        let all = Design::ALL.into_iter();
+        let fit = all.filter(|design| design.shows_transfers() && !design.needs_whole());
+        choice(fit.map(Design::name))
     }
 
     /// The designs for accelerators, by name.
@@ -263,6 +288,30 @@ mod tests {
     }
 
     #[test]
+    fn what_memory_does_not_hold_is_not_asked_for_and_the_longest_that_it_holds_is() {
+        let segment = |first, last| Segment::new(first, last).expect("ascending");
+        let supported = SupportedLayers::in_memory(6, [], [segment(1, 4), segment(3, 6)]);
+        let local: Vec<Segment> = Design::Local.iter_on(&supported).collect();
+        let mut expected = Design::Local.segments(6);
+        expected.retain(|one| one.layers() <= 2);
+        expected.push(segment(2, 5));
+        expected.sort();
+        assert_eq!(local, expected);
+        assert!(Design::Adaptive.iter_on(&supported).eq(local));
+        let grouped: Vec<Segment> = Design::Grouped.iter_on(&supported).collect();
+        let mut expected = Design::Grouped.segments(6);
+        expected.retain(|one| supported.holds(*one));
+        assert_eq!(grouped, expected);
+        assert!(Design::Local.contains_on(&supported, segment(2, 5)));
+        assert!(!Design::Local.contains_on(&supported, segment(2, 4)));
+        let needing: Vec<Design> = Design::ALL
+            .into_iter()
+            .filter(|design| design.needs_whole())
+            .collect();
+        assert_eq!(needing, [Design::PrefixSuffix]);
+    }
+
+    #[test]
     fn a_design_reads_as_it_is_written() {
         for design in Design::ALL {
             assert_eq!(design.to_string().parse(), Ok(design));
@@ -300,7 +349,7 @@ mod tests {
         use rand::SeedableRng;
 
         let task = DesignTask {
-            layers: 12,
+            stretch: StretchLayers::held(12),
             seed: 3,
             gap: crate::Nanos::ZERO,
             target: 0.02,

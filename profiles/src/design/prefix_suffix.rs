@@ -4,6 +4,7 @@
 use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 
 pub(super) struct PrefixSuffix;
 
@@ -23,7 +24,12 @@ impl DesignRules for PrefixSuffix {
         &[Method::Differencing, Method::Graph, Method::Probed]
     }
 
-    fn may_measure(&self, layers: u32, segment: Segment) -> bool {
-        segment.first() == 1 || segment.last() == layers
+    fn may_measure(&self, stretch: &StretchLayers, segment: Segment) -> bool {
+        segment.first() == 1 || segment.last() == stretch.layers()
+    }
+
+    /// Every difference has the whole in it.
+    fn needs_whole(&self) -> bool {
+        true
     }
 }

@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::agenda::{Agenda, DesignTask};
 use crate::method::Method;
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 
 /// A design as a value. What most designs have in common is said here.
 pub(super) trait DesignRules: Sync {
@@ -16,12 +17,32 @@ pub(super) trait DesignRules: Sync {
     /// The segments that are measured in any case on a model of `layers` layers, ascending, each once.
     fn segments(&self, layers: u32) -> Box<dyn Iterator<Item = Segment>>;
 
+    /// The same on a stretch of layers: where memory does not hold all of it as one, those that it holds, and the longest
+    /// of them in place of the whole.
+    fn segments_in<'a>(
+        &self,
+        stretch: &'a StretchLayers,
+    ) -> Box<dyn Iterator<Item = Segment> + 'a> {
+        let all = self.segments(stretch.layers());
+        if stretch.is_held() {
+            return all;
+        }
+        let held = all.filter(|segment| stretch.holds(*segment));
+        let held: BTreeSet<Segment> = held.chain(stretch.longest()).collect();
+        Box::new(held.into_iter())
+    }
+
+    /// Whether layer times follow only where the processor's memory holds all layers as one segment.
+    fn needs_whole(&self) -> bool {
+        false
+    }
+
     /// How layer times follow from them: the first unless a user asks for another one.
     fn methods(&self) -> &'static [Method];
 
-    /// Whether `segment`, which lies within a model of `layers` layers, may be measured.
-    fn may_measure(&self, layers: u32, segment: Segment) -> bool {
-        self.segments(layers).any(|listed| listed == segment)
+    /// Whether `segment`, which lies within the stretch, may be measured.
+    fn may_measure(&self, stretch: &StretchLayers, segment: Segment) -> bool {
+        self.segments_in(stretch).any(|listed| listed == segment)
     }
 
     /// Whether it shows what moving data costs, as an accelerator's must.
@@ -45,17 +66,17 @@ pub(super) trait DesignRules: Sync {
     }
 
     /// The segments that never take part in a least squares fit, so that they can test it.
-    fn held_back(&self, _layers: u32, _seed: u64) -> BTreeSet<Segment> {
+    fn held_back(&self, _stretch: &StretchLayers, _seed: u64) -> BTreeSet<Segment> {
         BTreeSet::new()
     }
 
     /// The segments with which additivity is tested, each against a fit without any of them.
-    fn tested(&self, layers: u32, seed: u64) -> BTreeSet<Segment> {
-        self.held_back(layers, seed)
+    fn tested(&self, stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+        self.held_back(stretch, seed)
     }
 
     /// What is measured when; `random` is the run's own.
     fn agenda(&self, task: &DesignTask, random: &mut ChaCha8Rng) -> Agenda {
-        Agenda::mixed(self.segments(task.layers).collect(), random)
+        Agenda::mixed(self.segments_in(&task.stretch).collect(), random)
     }
 }

@@ -12,7 +12,7 @@ use crate::derive::graph::{
 use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
-use crate::supported::SupportedLayers;
+use crate::supported::{StretchLayers, SupportedLayers};
 use crate::units::Bytes;
 
 /// The measured segments of one processor. Values come from observations by least squares and from summaries by the other
@@ -80,7 +80,8 @@ pub(crate) fn derivation(
     let mut all = Derivation::default();
     for &stretch in supported.stretches() {
         let before = stretch.first() - 1;
-        let found = of_stretch(measurement, stretch, &timings.within(stretch))
+        let layers = supported.stretch(stretch);
+        let found = of_stretch(measurement, &layers, &timings.within(stretch))
             .map_err(|reason| reason.of_stretch(&measurement.processor, stretch))?;
         let times = (stretch.first()..).zip(found.times);
         all.times.extend(times);
@@ -89,7 +90,7 @@ pub(crate) fn derivation(
         all.numbers.layers.extend(numbers);
         let cut_numbers = (stretch.first()..).zip(found.cut_numbers);
         all.numbers.cuts.extend(cut_numbers);
-        if supported.is_all() {
+        if supported.holds_whole() {
             all.numbers.whole = found.whole;
             all.numbers.robust = found.robust;
         }
@@ -226,7 +227,7 @@ impl Lacks {
 
 fn of_stretch(
     measurement: &Measurement,
-    stretch: Segment,
+    stretch: &StretchLayers,
     timings: &Timings,
 ) -> Result<OfStretch, Lacks> {
     let layers = stretch.layers();
@@ -240,11 +241,11 @@ fn of_stretch(
                 .map(OfStretch::from)
                 .map_err(Lacks::Differencing)
         }
-        Method::Graph => by_least_squares(measurement, layers, timings, &InShares::symmetric())
+        Method::Graph => by_least_squares(measurement, stretch, timings, &InShares::symmetric())
             .map_err(Lacks::Graph),
         Method::Probed => {
             let shares = timings.in_shares().ok_or(Lacks::Probes)?;
-            by_least_squares(measurement, layers, timings, &shares).map_err(Lacks::Graph)
+            by_least_squares(measurement, stretch, timings, &shares).map_err(Lacks::Graph)
         }
     }
 }
@@ -307,14 +308,15 @@ fn robust_times(visits: &Observations, layers: u32) -> Option<RobustTimes> {
 
 fn by_least_squares(
     measurement: &Measurement,
-    layers: u32,
+    stretch: &StretchLayers,
     timings: &Timings,
     shares: &InShares,
 ) -> Result<OfStretch, GraphError> {
+    let layers = stretch.layers();
     let observations = timings.observations.as_ref().ok_or(GraphError::NoLayers)?;
     let Measurement { design, seed, .. } = *measurement;
-    let fit = Fit::new(layers, observations, &design.held_back(layers, seed))?;
-    let tested = additivity(layers, observations, &design.tested(layers, seed))?;
+    let fit = Fit::new(layers, observations, &design.held_back(stretch, seed))?;
+    let tested = additivity(layers, observations, &design.tested(stretch, seed))?;
     let numbers = fit.layer_numbers_with(shares);
     let cut_numbers = fit.cut_numbers();
     let time = |numbers: &LayerNumbers| numbers.layer_time(shares.are_assumed());
@@ -333,18 +335,20 @@ fn by_least_squares(
 impl Profile {
     /// The fit from which a processor's times came, made again from its samples: the time of any segment
     /// and any combination with its interval. `None` when its times did not come from least squares, or when it
-    /// cannot run every layer: then each stretch of layers had a fit of its own.
+    /// cannot run every layer with the next: then each stretch of layers had a fit of its own.
     pub fn fit(&self, processor: &str) -> Option<Result<Fit, GraphError>> {
         let measurements = self.header.measurements.iter();
         let measurement = measurements
             .filter(|measurement| measurement.method.is_least_squares())
             .find(|measurement| measurement.processor == processor)?;
-        if !self.supported(processor).is_all() {
+        let supported = self.supported(processor);
+        if !supported.is_all() {
             return None;
         }
         let layers = self.header.model.layers;
         let observations = observed(measurement, self.samples.iter(), &self.blocks)?;
-        let held_back = measurement.design.held_back(layers, measurement.seed);
+        let stretch = supported.stretch(Segment::whole(layers.max(1)));
+        let held_back = measurement.design.held_back(&stretch, measurement.seed);
         Some(Fit::new(layers, &observations, &held_back))
     }
 }

@@ -47,7 +47,7 @@ pub use probe_sample::ProbeSample;
 pub use processor::{Numerics, ONNX_RUNTIME, Processor, SIMULATED_RUNTIME};
 pub use proved_placement::ProvedPlacement;
 pub use provenance::{Fitness, Host, Phone, Program, Provenance};
-pub use unsupported::Unsupported;
+pub use unsupported::{Unsupported, supported};
 pub use wire::schema;
 
 pub use crate::method::Method;
@@ -63,7 +63,6 @@ pub(crate) use moving::{Probed, probed};
 pub(crate) use observed::{observed, summary};
 pub(crate) use read::{read_file, read_with_contradictions};
 pub(crate) use states::states;
-pub(crate) use unsupported::supported;
 pub(crate) use wire::Table;
 #[cfg(test)]
 pub(crate) use wire::assert_columns_are_fields;

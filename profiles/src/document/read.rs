@@ -7,10 +7,10 @@ use std::path::Path;
 use super::opened::Opened;
 use super::versions::{BLOCKS_V4, BlockRecordV4, open};
 use super::wire::{
-    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, LAYERS, LOADS,
-    LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES,
-    SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
-    UnsupportedRecord,
+    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, InMemoryRecord, LAYERS,
+    LOADS, LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED,
+    SAMPLES, SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
+    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
     Block, Contradiction, DIGEST_FILE, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON,
@@ -109,12 +109,21 @@ pub(crate) fn read_with_contradictions(
         let expected = header.origin_of_combination(&row);
         Ok((row, Some((found, expected))))
     })?;
-    let unsupported = reading.table(UNSUPPORTED, |row: UnsupportedRecord<'_>| {
-        let found = row.origin;
-        let row = Unsupported::try_from(row)?;
-        let expected = of_samples(&row.processor);
-        Ok((row, Some((found, expected))))
-    })?;
+    // Version 5 has had needs of memory since processors were measured whose memory is too small.
+    let unsupported = match version >= 5 && reading.has_columns(UNSUPPORTED_IN_MEMORY)? {
+        true => reading.table(UNSUPPORTED_IN_MEMORY, |row: InMemoryRecord<'_>| {
+            let found = row.origin;
+            let row = Unsupported::try_from(row)?;
+            let expected = of_samples(&row.processor);
+            Ok((row, Some((found, expected))))
+        })?,
+        false => reading.table(UNSUPPORTED, |row: UnsupportedRecord<'_>| {
+            let found = row.origin;
+            let row = Unsupported::try_from(row)?;
+            let expected = of_samples(&row.processor);
+            Ok((row, Some((found, expected))))
+        })?,
+    };
     let loads = reading.table(LOADS, |row: LoadRecord<'_>| {
         let found = row.origin;
         let row = Load::try_from(row)?;
@@ -180,6 +189,12 @@ impl Reading<'_> {
             self.contradictions.push(contradiction);
         }
         Ok(())
+    }
+
+    /// Whether a table's file has these columns.
+    fn has_columns(&self, table: Table) -> Result<bool, DocumentError> {
+        let is_listed = self.hashes.contains_key(table.file);
+        Ok(is_listed && table.has_columns(&read_file(&self.dir.join(table.file))?))
     }
 
     /// The rows of one table; none where the version had no such table. `from_row` also says which origin a row

@@ -3,6 +3,7 @@
 use super::{Header, Profile};
 use crate::segment::Segment;
 use crate::supported::SupportedLayers;
+use crate::units::Bytes;
 
 /// Layers that a processor cannot run as one unit. A single layer is one that it cannot run at all: that layer has no
 /// times there.
@@ -14,6 +15,9 @@ pub struct Unsupported {
     pub segment: Segment,
     /// Why the processor cannot run them, as its runtime says.
     pub reason: String,
+    /// What they need of the processor's memory, where that does not hold them; `None` where another reason says why they
+    /// cannot run. What contains layers that memory does not hold is not held either.
+    pub needed: Option<Bytes>,
 }
 
 impl Profile {
@@ -33,15 +37,17 @@ impl Profile {
     }
 }
 
-/// The layers of a model of `layers` layers that a processor can run.
-pub(crate) fn supported(
-    layers: u32,
-    processor: &str,
-    unsupported: &[Unsupported],
-) -> SupportedLayers {
+/// The layers of a model of `layers` layers that a processor can run, and which segments of them its memory holds.
+pub fn supported(layers: u32, processor: &str, unsupported: &[Unsupported]) -> SupportedLayers {
     let rows = unsupported.iter();
     let of_it = rows.filter(|row| row.processor == processor);
-    SupportedLayers::without(layers, of_it.map(|row| row.segment))
+    let (too_large, lacked): (Vec<&Unsupported>, Vec<_>) =
+        of_it.partition(|row| row.needed.is_some());
+    SupportedLayers::in_memory(
+        layers,
+        lacked.into_iter().map(|row| row.segment),
+        too_large.into_iter().map(|row| row.segment),
+    )
 }
 
 /// Sorts by processor in the header's order, then segment, and keeps the first reason for each.

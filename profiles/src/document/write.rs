@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, Files, LAYERS, LOADS,
-    LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, ProfileJson,
-    REJECTED, SAMPLES, SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table, TimeRecord,
-    UNSUPPORTED, UnsupportedRecord,
+    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, Files, InMemoryRecord,
+    LAYERS, LOADS, LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord,
+    ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table,
+    TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
     DIGEST_FILE, DocumentError, FORMAT, PROFILE_JSON, Profile, ProfileDigest, Sample, VERSION,
@@ -79,8 +79,12 @@ impl Profile {
         let unsupported_rows = self
             .unsupported
             .iter()
-            .map(|row| UnsupportedRecord::from((row, origin(&row.processor))));
-        let unsupported = table(UNSUPPORTED, UNSUPPORTED.encode(unsupported_rows))?;
+            .map(|row| (row, origin(&row.processor)));
+        let unsupported = match self.unsupported.iter().any(|row| row.needed.is_some()) {
+            true => UNSUPPORTED_IN_MEMORY.encode(unsupported_rows.map(InMemoryRecord::from)),
+            false => UNSUPPORTED.encode(unsupported_rows.map(UnsupportedRecord::from)),
+        };
+        let unsupported = table(UNSUPPORTED, unsupported)?;
         let load_rows = self
             .loads
             .iter()

@@ -86,6 +86,7 @@ pub(crate) fn everything_of_version_4() -> Profile {
         processor: GPU.to_owned(),
         segment: Segment::single(1),
         reason: "\"Conv\" of 11 × 11, which it lacks".to_owned(),
+        needed: None,
     });
     let profile = Profile::build(header, super::layers(), measured);
     evaluated(profile.expect("every segment that can run has samples"))

@@ -4,6 +4,7 @@ mod evaluation;
 mod heat;
 mod killed_agent;
 mod machine_noise;
+mod memory;
 mod placements;
 mod planted_truth;
 mod refine;

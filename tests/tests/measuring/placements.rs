@@ -121,6 +121,7 @@ impl Predictions {
             gap: Nanos::ZERO,
             seed,
             hygiene: Hygiene::default(),
+            reload: false,
         };
         let timed = time_placements(&link(device), model, &self.combinations, &passes)
             .await

@@ -66,7 +66,7 @@ impl Runtime for SimulatedRuntime {
             kind: processor.kind(),
             numerics: processor.arithmetic.numerics(),
             emulated: false,
-            memory: processor.memory,
+            memory: processor.memory.filter(|_| processor.tells_memory),
             threads: None,
             pinned_to_cores: None,
         };
@@ -93,6 +93,25 @@ impl Runtime for SimulatedRuntime {
         Ok(())
     }
 
+    fn fits(
+        &mut self,
+        place: usize,
+        network: &Arc<Network>,
+        segment: Segment,
+    ) -> Result<(), RuntimeError> {
+        let processor = self.device.processor(place);
+        if !processor.tells_memory {
+            return self.load(place, network, segment).map(drop);
+        }
+        let needed = Needs::of(processor, &LayerWork::of(network), segment).memory;
+        match processor.memory {
+            Some(capacity) if needed > capacity => {
+                Err(out_of_memory(processor, segment, needed, capacity))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn load(
         &mut self,
         place: usize,
@@ -101,25 +120,14 @@ impl Runtime for SimulatedRuntime {
     ) -> Result<Box<dyn Session>, RuntimeError> {
         let processor = self.device.processor(place);
         let work = LayerWork::of(network);
-        let layers = &work[segment.first() as usize - 1..segment.last() as usize];
-        let weights = processor
-            .arithmetic
-            .stored(layers.iter().map(|layer| layer.parameters).sum());
-        let memory = weights + processor.arithmetic.stored(largest_tensors(layers));
+        let Needs { weights, memory } = Needs::of(processor, &work, segment);
         let moving = processor
             .load_bytes_per_s
             .map_or(0.0, |rate| weights.as_bytes() as f64 / rate);
         let time = processor.load_fixed + Nanos::from_nanos((moving * 1e9).round() as u64);
+        let loaded = self.device.load(place, memory, time);
         let (loading, load_time) =
-            self.device
-                .load(place, memory, time)
-                .map_err(|free| RuntimeError::OutOfMemory {
-                    processor: processor.name.clone(),
-                    segment,
-                    needed: memory,
-                    free,
-                    capacity: processor.memory.unwrap_or(Bytes::ZERO),
-                })?;
+            loaded.map_err(|free| out_of_memory(processor, segment, memory, free))?;
         Ok(Box::new(SimulatedSession {
             planted: PlantedTimes::new(processor, &work).segment(segment),
             subject: SegmentOnProcessor {
@@ -134,6 +142,40 @@ impl Runtime for SimulatedRuntime {
             plans: self.plans(place, network),
             last: None,
         }))
+    }
+}
+
+/// What a segment needs of a processor's memory.
+struct Needs {
+    weights: Bytes,
+    /// All that it needs, the weights included.
+    memory: Bytes,
+}
+
+impl Needs {
+    fn of(processor: &SimulatedProcessor, work: &[LayerWork], segment: Segment) -> Needs {
+        let layers = &work[segment.first() as usize - 1..segment.last() as usize];
+        let stored = |bytes| processor.arithmetic.stored(bytes);
+        let weights = stored(layers.iter().map(|layer| layer.parameters).sum());
+        Needs {
+            weights,
+            memory: weights + stored(largest_tensors(layers)),
+        }
+    }
+}
+
+fn out_of_memory(
+    processor: &SimulatedProcessor,
+    segment: Segment,
+    needed: Bytes,
+    free: Bytes,
+) -> RuntimeError {
+    RuntimeError::OutOfMemory {
+        processor: processor.name.clone(),
+        segment,
+        needed,
+        free: Some(free).filter(|_| processor.tells_memory),
+        capacity: processor.memory.filter(|_| processor.tells_memory),
     }
 }
 

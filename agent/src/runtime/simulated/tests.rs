@@ -167,7 +167,7 @@ fn memory_limits_what_is_loaded_together_until_a_session_is_dropped() {
         matches!(
             error,
             RuntimeError::OutOfMemory {
-                free: Bytes::ZERO,
+                free: Some(Bytes::ZERO),
                 ..
             }
         ),
@@ -184,8 +184,25 @@ fn memory_limits_what_is_loaded_together_until_a_session_is_dropped() {
     let mut played = Played::new(device("exact", &format!("memory_bytes = {}", limit - 1)));
     assert!(matches!(
         played.load("npu", &network, all).err(),
-        Some(RuntimeError::OutOfMemory { free, .. }) if free.as_bytes() == limit - 1
+        Some(RuntimeError::OutOfMemory { free: Some(free), .. }) if free.as_bytes() == limit - 1
     ));
+    // Whether it fits does not depend on what is loaded, and where the device does not tell it is learnt by loading.
+    for tells in ["", "\ntells_memory = false"] {
+        let limits = format!("memory_bytes = {}{tells}", limit - 1);
+        let mut played = Played::new(device("exact", &limits));
+        let model = ModelWithTwin::alone(Arc::clone(&network));
+        let mut fits = |segment| played.runtimes.fits("npu", &model, segment);
+        let refused = fits(all).expect_err("too large");
+        let RuntimeError::OutOfMemory {
+            needed, capacity, ..
+        } = refused
+        else {
+            panic!("{refused}");
+        };
+        assert_eq!(needed.as_bytes(), limit);
+        assert_eq!(capacity.is_some(), tells.is_empty());
+        fits(segment(1, 1)).expect("small");
+    }
 }
 
 #[test]

@@ -235,6 +235,7 @@ mod tests {
             parameter_bytes_per_s: Some(1.3e9),
             transfer,
             memory: None,
+            tells_memory: true,
             on_chip: None,
             load_fixed: Nanos::ZERO,
             load_bytes_per_s: None,

@@ -84,10 +84,12 @@ impl<'a> JournalIntake<'a> {
                 processor,
                 segment,
                 reason,
+                needed_bytes,
             } => self.measured.unsupported.push(Unsupported {
                 processor,
                 segment,
                 reason,
+                needed: needed_bytes,
             }),
             Event::Loaded {
                 processor,

@@ -83,6 +83,7 @@ mod tests {
             processor: "npu".to_owned(),
             segment: Segment::single(layer),
             reason: "it has no Elu".to_owned(),
+            needed: None,
         }
     }
 

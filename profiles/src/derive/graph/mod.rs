@@ -50,5 +50,5 @@ pub(crate) use contrast::Contrast;
 pub(crate) use derived_number::{DerivedNumber, LayerNumbers};
 pub(super) use observation::half_width;
 pub(crate) use quantile::{
-    normal_quantile, two_sided_p_student, upper_p_student, upper_t_quantile,
+    normal_quantile, t_95, two_sided_p_student, upper_p_student, upper_t_quantile,
 };

@@ -9,7 +9,7 @@ use crate::summary::Z_95;
 const EXPAND_FROM: f64 = 200.0;
 
 /// The quantile of Student's t that leaves 2.5 % in each tail.
-pub(super) fn t_95(freedom: f64) -> f64 {
+pub(crate) fn t_95(freedom: f64) -> f64 {
     t_quantile(Z_95, 0.975, freedom)
 }
 

@@ -27,14 +27,15 @@ impl WholeAgainstParts {
     }
 }
 
-/// The time of the whole model of `layers` layers as its own samples have it, against what a fit without them and without
-/// the segments in `held_back` predicts. `None` where one of the two is not known or there are no intervals.
+/// The time of the whole model of `layers` layers, or of the longest segment `whole` that memory holds of it, as its own
+/// samples have it, against what a fit without them and without the segments in `held_back` predicts. `None` where one of
+/// the two is not known or there are no intervals.
 pub fn whole_against_parts(
     layers: u32,
+    whole: Segment,
     observations: &Observations,
     held_back: &BTreeSet<Segment>,
 ) -> Option<WholeAgainstParts> {
-    let whole = Segment::whole(layers);
     let own = observations.of(whole).filter(|_| observations.has_spread)?;
     let mut without = held_back.clone();
     without.insert(whole);

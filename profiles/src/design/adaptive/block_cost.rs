@@ -14,7 +14,8 @@ const OF_THE_WHOLE: f64 = 9.0;
 pub(super) struct BlockCost<'a> {
     pub(super) observations: &'a Observations,
     pub(super) overhead: &'a Overhead,
-    pub(super) layers: u32,
+    /// How many layers the longest segment has.
+    pub(super) longest: u32,
     pub(super) repetitions: u64,
     pub(super) segments_per_block: usize,
 }
@@ -46,7 +47,7 @@ impl BlockCost<'_> {
         let alike = alike.filter(|one| one.segment.layers() == segment.layers());
         let (sum, count) = alike.fold((0.0, 0), |(sum, count), one| (sum + one.time_ns, count + 1));
         match count {
-            0 => longest_ns * f64::from(segment.layers()) / f64::from(self.layers),
+            0 => longest_ns * f64::from(segment.layers()) / f64::from(self.longest),
             count => sum / f64::from(count),
         }
     }

@@ -25,6 +25,7 @@ use super::rules::DesignRules;
 use crate::derive::graph::{Fit, GraphError, Observations};
 use crate::method::Method;
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 use crate::units::Nanos;
 
 use aims::aims;
@@ -67,7 +68,7 @@ impl DesignRules for Adaptive {
         &[Method::Graph, Method::Probed]
     }
 
-    fn may_measure(&self, _layers: u32, _segment: Segment) -> bool {
+    fn may_measure(&self, _stretch: &StretchLayers, _segment: Segment) -> bool {
         true
     }
 
@@ -83,13 +84,13 @@ impl DesignRules for Adaptive {
         start::VISITS
     }
 
-    fn held_back(&self, layers: u32, seed: u64) -> BTreeSet<Segment> {
-        start::held_back(layers, seed)
+    fn held_back(&self, stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+        start::held_back(stretch, seed)
     }
 
     fn agenda(&self, task: &DesignTask, _random: &mut ChaCha8Rng) -> Agenda {
-        Agenda::Planned(Box::new(Planner::new(Settings {
-            layers: task.layers,
+        let settings = Settings {
+            layers: task.stretch.layers(),
             seed: task.seed,
             target: task.target,
             budget: task.budget,
@@ -100,7 +101,9 @@ impl DesignRules for Adaptive {
                 per_sample: task.gap,
                 ..Overhead::default()
             },
-        })))
+        };
+        let planner = Planner::in_stretch(settings, task.stretch.clone());
+        Agenda::Planned(Box::new(planner))
     }
 }
 
@@ -157,13 +160,20 @@ impl fmt::Display for Reason {
 /// The segments that the adaptive design with this seed measures only to test whether times add up. They
 /// never take part in the fit.
 pub fn held_back(layers: u32, seed: u64) -> BTreeSet<Segment> {
-    start::held_back(layers, seed)
+    held_back_in(&StretchLayers::held(layers), seed)
+}
+
+/// The same where memory may not hold all segments.
+pub fn held_back_in(stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+    start::held_back(stretch, seed)
 }
 
 /// Plans a measurement block by block.
 #[derive(Clone, Debug)]
 pub struct Planner {
     settings: Settings,
+    /// The layers, and which segments of them memory holds.
+    stretch: StretchLayers,
     held_back: BTreeSet<Segment>,
     start: BTreeSet<Segment>,
     /// What the processor turned out not to run.
@@ -171,14 +181,21 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// A planner for these settings.
+    /// A planner for these settings, on a processor whose memory holds all layers as one segment.
     pub fn new(settings: Settings) -> Planner {
-        let Settings { layers, seed, .. } = settings;
-        let held_back = start::held_back(layers, seed);
-        let mut start = start::fitted(layers, seed);
+        let stretch = StretchLayers::held(settings.layers);
+        Planner::in_stretch(settings, stretch)
+    }
+
+    /// A planner for these settings, of which the stretch has the layers.
+    pub fn in_stretch(settings: Settings, stretch: StretchLayers) -> Planner {
+        let seed = settings.seed;
+        let held_back = start::held_back(&stretch, seed);
+        let mut start = start::fitted(&stretch, seed);
         start.extend(&held_back);
         Planner {
             settings,
+            stretch,
             held_back,
             start,
             refused: BTreeSet::new(),
@@ -204,7 +221,7 @@ impl Planner {
         let (needed, tests): (Vec<Segment>, Vec<Segment>) = missing
             .into_iter()
             .partition(|segment| self.is_essential(*segment));
-        // The whole model, unless it was refused.
+        // The whole model, unless memory does not hold it or it was refused.
         let Some(longest) = self.start.iter().copied().max_by_key(|one| one.layers()) else {
             return Ok(Next::Done(Reason::BudgetSpent { widest: None }));
         };
@@ -232,7 +249,7 @@ impl Planner {
 
     /// Whether layer times follow from the segment, together with the others of its kind.
     fn is_essential(&self, segment: Segment) -> bool {
-        segment.layers() <= 2 || segment.layers() == self.settings.layers
+        segment.layers() <= 2 || Some(segment) == self.stretch.longest()
     }
 
     /// As many of the segments that layer times follow from as a block holds, or why the budget does not allow that.
@@ -312,7 +329,7 @@ impl Planner {
         }
         let repetitions = self.worthwhile_repetitions(observations, &fit);
         let offers = candidates(self.settings.layers)
-            .filter(|segment| !self.refused.contains(segment))
+            .filter(|segment| self.stretch.holds(*segment) && !self.refused.contains(segment))
             .filter(|segment| !self.held_back.contains(segment))
             .map(|segment| self.offer(observations, &fit, segment, repetitions));
         let target = self.settings.target.max(LEAST_TARGET);
@@ -362,7 +379,7 @@ impl Planner {
         BlockCost {
             observations,
             overhead: &self.settings.overhead,
-            layers: self.settings.layers,
+            longest: self.stretch.longest().map_or(1, Segment::layers),
             repetitions,
             segments_per_block: self.settings.segments_per_block.max(1),
         }
@@ -421,10 +438,16 @@ fn nanos(nanos: f64) -> Nanos {
 
 impl BlockPlanner for Planner {
     fn learn_loads(&mut self, loads: &BTreeMap<Segment, Nanos>) {
-        let Settings {
-            layers, overhead, ..
-        } = &self.settings;
-        self.settings.overhead = overhead.with_loads(*layers, loads);
+        let Some(longest) = self.stretch.longest() else {
+            return;
+        };
+        let overhead = self.settings.overhead.with_loads(longest, loads);
+        // Where the sentinel fills the memory it is loaded at each end of a block.
+        let times = if self.stretch.is_held() { 1 } else { 2 };
+        self.settings.overhead = Overhead {
+            per_block: Nanos::from_nanos(overhead.per_block.as_nanos() * times),
+            ..overhead
+        };
     }
 
     fn refuse(&mut self, segment: Segment) {

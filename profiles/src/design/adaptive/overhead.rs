@@ -15,20 +15,19 @@ pub struct Overhead {
     pub per_sample: Nanos,
     /// For each segment of a block: loading it, on average.
     pub per_segment: Nanos,
-    /// For each block: loading the whole model, its sentinel.
+    /// For each block: loading the whole model, or the longest segment that memory holds, its sentinel.
     pub per_block: Nanos,
     /// How long loading each segment took that was loaded.
     pub loads: BTreeMap<Segment, Nanos>,
 }
 
 impl Overhead {
-    /// The same gap, with what loading cost so far: of each segment of a model of `layers` layers that was
-    /// loaded, how long that took. Until others were, loading one is taken to cost what the whole model did.
+    /// The same gap, with what loading cost so far: of each segment that was loaded, how long that took. Until others were,
+    /// loading one is taken to cost what the `longest` did, the sentinel.
     #[must_use]
-    pub fn with_loads(&self, layers: u32, loads: &BTreeMap<Segment, Nanos>) -> Overhead {
-        let (whole, others): (Vec<_>, Vec<_>) = loads
-            .iter()
-            .partition(|(segment, _)| segment.layers() == layers);
+    pub fn with_loads(&self, longest: Segment, loads: &BTreeMap<Segment, Nanos>) -> Overhead {
+        let (whole, others): (Vec<_>, Vec<_>) =
+            loads.iter().partition(|(segment, _)| **segment == longest);
         let whole = whole.first().map(|&(_, &load)| load);
         let sum: Nanos = others.iter().map(|&(_, &load)| load).sum();
         let count = others.len() as u64;
@@ -65,7 +64,7 @@ mod tests {
             let segment = Segment::new(first, last).expect("a segment");
             (segment, Nanos::from_millis(millis))
         });
-        let overhead = Overhead::default().with_loads(3, &loads.into());
+        let overhead = Overhead::default().with_loads(Segment::whole(3), &loads.into());
         let load_ms =
             |first, last| overhead.load_ns(Segment::new(first, last).expect("a segment")) / 1e6;
         assert_eq!(load_ms(1, 1), 4.0);
@@ -75,7 +74,7 @@ mod tests {
         assert!((load_ms(2, 3) - average).abs() < 1e-5);
         let with_third = [(Segment::single(3), Nanos::from_millis(6))];
         let loads = overhead.loads.clone().into_iter().chain(with_third);
-        let overhead = Overhead::default().with_loads(3, &loads.collect());
+        let overhead = Overhead::default().with_loads(Segment::whole(3), &loads.collect());
         let pair = Segment::new(2, 3).expect("a segment");
         assert_eq!(overhead.load_ns(pair), 906e6);
     }

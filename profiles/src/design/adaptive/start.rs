@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::derive::graph::{FEWEST_VISITS, Observations};
 use crate::design::Design;
 use crate::segment::Segment;
+use crate::supported::StretchLayers;
 
 /// Long segments that are kept out of the fit to test it: enough that one odd one is not everything.
 const HELD_BACK: usize = 4;
@@ -61,29 +62,34 @@ fn had_visits(observations: &Observations, segment: Segment) -> usize {
 }
 
 /// The segments of the start set that least squares may use, ascending.
-pub(super) fn fitted(layers: u32, seed: u64) -> BTreeSet<Segment> {
-    let (_, fitted) = long(layers, seed);
-    Design::Local.iter(layers).chain(fitted).collect()
+pub(super) fn fitted(stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+    let (_, fitted) = long(stretch, seed);
+    Design::Local.iter_in(stretch).chain(fitted).collect()
 }
 
 /// The segments that are measured only to test whether times add up.
-pub(super) fn held_back(layers: u32, seed: u64) -> BTreeSet<Segment> {
-    long(layers, seed).0.into_iter().collect()
+pub(super) fn held_back(stretch: &StretchLayers, seed: u64) -> BTreeSet<Segment> {
+    long(stretch, seed).0.into_iter().collect()
 }
 
-/// Random segments of a third of the model and more, but not all of it: to hold back, and to fit.
-fn long(layers: u32, seed: u64) -> (Vec<Segment>, Vec<Segment>) {
+/// Random segments of a third of the longest that memory holds and more, but shorter than that: to hold back, and to fit.
+fn long(stretch: &StretchLayers, seed: u64) -> (Vec<Segment>, Vec<Segment>) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(STREAM);
+    let (layers, longest) = (
+        stretch.layers(),
+        stretch.longest().map_or(0, Segment::layers),
+    );
     // Three layers at least: singles and pairs are what predicts them.
-    let shortest = (layers / 3).max(3);
+    let shortest = (longest / 3).max(3);
     let mut drawn: BTreeSet<Segment> = BTreeSet::new();
-    if layers > shortest {
+    if longest > shortest {
         // A model with few layers has fewer such segments than are wanted; drawing ends all the same.
         for _ in 0..100 {
-            let length = random.random_range(shortest..layers);
+            let length = random.random_range(shortest..longest);
             let first = random.random_range(1..=layers - length + 1);
-            drawn.extend(Segment::new(first, first + length - 1));
+            let segment = Segment::new(first, first + length - 1).ok();
+            drawn.extend(segment.filter(|&segment| stretch.holds(segment)));
             if drawn.len() == HELD_BACK + FITTED {
                 break;
             }
@@ -98,21 +104,38 @@ fn long(layers: u32, seed: u64) -> (Vec<Segment>, Vec<Segment>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supported::SupportedLayers;
 
     #[test]
     fn long_segments_are_long_and_depend_on_the_seed_alone() {
         for layers in 1..=60 {
-            let held_back = held_back(layers, 7);
+            let stretch = StretchLayers::held(layers);
+            let held_back = held_back(&stretch, 7);
             assert!(
                 held_back
                     .iter()
                     .all(|s| s.layers() >= 3 && s.layers() < layers)
             );
-            assert!(held_back.is_disjoint(&fitted(layers, 7)));
-            assert_eq!(held_back, super::held_back(layers, 7));
+            assert!(held_back.is_disjoint(&fitted(&stretch, 7)));
+            assert_eq!(held_back, super::held_back(&stretch, 7));
             let wanted = if layers > 5 { HELD_BACK } else { 0 };
             assert!(held_back.len() >= wanted, "{layers}");
         }
-        assert_ne!(held_back(30, 1), held_back(30, 2));
+        let stretch = StretchLayers::held(30);
+        assert_ne!(held_back(&stretch, 1), held_back(&stretch, 2));
+    }
+
+    #[test]
+    fn long_segments_are_such_as_memory_holds() {
+        let too_large = (1..=31).filter_map(|first| Segment::new(first, first + 9).ok());
+        let supported = SupportedLayers::in_memory(40, [], too_large);
+        let stretch = supported.stretch(Segment::whole(40));
+        let held_back = held_back(&stretch, 7);
+        assert_eq!(held_back.len(), HELD_BACK);
+        let fitted = fitted(&stretch, 7);
+        let all = || held_back.iter().chain(&fitted);
+        assert!(all().all(|&one| stretch.holds(one)));
+        let longest = all().filter(|one| one.layers() == 9);
+        assert!(longest.eq([&Segment::whole(9)]));
     }
 }

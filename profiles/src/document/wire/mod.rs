@@ -30,7 +30,9 @@ pub(crate) use table::Table;
 #[cfg(test)]
 pub(crate) use table::assert_columns_are_fields;
 pub(super) use time_record::{TIMES, TimeRecord};
-pub(super) use unsupported_record::{UNSUPPORTED, UnsupportedRecord};
+pub(super) use unsupported_record::{
+    InMemoryRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+};
 
 pub use profile_json::schema;
 

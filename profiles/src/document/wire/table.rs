@@ -71,6 +71,12 @@ impl Table {
         Ok(rows)
     }
 
+    /// Whether a file's bytes begin with these columns.
+    pub(crate) fn has_columns(&self, bytes: &[u8]) -> bool {
+        let first = bytes.split(|&byte| byte == b'\n').next();
+        first.is_some_and(|first| first.trim_ascii_end() == self.columns.join(",").as_bytes())
+    }
+
     fn refuse_other_columns(&self, path: &Path, first: &StringRecord) -> Result<(), DocumentError> {
         let places = first.len().max(self.columns.len());
         let wrong = (0..places).find(|&place| first.get(place) != self.columns.get(place).copied());

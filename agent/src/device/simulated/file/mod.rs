@@ -65,6 +65,8 @@ pub struct SimulatedProcessor {
     pub transfer: Option<Transfer>,
     /// Memory for loaded segments; `None` if there is always enough.
     pub memory: Option<Bytes>,
+    /// Whether it tells how much memory that is; else one has to find out by loading.
+    pub tells_memory: bool,
     /// Where the weights of a unit are kept while it runs; `None` if they fit however long the unit is.
     pub on_chip: Option<OnChip>,
     /// The part of loading a segment that is the same for all segments.

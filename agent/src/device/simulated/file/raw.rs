@@ -80,6 +80,8 @@ struct RawProcessor {
     spill_bytes_per_s: Option<f64>,
     /// Absent: no limit.
     memory_bytes: Option<i64>,
+    /// With `memory_bytes` only; absent: true.
+    tells_memory: Option<bool>,
     /// Absent: nothing.
     load_fixed_ns: Option<i64>,
     /// Absent: moving weights takes no time.
@@ -191,6 +193,10 @@ impl RawProcessor {
         };
         let bandwidth = |field, value| place.optional_number(field, value, &ABOVE_ZERO);
         let count = |field, value| place.optional_count(field, value);
+        if self.memory_bytes.is_none() {
+            let reason = "a processor without `memory_bytes`";
+            place.absent("tells_memory", self.tells_memory, reason)?;
+        }
         let processor = SimulatedProcessor {
             arithmetic: self.arithmetic(&place)?,
             unsupported_operators: self.unsupported_operators.clone(),
@@ -202,6 +208,7 @@ impl RawProcessor {
             },
             on_chip: self.on_chip(&place)?,
             memory: count("memory_bytes", self.memory_bytes)?.map(Bytes::from_bytes),
+            tells_memory: self.tells_memory.unwrap_or(true),
             load_fixed: Nanos::from_nanos(count("load_fixed_ns", self.load_fixed_ns)?.unwrap_or(0)),
             load_bytes_per_s: bandwidth("load_bytes_per_s", self.load_bytes_per_s)?,
             noise: self.noise(&place)?,
