@@ -139,18 +139,6 @@ fn a_device_that_cannot_be_used() {
 }
 
 #[test]
-fn a_processor_whose_memory_does_not_hold_a_layer() {
-    let bench = Bench::new();
-    let good = std::fs::read_to_string(symmetric()).expect("the device");
-    let device = bench.write("small.toml", format!("{good}\nmemory_bytes = 1000\n"));
-    bench.fails(
-        &mut bench.profile(&alexnet(), &device),
-        DEVICE,
-        &["layers", "memory", "npu"],
-    );
-}
-
-#[test]
 fn an_output_folder_that_exists() {
     let bench = Bench::new();
     let existing = bench.path("existing");

@@ -376,3 +376,25 @@ fn plans_keep_to_the_memory_and_take_what_they_say() {
     let exported: serde_json::Value = serde_json::from_str(&exported).expect("JSON");
     assert_eq!(exported["maxSizePerFPGA"], MEMORY as f64);
 }
+
+#[test]
+fn a_memory_that_holds_no_layer_leaves_the_cpu_and_says_what_each_layer_needs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(device("symmetric-exact")).expect("a device");
+    let file = folder.path().join("tiny.toml");
+    std::fs::write(&file, format!("{text}\nmemory_bytes = 1000\n")).expect("room");
+    let out = folder.path().join("profile");
+    let shown = succeed(&mut measure(&file, "local", "6", &out));
+    let profile = Profile::read(&out).expect("a published profile");
+    let on_cpu = profile.times.iter().filter(|row| row.processor == "cpu");
+    assert_eq!(on_cpu.count(), 11);
+    assert!(profile.times.iter().all(|row| row.processor == "cpu"));
+    assert_eq!(profile.unsupported.len(), 11);
+    for row in &profile.unsupported {
+        assert_eq!(row.segment.layers(), 1, "{row:?}");
+        let needed = row.needed.map(Bytes::as_bytes);
+        assert_eq!(needed, Some(self::needed(row.segment)), "{row:?}");
+        let said = format!("npu cannot run layer {} (", row.segment.first());
+        assert!(shown.contains(&said), "{shown}");
+    }
+}
