@@ -16,7 +16,7 @@ use crate::solve::{Algorithm, TooLargePlacement, Why, meets};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A placement that meets the goal's limit.
-    Planned(Plan),
+    Planned(Box<Plan>),
     /// No placement that the algorithm knows meets it.
     Infeasible(Infeasible),
 }

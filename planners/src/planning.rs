@@ -33,13 +33,8 @@ pub fn plan_keeping(
         Found::Best(triple, evaluated) => {
             // Its interval has the confidence of the problem, whichever the search had.
             let triple = problem.triples(&[triple.candidate])[0];
-            Outcome::Planned(Plan::new(
-                problem,
-                (algorithm, keep),
-                goal,
-                &triple,
-                evaluated,
-            ))
+            let plan = Plan::new(problem, (algorithm, keep), goal, &triple, evaluated);
+            Outcome::Planned(Box::new(plan))
         }
         Found::Nothing(why) => Outcome::Infeasible(Infeasible {
             algorithm,

@@ -41,7 +41,7 @@ impl Planned {
             Outcome::Planned(plan) => Ok(Planned {
                 learnt,
                 within,
-                plan,
+                plan: *plan,
                 verified: VerifiedPlacements::new(),
             }),
             Outcome::Infeasible(none) => Err(Failure::new(Code::NoPlan, anyhow::anyhow!("{none}"))),

@@ -176,7 +176,7 @@ impl Bench {
 
 fn planned(problem: &Problem, goal: Goal) -> Plan {
     match plan(problem, goal, Algorithm::Mlmp).expect("a sensible goal") {
-        Outcome::Planned(plan) => plan,
+        Outcome::Planned(plan) => *plan,
         Outcome::Infeasible(why) => panic!("{why}"),
     }
 }
