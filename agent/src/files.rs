@@ -77,6 +77,11 @@ impl Files {
         self.attempt(sha256, |path| std::fs::read(path))
     }
 
+    /// How large a file is.
+    pub fn bytes(&self, sha256: &str) -> Result<u64, FilesError> {
+        self.attempt(sha256, |path| Ok(path.metadata()?.len()))
+    }
+
     /// Has the file's content hashed, unless that was done since it was last changed. What is not what its name says
     /// is removed, so that it can be pushed again.
     pub fn prove(&self, sha256: &str) -> Result<(), FilesError> {

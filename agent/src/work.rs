@@ -1,15 +1,13 @@
 //! Works off the queue: each order by who can do it.
 
-use std::sync::Arc;
-
 use layerlab_profiles::Segment;
 use layerlab_protocol::{Event, FailureKind, TimingSettings, Work};
 
-use crate::ModelWithTwin;
 use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::evaluate::Evaluation;
 use crate::files::Files;
+use crate::models::Models;
 use crate::queue::{Queue, Task};
 use crate::runtime::Runtimes;
 use crate::survey::survey;
@@ -17,8 +15,9 @@ use crate::timing;
 
 /// Works off the queue until it stops.
 pub fn run(queue: &Queue, files: &Files, device: &mut dyn Device, runtimes: &mut Runtimes) {
+    let mut models = Models::of(files);
     while let Some(task) = queue.next() {
-        let last = match execute(&task, files, device, runtimes, queue) {
+        let last = match execute(&task, files, &mut models, device, runtimes, queue) {
             Ok(()) => Event::Finished,
             Err(Ended::Failed(failure)) => Event::Failed { failure },
             Err(Ended::Abandoned) => continue,
@@ -31,11 +30,12 @@ pub fn run(queue: &Queue, files: &Files, device: &mut dyn Device, runtimes: &mut
 fn execute(
     task: &Task,
     files: &Files,
+    models: &mut Models<'_>,
     device: &mut dyn Device,
     runtimes: &mut Runtimes,
     queue: &Queue,
 ) -> Result<(), Ended> {
-    let model = model(task, files)?;
+    let model = models.of_order(&task.order)?;
     let layers = model.model().layer_count();
     let (segments, settings): (Vec<Segment>, TimingSettings) = match &task.order.work {
         Work::Evaluate {
@@ -76,17 +76,6 @@ fn execute(
         return Err(failed(FailureKind::Order, message));
     }
     timing::time(task, queue, device, runtimes, model, segments, settings)
-}
-
-/// The order's model, with its quantised twin where the order names one.
-fn model(task: &Task, files: &Files) -> Result<ModelWithTwin, Ended> {
-    let model = Arc::new(files.network(&task.order.model_sha256)?);
-    let Some(quantised) = &task.order.quantised_sha256 else {
-        return Ok(ModelWithTwin::alone(model));
-    };
-    let quantised = files.network(quantised)?;
-    ModelWithTwin::with_twin(model, &quantised)
-        .map_err(|reason| failed(FailureKind::Model, reason.to_string()))
 }
 
 /// Whether each segment begins where the one before ends, the first with layer 1 and the last with the

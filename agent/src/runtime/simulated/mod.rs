@@ -1,5 +1,6 @@
 //! The only runtime of a simulated device: real 16-bit or 8-bit numerics, and the times that its file plants.
 
+mod answer;
 #[cfg(test)]
 mod calibration;
 mod numerics;
@@ -19,13 +20,17 @@ use self::numerics::LayerPlans;
 use self::session::SimulatedSession;
 use super::{ProcessorOffer, Runtime, RuntimeError, SegmentOnProcessor, Session, Unsupported};
 use crate::device::simulated::{SharedDevice, SimulatedDevice, SimulatedProcessor};
+use crate::kept::Kept;
+
+/// What the weights of the networks take together that are kept ready beside the last.
+const BESIDE_THE_LAST_BYTES: u64 = 16 << 20;
 
 /// What runs networks on a simulated device.
 #[derive(Debug)]
 pub struct SimulatedRuntime {
     device: SharedDevice,
-    /// For each processor the network that it ran last, ready to run: the sessions of a block share it.
-    plans: Vec<Option<Arc<LayerPlans>>>,
+    /// The networks that processors ran last, ready to run: the sessions of a network on a processor share it.
+    plans: Kept<(usize, Arc<LayerPlans>)>,
 }
 
 impl SimulatedRuntime {
@@ -33,20 +38,20 @@ impl SimulatedRuntime {
     pub fn on(device: &SimulatedDevice) -> Self {
         let device = device.share();
         SimulatedRuntime {
-            plans: vec![None; device.file().processors.len()],
             device,
+            plans: Kept::new(BESIDE_THE_LAST_BYTES),
         }
     }
 
     fn plans(&mut self, place: usize, network: &Arc<Network>) -> Arc<LayerPlans> {
-        if let Some(plans) = &self.plans[place]
-            && plans.are_of(network)
-        {
+        let is_it = |(on, plans): &(usize, Arc<LayerPlans>)| *on == place && plans.are_of(network);
+        if let Some((_, plans)) = self.plans.find(is_it) {
             return Arc::clone(plans);
         }
         let arithmetic = self.device.processor(place).arithmetic;
         let plans = Arc::new(LayerPlans::new(Arc::clone(network), arithmetic));
-        self.plans[place] = Some(Arc::clone(&plans));
+        self.plans
+            .keep(parameters(network), (place, Arc::clone(&plans)));
         plans
     }
 }
@@ -143,6 +148,13 @@ impl Runtime for SimulatedRuntime {
             last: None,
         }))
     }
+}
+
+/// What the weights of a network take.
+fn parameters(network: &Network) -> u64 {
+    let layers = LayerWork::of(network);
+    let parameters: Bytes = layers.iter().map(|layer| layer.parameters).sum();
+    parameters.as_bytes()
 }
 
 /// What a segment needs of a processor's memory.

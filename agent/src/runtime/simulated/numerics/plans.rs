@@ -1,7 +1,7 @@
 //! The layers of a network, ready to run in some arithmetic.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use layerlab_model::{Network, SubModel};
 use layerlab_profiles::Segment;
@@ -15,14 +15,20 @@ use tract_onnx::tract_core::ops::konst::Const;
 use super::step::Step;
 use super::{half_precision, quantised, rounding};
 use crate::device::simulated::Arithmetic;
+use crate::kept::Kept;
 use crate::runtime::Tensor;
+use crate::runtime::simulated::answer::Answer;
 use crate::runtime::tract::{from_tract, optimized, to_tract};
+
+/// How many bytes of tensors are remembered beside the last answer.
+const ANSWERS_BYTES: u64 = 64 << 20;
 
 /// The layers of a network, each made ready to run when it first runs.
 pub(in crate::runtime::simulated) struct LayerPlans {
     network: Arc<Network>,
     arithmetic: Arithmetic,
     layers: Vec<Mutex<Option<TypedSimpleState>>>,
+    answers: Mutex<Kept<Arc<Answer>>>,
 }
 
 impl fmt::Debug for LayerPlans {
@@ -44,6 +50,7 @@ impl LayerPlans {
             network,
             arithmetic,
             layers,
+            answers: Mutex::new(Kept::new(ANSWERS_BYTES)),
         }
     }
 
@@ -63,6 +70,28 @@ impl LayerPlans {
             tensors = self.run_layer(layer, tensors)?;
         }
         from_tract(tensors)
+    }
+
+    /// What `segment` answered to `inputs`, if these were the last that it was timed with.
+    pub(in crate::runtime::simulated) fn last_answer(
+        &self,
+        segment: Segment,
+        inputs: &[Tensor],
+    ) -> Option<Arc<Answer>> {
+        let mut answers = self.answers();
+        let last = answers.find(|answer| answer.segment == segment)?;
+        (last.inputs == inputs).then(|| Arc::clone(last))
+    }
+
+    /// Remembers what a segment answered, instead of what it answered before, for its next loading.
+    pub(in crate::runtime::simulated) fn remember(&self, answer: Arc<Answer>) {
+        let mut answers = self.answers();
+        answers.forget(|last| last.segment == answer.segment);
+        answers.keep(answer.bytes(), answer);
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Kept<Arc<Answer>>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run_layer(&self, layer: u32, inputs: TVec<TValue>) -> TractResult<TVec<TValue>> {
