@@ -19,20 +19,17 @@ pub struct End {
 }
 
 /// Why a block between `start` and `end` does not count, if it does not. `baseline` are the sentinels of the run's
-/// accepted blocks; a first block is measured by its own start.
+/// accepted blocks. Neither end may be slower than those, and the end neither slower nor faster than the start.
 pub fn judge(hygiene: &Hygiene, baseline: &[Nanos], start: &End, end: &End) -> Option<Rejection> {
-    let own = [start.sentinel];
-    let baseline = match baseline {
-        [] => &own,
-        accepted => accepted,
-    };
     [start, end]
         .into_iter()
         .find_map(|end| unfit(hygiene, baseline, end))
+        .or_else(|| moved(hygiene, &[start.sentinel], end))
         .or_else(|| cap_changed(&start.conditions, &end.conditions))
 }
 
-/// Why a device in this state is not fit to be measured, if it is not.
+/// Why a device in this state is not fit to be measured, if it is not. One that is faster than it was is: no rest makes it
+/// slower, and how far blocks differ is for the intervals to say.
 pub fn unfit(hygiene: &Hygiene, baseline: &[Nanos], end: &End) -> Option<Rejection> {
     if let Some(thermal_status) = end
         .conditions
@@ -41,6 +38,11 @@ pub fn unfit(hygiene: &Hygiene, baseline: &[Nanos], end: &End) -> Option<Rejecti
     {
         return Some(Rejection::Throttling { thermal_status });
     }
+    moved(hygiene, baseline, end).filter(Rejection::is_slower)
+}
+
+/// Whether the sentinel of this end differs from those of the baseline by more than is tolerated, and than noise explains.
+fn moved(hygiene: &Hygiene, baseline: &[Nanos], end: &End) -> Option<Rejection> {
     let baseline_ns = beyond_tolerance(hygiene, baseline, end.sentinel)?;
     has_moved(&end.runs, baseline).then_some(Rejection::SentinelMoved {
         baseline_ns,
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn a_steady_block_counts() {
         assert_eq!(judged(None, end(1000), end(1100)), None);
-        assert_eq!(judged(Some(1000), end(900), end(1100)), None);
+        assert_eq!(judged(Some(1000), end(1020), end(1100)), None);
         assert_eq!(judged(Some(1000), hot(0), hot(0)), None);
         assert_eq!(judged(Some(1000), capped(5), capped(5)), None);
     }
@@ -133,6 +135,16 @@ mod tests {
         assert_eq!(judged(None, end(1000), end(1101)), moved(1000, 1101));
         assert_eq!(judged(Some(1000), end(1000), end(899)), moved(1000, 899));
         assert_eq!(judged(Some(1000), end(1200), end(1000)), moved(1000, 1200));
+    }
+
+    #[test]
+    fn a_block_that_is_faster_than_those_before_counts_unless_it_became_so() {
+        assert_eq!(judged(Some(1000), end(800), end(800)), None);
+        assert_eq!(judged(Some(1000), end(980), end(800)), moved(980, 800));
+        let baseline = [Nanos::from_nanos(1000)];
+        assert_eq!(unfit(&Hygiene::default(), &baseline, &end(800)), None);
+        let slower = unfit(&Hygiene::default(), &baseline, &end(1200));
+        assert_eq!(slower, moved(1000, 1200));
     }
 
     #[test]

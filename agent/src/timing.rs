@@ -8,7 +8,7 @@ mod sentinel;
 
 use std::collections::BTreeSet;
 
-use layerlab_profiles::Segment;
+use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Event, FailureKind, ProcessorKind, TimingSettings, Work};
 
 use crate::ModelWithTwin;
@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
 use crate::runtime::{RuntimeError, Runtimes, loaded_event, timing_input};
-use block::{Blocks, Turns};
+use block::{Blocks, Outcome, Turns};
 use inferences::Inferences;
 use loaded::{LoadedSegment, NotLoaded};
 use progress::Progress;
@@ -44,6 +44,7 @@ pub(crate) fn time(
         progress: Progress::from_history(&task.history),
         baseline: task.baseline.clone(),
         polls: 0,
+        rested: Nanos::ZERO,
         segments: segments.len(),
     };
     let mut timing = Timing {
@@ -71,7 +72,8 @@ struct Timing<'a> {
 
 impl Timing<'_> {
     /// Times the segments in blocks of those that fit in memory together, the sentinel with them, or else at both ends of
-    /// the block in their place. Those that the processor cannot run are left out.
+    /// the block in their place. Those that the processor cannot run are left out. Those of a block that is to be loaded
+    /// anew still lack samples, and are among the next candidates.
     fn time_segments(&mut self) -> Result<(), Ended> {
         self.leave_out_unsupported()?;
         loop {
@@ -133,7 +135,10 @@ impl Timing<'_> {
                 None => {
                     let alone = std::slice::from_mut(&mut sentinel);
                     self.blocks.warm_up(alone, Turns::Mixed)?;
-                    self.blocks.start(alone, Turns::Mixed)?
+                    match self.blocks.start(alone, Turns::Mixed)? {
+                        Some(started) => started,
+                        None => return Ok(()),
+                    }
                 }
             };
             drop(sentinel);
@@ -159,7 +164,14 @@ impl Timing<'_> {
                 return Ok(());
             };
             self.blocks.forget(members.into_iter());
-            self.blocks.cool_down(alone, Turns::Mixed, rejection)?;
+            if rejection.is_slower()
+                && self
+                    .blocks
+                    .cool_down(alone, Turns::Mixed, rejection)?
+                    .is_none()
+            {
+                return Ok(());
+            }
         }
     }
 
@@ -210,9 +222,17 @@ impl Timing<'_> {
 
     /// Times passes over the whole model, layer by layer or part by part, each fed by the one before.
     fn time_passes(&mut self) -> Result<(), Ended> {
-        if self.next_candidates().is_empty() {
-            return Ok(());
+        while !self.next_candidates().is_empty() {
+            let mut group = self.load_pass()?;
+            if self.blocks.measure(&mut group, Turns::Chain)? == Outcome::Counts {
+                return Ok(());
+            }
         }
+        Ok(())
+    }
+
+    /// Loads all parts of a pass, but those that are loaded for each run.
+    fn load_pass(&mut self) -> Result<Vec<LoadedSegment>, Ended> {
         // Loading all parts but one, which the processor cannot run, would take long for nothing.
         let inferences = &self.blocks.inferences;
         for &segment in &self.segments {
@@ -243,7 +263,7 @@ impl Timing<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.blocks.measure(&mut group, Turns::Chain)
+        Ok(group)
     }
 
     /// Whether a segment is loaded for each run of it.

@@ -23,6 +23,9 @@ const BLOCKS: usize = 4;
 /// median, at least.
 const MEDIAN_OF_THREE: f64 = 0.4487;
 
+/// By less than this share of a time, about, it does not matter whether it became faster.
+const LEAST_FASTER: f64 = 0.01;
+
 /// Whether `runs`, times of one thing on one occasion, differ by more than noise explains from the times that it took on
 /// `earlier` occasions: at the start and the end of one block, of the next and so on, each the median of a few runs. What
 /// has been timed once at most, or never before, has not moved.
@@ -60,6 +63,25 @@ pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
         return difference > 0.0;
     }
     two_sided_p_student(difference / variance.sqrt(), variance * variance / squares) < SIGNIFICANCE
+}
+
+/// Whether `now` is faster than `before` by more than a hundredth and more than noise explains, by Welch's one-sided test at
+/// 5 %.
+pub fn has_become_faster(now: &[Nanos], before: &[Nanos]) -> bool {
+    let (Some(now), Some(before)) = (Spread::of(now), Spread::of(before)) else {
+        return false;
+    };
+    let faster = before.mean - now.mean;
+    let of = |spread: &Spread| spread.variance / spread.count;
+    let (of_now, of_before) = (of(&now), of(&before));
+    let variance = of_now + of_before;
+    if now.count < 2.0 || before.count < 2.0 || faster < LEAST_FASTER {
+        return false;
+    }
+    let squares = of_now.powi(2) / (now.count - 1.0) + of_before.powi(2) / (before.count - 1.0);
+    let is_noise =
+        || two_sided_p_student(faster / variance.sqrt(), variance * variance / squares) > 0.1;
+    variance == 0.0 || !is_noise()
 }
 
 /// The variance of some values about the straight line, by least squares, that goes through them one after the other.
@@ -145,6 +167,19 @@ mod tests {
     fn what_differs_from_block_to_block_has_not_moved() {
         let earlier = nanos(&[1000, 1001, 1052, 1051, 985, 984]);
         assert!(!has_moved(&nanos(&[1120, 1121, 1119]), &earlier));
+    }
+
+    #[test]
+    fn what_warms_up_has_become_faster_and_noise_has_not() {
+        let (cold, warm) = (nanos(&[1300, 1280, 1310, 1290]), nanos(&[1100, 1120, 1090]));
+        assert!(has_become_faster(&warm, &cold));
+        assert!(!has_become_faster(&cold, &warm));
+        assert!(!has_become_faster(&cold, &cold));
+        let (wild, wilder) = (nanos(&[1000, 1500, 900]), nanos(&[1100, 1600, 950]));
+        assert!(!has_become_faster(&wild, &wilder));
+        assert!(has_become_faster(&nanos(&[980; 3]), &nanos(&[1000; 3])));
+        assert!(!has_become_faster(&nanos(&[995; 3]), &nanos(&[1000; 3])));
+        assert!(!has_become_faster(&nanos(&[500]), &nanos(&[1000, 1000])));
     }
 
     #[test]

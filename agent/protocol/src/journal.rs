@@ -167,6 +167,19 @@ pub enum Rejection {
     },
 }
 
+impl Rejection {
+    /// Whether the device was slower than it is to be, which rest may mend.
+    pub fn is_slower(&self) -> bool {
+        match self {
+            Rejection::SentinelMoved {
+                baseline_ns,
+                sentinel_ns,
+            } => sentinel_ns > baseline_ns,
+            Rejection::Throttling { .. } | Rejection::ClockCapChanged { .. } => true,
+        }
+    }
+}
+
 impl From<&Rejection> for document::Rejected {
     fn from(rejection: &Rejection) -> Self {
         match rejection {

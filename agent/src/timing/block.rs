@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use layerlab_profiles::moved::has_become_faster;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Event, FailureKind, Rejection};
 use rand::SeedableRng;
@@ -21,6 +22,12 @@ const SENTINEL_RUNS: u32 = 3;
 
 /// So many more where these differ from the baseline: enough to tell a change from noise as large as itself.
 const MORE_RUNS: u32 = 12;
+
+/// How long the sentinel is run, and then as long again, to see whether it becomes faster. Where it does, both are doubled.
+const FIRST_WINDOW: Nanos = Nanos::from_millis(60);
+
+/// What still becomes faster after this is measured as it is.
+const LONGEST_WINDOW: Nanos = Nanos::from_millis(1_000);
 
 /// At which end of a block a sentinel is timed.
 #[derive(Clone, Copy)]
@@ -61,8 +68,19 @@ pub(super) struct Blocks<'a> {
     pub(super) baseline: Vec<Nanos>,
     /// How often the device was looked at while it cooled down.
     pub(super) polls: u32,
+    /// How long it has rested since it was last found fit.
+    pub(super) rested: Nanos,
     /// How many segments the order has. A sentinel that is none of them is warmed up under this number.
     pub(super) segments: usize,
+}
+
+/// What became of a block of loaded segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It counts.
+    Counts,
+    /// Rest does not make the device as fast as it was: another loading may, for each differs.
+    LoadAnew,
 }
 
 /// Which turns a block consists of.
@@ -76,18 +94,21 @@ pub(super) enum Turns {
 }
 
 impl Blocks<'_> {
-    /// Measures a block of loaded segments until it is accepted.
+    /// Measures a block of loaded segments until it is accepted, or it is time to load them anew.
     pub(super) fn measure(
         &mut self,
         group: &mut [LoadedSegment],
         turns: Turns,
-    ) -> Result<(), Ended> {
+    ) -> Result<Outcome, Ended> {
         self.warm_up(group, turns)?;
+        self.settle(group, turns)?;
         loop {
             let (number, start) = match self.progress.open.take() {
                 Some(open) => (open.number, open.start),
                 None => {
-                    let (number, start) = self.start(group, turns)?;
+                    let Some((number, start)) = self.start(group, turns)? else {
+                        return Ok(Outcome::LoadAnew);
+                    };
                     self.announce(number, &start, group)?;
                     (number, start)
                 }
@@ -98,10 +119,12 @@ impl Blocks<'_> {
             }
             let end = self.finish(number, &start, group, turns)?;
             let Some(rejection) = self.judge(number, &start, end)? else {
-                return Ok(());
+                return Ok(Outcome::Counts);
             };
             self.forget(group.iter().filter_map(|loaded| loaded.place));
-            self.cool_down(group, turns, rejection)?;
+            if rejection.is_slower() && self.cool_down(group, turns, rejection)?.is_none() {
+                return Ok(Outcome::LoadAnew);
+            }
         }
     }
 
@@ -181,20 +204,67 @@ impl Blocks<'_> {
         }
     }
 
-    /// Times the sentinel at the start of the next block, once the device is fit. The block's number and what was seen.
+    /// Runs the sentinel until it becomes no faster any more: what was loaded a moment ago, on cores that were idle, is often
+    /// slower than it will be.
+    fn settle(&mut self, group: &mut [LoadedSegment], turns: Turns) -> Result<(), Ended> {
+        let mut runs = 0;
+        let mut window = FIRST_WINDOW;
+        let mut before = self.window(group, turns, window, &mut runs)?;
+        loop {
+            let after = self.window(group, turns, window, &mut runs)?;
+            if window >= LONGEST_WINDOW || !has_become_faster(&after, &before) {
+                return Ok(());
+            }
+            window = window + window;
+            before = after;
+        }
+    }
+
+    /// What the sentinel takes during so much time, and three times at least.
+    fn window(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        window: Nanos,
+        runs: &mut u32,
+    ) -> Result<Vec<Nanos>, Ended> {
+        let sentinel = match turns {
+            Turns::Mixed => &mut group[..1],
+            Turns::Chain => group,
+        };
+        let (mut times, end) = (Vec::new(), self.inferences.now() + window);
+        while self.inferences.now() < end || times.len() < SENTINEL_RUNS as usize {
+            self.inferences.gap()?;
+            let invocation = Invocation::warm_up(self.inferences.seed(), self.segments + 1, *runs);
+            times.push(self.inferences.pass_time(sentinel, invocation)?);
+            *runs += 1;
+        }
+        Ok(times)
+    }
+
+    /// Times the sentinel at the start of the next block, once the device is fit. The block's number and what was seen;
+    /// `None` where what is loaded is to be loaded anew.
     pub(super) fn start(
         &mut self,
         group: &mut [LoadedSegment],
         turns: Turns,
-    ) -> Result<(u32, End), Ended> {
+    ) -> Result<Option<(u32, End)>, Ended> {
         let number = self.progress.next_block;
         self.progress.next_block += 1;
-        let mut start = self.end(group, turns, Occasion::Start { block: number }, &[])?;
+        let start = self.end(group, turns, Occasion::Start { block: number }, &[])?;
         let hygiene = self.inferences.settings.hygiene;
-        if let Some(unfit) = hygiene::unfit(&hygiene, &self.baseline, &start) {
-            start = self.cool_down(group, turns, unfit)?;
-        }
-        Ok((number, start))
+        let start = match hygiene::unfit(&hygiene, &self.baseline, &start) {
+            Some(unfit) => {
+                let rested = self.cool_down(group, turns, unfit)?;
+                if rested.is_none() {
+                    // The number is the next block's.
+                    self.progress.next_block = number;
+                }
+                rested
+            }
+            None => Some(self.fit(start)?),
+        };
+        Ok(start.map(|start| (number, start)))
     }
 
     /// Journals that a block of these segments begins.
@@ -277,33 +347,47 @@ impl Blocks<'_> {
         Ok(sorted[sorted.len() / 2])
     }
 
-    /// Rests until the device is fit to be measured, or it is clear that it will not be.
+    /// Rests until the device is fit to be measured, or it is clear that it will not be. `None` where it has rested twice
+    /// as long as when it was last loaded anew, and is no faster: then it is time to do that again.
     pub(super) fn cool_down(
         &mut self,
         group: &mut [LoadedSegment],
         turns: Turns,
         why: Rejection,
-    ) -> Result<End, Ended> {
+    ) -> Result<Option<End>, Ended> {
         let hygiene = self.inferences.settings.hygiene;
-        let mut rested = Nanos::ZERO;
+        let may_rest = match self.rested {
+            Nanos::ZERO => hygiene.cool_down_poll_ns,
+            rested => rested + rested,
+        };
         loop {
-            if rested >= hygiene.cool_down_deadline_ns {
+            if self.rested >= hygiene.cool_down_deadline_ns {
                 return Err(self.throttled(&why, "however long it rested"));
             }
             self.inferences.idle(hygiene.cool_down_poll_ns)?;
-            rested = rested + hygiene.cool_down_poll_ns;
+            self.rested = self.rested + hygiene.cool_down_poll_ns;
             self.polls += 1;
             let poll = Occasion::Poll { number: self.polls };
             let state = self.end(group, turns, poll, &[])?;
             if hygiene::unfit(&hygiene, &self.baseline, &state).is_none() {
-                let conditions = state.conditions.clone();
-                self.inferences.record(Event::CooledDown {
-                    rested_ns: rested,
-                    conditions,
-                })?;
-                return Ok(state);
+                return Ok(Some(self.fit(state)?));
+            }
+            if self.rested >= may_rest {
+                return Ok(None);
             }
         }
+    }
+
+    /// Journals how long the device rested until it was in this state, if it did.
+    fn fit(&mut self, state: End) -> Result<End, Ended> {
+        let rested_ns = std::mem::take(&mut self.rested);
+        if rested_ns > Nanos::ZERO {
+            self.inferences.record(Event::CooledDown {
+                rested_ns,
+                conditions: state.conditions.clone(),
+            })?;
+        }
+        Ok(state)
     }
 
     /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all

@@ -53,6 +53,11 @@ impl Inferences<'_> {
         self.device.conditions()
     }
 
+    /// The reading of the device's clock.
+    pub(super) fn now(&mut self) -> Nanos {
+        self.device.now()
+    }
+
     /// Idles for the order's gap.
     pub(super) fn gap(&mut self) -> Result<(), Ended> {
         self.idle(self.settings.gap_ns)

@@ -28,6 +28,8 @@ use layerlab_tests::{layerlab, model, output, stderr};
 
 const MODEL: &str = "vocnet-mini";
 const RUNS: u64 = 200;
+/// How many kinds of numbers are looked at apart: compute times on each processor, and the costs of cuts.
+const NUMBERS: usize = 3;
 const ACCEPTED: std::ops::RangeInclusive<f64> = 0.92..=0.98;
 /// Of the runs of which too few intervals hold the truth, so many must have said that something is wrong.
 const TOLD: f64 = 0.95;
@@ -46,9 +48,37 @@ enum Outcome {
     Refused(String),
     Published {
         has_finding: bool,
-        intervals: u64,
-        held: u64,
+        counts: Counts,
     },
+}
+
+/// Of each kind of number, how many intervals there are and how many of them hold the truth; and how many numbers have none.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    kinds: [(u64, u64); NUMBERS],
+    without: u64,
+}
+
+impl Counts {
+    fn intervals(&self) -> u64 {
+        self.kinds.iter().map(|(intervals, _)| intervals).sum()
+    }
+
+    fn held(&self) -> u64 {
+        self.kinds.iter().map(|(_, held)| held).sum()
+    }
+
+    fn share(&self) -> f64 {
+        self.held() as f64 / self.intervals().max(1) as f64
+    }
+
+    fn add(&mut self, other: &Counts) {
+        for (own, (intervals, held)) in self.kinds.iter_mut().zip(other.kinds) {
+            own.0 += intervals;
+            own.1 += held;
+        }
+        self.without += other.without;
+    }
 }
 
 impl Outcome {
@@ -67,14 +97,13 @@ impl Outcome {
         }
         let (profile, findings) = check_directory(&out).expect("what was published can be read");
         std::fs::remove_dir_all(&out).expect("a profile of its own");
-        let pairs = numbers(&profile, truth);
+        let numbers = numbers(&profile, truth);
         // The state in which most of the run was measured.
         let states = kind.states.iter();
-        let held = states.map(|state| holding(&pairs, *state)).max();
+        let counts = states.map(|state| holding(&numbers, *state));
         Outcome::Published {
             has_finding: findings.iter().any(|finding| tells(finding.rule)),
-            intervals: pairs.len() as u64,
-            held: held.unwrap_or(0),
+            counts: counts.max_by_key(Counts::held).unwrap_or_default(),
         }
     }
 }
@@ -86,8 +115,7 @@ struct Tally {
     throttled: u64,
     published: u64,
     with_finding: u64,
-    intervals: u64,
-    held: u64,
+    counts: Counts,
     /// Published runs of which fewer intervals hold the truth than are accepted.
     failing: u64,
     failing_with_finding: u64,
@@ -106,23 +134,17 @@ impl Tally {
             }
             Outcome::Published {
                 has_finding,
-                intervals,
-                held,
+                counts,
             } => {
                 self.published += 1;
                 self.with_finding += u64::from(has_finding);
-                self.intervals += intervals;
-                self.held += held;
-                if (held as f64) < ACCEPTED.start() * intervals as f64 {
+                self.counts.add(&counts);
+                if counts.share() < *ACCEPTED.start() {
                     self.failing += 1;
                     self.failing_with_finding += u64::from(has_finding);
                 }
             }
         }
-    }
-
-    fn share(&self) -> f64 {
-        self.held as f64 / self.intervals.max(1) as f64
     }
 
     fn is_accepted(&self, kind: &NoiseKind) -> bool {
@@ -134,8 +156,16 @@ impl Tally {
             return false;
         }
         let told = self.failing_with_finding as f64 >= TOLD * self.failing as f64;
-        let too_few = self.share() < *ACCEPTED.start();
-        ACCEPTED.contains(&self.share()) || (too_few && told)
+        let too_few = self.counts.share() < *ACCEPTED.start();
+        ACCEPTED.contains(&self.counts.share()) || (too_few && told)
+    }
+
+    fn of_kinds(&self) -> String {
+        let share = |(intervals, held): &(u64, u64)| {
+            format!("{:.1}", 100.0 * *held as f64 / (*intervals).max(1) as f64)
+        };
+        let shares: Vec<String> = self.counts.kinds.iter().map(share).collect();
+        shares.join(", ")
     }
 
     fn row(&self, kind: &NoiseKind) -> Vec<String> {
@@ -146,56 +176,74 @@ impl Tally {
             count(self.throttled),
             count(self.published),
             count(self.with_finding),
-            count(self.intervals),
-            format!("{:.1} %", 100.0 * self.share()),
+            count(self.counts.intervals()),
+            count(self.counts.without),
+            format!("{:.1} %", 100.0 * self.counts.share()),
             count(self.failing),
             count(self.failing_with_finding),
+            self.of_kinds(),
             (if self.is_accepted(kind) { "yes" } else { "no" }).to_owned(),
         ]
     }
 }
 
-/// Each layer's compute time on each processor and the cost of each cut, beside what was planted, in nanoseconds.
-fn numbers(profile: &Profile, truth: &Truth) -> Vec<(Estimate, f64)> {
+/// A published number beside what was planted, in nanoseconds.
+struct Number {
+    /// Its kind, by its place among the columns.
+    kind: usize,
+    published: Estimate,
+    planted_ns: f64,
+}
+
+/// Each layer's compute time on each processor and the cost of each cut.
+fn numbers(profile: &Profile, truth: &Truth) -> Vec<Number> {
     let planted = |name: &str| -> &ProcessorTruth {
         let mut processors = truth.processors.iter();
         processors
             .find(|found| found.processor == name)
             .expect("a processor of the device")
     };
-    let compute = profile.times.iter().map(|row| {
-        let layer = &planted(&row.processor).layers[row.layer as usize - 1];
-        (
-            row.time.compute,
-            layer.compute_ns.as_nanos() as f64,
-            &row.processor,
-            row.layer,
-        )
-    });
     // The first and the last layer's numbers hold moving in and out, which cannot be told apart from computing.
     let layers = profile.layers.len() as u32;
-    let compute = compute.filter(|(_, _, processor, layer)| {
-        processor.as_str() == "cpu" || (*layer > 1 && *layer < layers)
-    });
-    let compute = compute.map(|(estimate, planted, ..)| (estimate, planted));
+    let on_cpu = |name: &str| name == "cpu";
+    let times = profile.times.iter();
+    let compute = times
+        .filter(|row| on_cpu(&row.processor) || (row.layer > 1 && row.layer < layers))
+        .map(|row| Number {
+            kind: usize::from(!on_cpu(&row.processor)),
+            published: row.time.compute,
+            planted_ns: planted(&row.processor).layers[row.layer as usize - 1]
+                .compute_ns
+                .as_nanos() as f64,
+        });
     let cuts = profile.cuts.iter().map(|row| {
         let layers = &planted(&row.processor).layers;
         let after = row.after_layer as usize;
         let leaving = layers[after - 1].from_processor_ns.expect("an accelerator");
         let entering = layers[after].to_processor_ns.expect("an accelerator");
-        (row.cost, (leaving + entering).as_nanos() as f64)
+        Number {
+            kind: 2,
+            published: row.cost,
+            planted_ns: (leaving + entering).as_nanos() as f64,
+        }
     });
     compute.chain(cuts).collect()
 }
 
-/// How many intervals hold `state` times the truth. A number without interval holds nothing.
-fn holding(pairs: &[(Estimate, f64)], state: f64) -> u64 {
-    let holds = |(estimate, truth): &&(Estimate, f64)| {
-        estimate.ci95.is_some_and(|(low, high)| {
-            (low.as_nanos() as f64..=high.as_nanos() as f64).contains(&(state * truth))
-        })
-    };
-    pairs.iter().filter(holds).count() as u64
+/// How many intervals hold `state` times the truth.
+fn holding(numbers: &[Number], state: f64) -> Counts {
+    let mut counts = Counts::default();
+    for number in numbers {
+        let Some((low, high)) = number.published.ci95 else {
+            counts.without += 1;
+            continue;
+        };
+        let range = low.as_nanos() as f64..=high.as_nanos() as f64;
+        let (intervals, held) = &mut counts.kinds[number.kind];
+        *intervals += 1;
+        *held += u64::from(range.contains(&(state * number.planted_ns)));
+    }
+    counts
 }
 
 /// So many runs with this noise, on as many cores as there are. What comes of a run depends on its seed alone.
@@ -266,9 +314,11 @@ fn main() -> ExitCode {
         "published",
         "with a finding",
         "intervals",
+        "numbers without",
         "hold the truth",
         "runs below 92 %",
         "of them with a finding",
+        "hold the truth: compute on cpu, on npu, cuts (%)",
         "accepted",
     ];
     print!("{}", markdown(&heads, &rows));
