@@ -19,12 +19,16 @@ pub struct End {
 }
 
 /// Why a block between `start` and `end` does not count, if it does not. `baseline` are the sentinels of the run's
-/// accepted blocks. Neither end may be slower than those, and the end neither slower nor faster than the start.
+/// accepted blocks. Neither end may be slower than those, nor the end faster than the start; where there are none, it may not
+/// be slower, either.
 pub fn judge(hygiene: &Hygiene, baseline: &[Nanos], start: &End, end: &End) -> Option<Rejection> {
     [start, end]
         .into_iter()
         .find_map(|end| unfit(hygiene, baseline, end))
-        .or_else(|| moved(hygiene, &[start.sentinel], end))
+        .or_else(|| {
+            let moved = moved(hygiene, &[start.sentinel], end);
+            moved.filter(|moved| baseline.is_empty() || !moved.is_slower())
+        })
         .or_else(|| cap_changed(&start.conditions, &end.conditions))
 }
 
@@ -125,7 +129,7 @@ mod tests {
     #[test]
     fn a_steady_block_counts() {
         assert_eq!(judged(None, end(1000), end(1100)), None);
-        assert_eq!(judged(Some(1000), end(1020), end(1100)), None);
+        assert_eq!(judged(Some(1000), end(900), end(1100)), None);
         assert_eq!(judged(Some(1000), hot(0), hot(0)), None);
         assert_eq!(judged(Some(1000), capped(5), capped(5)), None);
     }
@@ -183,8 +187,8 @@ mod tests {
                 };
                 let mut runs = Vec::new();
                 let mut sentinel = more(&mut runs, 3);
-                let compared = if baseline.is_empty() { own } else { &baseline };
-                if beyond_tolerance(&hygiene, compared, sentinel).is_some() {
+                let differs = |from| beyond_tolerance(&hygiene, from, sentinel).is_some();
+                if differs(&baseline) || differs(own) {
                     sentinel = more(&mut runs, 12);
                 }
                 let conditions = Conditions::default();
@@ -223,12 +227,12 @@ mod tests {
         }
     }
 
-    /// Each block is asked twice, so that 20 would be rejected if all of them were beyond what is tolerated.
+    /// Each block is asked three times, so that 30 would be rejected if all of them were beyond what is tolerated.
     #[test]
     fn of_noisy_blocks_on_a_steady_device_next_to_none_are_rejected() {
         let rejected = (0..400).map(|seed| drifting(1.0, 0.08, 25, seed).1);
         let rejected: usize = rejected.sum();
-        assert!(rejected <= 10, "{rejected} of 10,000");
+        assert!(rejected <= 15, "{rejected} of 10,000");
     }
 
     #[test]

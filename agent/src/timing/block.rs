@@ -298,8 +298,8 @@ impl Blocks<'_> {
         self.end(group, turns, Occasion::End { block: number }, &own)
     }
 
-    /// The sentinel and the state of the device. Where the sentinel differs from the baseline, or from `own` where there
-    /// is no baseline yet, it is run more often, so that a change can be told from noise.
+    /// The sentinel and the state of the device. Where the sentinel differs from the baseline, or from `own`, the
+    /// block's start, it is run more often, so that a change can be told from noise.
     fn end(
         &mut self,
         group: &mut [LoadedSegment],
@@ -309,12 +309,9 @@ impl Blocks<'_> {
     ) -> Result<End, Ended> {
         let mut runs = Vec::new();
         let mut sentinel = self.run_sentinel(group, turns, occasion, &mut runs, SENTINEL_RUNS)?;
-        let baseline = match self.baseline.as_slice() {
-            [] => own,
-            accepted => accepted,
-        };
         let hygiene = self.inferences.settings.hygiene;
-        if hygiene::beyond_tolerance(&hygiene, baseline, sentinel).is_some() {
+        let differs = |from| hygiene::beyond_tolerance(&hygiene, from, sentinel).is_some();
+        if differs(&self.baseline) || differs(own) {
             sentinel = self.run_sentinel(group, turns, occasion, &mut runs, MORE_RUNS)?;
         }
         Ok(End {
