@@ -3,6 +3,7 @@
 
 pub mod description;
 pub mod device;
+pub mod edge_models;
 mod ended;
 mod evaluate;
 mod evaluation_sessions;
@@ -20,6 +21,7 @@ mod survey;
 mod timing;
 pub mod truth;
 mod walk;
+pub mod wire_tensors;
 pub mod work;
 
 pub use model_with_twin::ModelWithTwin;
