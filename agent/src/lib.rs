@@ -1,6 +1,7 @@
 //! The program that runs on the phone: it times segments in the order it is told to, keeps what it
 //! measured in a journal, and goes on without the daemon.
 
+pub mod beside;
 pub mod description;
 pub mod device;
 pub mod edge_models;
@@ -11,6 +12,7 @@ pub mod files;
 pub mod hygiene;
 pub mod journal;
 pub mod link;
+pub mod machine;
 mod model_with_twin;
 pub mod pipe;
 pub mod queue;

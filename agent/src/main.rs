@@ -16,6 +16,7 @@ use layerlab_agent::device::{Device, Host};
 use layerlab_agent::edge_models::{EdgeModels, models_in};
 use layerlab_agent::files::Files;
 use layerlab_agent::link::LinkTurn;
+use layerlab_agent::machine::{Machine, SharedMachine};
 use layerlab_agent::queue::Queue;
 use layerlab_agent::reading_cost::{Turns, after_readings, reading_times};
 use layerlab_agent::runtime::onnxruntime::{
@@ -243,7 +244,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(
-    (mut device, mut runtimes): (Box<dyn Device>, Runtimes),
+    (device, runtimes): (Box<dyn Device>, Runtimes),
     listen: &Address,
     state: &Path,
     until_stdin_ends: bool,
@@ -255,12 +256,16 @@ fn serve(
     let listener = listen
         .listen()
         .map_err(|error| anyhow!("cannot listen on {listen:?}: {error}"))?;
+    let description = DeviceDescription::of(device.as_ref(), &runtimes);
+    let left_out: Vec<String> = runtimes.left_out().cloned().collect();
+    let machine = Arc::new(SharedMachine::new(Machine { device, runtimes }));
     let server = Server {
         queue: Arc::clone(&queue),
         files: files.clone(),
-        device: DeviceDescription::of(device.as_ref(), &runtimes),
+        device: description,
         token,
         link_turn: LinkTurn::default(),
+        machine: Arc::clone(&machine),
     };
     let server = Arc::new(server);
     thread::spawn(move || {
@@ -277,13 +282,13 @@ fn serve(
         });
     }
     // One line each, whatever a library says.
-    for reason in runtimes.left_out() {
+    for reason in left_out {
         let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
         writeln!(io::stdout(), "left out: {reason}").context("cannot write to standard output")?;
     }
     // The daemon waits for this line before it connects.
     writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
-    work::run(&queue, &files, device.as_mut(), &mut runtimes);
+    work::run(&queue, &files, &machine);
     Ok(())
 }
 
