@@ -6,6 +6,12 @@ use layerlab_profiles::document::{Profile, Sample};
 use layerlab_tests::proof::machine_noise::{BASE, KINDS};
 use layerlab_tests::{FEW, agent_program, layerlab, model, profile, succeed};
 
+/// What the device file has of this kind of noise.
+fn noisy(name: &str) -> String {
+    let kind = KINDS.iter().find(|kind| kind.name == name);
+    kind.expect("a kind").device()
+}
+
 fn samples(device: &Path, seed: &str) -> Vec<Sample> {
     let out = device.with_extension("profile");
     let mut command = layerlab();
@@ -18,12 +24,8 @@ fn samples(device: &Path, seed: &str) -> Vec<Sample> {
 fn offsets_of_visits_are_in_the_samples_of_a_run_and_others_in_those_of_another() {
     let folder = tempfile::tempdir().expect("a folder");
     let device = folder.path().join("noise.toml");
-    let kind = KINDS
-        .iter()
-        .find(|kind| kind.name == "visit offsets")
-        .expect("a kind");
     let without = BASE.replace("noise_proportional_sigma = 0.02", "");
-    let with = kind.device().replace("noise_proportional_sigma = 0.02", "");
+    let with = noisy("visit offsets").replace("noise_proportional_sigma = 0.02", "");
     let mean = |samples: &[Sample]| {
         let npu = samples.iter().filter(|sample| sample.processor == "npu");
         let times: Vec<u64> = npu.map(|sample| sample.duration.as_nanos()).collect();
@@ -44,6 +46,28 @@ fn offsets_of_visits_are_in_the_samples_of_a_run_and_others_in_those_of_another(
         "{factors:?}"
     );
     assert!((factors[0] - factors[1]).abs() > 1e-4, "{factors:?}");
+}
+
+/// Of 24 nights each, 24, 6 and 3 once ended as throttled, on a device without heat.
+#[test]
+fn a_machine_that_no_rest_makes_faster_is_not_called_throttled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, nights) in [
+        ("cold after loading", 2),
+        ("visit offsets", 12),
+        ("loading offsets", 12),
+    ] {
+        let device = folder.path().join("noise.toml");
+        std::fs::write(&device, noisy(name)).expect("room");
+        for night in 1..=nights {
+            let mut command = layerlab();
+            command.args(["profile", "--budget", "10s", "--replace"]);
+            command.arg("--model").arg(model("vocnet-mini"));
+            command.arg("--device").arg(&device);
+            command.arg("--out").arg(device.with_extension("profile"));
+            succeed(command.args(["--seed", &format!("{night}")]));
+        }
+    }
 }
 
 #[test]
