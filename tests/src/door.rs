@@ -1,5 +1,5 @@
 //! A door before a virtual phone, whose adbd lets everybody in: it asks for a key first, as phones do, and knows one, or has
-//! an owner who accepts any, or none who does.
+//! an owner who accepts any, or none who does. Or one that hangs up at first.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -50,6 +50,20 @@ pub fn before(phone: &str, owner: Owner) -> SocketAddr {
     address
 }
 
+/// Stands before the phone at `phone`, hangs up on the first `times` guests and lets all others in. Returns where.
+pub fn hanging_up(phone: &str, times: usize) -> SocketAddr {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let address = listener.local_addr().expect("it is bound");
+    let phone = phone.to_owned();
+    thread::spawn(move || {
+        for guest in listener.incoming().flatten().skip(times) {
+            let phone = phone.clone();
+            thread::spawn(move || carry(guest, TcpStream::connect(phone)?));
+        }
+    });
+    address
+}
+
 fn welcome(mut guest: TcpStream, phone: &str, owner: &Owner) -> io::Result<()> {
     let greeting = Message::read(&mut guest)?;
     Message::auth(TOKEN, ASKED).write(&mut guest)?;
@@ -70,6 +84,11 @@ fn welcome(mut guest: TcpStream, phone: &str, owner: &Owner) -> io::Result<()> {
     }
     let mut inside = TcpStream::connect(phone)?;
     greeting.write(&mut inside)?;
+    carry(guest, inside)
+}
+
+/// Passes bytes on in both directions until the guest is gone.
+fn carry(mut guest: TcpStream, mut inside: TcpStream) -> io::Result<()> {
     let (mut from_inside, mut to_guest) = (inside.try_clone()?, guest.try_clone()?);
     thread::spawn(move || {
         let _ = io::copy(&mut from_inside, &mut to_guest);

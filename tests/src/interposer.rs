@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub enum Fault {
     CutAfter(u64),
     /// The byte at this place is another one.
     CorruptAt(u64),
-    /// The byte at this place of what comes back from a phone is another one.
+    /// The byte at this place of what comes back from a phone's agent is another one.
     CorruptBackAt(u64),
     /// Nothing passes after so many bytes, and nothing is closed.
     StallAfter(u64),
@@ -146,13 +146,14 @@ impl Shared {
         client.set_nodelay(true)?;
         write_text(&server, request)?;
         let to_phone = request.starts_with("host:transport");
+        let to_agent = Arc::new(AtomicBool::new(false));
         let (from_server, to_client) = (server.try_clone()?, client.try_clone()?);
-        let shared = Arc::clone(&self);
+        let (shared, from_agent) = (Arc::clone(&self), Arc::clone(&to_agent));
         let back = thread::spawn(move || {
-            let _ = shared.carry_back(from_server, &to_client, to_phone);
+            let _ = shared.carry_back(from_server, &to_client, &from_agent);
             let _ = to_client.shutdown(Shutdown::Write);
         });
-        let _ = self.carry(client, &server, to_phone);
+        let _ = self.carry(client, &server, to_phone, &to_agent);
         let _ = server.shutdown(Shutdown::Write);
         let _ = back.join();
         Ok(())
@@ -168,13 +169,23 @@ impl Shared {
         true
     }
 
-    fn carry(&self, mut from: TcpStream, mut to: &UnixStream, to_phone: bool) -> io::Result<()> {
+    fn carry(
+        &self,
+        mut from: TcpStream,
+        mut to: &UnixStream,
+        to_phone: bool,
+        to_agent: &AtomicBool,
+    ) -> io::Result<()> {
         let mut buffer = [0; 1 << 16];
         let mut passed: u64 = 0;
         loop {
             let read = from.read(&mut buffer)?;
             if read == 0 {
                 return Ok(());
+            }
+            if passed == 0 {
+                let asked = String::from_utf8_lossy(&buffer[..read]);
+                to_agent.store(asked.contains("localabstract:"), Ordering::Relaxed);
             }
             let portion = &mut buffer[..read];
             let until = passed + read as u64;
@@ -213,7 +224,7 @@ impl Shared {
         &self,
         mut from: UnixStream,
         mut to: &TcpStream,
-        from_phone: bool,
+        from_agent: &AtomicBool,
     ) -> io::Result<()> {
         let mut buffer = [0; 1 << 16];
         let mut passed: u64 = 0;
@@ -225,11 +236,12 @@ impl Shared {
             let until = passed + read as u64;
             let fault = self.state.lock().expect("no panic").fault.0;
             if let Fault::CorruptBackAt(place) = fault
-                && from_phone
+                && from_agent.load(Ordering::Relaxed)
                 && (passed..until).contains(&place)
                 && self.happens(fault)
             {
-                buffer[(place - passed) as usize] ^= 0x55;
+                // No text has it: it is noticed wherever it stands.
+                buffer[(place - passed) as usize] |= 0x80;
             }
             to.write_all(&buffer[..read])?;
             passed = until;

@@ -133,7 +133,7 @@ fn ungreeted(first_word: &FirstWord, reason: &str) -> Failure {
     match first_word.get() {
         Some(b"AUTH" | &ENCRYPT) => Failure::new(FailureKind::Unauthorized, reason),
         _ => Failure::new(
-            FailureKind::Unreachable,
+            FailureKind::Mute,
             format!("what answers there is no phone's adbd: {reason}"),
         ),
     }

@@ -163,9 +163,9 @@ impl Messages {
             .read_until(b'\n', &mut self.line)
             .await?;
         if self.line.ends_with(b"\n") {
-            let response = decode(&String::from_utf8_lossy(&self.line));
-            self.line.clear();
-            return Ok(response?);
+            let line = String::from_utf8(std::mem::take(&mut self.line));
+            let garbled = |_| ConnectionError::Lost("what the agent said came garbled".to_owned());
+            return Ok(decode(&line.map_err(garbled)?)?);
         }
         if self.line.len() > MAX_LINE_BYTES {
             return Err(FramingError::TooLong.into());

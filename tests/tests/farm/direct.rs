@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use layerlab_farm::adb::{AdbError, Content, Prover};
+use layerlab_farm::adb::{AdbError, Content, Fleet, Prover, State};
 use layerlab_tests::door::{self, Owner};
 use layerlab_tests::farm::Farm;
 use layerlab_tests::published::Published;
@@ -112,6 +112,17 @@ fn a_phone_that_cannot_be_reached_is_refused_in_one_sentence() {
     assert!(said.contains("no phone's adbd"), "{said}");
     let said = refusal(&farm, "R58M12ABCDE", 3);
     assert!(said.contains("no device `R58M12ABCDE`"), "{said}");
+}
+
+/// As an adbd does that has not yet forgotten the connection before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_that_hangs_up_at_first_is_called_again() {
+    let Some(farm) = Farm::new() else { return };
+    let phone = farm.phone("P1");
+    let fleet = Fleet::open(&farm.direct_settings()).await;
+    let door = door::hanging_up(&phone.address, 2).to_string();
+    let found = fleet.find(&door).await.expect("it answers the third call");
+    assert_eq!(found.row.state, State::Ready);
 }
 
 #[test]

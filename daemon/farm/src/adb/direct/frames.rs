@@ -115,6 +115,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// Nothing answers at its address.
     Unreachable,
+    /// What answers there says nothing that a phone says.
+    Mute,
     /// It does not accept our key.
     Unauthorized,
     /// No such phone is at a USB port.

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, DuplexStream};
-use tokio::net::TcpStream;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 use super::super::error::AdbError;
 use super::super::fault::Fault;
@@ -19,8 +18,11 @@ use super::frames::{Failure, FailureKind, Sighting, Target};
 use super::process::PhoneProcess;
 use super::{Means, pipe};
 
-/// How long it may take until something answers at an address. Whether it is a phone is another question.
-const CALL: Duration = Duration::from_secs(3);
+/// How often something is called that answers and says nothing.
+const CALLS: u32 = 5;
+
+/// How long it is left alone in between.
+const BETWEEN_CALLS: Duration = Duration::from_millis(200);
 
 /// A phone that was named or seen.
 #[derive(Debug)]
@@ -134,10 +136,7 @@ impl DirectPhone {
 
     /// Starts a child. Its success and its failure are the phone's state.
     async fn start(&self) -> Result<PhoneProcess, Failure> {
-        let started = match self.answers().await {
-            Ok(()) => PhoneProcess::start(self.means.program(), &self.target).await,
-            Err(failure) => Err(failure),
-        };
+        let started = self.start_again_and_again().await;
         let mut known = self.known();
         match &started {
             Ok(_) if known.state == State::Ready => {}
@@ -150,20 +149,19 @@ impl DirectPhone {
         started
     }
 
-    /// Whether anything answers there. No process is needed to learn that nothing does.
-    async fn answers(&self) -> Result<(), Failure> {
-        let Target::Network(address) = &self.target else {
-            return Ok(());
-        };
-        let unreachable = |reason: String| Failure::new(FailureKind::Unreachable, reason);
-        let connected = TcpStream::connect((address.host.as_str(), address.port));
-        match timeout(CALL, connected).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(unreachable(error.to_string())),
-            Err(_) => Err(unreachable(format!(
-                "no answer within {} s",
-                CALL.as_secs()
-            ))),
+    /// Where a phone hangs up before it says anything, as an adbd does that has not yet forgotten the connection before, it is
+    /// called again.
+    async fn start_again_and_again(&self) -> Result<PhoneProcess, Failure> {
+        let mut calls = 1;
+        loop {
+            let started = PhoneProcess::start(self.means.program(), &self.target).await;
+            match &started {
+                Err(failure) if failure.kind == FailureKind::Mute && calls < CALLS => {
+                    calls += 1;
+                    sleep(BETWEEN_CALLS).await;
+                }
+                _ => return started,
+            }
         }
     }
 
@@ -281,7 +279,7 @@ impl DirectPhone {
 /// The state of a phone that failed so.
 fn state(failure: &Failure) -> State {
     match failure.kind {
-        FailureKind::Unreachable => State::Unreachable(failure.reason.clone()),
+        FailureKind::Unreachable | FailureKind::Mute => State::Unreachable(failure.reason.clone()),
         FailureKind::Unauthorized => State::Unauthorized,
         FailureKind::NoPermissions => State::NoPermissions,
         FailureKind::Busy => State::Busy,
