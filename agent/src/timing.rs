@@ -5,6 +5,7 @@ mod inferences;
 mod loaded;
 mod progress;
 mod sentinel;
+mod soak;
 
 use std::collections::BTreeSet;
 
@@ -45,6 +46,7 @@ pub(crate) fn time(
         baseline: task.baseline.clone(),
         polls: 0,
         rested: Nanos::ZERO,
+        busy_runs: 0,
         segments: segments.len(),
     };
     let mut timing = Timing {
@@ -55,6 +57,7 @@ pub(crate) fn time(
     };
     match task.order.work {
         Work::TimeSegments { .. } => timing.time_segments(),
+        Work::Soak { .. } => timing.soak(),
         _ => timing.time_passes(),
     }
 }
@@ -164,12 +167,7 @@ impl Timing<'_> {
                 return Ok(());
             };
             self.blocks.forget(members.into_iter());
-            if rejection.is_slower()
-                && self
-                    .blocks
-                    .cool_down(alone, Turns::Mixed, rejection)?
-                    .is_none()
-            {
+            if !self.blocks.recover(alone, Turns::Mixed, rejection)? {
                 return Ok(());
             }
         }

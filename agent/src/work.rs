@@ -60,7 +60,14 @@ fn execute(
             return survey(task, queue, runtimes, &model, processors);
         }
         Work::TimeSegments { segments, timing } => (segments.clone(), *timing),
-        Work::TimePasses { timing } => ((1..=layers).map(Segment::single).collect(), *timing),
+        Work::Soak {
+            passes: false,
+            timing,
+            ..
+        } => (Vec::new(), *timing),
+        Work::TimePasses { timing } | Work::Soak { timing, .. } => {
+            ((1..=layers).map(Segment::single).collect(), *timing)
+        }
         Work::TimePlacement { parts, timing, .. } => {
             (parts.iter().map(|part| part.segment).collect(), *timing)
         }

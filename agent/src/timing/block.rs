@@ -70,6 +70,8 @@ pub(super) struct Blocks<'a> {
     pub(super) polls: u32,
     /// How long it has rested since it was last found fit.
     pub(super) rested: Nanos,
+    /// How many inferences kept it busy.
+    pub(super) busy_runs: u64,
     /// How many segments the order has. A sentinel that is none of them is warmed up under this number.
     pub(super) segments: usize,
 }
@@ -91,6 +93,14 @@ pub(super) enum Turns {
     Mixed,
     /// All segments in order, each fed by the one before. The whole chain is the sentinel.
     Chain,
+}
+
+/// What of a group is the sentinel.
+fn sentinel_of(group: &mut [LoadedSegment], turns: Turns) -> &mut [LoadedSegment] {
+    match turns {
+        Turns::Mixed => &mut group[..1],
+        Turns::Chain => group,
+    }
 }
 
 impl Blocks<'_> {
@@ -122,7 +132,7 @@ impl Blocks<'_> {
                 return Ok(Outcome::Counts);
             };
             self.forget(group.iter().filter_map(|loaded| loaded.place));
-            if rejection.is_slower() && self.cool_down(group, turns, rejection)?.is_none() {
+            if !self.recover(group, turns, rejection)? {
                 return Ok(Outcome::LoadAnew);
             }
         }
@@ -228,10 +238,7 @@ impl Blocks<'_> {
         window: Nanos,
         runs: &mut u32,
     ) -> Result<Vec<Nanos>, Ended> {
-        let sentinel = match turns {
-            Turns::Mixed => &mut group[..1],
-            Turns::Chain => group,
-        };
+        let sentinel = sentinel_of(group, turns);
         let (mut times, end) = (Vec::new(), self.inferences.now() + window);
         while self.inferences.now() < end || times.len() < SENTINEL_RUNS as usize {
             self.inferences.gap()?;
@@ -255,12 +262,12 @@ impl Blocks<'_> {
         let hygiene = self.inferences.settings.hygiene;
         let start = match hygiene::unfit(&hygiene, &self.baseline, &start) {
             Some(unfit) => {
-                let rested = self.cool_down(group, turns, unfit)?;
-                if rested.is_none() {
+                let again = self.become_fit(group, turns, unfit)?;
+                if again.is_none() {
                     // The number is the next block's.
                     self.progress.next_block = number;
                 }
-                rested
+                again
             }
             None => Some(self.fit(start)?),
         };
@@ -330,10 +337,7 @@ impl Blocks<'_> {
         runs: &mut Vec<Nanos>,
         more: u32,
     ) -> Result<Nanos, Ended> {
-        let sentinel = match turns {
-            Turns::Mixed => &mut group[..1],
-            Turns::Chain => group,
-        };
+        let sentinel = sentinel_of(group, turns);
         for _ in 0..more {
             self.inferences.gap()?;
             let invocation = occasion.invocation(self.inferences.seed(), runs.len() as u32);
@@ -342,6 +346,78 @@ impl Blocks<'_> {
         let mut sorted = runs.clone();
         sorted.sort_unstable();
         Ok(sorted[sorted.len() / 2])
+    }
+
+    /// Makes the device fit again after a block that was rejected. Whether what is loaded is measured again; else it is to be
+    /// loaded anew.
+    pub(super) fn recover(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        rejection: Rejection,
+    ) -> Result<bool, Ended> {
+        // One that only became faster is fit.
+        if !self.inferences.settings.hygiene.steady && !rejection.is_slower() {
+            return Ok(true);
+        }
+        Ok(self.become_fit(group, turns, rejection)?.is_some())
+    }
+
+    /// Rests until the device is fit to be measured, or keeps it busy where it is to be hot. `None` where what is loaded is to be
+    /// loaded anew.
+    pub(super) fn become_fit(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        why: Rejection,
+    ) -> Result<Option<End>, Ended> {
+        match self.inferences.settings.hygiene.steady {
+            true => self.heat_up(group, turns, &why).map(Some),
+            false => self.cool_down(group, turns, why),
+        }
+    }
+
+    /// Keeps the device busy until it is as steady as it was, or it is clear that it will not be.
+    fn heat_up(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        why: &Rejection,
+    ) -> Result<End, Ended> {
+        let hygiene = self.inferences.settings.hygiene;
+        let begin = self.inferences.now();
+        loop {
+            let now = self.inferences.now();
+            if now >= begin + hygiene.cool_down_deadline_ns {
+                return Err(self.throttled(why, "however long it was kept busy"));
+            }
+            self.keep_busy(group, turns, now + hygiene.cool_down_poll_ns)?;
+            self.polls += 1;
+            let poll = Occasion::Poll { number: self.polls };
+            let state = self.end(group, turns, poll, &[])?;
+            if hygiene::unfit(&hygiene, &self.baseline, &state).is_none() {
+                return Ok(state);
+            }
+        }
+    }
+
+    /// Runs the sentinel over and over until this time.
+    fn keep_busy(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        until: Nanos,
+    ) -> Result<(), Ended> {
+        let sentinel = sentinel_of(group, turns);
+        while self.inferences.now() < until {
+            self.busy_runs += 1;
+            let invocation = Invocation::soak(self.inferences.seed(), self.busy_runs);
+            self.inferences.pass_time(sentinel, invocation)?;
+            if !self.inferences.is_wanted() {
+                return Err(Ended::Abandoned);
+            }
+        }
+        Ok(())
     }
 
     /// Rests until the device is fit to be measured, or it is clear that it will not be. `None` where it has rested twice

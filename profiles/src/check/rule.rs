@@ -18,6 +18,8 @@ pub enum Rule {
     SimulatedContradiction,
     /// The header is of two minds about being emulated.
     EmulatedContradiction,
+    /// The times are not of the state of the device that the header says, or of another device than those beside them.
+    ThermalContradiction,
     /// No layer or no processor.
     NothingMeasured,
     /// A field of the header is not of its form.
@@ -66,6 +68,8 @@ pub enum Rule {
     AdditivityContradiction,
     /// What moving data costs does not follow from the probes.
     MovingContradiction,
+    /// What is said of how the device became steady does not follow from what was timed.
+    SoakContradiction,
     /// The whole model takes another time than its layers and cuts together.
     SumContradiction,
     /// A row of `combinations.csv` does not follow from the others, or lacks its evaluation.
@@ -98,11 +102,12 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 42] = [
+    pub const ALL: [Rule; 44] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
         Rule::EmulatedContradiction,
+        Rule::ThermalContradiction,
         Rule::NothingMeasured,
         Rule::MalformedField,
         Rule::DuplicateProcessor,
@@ -127,6 +132,7 @@ impl Rule {
         Rule::TimeContradiction,
         Rule::AdditivityContradiction,
         Rule::MovingContradiction,
+        Rule::SoakContradiction,
         Rule::SumContradiction,
         Rule::CombinationContradiction,
         Rule::RuntimeContradiction,
@@ -150,6 +156,7 @@ impl Rule {
             Rule::OriginContradiction => "origin-contradiction",
             Rule::SimulatedContradiction => "simulated-contradiction",
             Rule::EmulatedContradiction => "emulated-contradiction",
+            Rule::ThermalContradiction => "thermal-contradiction",
             Rule::NothingMeasured => "nothing-measured",
             Rule::MalformedField => "malformed-field",
             Rule::DuplicateProcessor => "duplicate-processor",
@@ -174,6 +181,7 @@ impl Rule {
             Rule::TimeContradiction => "time-contradiction",
             Rule::AdditivityContradiction => "additivity-contradiction",
             Rule::MovingContradiction => "moving-contradiction",
+            Rule::SoakContradiction => "soak-contradiction",
             Rule::SumContradiction => "sum-contradiction",
             Rule::CombinationContradiction => "combination-contradiction",
             Rule::RuntimeContradiction => "runtime-contradiction",
@@ -224,6 +232,9 @@ impl Rule {
             | Rule::EmulatedContradiction => {
                 "do not use these numbers as a real device's, and measure again"
             }
+            Rule::ThermalContradiction => {
+                "do not use these times as a cool device's, and measure again"
+            }
             Rule::NothingMeasured => "measure a model with layers on at least one processor",
             Rule::MalformedField => "write the field as FORMAT.md says",
             Rule::DuplicateProcessor => "give each processor of the device a name of its own",
@@ -241,7 +252,8 @@ impl Rule {
             | Rule::HistogramContradiction
             | Rule::TimeContradiction
             | Rule::AdditivityContradiction
-            | Rule::MovingContradiction => "rebuild the profile from its samples",
+            | Rule::MovingContradiction
+            | Rule::SoakContradiction => "rebuild the profile from its samples",
             Rule::MissingRow | Rule::SegmentOutsideDesign | Rule::SampleCount => {
                 "let the run finish, or measure again with the design that the header names"
             }
