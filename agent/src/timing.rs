@@ -4,8 +4,10 @@ mod block;
 mod inferences;
 mod loaded;
 mod progress;
+mod recovery;
 mod sentinel;
 mod soak;
+mod turns;
 
 use std::collections::BTreeSet;
 

@@ -3,18 +3,15 @@
 
 use std::collections::HashSet;
 
-use layerlab_profiles::moved::has_become_faster;
+use layerlab_profiles::moved::{Warming, warming};
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Event, FailureKind, Rejection};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
+use layerlab_protocol::{Event, Rejection};
 
-use super::inferences::{Inferences, TimedInference};
+use super::inferences::Inferences;
 use super::loaded::LoadedSegment;
 use super::progress::Progress;
 use crate::device::Invocation;
-use crate::ended::{Ended, failed};
+use crate::ended::Ended;
 use crate::hygiene::{self, End};
 
 /// Runs of the whole model whose median is a sentinel: one of them may be a spike.
@@ -23,15 +20,19 @@ const SENTINEL_RUNS: u32 = 3;
 /// So many more where these differ from the baseline: enough to tell a change from noise as large as itself.
 const MORE_RUNS: u32 = 12;
 
-/// How long the sentinel is run, and then as long again, to see whether it becomes faster. Where it does, both are doubled.
+/// How long the sentinel is run, and then as long again, to see whether it becomes faster. Until it does not, the time is
+/// doubled.
 const FIRST_WINDOW: Nanos = Nanos::from_millis(60);
 
-/// What still becomes faster after this is measured as it is.
-const LONGEST_WINDOW: Nanos = Nanos::from_millis(1_000);
+/// Where noise hides for so long whether it becomes faster, it is measured as it is.
+const LONG_WINDOW: Nanos = Nanos::from_millis(400);
+
+/// So is what still becomes faster after this.
+const LONGEST_WINDOW: Nanos = Nanos::from_millis(1_600);
 
 /// At which end of a block a sentinel is timed.
 #[derive(Clone, Copy)]
-enum Occasion {
+pub(super) enum Occasion {
     Start {
         block: u32,
     },
@@ -96,7 +97,7 @@ pub(super) enum Turns {
 }
 
 /// What of a group is the sentinel.
-fn sentinel_of(group: &mut [LoadedSegment], turns: Turns) -> &mut [LoadedSegment] {
+pub(super) fn sentinel_of(group: &mut [LoadedSegment], turns: Turns) -> &mut [LoadedSegment] {
     match turns {
         Turns::Mixed => &mut group[..1],
         Turns::Chain => group,
@@ -174,17 +175,6 @@ impl Blocks<'_> {
         }
     }
 
-    fn throttled(&self, rejection: &Rejection, however: &str) -> Ended {
-        let remedy = match self.inferences.device.identity().device.simulated {
-            true => {
-                "its file says how warm it becomes; give it more rest (--gap-us), or choose another simulated device"
-            }
-            false => "cool the device, close what else runs on it, and run again",
-        };
-        let message = format!("throttled: {rejection}, {however}; nothing is published: {remedy}");
-        failed(FailureKind::Throttled, message)
-    }
-
     /// Whether the segment at this place in the order lacks samples.
     pub(super) fn lacks(&self, place: usize) -> bool {
         let done: &HashSet<u64> = &self.progress.done;
@@ -222,7 +212,12 @@ impl Blocks<'_> {
         let mut before = self.window(group, turns, window, &mut runs)?;
         loop {
             let after = self.window(group, turns, window, &mut runs)?;
-            if window >= LONGEST_WINDOW || !has_become_faster(&after, &before) {
+            let longest = match warming(&after, &before) {
+                Warming::Over => return Ok(()),
+                Warming::Unknown => LONG_WINDOW,
+                Warming::GoesOn => LONGEST_WINDOW,
+            };
+            if window >= longest {
                 return Ok(());
             }
             window = window + window;
@@ -307,7 +302,7 @@ impl Blocks<'_> {
 
     /// The sentinel and the state of the device. Where the sentinel differs from the baseline, or from `own`, the
     /// block's start, it is run more often, so that a change can be told from noise.
-    fn end(
+    pub(super) fn end(
         &mut self,
         group: &mut [LoadedSegment],
         turns: Turns,
@@ -346,212 +341,5 @@ impl Blocks<'_> {
         let mut sorted = runs.clone();
         sorted.sort_unstable();
         Ok(sorted[sorted.len() / 2])
-    }
-
-    /// Makes the device fit again after a block that was rejected. Whether what is loaded is measured again; else it is to be
-    /// loaded anew.
-    pub(super) fn recover(
-        &mut self,
-        group: &mut [LoadedSegment],
-        turns: Turns,
-        rejection: Rejection,
-    ) -> Result<bool, Ended> {
-        // One that only became faster is fit.
-        if !self.inferences.settings.hygiene.steady && !rejection.is_slower() {
-            return Ok(true);
-        }
-        Ok(self.become_fit(group, turns, rejection)?.is_some())
-    }
-
-    /// Rests until the device is fit to be measured, or keeps it busy where it is to be hot. `None` where what is loaded is to be
-    /// loaded anew.
-    pub(super) fn become_fit(
-        &mut self,
-        group: &mut [LoadedSegment],
-        turns: Turns,
-        why: Rejection,
-    ) -> Result<Option<End>, Ended> {
-        match self.inferences.settings.hygiene.steady {
-            true => self.heat_up(group, turns, &why).map(Some),
-            false => self.cool_down(group, turns, why),
-        }
-    }
-
-    /// Keeps the device busy until it is as steady as it was, or it is clear that it will not be.
-    fn heat_up(
-        &mut self,
-        group: &mut [LoadedSegment],
-        turns: Turns,
-        why: &Rejection,
-    ) -> Result<End, Ended> {
-        let hygiene = self.inferences.settings.hygiene;
-        let begin = self.inferences.now();
-        loop {
-            let now = self.inferences.now();
-            if now >= begin + hygiene.cool_down_deadline_ns {
-                return Err(self.throttled(why, "however long it was kept busy"));
-            }
-            self.keep_busy(group, turns, now + hygiene.cool_down_poll_ns)?;
-            self.polls += 1;
-            let poll = Occasion::Poll { number: self.polls };
-            let state = self.end(group, turns, poll, &[])?;
-            if hygiene::unfit(&hygiene, &self.baseline, &state).is_none() {
-                return Ok(state);
-            }
-        }
-    }
-
-    /// Runs the sentinel over and over until this time.
-    fn keep_busy(
-        &mut self,
-        group: &mut [LoadedSegment],
-        turns: Turns,
-        until: Nanos,
-    ) -> Result<(), Ended> {
-        let sentinel = sentinel_of(group, turns);
-        while self.inferences.now() < until {
-            self.busy_runs += 1;
-            let invocation = Invocation::soak(self.inferences.seed(), self.busy_runs);
-            self.inferences.pass_time(sentinel, invocation)?;
-            if !self.inferences.is_wanted() {
-                return Err(Ended::Abandoned);
-            }
-        }
-        Ok(())
-    }
-
-    /// Rests until the device is fit to be measured, or it is clear that it will not be. `None` where it has rested twice
-    /// as long as when it was last loaded anew, and is no faster: then it is time to do that again.
-    pub(super) fn cool_down(
-        &mut self,
-        group: &mut [LoadedSegment],
-        turns: Turns,
-        why: Rejection,
-    ) -> Result<Option<End>, Ended> {
-        let hygiene = self.inferences.settings.hygiene;
-        let may_rest = match self.rested {
-            Nanos::ZERO => hygiene.cool_down_poll_ns,
-            rested => rested + rested,
-        };
-        loop {
-            if self.rested >= hygiene.cool_down_deadline_ns {
-                return Err(self.throttled(&why, "however long it rested"));
-            }
-            self.inferences.idle(hygiene.cool_down_poll_ns)?;
-            self.rested = self.rested + hygiene.cool_down_poll_ns;
-            self.polls += 1;
-            let poll = Occasion::Poll { number: self.polls };
-            let state = self.end(group, turns, poll, &[])?;
-            if hygiene::unfit(&hygiene, &self.baseline, &state).is_none() {
-                return Ok(Some(self.fit(state)?));
-            }
-            if self.rested >= may_rest {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Journals how long the device rested until it was in this state, if it did.
-    fn fit(&mut self, state: End) -> Result<End, Ended> {
-        let rested_ns = std::mem::take(&mut self.rested);
-        if rested_ns > Nanos::ZERO {
-            self.inferences.record(Event::CooledDown {
-                rested_ns,
-                conditions: state.conditions.clone(),
-            })?;
-        }
-        Ok(state)
-    }
-
-    /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all
-    /// alike.
-    pub(super) fn mixed_turns(
-        &mut self,
-        block: u32,
-        group: &mut [LoadedSegment],
-    ) -> Result<(), Ended> {
-        let mut turns: Vec<(usize, usize)> = group
-            .iter()
-            .enumerate()
-            .filter_map(|(member, loaded)| Some((loaded.place?, member)))
-            .collect();
-        for repetition in 0..self.repetitions() {
-            turns.sort_unstable();
-            turns.shuffle(&mut self.random(block, repetition));
-            for &(place, member) in &turns {
-                let index = self.index(place, repetition);
-                if self.progress.done.contains(&index) {
-                    continue;
-                }
-                self.inferences.gap()?;
-                let loaded = &mut group[member];
-                let invocation = Invocation::sample(self.inferences.seed(), index);
-                let timed = self.inferences.run(loaded, invocation)?;
-                self.record_sample(block, index, loaded.segment, &timed)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn chain_turns(&mut self, block: u32, group: &mut [LoadedSegment]) -> Result<(), Ended> {
-        for repetition in 0..self.repetitions() {
-            let indices: Vec<u64> = (0..group.len())
-                .map(|place| self.index(place, repetition))
-                .collect();
-            if indices
-                .iter()
-                .all(|index| self.progress.done.contains(index))
-            {
-                continue;
-            }
-            self.inferences.gap()?;
-            let invocation = Invocation::sample(self.inferences.seed(), repetition);
-            let timed = self.inferences.pass(group, invocation)?;
-            for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {
-                if !self.progress.done.contains(&index) {
-                    self.record_sample(block, index, loaded.segment, timed)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn record_sample(
-        &mut self,
-        block: u32,
-        index: u64,
-        segment: Segment,
-        timed: &TimedInference,
-    ) -> Result<(), Ended> {
-        self.inferences.record(Event::Sample {
-            block,
-            index,
-            segment,
-            started_ns: timed.started,
-            duration_ns: timed.inference.duration,
-        })?;
-        self.progress.done.insert(index);
-        Ok(())
-    }
-
-    fn repetitions(&self) -> u64 {
-        self.inferences.settings.samples_per_segment
-    }
-
-    fn index(&self, place: usize, repetition: u64) -> u64 {
-        place as u64 * self.repetitions() + repetition
-    }
-
-    /// All samples of the segment at this place in the order.
-    fn indices(&self, place: usize) -> std::ops::Range<u64> {
-        self.index(place, 0)..self.index(place + 1, 0)
-    }
-
-    /// The same for the same round of the same block, so that an agent that was killed goes on with the
-    /// same turns.
-    fn random(&self, block: u32, repetition: u64) -> ChaCha8Rng {
-        let mut random = ChaCha8Rng::seed_from_u64(self.inferences.seed());
-        random.set_stream(u64::from(block) << 32 | repetition);
-        random
     }
 }

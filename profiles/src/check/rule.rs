@@ -86,6 +86,8 @@ pub enum Rule {
     LargeSpread,
     /// A processor was in two states, and its times are of both.
     TwoStates,
+    /// A processor was faster in some blocks than in others.
+    Unsteady,
     /// Times that cannot be told from zero.
     UnresolvedTimes,
     /// Times below zero by more than noise explains.
@@ -102,7 +104,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 44] = [
+    pub const ALL: [Rule; 45] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -141,6 +143,7 @@ impl Rule {
         Rule::FewSamples,
         Rule::LargeSpread,
         Rule::TwoStates,
+        Rule::Unsteady,
         Rule::UnresolvedTimes,
         Rule::NegativeTimes,
         Rule::NotAdditive,
@@ -190,6 +193,7 @@ impl Rule {
             Rule::FewSamples => "few-samples",
             Rule::LargeSpread => "large-spread",
             Rule::TwoStates => "two-states",
+            Rule::Unsteady => "unsteady",
             Rule::UnresolvedTimes => "unresolved-times",
             Rule::NegativeTimes => "negative-times",
             Rule::NotAdditive => "not-additive",
@@ -205,6 +209,7 @@ impl Rule {
             Rule::FewSamples
             | Rule::LargeSpread
             | Rule::TwoStates
+            | Rule::Unsteady
             | Rule::UnresolvedTimes
             | Rule::NegativeTimes
             | Rule::NotAdditive
@@ -218,7 +223,9 @@ impl Rule {
     /// What to do about it where the device is simulated: nothing there is hot or busy unless it was planted.
     pub(super) fn remedy_of_simulated(self) -> &'static str {
         match self {
-            Rule::LargeSpread => "the device's noise is planted: measure more samples",
+            Rule::LargeSpread | Rule::Unsteady => {
+                "the device's noise is planted: measure for longer"
+            }
             _ => self.remedy(),
         }
     }
@@ -278,6 +285,9 @@ impl Rule {
             }
             Rule::TwoStates => {
                 "read times as means of both states; for those of one close what else runs on the device and measure again"
+            }
+            Rule::Unsteady => {
+                "read times as means over what the device did; close what else runs on it, fix its clocks, and measure for longer"
             }
             Rule::UnresolvedTimes => {
                 "measure more samples; do not read these numbers as costs, and for whole placements use T(L)"
