@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use layerlab_profiles::moved::{Warming, warming};
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::Nanos;
 use layerlab_protocol::{Event, Rejection};
 
 use super::inferences::Inferences;
