@@ -22,7 +22,7 @@ pub const LARGE_MISFIT_PERCENT: f64 = 1.0;
 const IMPROBABLE: f64 = 0.01;
 
 /// The largest standard deviation of blocks' sentinels, as a share of them, that is not remarked on.
-const UNSTEADY: f64 = 0.05;
+const UNSTEADY: f64 = 0.03;
 
 /// Of so few blocks no spread is known.
 const FEWEST_BLOCKS: usize = 3;
