@@ -33,16 +33,16 @@ pub fn judge(hygiene: &Hygiene, baseline: &[Nanos], start: &End, end: &End) -> O
 }
 
 /// Why a device in this state is not fit to be measured, if it is not. One that is faster than it was is: no rest makes it
-/// slower, and how far blocks differ is for the intervals to say.
+/// slower, and how far blocks differ is for the intervals to say. Where it is to be as hot as it was, it is not.
 pub fn unfit(hygiene: &Hygiene, baseline: &[Nanos], end: &End) -> Option<Rejection> {
     if let Some(thermal_status) = end
         .conditions
         .thermal_status
-        .filter(|&status| status > NONE && !hygiene.throttling_counts)
+        .filter(|&status| status > NONE && !hygiene.throttling_counts && !hygiene.steady)
     {
         return Some(Rejection::Throttling { thermal_status });
     }
-    moved(hygiene, baseline, end).filter(Rejection::is_slower)
+    moved(hygiene, baseline, end).filter(|moved| moved.is_slower() || hygiene.steady)
 }
 
 /// Whether the sentinel of this end differs from those of the baseline by more than is tolerated, and than noise explains.

@@ -1,8 +1,10 @@
 //! The program that runs on the phone: it times segments in the order it is told to, keeps what it
 //! measured in a journal, and goes on without the daemon.
 
+pub mod beside;
 pub mod description;
 pub mod device;
+pub mod edge_models;
 mod ended;
 mod evaluate;
 mod evaluation_sessions;
@@ -11,6 +13,7 @@ pub mod hygiene;
 pub mod journal;
 mod kept;
 pub mod link;
+pub mod machine;
 mod model_with_twin;
 mod models;
 pub mod pipe;
@@ -22,6 +25,7 @@ mod survey;
 mod timing;
 pub mod truth;
 mod walk;
+pub mod wire_tensors;
 pub mod work;
 
 pub use model_with_twin::ModelWithTwin;

@@ -12,7 +12,7 @@ use layerlab_edge::{
 use layerlab_protocol::{MeasureLink, Response};
 
 /// How often the daemon is told that the agent is at work.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// How long a measurement whose daemon is gone may take to end: longer than it waits for a server to take a connection.
 const ENDING: Duration = Duration::from_secs(30);
@@ -21,7 +21,7 @@ const ENDING: Duration = Duration::from_secs(30);
 const SAMPLES_AT_ONCE: usize = 1_000;
 
 /// What this program calls itself to servers.
-const PROGRAM: &str = concat!("layerlab-agent ", env!("CARGO_PKG_VERSION"));
+pub(crate) const PROGRAM: &str = concat!("layerlab-agent ", env!("CARGO_PKG_VERSION"));
 
 /// Who measures a link: one at a time, for two would share what carries them.
 #[derive(Debug, Default)]

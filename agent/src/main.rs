@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,8 +13,10 @@ use clap::{Args, Parser, Subcommand};
 use layerlab_agent::description::DeviceDescription;
 use layerlab_agent::device::simulated::{DeviceFile, SimulatedDevice};
 use layerlab_agent::device::{Device, Host};
+use layerlab_agent::edge_models::{EdgeModels, models_in};
 use layerlab_agent::files::Files;
 use layerlab_agent::link::LinkTurn;
+use layerlab_agent::machine::{Machine, SharedMachine};
 use layerlab_agent::queue::Queue;
 use layerlab_agent::reading_cost::{Turns, after_readings, reading_times};
 use layerlab_agent::runtime::onnxruntime::{
@@ -23,6 +26,7 @@ use layerlab_agent::runtime::simulated::SimulatedRuntime;
 use layerlab_agent::runtime::{Runtimes, registry, timing_input};
 use layerlab_agent::serve::{Address, Server};
 use layerlab_agent::{ModelWithTwin, pipe, truth, work};
+use layerlab_edge::{self as edge, Models, ServerLimits, Token};
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment};
 
@@ -93,6 +97,27 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Serve phones that have layers of models run here, until standard input ends. Started by `layerlab edge-server`
+    #[command(hide = true)]
+    EdgeServer {
+        /// Where to listen
+        #[arg(long)]
+        listen: SocketAddr,
+        /// The file with the secret that clients must know
+        #[arg(long)]
+        token_file: PathBuf,
+        /// What the server calls itself
+        #[arg(long)]
+        program: String,
+        /// An ONNX model, or a folder of them; may be repeated
+        #[arg(long, required = true)]
+        model: Vec<PathBuf>,
+        /// The size of a symbolic dimension of the models
+        #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = dimension)]
+        dims: Vec<(String, u64)>,
+        #[command(flatten)]
+        device: DeviceArgs,
     },
     /// The way to an agent that serves on this device, over standard input and output
     #[command(hide = true)]
@@ -195,6 +220,17 @@ fn main() -> ExitCode {
             };
             (print_readings(times, model.as_deref(), turns), BAD_INPUT)
         }
+        Command::EdgeServer {
+            listen,
+            token_file,
+            program,
+            model,
+            dims,
+            device,
+        } => match edge_models(&model, dims.into_iter().collect(), &device) {
+            Ok(models) => (serve_edge(listen, &token_file, program, models), FAILED),
+            Err(error) => (Err(error), BAD_INPUT),
+        },
         Command::Pipe { to } => (open_pipe(&to), FAILED),
         Command::RuntimeChild => serve_runtime(),
     };
@@ -208,7 +244,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(
-    (mut device, mut runtimes): (Box<dyn Device>, Runtimes),
+    (device, runtimes): (Box<dyn Device>, Runtimes),
     listen: &Address,
     state: &Path,
     until_stdin_ends: bool,
@@ -220,12 +256,16 @@ fn serve(
     let listener = listen
         .listen()
         .map_err(|error| anyhow!("cannot listen on {listen:?}: {error}"))?;
+    let description = DeviceDescription::of(device.as_ref(), &runtimes);
+    let left_out: Vec<String> = runtimes.left_out().cloned().collect();
+    let machine = Arc::new(SharedMachine::new(Machine { device, runtimes }));
     let server = Server {
         queue: Arc::clone(&queue),
         files: files.clone(),
-        device: DeviceDescription::of(device.as_ref(), &runtimes),
+        device: description,
         token,
         link_turn: LinkTurn::default(),
+        machine: Arc::clone(&machine),
     };
     let server = Arc::new(server);
     thread::spawn(move || {
@@ -242,13 +282,55 @@ fn serve(
         });
     }
     // One line each, whatever a library says.
-    for reason in runtimes.left_out() {
+    for reason in left_out {
         let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
         writeln!(io::stdout(), "left out: {reason}").context("cannot write to standard output")?;
     }
     // The daemon waits for this line before it connects.
     writeln!(io::stdout(), "listening").context("cannot write to standard output")?;
-    work::run(&queue, &files, device.as_mut(), &mut runtimes);
+    work::run(&queue, &files, &machine);
+    Ok(())
+}
+
+/// The models of these files and folders.
+fn edge_models(
+    named: &[PathBuf],
+    dims: BTreeMap<String, u64>,
+    device: &DeviceArgs,
+) -> anyhow::Result<EdgeModels> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let found = models_in(path).with_context(|| format!("cannot read {}", path.display()))?;
+        if found.is_empty() {
+            return Err(anyhow!("{} holds no .onnx file", path.display()));
+        }
+        files.extend(found);
+    }
+    let (_, runtimes) = device.open(None)?;
+    Ok(EdgeModels::open(&files, &dims, runtimes)?)
+}
+
+fn serve_edge(
+    listen: SocketAddr,
+    token_file: &Path,
+    program: String,
+    models: EdgeModels,
+) -> anyhow::Result<()> {
+    let token = Token::read(token_file)?;
+    let listener = TcpListener::bind(listen)
+        .map_err(|error| anyhow!("cannot listen on {listen}: {error}; choose another --listen"))?;
+    let limits = ServerLimits::default();
+    let models = Some(Box::new(models) as Box<dyn Models>);
+    let server = edge::Server::start_with(listener, token, program, limits, models)?;
+    // The command that started it waits for this line.
+    writeln!(io::stdout(), "listening on {}", server.address())
+        .context("cannot write to standard output")?;
+    // An error on standard input is its end, too.
+    let _ = io::stdin().read_to_end(&mut Vec::new());
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use layerlab_profiles::Nanos;
+use layerlab_profiles::soak::{self, FEWEST_STEADY_MINUTES, Slice};
 use layerlab_protocol::{Entry, Event, Order, RunId, Work};
 
 use crate::journal::{Journal, JournalError};
@@ -417,7 +418,7 @@ fn baseline(journal: &Journal, order: &Order) -> Vec<Nanos> {
         false => other.processor == order.processor && other.model_sha256 == order.model_sha256,
     };
     let comparable = |number| accepted(journal, number).is_some_and(comparable);
-    let (mut started, mut sentinels) = (None, Vec::new());
+    let (mut started, mut sentinels) = (None, soaked(journal, comparable));
     for entry in journal.entries() {
         match entry.event {
             Event::BlockStarted { sentinel_ns, .. } => started = Some(sentinel_ns),
@@ -433,4 +434,33 @@ fn baseline(journal: &Journal, order: &Order) -> Vec<Nanos> {
         }
     }
     sentinels
+}
+
+/// What the sentinel took, slice by slice of the last six minutes, once the processor of comparable orders had been kept busy until it was steady;
+/// nothing where it was not.
+fn soaked(journal: &Journal, comparable: impl Fn(u32) -> bool) -> Vec<Nanos> {
+    let mut slices = Vec::new();
+    for entry in journal.entries() {
+        match entry.event {
+            Event::SoakBegun if comparable(entry.order) => slices.clear(),
+            Event::SoakSlice {
+                rested: false,
+                started_ns,
+                median_ns,
+                ..
+            } if comparable(entry.order) => slices.push(Slice {
+                started: started_ns,
+                median: median_ns,
+            }),
+            _ => {}
+        }
+    }
+    let minutes = soak::minutes(&slices);
+    let last = minutes.len().checked_sub(FEWEST_STEADY_MINUTES);
+    let last = last.filter(|_| soak::steady(&minutes).is_some());
+    last.map_or_else(Vec::new, |last| {
+        let first = minutes[last];
+        let since = slices.iter().filter(|slice| slice.started >= first.started);
+        since.map(|slice| slice.median).collect()
+    })
 }

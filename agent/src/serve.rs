@@ -18,15 +18,17 @@ use std::time::Duration;
 
 use layerlab_edge::Cancel;
 use layerlab_protocol::{
-    FramingError, MeasureLink, Order, Refusal, Request, Response, RunId, VERSION,
+    EdgePlan, FramingError, MeasureLink, Order, Refusal, Request, Response, RunId, VERSION,
 };
 
 use self::connections::Connections;
 use self::wire::{Lines, Writer};
 
+use crate::beside;
 use crate::description::DeviceDescription;
 use crate::files::Files;
 use crate::link::{self, LinkTurn};
+use crate::machine::SharedMachine;
 use crate::queue::{Queue, SubmitError};
 
 /// A daemon that does not say hello within this time is none.
@@ -104,8 +106,10 @@ pub struct Server {
     pub device: DeviceDescription,
     /// The secret that the daemon must know.
     pub token: String,
-    /// Whether a link is being measured.
+    /// Whether a link is being measured, or a plan run over one.
     pub link_turn: LinkTurn,
+    /// What plans are run on, when nothing else is.
+    pub machine: Arc<SharedMachine>,
 }
 
 impl Server {
@@ -199,6 +203,10 @@ impl Server {
                 }
                 Ok(Request::MeasureLink { link }) => {
                     scope.spawn(move || self.measure_link(link, writer, (number, cancel)));
+                    continue;
+                }
+                Ok(Request::RunEdgePlan { plan }) => {
+                    scope.spawn(move || self.run_edge_plan(&plan, writer, (number, cancel)));
                     continue;
                 }
                 Ok(Request::Stop) => {
@@ -295,6 +303,38 @@ impl Server {
         // A daemon that is gone will ask again.
         if let Err(error) = result {
             tracing::info!(%error, "nobody hears of the link");
+        }
+    }
+
+    /// Runs a network together with a server for as long as the connection of this number lasts.
+    fn run_edge_plan(&self, plan: &EdgePlan, writer: &Writer, (number, cancel): (u64, &Cancel)) {
+        let send = |response| writer.send(&response);
+        let busy = || {
+            let message = "it works on something else, which running a plan would disturb: wait until that has ended";
+            refused(Refusal::Busy, message.to_owned())
+        };
+        let turn = self.link_turn.take(number);
+        let wanted = [Some(&plan.model_sha256), plan.quantised_sha256.as_ref()];
+        let lacks = wanted
+            .into_iter()
+            .flatten()
+            .find_map(|it| self.files.prove(it).err());
+        let result = match (turn, self.machine.if_free()) {
+            _ if lacks.is_some() => {
+                let said = lacks.map_or_else(String::new, |error| error.to_string());
+                send(refused(Refusal::UnknownModel, said))
+            }
+            (Some(turn), Some(machine)) if !self.queue.is_busy() => {
+                beside::run(plan, &self.files, machine, turn, cancel, &send)
+            }
+            (turn, _) => {
+                drop(turn);
+                send(busy())
+            }
+        };
+        // A daemon that is gone will ask again.
+        if let Err(error) = result {
+            tracing::info!(%error, "nobody hears of the plan");
         }
     }
 

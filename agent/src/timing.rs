@@ -4,7 +4,10 @@ mod block;
 mod inferences;
 mod loaded;
 mod progress;
+mod recovery;
 mod sentinel;
+mod soak;
+mod turns;
 
 use std::collections::BTreeSet;
 
@@ -45,6 +48,7 @@ pub(crate) fn time(
         baseline: task.baseline.clone(),
         polls: 0,
         rested: Nanos::ZERO,
+        busy_runs: 0,
         segments: segments.len(),
     };
     let mut timing = Timing {
@@ -55,6 +59,7 @@ pub(crate) fn time(
     };
     match task.order.work {
         Work::TimeSegments { .. } => timing.time_segments(),
+        Work::Soak { .. } => timing.soak(),
         _ => timing.time_passes(),
     }
 }
@@ -164,12 +169,7 @@ impl Timing<'_> {
                 return Ok(());
             };
             self.blocks.forget(members.into_iter());
-            if rejection.is_slower()
-                && self
-                    .blocks
-                    .cool_down(alone, Turns::Mixed, rejection)?
-                    .is_none()
-            {
+            if !self.blocks.recover(alone, Turns::Mixed, rejection)? {
                 return Ok(());
             }
         }

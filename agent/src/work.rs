@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::evaluate::Evaluation;
 use crate::files::Files;
+use crate::machine::{Machine, SharedMachine};
 use crate::models::Models;
 use crate::queue::{Queue, Task};
 use crate::runtime::Runtimes;
@@ -14,10 +15,14 @@ use crate::survey::survey;
 use crate::timing;
 
 /// Works off the queue until it stops.
-pub fn run(queue: &Queue, files: &Files, device: &mut dyn Device, runtimes: &mut Runtimes) {
+pub fn run(queue: &Queue, files: &Files, machine: &SharedMachine) {
     let mut models = Models::of(files);
     while let Some(task) = queue.next() {
-        let last = match execute(&task, files, &mut models, device, runtimes, queue) {
+        let mut held = machine.wait();
+        let Machine { device, runtimes } = &mut *held;
+        let executed = execute(&task, files, &mut models, device.as_mut(), runtimes, queue);
+        drop(held);
+        let last = match executed {
             Ok(()) => Event::Finished,
             Err(Ended::Failed(failure)) => Event::Failed { failure },
             Err(Ended::Abandoned) => continue,
@@ -60,7 +65,14 @@ fn execute(
             return survey(task, queue, runtimes, &model, processors);
         }
         Work::TimeSegments { segments, timing } => (segments.clone(), *timing),
-        Work::TimePasses { timing } => ((1..=layers).map(Segment::single).collect(), *timing),
+        Work::Soak {
+            passes: false,
+            timing,
+            ..
+        } => (Vec::new(), *timing),
+        Work::TimePasses { timing } | Work::Soak { timing, .. } => {
+            ((1..=layers).map(Segment::single).collect(), *timing)
+        }
         Work::TimePlacement { parts, timing, .. } => {
             (parts.iter().map(|part| part.segment).collect(), *timing)
         }

@@ -9,6 +9,7 @@ use layerlab_profiles::compare::{
     Difference, Quantity, RunsInOne, SIGNIFICANCE, compare, runs_in_one,
 };
 use layerlab_profiles::document::{Profile, ProfileDigest};
+use layerlab_profiles::ranks::{Faster, RankedMinute, Ranks, ranks};
 use layerlab_profiles::{Layer, SignedNanos};
 use serde::Serialize;
 
@@ -93,10 +94,40 @@ pub(super) async fn run(args: &CompareArgs) -> Result<(), Failure> {
     for lacked in runs_in_one(one, other) {
         output::print(lacks(&one.layers, &lacked))?;
     }
+    for ranks in ranks(one, other) {
+        output::print(rank_lines(&ranks))?;
+    }
     output::print(format_args!(
         "{significant} of {} numbers differ significantly (p < {SIGNIFICANCE}, adjusted by Holm's method)",
         differences.len()
     ))
+}
+
+/// Which of the two is the faster on a processor at first and in the end, where both were kept busy.
+fn rank_lines(ranks: &Ranks) -> String {
+    let minute = |ranked: &RankedMinute| {
+        let faster = match ranked.faster() {
+            Some(Faster::One) => "one is the faster",
+            Some(Faster::Other) => "other is the faster",
+            None => "neither is known to be the faster",
+        };
+        format!(
+            "minute {}: one {}, other {}: {faster}",
+            ranked.minute,
+            estimate(&ranked.one),
+            estimate(&ranked.other)
+        )
+    };
+    let swap = match ranks.swap() {
+        true => "; they swap ranks as they heat up",
+        false => "",
+    };
+    format!(
+        "all layers on {}, kept busy: {}; {}{swap}",
+        ranks.processor,
+        minute(&ranks.first),
+        minute(&ranks.last)
+    )
 }
 
 /// What is compared.

@@ -224,7 +224,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Runtime(command) => runtime::run(&command),
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command).await,
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
-                LayerlabCommand::EdgeServer(args) => edge_server::run(&args).await,
+                LayerlabCommand::EdgeServer(args) => edge_server::run(&args, cli.agent).await,
                 LayerlabCommand::Link(command) => link::run(command, cli.agent).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Key(command) => key::run(&command),

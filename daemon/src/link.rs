@@ -6,7 +6,7 @@ mod from_phone;
 mod measure;
 mod shape;
 mod summary;
-mod tunnel;
+pub(crate) mod tunnel;
 
 use std::path::PathBuf;
 

@@ -35,7 +35,7 @@ pub(super) enum PlanCommand {
     /// All algorithms over many limits, as CSV: accuracy over time limits, then time over accuracy limits
     Sweep(Sweep),
     /// Which layers to run on a phone and which on a server beside it, over a measured link
-    Edge(edge::EdgeArgs),
+    Edge(Box<edge::EdgeArgs>),
 }
 
 #[derive(clap::Args)]
@@ -107,7 +107,7 @@ pub(super) async fn run(command: &PlanCommand, agent: Option<PathBuf>) -> Result
             one(&args.common, Goal::MinTime { at_least }, agent).await
         }
         PlanCommand::Sweep(args) => all(args, agent).await,
-        PlanCommand::Edge(args) => edge::run(args),
+        PlanCommand::Edge(args) => edge::run(args, agent).await,
     }
 }
 

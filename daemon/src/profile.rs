@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
-use super::exit::Failure;
+use super::exit::{Code, Failure};
 use super::fitness::{FitnessArgs, make_fit};
 use super::model_options::{DimArgs, open_with_twin};
 use super::percent::Percent;
@@ -17,7 +17,8 @@ use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};
 use layerlab_campaign::publish::folder_name;
 use layerlab_campaign::{
-    Campaign, CampaignAccuracy, CampaignError, InOut, Published, TimesSettings,
+    Campaign, CampaignAccuracy, CampaignError, InOut, Published, SteadySettings, TimesSettings,
+    UnfitDuration,
 };
 use layerlab_farm::artifacts::{self, Artifacts};
 use layerlab_farm::discovery;
@@ -89,6 +90,10 @@ pub(super) struct SettingsArgs {
     /// differs between visits. Adaptive plans its own
     #[arg(long, default_value_t = TimesSettings::VISITS, value_parser = clap::value_parser!(u64).range(3..))]
     visits: u64,
+    /// Measure steady times beside the cold ones: keep each processor busy for so long, such as 30m, see how its times change
+    /// minute by minute, and measure the layers again while it is hot. Of a device that does not get cool, these alone
+    #[arg(long, value_name = "DURATION", value_parser = steady)]
+    steady: Option<SteadySettings>,
     /// The idle time before each inference, in microseconds
     #[arg(long, default_value_t = TimesSettings::GAP_US, value_name = "MICROSECONDS")]
     gap_us: u64,
@@ -104,6 +109,13 @@ enum AssumeName {
     Probed,
     /// That they cost the same
     Symmetric,
+}
+
+/// How long to keep a device busy.
+fn steady(text: &str) -> Result<SteadySettings, String> {
+    let duration: humantime::Duration = text.parse().map_err(|_| UnfitDuration.to_string())?;
+    let duration = std::time::Duration::from(duration).into();
+    SteadySettings::of(duration).map_err(|error| error.to_string())
 }
 
 impl SettingsArgs {
@@ -122,6 +134,7 @@ impl SettingsArgs {
                 AssumeName::Probed => InOut::Probed,
                 AssumeName::Symmetric => InOut::Symmetric,
             },
+            steady: self.steady,
             ..TimesSettings::default()
         }
     }
@@ -175,15 +188,28 @@ pub(super) async fn run(
             return Err(campaign_failure(error));
         }
     };
-    let Published { profile, findings } = published;
+    let Published {
+        profile,
+        findings,
+        not_steady,
+    } = published;
+    let not_steady = not_steady.map(|reason| {
+        let sentence = format!(
+            "the cold times are published in {}; {reason}",
+            out.display()
+        );
+        Failure::new(Code::Device, anyhow::anyhow!(sentence))
+    });
     if args.json {
-        return output::print_json(&show::summary(&profile, &out));
+        output::print_json(&show::summary(&profile, &out))?;
+        return not_steady.map_or(Ok(()), Err);
     }
     output::print(show::tables(&profile))?;
     for finding in findings {
         output::note(format_args!("\n{finding}"));
     }
-    output::print(format_args!("\nPublished in {}", out.display()))
+    output::print(format_args!("\nPublished in {}", out.display()))?;
+    not_steady.map_or(Ok(()), Err)
 }
 
 /// What the phone knows of a failure, in a folder beside the one that the profile would have become.

@@ -95,6 +95,7 @@ impl<'a> CampaignBars<'a> {
 pub(super) fn title(part: CampaignPart, model: &str, device: &str) -> String {
     let what = match part {
         CampaignPart::Times => "",
+        CampaignPart::Steady => "steady times of ",
         CampaignPart::Accuracy => "accuracy of ",
     };
     format!("{what}{model} on {}", Printable(device))

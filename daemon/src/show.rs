@@ -2,6 +2,7 @@
 
 mod layers;
 mod phone;
+mod steady;
 
 use std::path::{Path, PathBuf};
 
@@ -73,6 +74,7 @@ fn tables_in(profile: &Profile, columns: Option<usize>) -> String {
     parts.extend(unsupported(profile).map(|text| in_lines(&text, columns)));
     parts.extend(memory(profile).map(|text| in_lines(&text, columns)));
     parts.extend(totals(profile));
+    parts.extend(steady::steady(profile));
     parts.join("\n\n")
 }
 
@@ -92,13 +94,14 @@ pub(super) fn title(header: &Header) -> String {
     )
 }
 
-/// The device's name, which says so if the device is simulated or one of its processors emulated.
+/// The device's name, which says so if the device is simulated, one of its processors emulated, or the times are steady ones.
 pub(super) fn device(header: &Header) -> String {
     let name = &header.device.name;
-    let mark = header.mark().map(|mark| format!("({mark})"));
-    match mark.filter(|mark| !name.contains(mark)) {
-        Some(mark) => format!("{name} {mark}"),
-        None => name.clone(),
+    let marks = header.mark().unwrap_or_default().split(", ");
+    let marks = marks.filter(|mark| !mark.is_empty() && !name.contains(&format!("({mark})")));
+    match marks.collect::<Vec<_>>().join(", ") {
+        marks if marks.is_empty() => name.clone(),
+        marks => format!("{name} ({marks})"),
     }
 }
 

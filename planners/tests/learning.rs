@@ -23,6 +23,7 @@ fn source() -> Source {
         profile_digest: None,
         simulated: true,
         emulated: false,
+        thermal: layerlab_profiles::soak::Thermal::Cold,
     }
 }
 

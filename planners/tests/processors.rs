@@ -205,6 +205,7 @@ fn plans_are_written_with_their_processors() {
         profile_digest: None,
         simulated: true,
         emulated: false,
+        thermal: layerlab_profiles::soak::Thermal::Cold,
     };
     let json = outcomes_json(&source, std::slice::from_ref(&outcome)).expect("a document");
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");

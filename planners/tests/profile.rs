@@ -11,6 +11,7 @@ use layerlab_profiles::document::{
     Clock, Device, FORMAT, Header, Host, Measured, Measurement, Method, Model, Numerics, Processor,
     ProcessorKind, Profile, Program, Provenance, Sample, VERSION,
 };
+use layerlab_profiles::soak::Thermal;
 use layerlab_profiles::time_model::TimeModel;
 use layerlab_profiles::{Bytes, Layer, Nanos, Placement, Segment};
 use rand::{Rng, SeedableRng};
@@ -55,6 +56,7 @@ fn profile(design: Design, method: Method) -> Profile {
         version: VERSION,
         simulated: true,
         emulated: false,
+        thermal: Thermal::Cold,
         model: Model {
             name: "chain".to_owned(),
             sha256: "0123456789abcdef".repeat(4),

@@ -168,6 +168,7 @@ fn a_plan_says_where_a_layer_cannot_run_and_so_do_exports() {
         profile_digest: None,
         simulated: true,
         emulated: false,
+        thermal: layerlab_profiles::soak::Thermal::Cold,
     };
     let json = outcomes_json(&source, &[outcome]).expect("a document");
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -193,6 +194,7 @@ fn the_dnn_partitioning_format_says_which_layers_the_accelerator_supports() {
         profile_digest: None,
         simulated: true,
         emulated: false,
+        thermal: layerlab_profiles::soak::Thermal::Cold,
     };
     let several = Several::new(3, 2, 1).without(1, &[(2, 2)]);
     let text = dnn_partitioning(&several.layers, &several.times(), None, &source);

@@ -16,6 +16,7 @@ mod placements;
 mod plausible;
 mod rows;
 mod rule;
+mod soak;
 mod unsupported;
 mod utc;
 mod whole;
@@ -96,9 +97,10 @@ pub fn check_directory(dir: &Path) -> Result<(Profile, Vec<Finding>), DocumentEr
     let mut findings = Findings::default();
     for contradiction in contradictions {
         let rule = match contradiction {
-            Contradiction::FileChanged { .. } | Contradiction::HeaderChanged { .. } => {
-                Rule::FileChanged
-            }
+            Contradiction::FileChanged { .. }
+            | Contradiction::HeaderChanged { .. }
+            | Contradiction::SteadyChanged => Rule::FileChanged,
+            Contradiction::SteadyInSteady => Rule::ThermalContradiction,
             Contradiction::Origin { .. } => Rule::OriginContradiction,
         };
         findings.add(rule, [contradiction.to_string()]);
@@ -128,6 +130,7 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     unsupported::check(&subject, findings);
     placements::check(&subject, findings);
     arithmetic::check(&subject, findings);
+    soak::check(&subject, findings);
     evaluations::check(&subject, findings);
     plausible::check(&subject, findings);
     blocks::check(&subject, findings);

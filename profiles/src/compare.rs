@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::derive::graph::{ErrorVariance, two_sided_p_student};
 use crate::document::{KnownErrors, LayerTimeRow, Profile};
 use crate::holm;
+use crate::soak::Thermal;
 use crate::summary::Estimate;
 
 /// The chance, per processor, that a layer is said to differ although none does.
@@ -35,6 +36,17 @@ pub enum CompareError {
         other: String,
         /// How many layers the second profile's model has.
         other_layers: u32,
+    },
+    /// The profiles are of a cool device and of one in its steady state.
+    #[error(
+        "the times of one profile are {one}, those of the other {other}: heat, not the model, would be found to differ; \
+         compare cold times with cold ones, or steady with steady"
+    )]
+    DifferentStates {
+        /// The state of the first profile's device.
+        one: Thermal,
+        /// The state of the second's.
+        other: Thermal,
     },
     /// No processor is in both profiles.
     #[error("no processor is in both profiles: {one} and {other}")]
@@ -196,7 +208,10 @@ pub fn compare(one: &Profile, other: &Profile) -> Result<Vec<Difference>, Compar
 pub(crate) fn refuse_different_models(one: &Profile, other: &Profile) -> Result<(), CompareError> {
     let (a, b) = (&one.header.model, &other.header.model);
     if a.sha256 == b.sha256 && a.layers == b.layers {
-        return Ok(());
+        return match (one.header.thermal, other.header.thermal) {
+            (one, other) if one == other => Ok(()),
+            (one, other) => Err(CompareError::DifferentStates { one, other }),
+        };
     }
     let name = |model: &crate::document::Model| {
         let hash: String = model.sha256.chars().take(8).collect();

@@ -23,8 +23,9 @@ const BLOCKS: usize = 4;
 /// median, at least.
 const MEDIAN_OF_THREE: f64 = 0.4487;
 
-/// By less than this share of a time, about, it does not matter whether it became faster.
-const LEAST_FASTER: f64 = 0.01;
+/// By less than this share of a time, about, it does not matter whether it became faster from one occasion to the next, which
+/// took twice as long: of what warms up gradually much less is left then.
+const LEAST_FASTER: f64 = 0.02;
 
 /// Whether `runs`, times of one thing on one occasion, differ by more than noise explains from the times that it took on
 /// `earlier` occasions: at the start and the end of one block, of the next and so on, each the median of a few runs. What
@@ -65,23 +66,45 @@ pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
     two_sided_p_student(difference / variance.sqrt(), variance * variance / squares) < SIGNIFICANCE
 }
 
-/// Whether `now` is faster than `before` by more than a hundredth and more than noise explains, by Welch's one-sided test at
-/// 5 %.
-pub fn has_become_faster(now: &[Nanos], before: &[Nanos]) -> bool {
+/// What has been learnt of something that was loaded a moment ago, and may still become faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warming {
+    /// It has become no more than 2 % faster, for sure.
+    Over,
+    /// It has become faster, for sure.
+    GoesOn,
+    /// Neither is sure.
+    Unknown,
+}
+
+/// Whether something is still warming up that took so long `now`, and so long `before`: where the 90 % interval of the
+/// difference lies (Welch), below 2 %, above zero, or neither.
+pub fn warming(now: &[Nanos], before: &[Nanos]) -> Warming {
     let (Some(now), Some(before)) = (Spread::of(now), Spread::of(before)) else {
-        return false;
+        return Warming::Unknown;
     };
+    if now.count < 2.0 || before.count < 2.0 {
+        return Warming::Unknown;
+    }
     let faster = before.mean - now.mean;
     let of = |spread: &Spread| spread.variance / spread.count;
     let (of_now, of_before) = (of(&now), of(&before));
     let variance = of_now + of_before;
-    if now.count < 2.0 || before.count < 2.0 || faster < LEAST_FASTER {
-        return false;
-    }
     let squares = of_now.powi(2) / (now.count - 1.0) + of_before.powi(2) / (before.count - 1.0);
-    let is_noise =
-        || two_sided_p_student(faster / variance.sqrt(), variance * variance / squares) > 0.1;
-    variance == 0.0 || !is_noise()
+    // Each side of a 90 % interval misses one in twenty.
+    let is_sure = |distance: f64| {
+        distance > 0.0
+            && (variance == 0.0
+                || two_sided_p_student(distance / variance.sqrt(), variance.powi(2) / squares)
+                    < 0.1)
+    };
+    if is_sure(LEAST_FASTER - faster) {
+        Warming::Over
+    } else if is_sure(faster) {
+        Warming::GoesOn
+    } else {
+        Warming::Unknown
+    }
 }
 
 /// The variance of some values about the straight line, by least squares, that goes through them one after the other.
@@ -170,16 +193,33 @@ mod tests {
     }
 
     #[test]
-    fn what_warms_up_has_become_faster_and_noise_has_not() {
+    fn what_warms_up_becomes_faster_for_sure_or_is_asked_again() {
         let (cold, warm) = (nanos(&[1300, 1280, 1310, 1290]), nanos(&[1100, 1120, 1090]));
-        assert!(has_become_faster(&warm, &cold));
-        assert!(!has_become_faster(&cold, &warm));
-        assert!(!has_become_faster(&cold, &cold));
+        assert_eq!(warming(&warm, &cold), Warming::GoesOn);
+        assert_eq!(warming(&cold, &warm), Warming::Over);
+        assert_eq!(
+            warming(&[980; 3].map(Nanos::from_nanos), &nanos(&[980; 3])),
+            Warming::Over
+        );
+        assert_eq!(
+            warming(&nanos(&[970; 3]), &nanos(&[1000; 3])),
+            Warming::GoesOn
+        );
+        assert_eq!(
+            warming(&nanos(&[985; 3]), &nanos(&[1000; 3])),
+            Warming::Over
+        );
+        // Of few noisy runs it cannot be told that nothing changes any more.
         let (wild, wilder) = (nanos(&[1000, 1500, 900]), nanos(&[1100, 1600, 950]));
-        assert!(!has_become_faster(&wild, &wilder));
-        assert!(has_become_faster(&nanos(&[980; 3]), &nanos(&[1000; 3])));
-        assert!(!has_become_faster(&nanos(&[995; 3]), &nanos(&[1000; 3])));
-        assert!(!has_become_faster(&nanos(&[500]), &nanos(&[1000, 1000])));
+        assert_eq!(warming(&wild, &wilder), Warming::Unknown);
+        let noisy = nanos(&[1000, 1020, 980]);
+        assert_eq!(warming(&noisy, &noisy), Warming::Unknown);
+        let many: Vec<Nanos> = noisy.iter().copied().cycle().take(60).collect();
+        assert_eq!(warming(&many, &many), Warming::Over);
+        assert_eq!(
+            warming(&nanos(&[500]), &nanos(&[1000, 1000])),
+            Warming::Unknown
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use layerlab_profiles::document::{
     Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, DocumentError,
     Evaluation, LayerTimeRow, Load, Method, MovedCut, Moving, MovingLine, MovingNumber,
     MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest, ProvedPlacement, Rejected,
-    Sample, SegmentRow, TestedSegment, Unsupported,
+    Sample, SegmentRow, Soaking, TestedSegment, Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::units::MilliCelsius;
@@ -665,6 +665,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             additivity,
             probes,
             moving,
+            soaking: Soaking::default(),
+            steady: None,
         }
     })
 }

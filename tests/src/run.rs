@@ -28,6 +28,7 @@ pub fn settings(samples_per_segment: u64, gap: Nanos) -> TimesSettings {
         target: 0.02,
         budget: Nanos::ZERO,
         in_out: InOut::default(),
+        steady: None,
         over_budget: OverBudget::Extend,
     }
 }

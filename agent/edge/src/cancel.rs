@@ -39,8 +39,8 @@ impl Cancel {
         Ok(())
     }
 
-    /// The measurement waits for nothing any more.
-    pub(crate) fn release(&self) {
+    /// The measurement waits for nothing any more. Until then the connection stays open.
+    pub fn release(&self) {
         self.lock().waited_for = None;
     }
 

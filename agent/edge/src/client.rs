@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use layerlab_profiles::link::ServerTimes;
 
 use crate::cancel::Cancel;
-use crate::connection::{Broken, Connection, Patience};
+use crate::connection::{Broken, Connection, Deadline, Patience};
 use crate::error::EdgeError;
+use crate::infer::{InferRequest, Inferred, TensorShape, payload_bytes};
 use crate::message::{ECHO_BYTES, MessageError, Reply, Request};
 use crate::token::Token;
 
@@ -107,16 +108,16 @@ impl Client {
     /// When the connection is gone.
     pub fn peer(&self) -> Result<SocketAddr, EdgeError> {
         let peer = self.connection.peer();
-        peer.map_err(|source| self.broken(Broken::Gone(source), "saying hello"))
+        peer.map_err(|source| self.gone(source))
     }
 
     /// Has `cancel` end whatever is waited for on this connection.
     ///
     /// # Errors
     /// When the process cannot open more files.
-    pub(crate) fn cut_by(&self, cancel: &Cancel) -> Result<(), EdgeError> {
+    pub fn cut_by(&self, cancel: &Cancel) -> Result<(), EdgeError> {
         let watched = self.connection.cut_by(cancel);
-        watched.map_err(|source| self.broken(Broken::Gone(source), "saying hello"))
+        watched.map_err(|source| self.gone(source))
     }
 
     /// Has a few bytes sent back.
@@ -154,6 +155,44 @@ impl Client {
         self.done(started, DOING)
     }
 
+    /// Has layers run on the tensors in `payload`, of which the answer's tensors must have the shapes `expected`.
+    ///
+    /// # Errors
+    /// When the server is gone, slow, refuses, or answers something else; also for a request that no frame holds.
+    pub fn infer(
+        &mut self,
+        asked: InferRequest,
+        payload: &[u8],
+        expected: &[TensorShape],
+    ) -> Result<(Inferred, Answer), EdgeError> {
+        const DOING: &str = "having layers run";
+        if asked.payload_bytes() != Some(payload.len() as u64) || !asked.fits_a_frame() {
+            return Err(EdgeError::NoFrame {
+                first: asked.first,
+                last: asked.last(),
+            });
+        }
+        let started = Instant::now();
+        let deadline = self.patience.deadline(payload.len() as u64);
+        let frame = Request::Infer(asked).encode();
+        let sent = self.connection.send_bytes(&frame, payload, deadline);
+        self.unless_refused(sent, DOING)?;
+        let wait = self.patience.inference + self.patience.silence;
+        let tensors = match self.reply_by(Deadline::within(wait), wait, DOING)? {
+            Reply::Tensors { tensors } if tensors == expected => tensors,
+            _ => return Err(self.other_answer(DOING)),
+        };
+        // A reply with tensors of other sizes than its payload is malformed.
+        let bytes = payload_bytes(&tensors).unwrap_or(0);
+        let mut payload = vec![0; usize::try_from(bytes).unwrap_or(0)];
+        let read = self
+            .connection
+            .read_exact(&mut payload, self.patience.deadline(bytes));
+        read.map_err(|broken| self.broken(broken, self.patience.silence, DOING))?;
+        let answer = self.done(started, DOING)?;
+        Ok((Inferred { tensors, payload }, answer))
+    }
+
     /// Sends a request with so many bytes of payload.
     pub(crate) fn send(
         &mut self,
@@ -163,15 +202,21 @@ impl Client {
     ) -> Result<(), EdgeError> {
         let deadline = self.patience.deadline(payload);
         let sent = self.connection.send(&request.encode(), payload, deadline);
+        self.unless_refused(sent, doing)
+    }
+
+    /// What became of a request that was sent: a server that closes the connection meanwhile has often said why.
+    fn unless_refused(
+        &mut self,
+        sent: Result<(), Broken>,
+        doing: &'static str,
+    ) -> Result<(), EdgeError> {
         match sent {
             Ok(()) => Ok(()),
-            Err(broken) => {
-                // A server that closes the connection has often said why.
-                match self.reply(doing) {
-                    Err(refused @ EdgeError::Refused { .. }) => Err(refused),
-                    _ => Err(self.broken(broken, doing)),
-                }
-            }
+            Err(broken) => match self.reply(doing) {
+                Err(refused @ EdgeError::Refused { .. }) => Err(refused),
+                _ => Err(self.broken(broken, self.patience.silence, doing)),
+            },
         }
     }
 
@@ -183,7 +228,7 @@ impl Client {
         }
         let deadline = self.patience.deadline(bytes);
         let discarded = self.connection.discard(bytes, deadline);
-        discarded.map_err(|broken| self.broken(broken, doing))
+        discarded.map_err(|broken| self.broken(broken, self.patience.silence, doing))
     }
 
     /// Waits for the end of an exchange that began at `started`.
@@ -204,15 +249,25 @@ impl Client {
 
     /// The next reply that is no refusal.
     fn reply(&mut self, doing: &'static str) -> Result<Reply, EdgeError> {
-        let deadline = self.patience.deadline(0);
+        let silence = self.patience.silence;
+        self.reply_by(self.patience.deadline(0), silence, doing)
+    }
+
+    /// The same, by `deadline`, which is `wait` from now.
+    fn reply_by(
+        &mut self,
+        deadline: Deadline,
+        wait: Duration,
+        doing: &'static str,
+    ) -> Result<Reply, EdgeError> {
         let header = self.connection.header(None, deadline);
-        let header = header.map_err(|broken| self.broken(broken, doing))?;
+        let header = header.map_err(|broken| self.broken(broken, wait, doing))?;
         let header = header.map_err(|source| EdgeError::Frame {
             address: self.address.clone(),
             source,
         })?;
         let fields = self.connection.fields(header, deadline);
-        let fields = fields.map_err(|broken| self.broken(broken, doing))?;
+        let fields = fields.map_err(|broken| self.broken(broken, wait, doing))?;
         let reply = Reply::decode(header, &fields);
         match reply.map_err(|source: MessageError| EdgeError::Message {
             address: self.address.clone(),
@@ -227,13 +282,13 @@ impl Client {
         }
     }
 
-    fn broken(&self, broken: Broken, doing: &'static str) -> EdgeError {
+    fn broken(&self, broken: Broken, waited: Duration, doing: &'static str) -> EdgeError {
         let address = self.address.clone();
         match broken {
             Broken::Late => EdgeError::Late {
                 address,
                 doing,
-                waited: self.patience.silence,
+                waited,
             },
             Broken::Gone(source) => EdgeError::Lost {
                 address,
@@ -241,6 +296,10 @@ impl Client {
                 source,
             },
         }
+    }
+
+    fn gone(&self, source: io::Error) -> EdgeError {
+        self.broken(Broken::Gone(source), self.patience.silence, "saying hello")
     }
 
     fn other_answer(&self, doing: &'static str) -> EdgeError {

@@ -31,6 +31,8 @@ pub struct Patience {
     pub silence: Duration,
     /// The slowest rate at which many bytes may come or go, in byte/s.
     pub slowest_bytes_per_second: u64,
+    /// How long a server may take until it answers a request to run layers: waiting for its turn, loading and computing.
+    pub inference: Duration,
 }
 
 impl Default for Patience {
@@ -40,6 +42,8 @@ impl Default for Patience {
         Patience {
             silence: Duration::from_secs(10),
             slowest_bytes_per_second: 8_000,
+            // Twice as long as a server lets a request wait.
+            inference: Duration::from_secs(120),
         }
     }
 }
@@ -262,6 +266,31 @@ impl Connection {
             }
             self.write_all(next, deadline)?;
         }
+    }
+
+    /// Writes a frame and its payload. The payload begins in the packet in which the frame ends.
+    pub(crate) fn send_bytes(
+        &mut self,
+        frame: &[u8],
+        payload: &[u8],
+        deadline: Deadline,
+    ) -> Result<(), Broken> {
+        let beside = payload.len().min(CHUNK.saturating_sub(frame.len()));
+        let (beside, after) = payload.split_at(beside);
+        self.write_all(&[frame, beside].concat(), deadline)?;
+        self.write_all(after, deadline)
+    }
+
+    /// Whether the other end has closed the connection, as far as is known here. Waits for nothing.
+    pub(crate) fn is_gone(&self) -> bool {
+        let peeked = (self.stream.set_nonblocking(true))
+            .and_then(|()| self.stream.peek(&mut [0]))
+            .map_err(|error| error.kind());
+        let is_gone = !matches!(
+            peeked,
+            Ok(1) | Err(ErrorKind::WouldBlock | ErrorKind::Interrupted)
+        );
+        is_gone || self.stream.set_nonblocking(false).is_err()
     }
 
     /// Says why nothing more will be said, and sees that the other end can read it. That it cannot is no error.

@@ -76,6 +76,17 @@ pub enum EdgeError {
         /// What was going on.
         doing: &'static str,
     },
+    /// What it should be asked does not fit into a frame.
+    #[error(
+        "the tensors of layers {first} to {last}, or what is said of them, are too large for one request to an edge \
+         server: plan with another cut"
+    )]
+    NoFrame {
+        /// The first layer.
+        first: u32,
+        /// The last.
+        last: u32,
+    },
     /// It said why it will not.
     #[error("the edge server at {address} refused: {sentence}")]
     Refused {

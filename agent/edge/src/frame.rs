@@ -27,7 +27,7 @@ pub enum FrameKind {
     Sink = 3,
     /// Give so many bytes.
     Source = 4,
-    /// Run layers of a model: reserved, and refused by servers of this version.
+    /// Run layers of a model. Servers without models refuse it, as the first of this version all did.
     Infer = 5,
     /// The reply to hello.
     Welcome = 256,
@@ -37,11 +37,13 @@ pub enum FrameKind {
     Done = 258,
     /// The server will not; its last frame.
     Refused = 259,
+    /// Tensors that were computed; before `done`, where layers were run.
+    Tensors = 260,
 }
 
 impl FrameKind {
     /// All of them.
-    pub const ALL: [FrameKind; 9] = [
+    pub const ALL: [FrameKind; 10] = [
         FrameKind::Hello,
         FrameKind::Echo,
         FrameKind::Sink,
@@ -51,6 +53,7 @@ impl FrameKind {
         FrameKind::Data,
         FrameKind::Done,
         FrameKind::Refused,
+        FrameKind::Tensors,
     ];
 }
 

@@ -2,7 +2,7 @@
 //! prose; the bytes of each version are frozen in `tests/`.
 //!
 //! Both ends use blocking sockets with a deadline on every wait: the phone's agent has no async runtime. [`Server`]
-//! serves, [`Client`] asks, [`measure()`] times what it asks, [`Shaper`] stands between the two and slows them down, and a
+//! serves and has its [`Models`] run layers, [`Client`] asks, [`measure()`] times what it asks, [`Shaper`] stands between the two and slows them down, and a
 //! [`LinkErrand`] is all of that for one link, wherever it is measured from.
 
 mod cancel;
@@ -11,6 +11,7 @@ mod connection;
 mod errand;
 mod error;
 mod frame;
+mod infer;
 mod listening;
 mod measure;
 mod message;
@@ -19,6 +20,7 @@ mod shaper;
 mod text;
 mod token;
 mod trace;
+mod turn;
 
 pub use cancel::Cancel;
 pub use client::{Answer, Client};
@@ -28,6 +30,7 @@ pub use error::EdgeError;
 pub use frame::{
     FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, VERSION,
 };
+pub use infer::{InferRequest, Inferred, Models, Stretch, TensorShape, payload_bytes};
 pub use measure::{MeasurePlan, Measured, Progress, measure};
 pub use message::{ECHO_BYTES, MessageError, Reply, Request};
 pub use server::{Server, ServerLimits};

@@ -4,6 +4,7 @@ use layerlab_profiles::Nanos;
 use layerlab_profiles::link::ServerTimes;
 
 use crate::frame::{FrameHeader, FrameKind, MAX_PAYLOAD_BYTES};
+use crate::infer::{InferRequest, TensorShape, parse_shapes, payload_bytes, shape_fields};
 use crate::text::one_line;
 use crate::token::{TOKEN_BYTES, Token};
 
@@ -35,11 +36,11 @@ pub enum Request {
         /// How many.
         bytes: u64,
     },
-    /// Layers to be run, in a later version.
-    Infer,
+    /// Layers to be run on the tensors that are the payload.
+    Infer(InferRequest),
 }
 
-/// What the server replies. A payload follows the fields of `Data` alone.
+/// What the server replies. A payload follows the fields of `Data` and `Tensors` alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// To hello: what the server calls itself.
@@ -51,6 +52,11 @@ pub enum Reply {
     Data {
         /// How many.
         bytes: u64,
+    },
+    /// The tensors that were computed, which are the payload.
+    Tensors {
+        /// Their shapes.
+        tensors: Vec<TensorShape>,
     },
     /// The request is done.
     Done(ServerTimes),
@@ -108,7 +114,11 @@ impl Request {
             Request::Echo => frame(FrameKind::Echo, &[], ECHO_BYTES),
             Request::Sink { bytes } => frame(FrameKind::Sink, &[], *bytes),
             Request::Source { bytes } => frame(FrameKind::Source, &bytes.to_be_bytes(), 0),
-            Request::Infer => frame(FrameKind::Infer, &[], 0),
+            Request::Infer(asked) => {
+                // One without such a number is malformed, and so is one with any other.
+                let payload = asked.payload_bytes().unwrap_or(u64::MAX);
+                frame(FrameKind::Infer, &asked.fields(), payload)
+            }
         }
     }
 
@@ -132,8 +142,10 @@ impl Request {
                 Ok(bytes) if bytes <= MAX_PAYLOAD_BYTES => Ok(Request::Source { bytes }),
                 _ => malformed,
             },
-            // Whatever its fields will be.
-            (FrameKind::Infer, _, _) => Ok(Request::Infer),
+            (FrameKind::Infer, bytes, _) => match InferRequest::parse(fields) {
+                Some(asked) if asked.payload_bytes() == Some(bytes) => Ok(Request::Infer(asked)),
+                _ => malformed,
+            },
             (FrameKind::Hello | FrameKind::Echo | FrameKind::Sink | FrameKind::Source, _, _) => {
                 malformed
             }
@@ -148,6 +160,10 @@ impl Reply {
         match self {
             Reply::Welcome { program } => frame(FrameKind::Welcome, program.as_bytes(), 0),
             Reply::Data { bytes } => frame(FrameKind::Data, &[], *bytes),
+            Reply::Tensors { tensors } => {
+                let payload = payload_bytes(tensors).unwrap_or(u64::MAX);
+                frame(FrameKind::Tensors, &shape_fields(tensors), payload)
+            }
             Reply::Done(times) => {
                 let times = [times.receive, times.queue, times.compute, times.send];
                 let fields = times.map(|time| time.as_nanos().to_be_bytes()).concat();
@@ -180,6 +196,12 @@ impl Reply {
                     send: time(3),
                 }))
             }
+            (FrameKind::Tensors, bytes, fields) => match parse_shapes(fields) {
+                Some(tensors) if payload_bytes(&tensors) == Some(bytes) => {
+                    Ok(Reply::Tensors { tensors })
+                }
+                _ => Err(malformed(header)),
+            },
             (FrameKind::Refused, 0, sentence) => Ok(Reply::Refused {
                 sentence: one_line(sentence),
             }),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -11,9 +12,11 @@ use std::time::{Duration, Instant};
 use layerlab_profiles::link::ServerTimes;
 
 use crate::connection::{Broken, Connection, Deadline, Patience};
+use crate::infer::{InferRequest, Models};
 use crate::listening::wake;
 use crate::message::{ECHO_BYTES, Reply, Request};
 use crate::token::Token;
+use crate::turn::Turn;
 
 /// How long to wait for other connections to end when the process cannot have one more.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -27,6 +30,8 @@ pub struct ServerLimits {
     pub hello: Duration,
     /// How long a client may be silent between two requests.
     pub idle: Duration,
+    /// How long a request to run layers waits until those that came before are done.
+    pub queue: Duration,
     /// How long it may take over one request.
     pub patience: Patience,
 }
@@ -39,6 +44,8 @@ impl Default for ServerLimits {
             hello: Duration::from_secs(5),
             // Longer than a phone's agent works between two requests of a plan.
             idle: Duration::from_secs(300),
+            // Some hundred inferences of a large network.
+            queue: Duration::from_secs(60),
             patience: Patience::default(),
         }
     }
@@ -55,6 +62,10 @@ struct Shared {
     token: Token,
     program: String,
     limits: ServerLimits,
+    /// What layers are run of; `None` where links alone are measured.
+    models: Option<Box<dyn Models>>,
+    /// Who has layers run.
+    turn: Turn,
     stopping: AtomicBool,
     open: Mutex<BTreeMap<u64, TcpStream>>,
 }
@@ -79,7 +90,7 @@ impl From<Broken> for Ended {
 }
 
 impl Server {
-    /// Serves on `listener` for clients that know `token`; `program` is what it calls itself.
+    /// Serves on `listener` for clients that know `token`, and runs no layers; `program` is what it calls itself.
     ///
     /// # Errors
     /// When the listener has no address, or no thread can be started.
@@ -89,11 +100,27 @@ impl Server {
         program: String,
         limits: ServerLimits,
     ) -> io::Result<Server> {
+        Self::start_with(listener, token, program, limits, None)
+    }
+
+    /// The same with what it runs layers of, if it does.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_with(
+        listener: TcpListener,
+        token: Token,
+        program: String,
+        limits: ServerLimits,
+        models: Option<Box<dyn Models>>,
+    ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             token,
             program,
             limits,
+            models,
+            turn: Turn::default(),
             stopping: AtomicBool::new(false),
             open: Mutex::default(),
         });
@@ -246,20 +273,17 @@ impl Shared {
     ) -> Result<(), Ended> {
         let patience = self.limits.patience;
         let mut echo = [0; ECHO_BYTES as usize];
-        match request {
+        match &request {
             Request::Hello { .. } => {
                 return Err(Ended::Refused("hello was said already".to_owned()));
             }
-            Request::Infer => {
-                let sentence = "this server runs no layers yet: only links are measured";
-                return Err(Ended::Refused(sentence.to_owned()));
-            }
+            Request::Infer(asked) => return self.infer(connection, asked, began),
             Request::Echo => connection.read_exact(&mut echo, patience.deadline(ECHO_BYTES))?,
-            Request::Sink { bytes } => connection.discard(bytes, patience.deadline(bytes))?,
+            &Request::Sink { bytes } => connection.discard(bytes, patience.deadline(bytes))?,
             Request::Source { .. } => {}
         }
         let received = Instant::now();
-        // There is no queue and nothing to compute yet: both are what it takes to say so.
+        // There is no queue and nothing to compute: both are what it takes to say so.
         let begun = Instant::now();
         let computed = Instant::now();
         match request {
@@ -272,7 +296,7 @@ impl Shared {
                 let data = Reply::Data { bytes }.encode();
                 connection.send(&data, bytes, patience.deadline(bytes))?;
             }
-            Request::Hello { .. } | Request::Sink { .. } | Request::Infer => {}
+            Request::Hello { .. } | Request::Sink { .. } | Request::Infer(_) => {}
         }
         let sent = Instant::now();
         let done = Reply::Done(ServerTimes {
@@ -283,4 +307,63 @@ impl Shared {
         });
         Ok(connection.write_all(&done.encode(), patience.deadline(0))?)
     }
+
+    /// Has layers run: what cannot be is refused before its payload has come.
+    fn infer(
+        &self,
+        connection: &mut Connection,
+        asked: &InferRequest,
+        began: Instant,
+    ) -> Result<(), Ended> {
+        let patience = self.limits.patience;
+        let models = self.models.as_deref().ok_or_else(|| {
+            let sentence = "this server was started without --model, and runs no layers: start it with the model's file";
+            Ended::Refused(sentence.to_owned())
+        })?;
+        models.accepts(asked).map_err(Ended::Refused)?;
+        // A request whose tensors no frame holds is malformed.
+        let bytes = asked.payload_bytes().unwrap_or(0);
+        let mut payload = vec![0; usize::try_from(bytes).unwrap_or(0)];
+        connection.read_exact(&mut payload, patience.deadline(bytes))?;
+        let received = Instant::now();
+        let turn = self.turn.take(self.limits.queue).ok_or_else(|| {
+            Ended::Refused(format!(
+                "others have kept this server busy for {} s: try again later",
+                self.limits.queue.as_secs_f64()
+            ))
+        })?;
+        // Nobody waits for what a client asked that has gone meanwhile.
+        if connection.is_gone() {
+            return Err(Ended::Broken);
+        }
+        guarded(|| models.prepare(asked))?;
+        let begun = Instant::now();
+        let inferred = guarded(|| models.run(asked, &payload))?;
+        let computed = Instant::now();
+        drop(turn);
+        let tensors = Reply::Tensors {
+            tensors: inferred.tensors,
+        };
+        let deadline = patience.deadline(inferred.payload.len() as u64);
+        connection.send_bytes(&tensors.encode(), &inferred.payload, deadline)?;
+        let sent = Instant::now();
+        let done = Reply::Done(ServerTimes {
+            receive: received.duration_since(began).into(),
+            queue: begun.duration_since(received).into(),
+            compute: computed.duration_since(begun).into(),
+            send: sent.duration_since(computed).into(),
+        });
+        Ok(connection.write_all(&done.encode(), patience.deadline(0))?)
+    }
+}
+
+/// Does what runtimes may panic in, which ends nobody else's connection.
+fn guarded<T>(what: impl FnOnce() -> Result<T, String>) -> Result<T, Ended> {
+    let done = panic::catch_unwind(AssertUnwindSafe(what));
+    let done = done.map_err(|_| {
+        let sentence = "the runtime on this server failed over these layers: see what the server wrote, and plan with \
+                        another processor";
+        Ended::Refused(sentence.to_owned())
+    })?;
+    done.map_err(Ended::Refused)
 }

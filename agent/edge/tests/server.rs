@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::{connect, connect_with, patience, server, token};
 use layerlab_edge::{
-    Cancel, Client, EdgeError, HEADER_BYTES, MAX_PAYLOAD_BYTES, MeasurePlan, Patience, Reply,
-    Request, ServerLimits, Token, measure,
+    Cancel, Client, EdgeError, HEADER_BYTES, InferRequest, MAX_PAYLOAD_BYTES, MeasurePlan,
+    Patience, Reply, Request, ServerLimits, Stretch, TensorShape, Token, measure,
 };
 
 /// What the server says to who sends `bytes`, until it closes the connection.
@@ -25,6 +25,19 @@ fn said_to(address: SocketAddr, bytes: &[u8]) -> String {
     let mut said = Vec::new();
     stream.read_to_end(&mut said).unwrap();
     String::from_utf8_lossy(&said).into_owned()
+}
+
+fn infer() -> Request {
+    let stretch = Stretch {
+        last: 1,
+        processor: "cpu".to_owned(),
+    };
+    Request::Infer(InferRequest {
+        model: [0; 32],
+        first: 1,
+        stretches: vec![stretch],
+        tensors: vec![TensorShape(vec![0])],
+    })
 }
 
 fn hello(token: Token) -> Vec<u8> {
@@ -96,7 +109,7 @@ fn whoever_speaks_something_else_is_told_so_in_one_sentence_and_closed() {
         (long, "too long"),
         (Request::Echo.encode(), "hello first"),
         (hello(Token::new([8; 32])), "the token is not this server's"),
-        (known(Request::Infer), "runs no layers yet"),
+        (known(infer()), "without --model"),
         (
             [hello(token()), hello(token())].concat(),
             "hello was said already",

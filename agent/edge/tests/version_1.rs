@@ -2,8 +2,8 @@
 //! that they do not.
 
 use layerlab_edge::{
-    FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, Reply,
-    Request, Token, VERSION,
+    FrameError, FrameHeader, FrameKind, HEADER_BYTES, InferRequest, MAX_FIELDS_BYTES,
+    MAX_PAYLOAD_BYTES, Reply, Request, Stretch, TensorShape, Token, VERSION,
 };
 use layerlab_profiles::Nanos;
 use layerlab_profiles::link::ServerTimes;
@@ -11,6 +11,20 @@ use proptest::prelude::*;
 
 fn token() -> Token {
     Token::new(std::array::from_fn(|place| place as u8))
+}
+
+/// Layers 3 to 5 on one processor and layer 6 on another, on two tensors.
+fn infer() -> InferRequest {
+    let stretch = |last, processor: &str| Stretch {
+        last,
+        processor: processor.to_owned(),
+    };
+    InferRequest {
+        model: std::array::from_fn(|place| place as u8),
+        first: 3,
+        stretches: vec![stretch(5, "cpu:tract-all"), stretch(6, "npu")],
+        tensors: vec![TensorShape(vec![1, 5]), TensorShape(vec![])],
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -49,7 +63,22 @@ fn the_bytes_of_requests() {
             Request::Source { bytes: 16 << 10 },
             "4c4c6567000100040000000800000000000000000000000000004000",
         ),
-        (Request::Infer, "4c4c656700010005000000000000000000000000"),
+        (
+            Request::Infer(infer()),
+            "4c4c6567\
+             0001\
+             0005\
+             00000050\
+             0000000000000018\
+             000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\
+             00000003\
+             0002\
+             00000005000d6370753a74726163742d616c6c\
+             0000000600036e7075\
+             0002\
+             00020000000100000005\
+             0000",
+        ),
     ] {
         let encoded = request.encode();
         assert_eq!(hex(&encoded), bytes, "{request:?}");
@@ -77,6 +106,15 @@ fn the_bytes_of_replies() {
         (
             Reply::Data { bytes: 64 },
             "4c4c656700010101000000000000000000000040",
+        ),
+        (
+            Reply::Tensors {
+                tensors: vec![TensorShape(vec![1, 5]), TensorShape(vec![])],
+            },
+            "4c4c6567000101040000000e0000000000000018\
+             0002\
+             00020000000100000005\
+             0000",
         ),
         (
             Reply::Done(times),
@@ -159,6 +197,55 @@ fn what_the_other_end_says_cannot_write_to_a_terminal() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// Infer was refused, whatever its fields, by the first servers of this version. What has no meaning still is.
+#[test]
+fn layers_that_are_not_in_order_and_tensors_of_another_size_are_refused() {
+    let decoded = |asked: &InferRequest, payload_bytes: Option<u64>| {
+        let bytes = Request::Infer(asked.clone()).encode();
+        let (header, fields) = parts(&bytes);
+        let payload_bytes = payload_bytes.unwrap_or(header.payload_bytes);
+        let header = FrameHeader {
+            payload_bytes,
+            ..header
+        };
+        Request::decode(header, fields)
+    };
+    assert!(decoded(&infer(), None).is_ok());
+    assert!(infer().fits_a_frame());
+    for wrong in [0, 20, 28, MAX_PAYLOAD_BYTES] {
+        assert!(decoded(&infer(), Some(wrong)).is_err(), "{wrong} bytes");
+    }
+    let without = |change: fn(&mut InferRequest)| {
+        let mut asked = infer();
+        change(&mut asked);
+        assert!(decoded(&asked, None).is_err(), "{asked:?}");
+        assert!(!asked.fits_a_frame(), "{asked:?}");
+    };
+    without(|asked| asked.first = 0);
+    without(|asked| asked.first = 6);
+    without(|asked| asked.stretches.clear());
+    without(|asked| asked.stretches[1].last = 5);
+    without(|asked| asked.stretches[0].processor = "\u{1b}[2J".to_owned());
+    let many = InferRequest {
+        tensors: vec![TensorShape(vec![1; 100]); 11],
+        ..infer()
+    };
+    assert!(
+        !many.fits_a_frame(),
+        "its fields have more than 4,096 bytes"
+    );
+    let empty = FrameHeader {
+        kind: FrameKind::Infer,
+        fields_bytes: 0,
+        payload_bytes: 0,
+    };
+    assert!(Request::decode(empty, &[]).is_err());
+    let largest = |axis| TensorShape(vec![axis, 1 << 10]).bytes();
+    assert_eq!(largest(1 << 14), Some(MAX_PAYLOAD_BYTES));
+    assert_eq!(largest((1 << 14) + 1), None);
+    assert_eq!(largest(u32::MAX), None);
 }
 
 proptest! {

@@ -112,6 +112,23 @@ pub enum Event {
         /// Why the block's samples must not be used; absent when they may.
         rejection: Option<Rejection>,
     },
+    /// The processor begins to be kept busy. What was journaled of that before, by an agent that was killed, is void.
+    SoakBegun,
+    /// Inferences of the whole model, one after the other.
+    SoakSlice {
+        /// Whether it is one inference after a rest, before the processor is kept busy.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rested: bool,
+        /// When the first began, on the device's monotonic clock.
+        started_ns: Nanos,
+        /// How many there were.
+        runs: u64,
+        /// How long they took: their median.
+        median_ns: Nanos,
+        /// The state of the device before the first, where it was looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conditions: Option<Conditions>,
+    },
     /// One answer was given under each of the order's placements, and judged.
     Judged {
         /// The answer, by its place in the evaluation set.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::description::{Device, Processor};
+use crate::edge_plan::{EdgeAgreement, EdgeInference, EdgePlan};
 use crate::journal::Entry;
 use crate::link::{Carried, Exchanged, MeasureLink};
 use crate::order::{Order, RunId};
@@ -46,6 +47,12 @@ pub enum Request {
     MeasureLink {
         /// The link to measure.
         link: MeasureLink,
+    },
+    /// Run a network together with an edge server, for as long as this connection lasts. Answered by
+    /// [`Response::LinkReached`], and in the end by [`Response::EdgePlanRan`] or [`Response::LinkFailed`].
+    RunEdgePlan {
+        /// What runs where.
+        plan: EdgePlan,
     },
     /// Is the agent there? Answered by [`Response::Pong`].
     Ping,
@@ -96,14 +103,14 @@ pub enum Response {
         /// The run whose journal was deleted.
         run: RunId,
     },
-    /// The edge server answers. Measuring begins, unless the daemon ends the connection.
+    /// The edge server answers. Measuring, or running, begins, unless the daemon ends the connection.
     LinkReached {
         /// Whether its address is the phone itself, where only a tunnel leads to a server.
         loopback: bool,
     },
-    /// A sign of life, once a second while a link is measured.
+    /// A sign of life, once a second while a link is measured or a plan is run.
     LinkProgress {
-        /// How many exchanges are done.
+        /// How many exchanges, or inferences, are done.
         done: u64,
         /// How many there are.
         of: u64,
@@ -129,10 +136,23 @@ pub enum Response {
         /// What the server calls itself.
         server_program: String,
     },
-    /// The link cannot be measured.
+    /// The link cannot be measured, or the plan not be run.
     LinkFailed {
         /// One sentence for a person, with the remedy.
         message: String,
+    },
+    /// The plan was run.
+    EdgePlanRan {
+        /// The inferences, in their order.
+        inferences: Vec<EdgeInference>,
+        /// How the result compares with the phone's own, where it was compared.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agreement: Option<EdgeAgreement>,
+        /// Why it was not compared: one sentence for a person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_compared: Option<String>,
+        /// What the server calls itself.
+        server_program: String,
     },
     /// The agent is there.
     Pong,
@@ -161,6 +181,6 @@ pub enum Refusal {
     Conflict,
     /// The phone cannot store the order.
     Storage,
-    /// The agent works on something that measuring a link would disturb, or would be disturbed by.
+    /// The agent works on something that measuring a link, or running a plan, would disturb, or would be disturbed by.
     Busy,
 }

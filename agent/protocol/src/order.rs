@@ -106,6 +106,21 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reload: bool,
     },
+    /// Nothing but keeping the processor busy with inferences of the whole model, one after the other, until its times change
+    /// no more (docs/method.md §12). The order fails if they still do in the end. Of orders of the same run that time the same
+    /// processor, those that ask for [`Hygiene::steady`] compare their sentinels with what it took then.
+    Soak {
+        /// For how long.
+        duration_ns: Nanos,
+        /// Each journal entry is about the inferences of so long.
+        slice_ns: Nanos,
+        /// Whether the device is to get cool before, and the whole model be timed then.
+        rest: bool,
+        /// Whether the model runs layer by layer, each fed by the one before; else as one segment.
+        passes: bool,
+        /// How a segment is warmed up, and when a device is cool.
+        timing: TimingSettings,
+    },
     /// Which layers each of these processors cannot run, and of accelerators which segments their empty memory does not hold.
     /// Nothing is timed, and nothing loaded but by runtimes that cannot tell otherwise.
     Survey {
@@ -149,6 +164,7 @@ impl Order {
             Work::TimeSegments { .. }
             | Work::TimePasses { .. }
             | Work::TimePlacement { .. }
+            | Work::Soak { .. }
             | Work::Survey { .. } => None,
         };
         let twin = self.quantised_sha256.as_deref();
@@ -163,6 +179,7 @@ impl Order {
             Work::TimePlacement { parts, .. } => parts.iter().find(|part| part.segment == segment),
             Work::TimeSegments { .. }
             | Work::TimePasses { .. }
+            | Work::Soak { .. }
             | Work::Survey { .. }
             | Work::Evaluate { .. } => None,
         };
@@ -226,6 +243,10 @@ pub struct Hygiene {
     /// Whether blocks count in which the device throttles: somebody wants it to be measured as it is.
     #[serde(default, skip_serializing_if = "is_false")]
     pub throttling_counts: bool,
+    /// Whether blocks count in which the device is as steady as an order to [soak](Work::Soak) left it. Where it has got
+    /// cooler, it is kept busy in the place of resting. Throttling counts then, too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub steady: bool,
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -253,6 +274,7 @@ impl Default for Hygiene {
             cool_down_poll_ns: Nanos::from_millis(10_000),
             cool_down_deadline_ns: Nanos::from_millis(1_200_000),
             throttling_counts: false,
+            steady: false,
         }
     }
 }

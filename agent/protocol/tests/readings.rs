@@ -33,6 +33,7 @@ fn an_order_may_ask_for_a_device_as_it_is() {
         cool_down_poll_ns: Nanos::from_nanos(10),
         cool_down_deadline_ns: Nanos::from_nanos(20),
         throttling_counts: true,
+        steady: false,
     };
     let line = r#"{"sentinel_tolerance_percent":10,"redos":5,"cool_down_poll_ns":10,"cool_down_deadline_ns":20,"throttling_counts":true}"#;
     assert_eq!(encode(&hygiene), format!("{line}\n"));

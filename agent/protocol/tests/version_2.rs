@@ -53,6 +53,7 @@ fn timing() -> TimingSettings {
             cool_down_poll_ns: Nanos::from_nanos(10),
             cool_down_deadline_ns: Nanos::from_nanos(20),
             throttling_counts: false,
+            steady: false,
         },
     }
 }

@@ -21,6 +21,7 @@ enum Purpose {
     WarmUp { place: u64 },
     Sentinel { block: u64 },
     Poll { number: u64 },
+    Soak,
 }
 
 impl Invocation {
@@ -74,6 +75,16 @@ impl Invocation {
         }
     }
 
+    /// The inference that is run number `run` of keeping the processor busy in the order with this seed.
+    pub fn soak(seed: u64, run: u64) -> Self {
+        Invocation {
+            seed,
+            purpose: Purpose::Soak,
+            index: run,
+            step: 0,
+        }
+    }
+
     /// The inference that is step number `step` of a chain of segments, all of which go by this name.
     pub fn step(self, step: usize) -> Self {
         Invocation {
@@ -94,6 +105,7 @@ impl Invocation {
             Purpose::WarmUp { place } => (1, place),
             Purpose::Sentinel { block } => (2, block),
             Purpose::Poll { number } => (3, number),
+            Purpose::Soak => (4, 0),
         };
         let mut bytes = [0; 40];
         let words = [self.seed, purpose, of, self.index, self.step];

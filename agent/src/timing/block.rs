@@ -3,18 +3,15 @@
 
 use std::collections::HashSet;
 
-use layerlab_profiles::moved::has_become_faster;
-use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Event, FailureKind, Rejection};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
+use layerlab_profiles::moved::{Warming, warming};
+use layerlab_profiles::Nanos;
+use layerlab_protocol::{Event, Rejection};
 
-use super::inferences::{Inferences, TimedInference};
+use super::inferences::Inferences;
 use super::loaded::LoadedSegment;
 use super::progress::Progress;
 use crate::device::Invocation;
-use crate::ended::{Ended, failed};
+use crate::ended::Ended;
 use crate::hygiene::{self, End};
 
 /// Runs of the whole model whose median is a sentinel: one of them may be a spike.
@@ -23,15 +20,19 @@ const SENTINEL_RUNS: u32 = 3;
 /// So many more where these differ from the baseline: enough to tell a change from noise as large as itself.
 const MORE_RUNS: u32 = 12;
 
-/// How long the sentinel is run, and then as long again, to see whether it becomes faster. Where it does, both are doubled.
+/// How long the sentinel is run, and then as long again, to see whether it becomes faster. Until it does not, the time is
+/// doubled.
 const FIRST_WINDOW: Nanos = Nanos::from_millis(60);
 
-/// What still becomes faster after this is measured as it is.
-const LONGEST_WINDOW: Nanos = Nanos::from_millis(1_000);
+/// Where noise hides for so long whether it becomes faster, it is measured as it is.
+const LONG_WINDOW: Nanos = Nanos::from_millis(400);
+
+/// So is what still becomes faster after this.
+const LONGEST_WINDOW: Nanos = Nanos::from_millis(1_600);
 
 /// At which end of a block a sentinel is timed.
 #[derive(Clone, Copy)]
-enum Occasion {
+pub(super) enum Occasion {
     Start {
         block: u32,
     },
@@ -70,6 +71,8 @@ pub(super) struct Blocks<'a> {
     pub(super) polls: u32,
     /// How long it has rested since it was last found fit.
     pub(super) rested: Nanos,
+    /// How many inferences kept it busy.
+    pub(super) busy_runs: u64,
     /// How many segments the order has. A sentinel that is none of them is warmed up under this number.
     pub(super) segments: usize,
 }
@@ -91,6 +94,14 @@ pub(super) enum Turns {
     Mixed,
     /// All segments in order, each fed by the one before. The whole chain is the sentinel.
     Chain,
+}
+
+/// What of a group is the sentinel.
+pub(super) fn sentinel_of(group: &mut [LoadedSegment], turns: Turns) -> &mut [LoadedSegment] {
+    match turns {
+        Turns::Mixed => &mut group[..1],
+        Turns::Chain => group,
+    }
 }
 
 impl Blocks<'_> {
@@ -122,7 +133,7 @@ impl Blocks<'_> {
                 return Ok(Outcome::Counts);
             };
             self.forget(group.iter().filter_map(|loaded| loaded.place));
-            if rejection.is_slower() && self.cool_down(group, turns, rejection)?.is_none() {
+            if !self.recover(group, turns, rejection)? {
                 return Ok(Outcome::LoadAnew);
             }
         }
@@ -164,17 +175,6 @@ impl Blocks<'_> {
         }
     }
 
-    fn throttled(&self, rejection: &Rejection, however: &str) -> Ended {
-        let remedy = match self.inferences.device.identity().device.simulated {
-            true => {
-                "its file says how warm it becomes; give it more rest (--gap-us), or choose another simulated device"
-            }
-            false => "cool the device, close what else runs on it, and run again",
-        };
-        let message = format!("throttled: {rejection}, {however}; nothing is published: {remedy}");
-        failed(FailureKind::Throttled, message)
-    }
-
     /// Whether the segment at this place in the order lacks samples.
     pub(super) fn lacks(&self, place: usize) -> bool {
         let done: &HashSet<u64> = &self.progress.done;
@@ -212,7 +212,12 @@ impl Blocks<'_> {
         let mut before = self.window(group, turns, window, &mut runs)?;
         loop {
             let after = self.window(group, turns, window, &mut runs)?;
-            if window >= LONGEST_WINDOW || !has_become_faster(&after, &before) {
+            let longest = match warming(&after, &before) {
+                Warming::Over => return Ok(()),
+                Warming::Unknown => LONG_WINDOW,
+                Warming::GoesOn => LONGEST_WINDOW,
+            };
+            if window >= longest {
                 return Ok(());
             }
             window = window + window;
@@ -228,10 +233,7 @@ impl Blocks<'_> {
         window: Nanos,
         runs: &mut u32,
     ) -> Result<Vec<Nanos>, Ended> {
-        let sentinel = match turns {
-            Turns::Mixed => &mut group[..1],
-            Turns::Chain => group,
-        };
+        let sentinel = sentinel_of(group, turns);
         let (mut times, end) = (Vec::new(), self.inferences.now() + window);
         while self.inferences.now() < end || times.len() < SENTINEL_RUNS as usize {
             self.inferences.gap()?;
@@ -255,12 +257,12 @@ impl Blocks<'_> {
         let hygiene = self.inferences.settings.hygiene;
         let start = match hygiene::unfit(&hygiene, &self.baseline, &start) {
             Some(unfit) => {
-                let rested = self.cool_down(group, turns, unfit)?;
-                if rested.is_none() {
+                let again = self.become_fit(group, turns, unfit)?;
+                if again.is_none() {
                     // The number is the next block's.
                     self.progress.next_block = number;
                 }
-                rested
+                again
             }
             None => Some(self.fit(start)?),
         };
@@ -300,7 +302,7 @@ impl Blocks<'_> {
 
     /// The sentinel and the state of the device. Where the sentinel differs from the baseline, or from `own`, the
     /// block's start, it is run more often, so that a change can be told from noise.
-    fn end(
+    pub(super) fn end(
         &mut self,
         group: &mut [LoadedSegment],
         turns: Turns,
@@ -330,10 +332,7 @@ impl Blocks<'_> {
         runs: &mut Vec<Nanos>,
         more: u32,
     ) -> Result<Nanos, Ended> {
-        let sentinel = match turns {
-            Turns::Mixed => &mut group[..1],
-            Turns::Chain => group,
-        };
+        let sentinel = sentinel_of(group, turns);
         for _ in 0..more {
             self.inferences.gap()?;
             let invocation = occasion.invocation(self.inferences.seed(), runs.len() as u32);
@@ -342,140 +341,5 @@ impl Blocks<'_> {
         let mut sorted = runs.clone();
         sorted.sort_unstable();
         Ok(sorted[sorted.len() / 2])
-    }
-
-    /// Rests until the device is fit to be measured, or it is clear that it will not be. `None` where it has rested twice
-    /// as long as when it was last loaded anew, and is no faster: then it is time to do that again.
-    pub(super) fn cool_down(
-        &mut self,
-        group: &mut [LoadedSegment],
-        turns: Turns,
-        why: Rejection,
-    ) -> Result<Option<End>, Ended> {
-        let hygiene = self.inferences.settings.hygiene;
-        let may_rest = match self.rested {
-            Nanos::ZERO => hygiene.cool_down_poll_ns,
-            rested => rested + rested,
-        };
-        loop {
-            if self.rested >= hygiene.cool_down_deadline_ns {
-                return Err(self.throttled(&why, "however long it rested"));
-            }
-            self.inferences.idle(hygiene.cool_down_poll_ns)?;
-            self.rested = self.rested + hygiene.cool_down_poll_ns;
-            self.polls += 1;
-            let poll = Occasion::Poll { number: self.polls };
-            let state = self.end(group, turns, poll, &[])?;
-            if hygiene::unfit(&hygiene, &self.baseline, &state).is_none() {
-                return Ok(Some(self.fit(state)?));
-            }
-            if self.rested >= may_rest {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Journals how long the device rested until it was in this state, if it did.
-    fn fit(&mut self, state: End) -> Result<End, Ended> {
-        let rested_ns = std::mem::take(&mut self.rested);
-        if rested_ns > Nanos::ZERO {
-            self.inferences.record(Event::CooledDown {
-                rested_ns,
-                conditions: state.conditions.clone(),
-            })?;
-        }
-        Ok(state)
-    }
-
-    /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all
-    /// alike.
-    pub(super) fn mixed_turns(
-        &mut self,
-        block: u32,
-        group: &mut [LoadedSegment],
-    ) -> Result<(), Ended> {
-        let mut turns: Vec<(usize, usize)> = group
-            .iter()
-            .enumerate()
-            .filter_map(|(member, loaded)| Some((loaded.place?, member)))
-            .collect();
-        for repetition in 0..self.repetitions() {
-            turns.sort_unstable();
-            turns.shuffle(&mut self.random(block, repetition));
-            for &(place, member) in &turns {
-                let index = self.index(place, repetition);
-                if self.progress.done.contains(&index) {
-                    continue;
-                }
-                self.inferences.gap()?;
-                let loaded = &mut group[member];
-                let invocation = Invocation::sample(self.inferences.seed(), index);
-                let timed = self.inferences.run(loaded, invocation)?;
-                self.record_sample(block, index, loaded.segment, &timed)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn chain_turns(&mut self, block: u32, group: &mut [LoadedSegment]) -> Result<(), Ended> {
-        for repetition in 0..self.repetitions() {
-            let indices: Vec<u64> = (0..group.len())
-                .map(|place| self.index(place, repetition))
-                .collect();
-            if indices
-                .iter()
-                .all(|index| self.progress.done.contains(index))
-            {
-                continue;
-            }
-            self.inferences.gap()?;
-            let invocation = Invocation::sample(self.inferences.seed(), repetition);
-            let timed = self.inferences.pass(group, invocation)?;
-            for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {
-                if !self.progress.done.contains(&index) {
-                    self.record_sample(block, index, loaded.segment, timed)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn record_sample(
-        &mut self,
-        block: u32,
-        index: u64,
-        segment: Segment,
-        timed: &TimedInference,
-    ) -> Result<(), Ended> {
-        self.inferences.record(Event::Sample {
-            block,
-            index,
-            segment,
-            started_ns: timed.started,
-            duration_ns: timed.inference.duration,
-        })?;
-        self.progress.done.insert(index);
-        Ok(())
-    }
-
-    fn repetitions(&self) -> u64 {
-        self.inferences.settings.samples_per_segment
-    }
-
-    fn index(&self, place: usize, repetition: u64) -> u64 {
-        place as u64 * self.repetitions() + repetition
-    }
-
-    /// All samples of the segment at this place in the order.
-    fn indices(&self, place: usize) -> std::ops::Range<u64> {
-        self.index(place, 0)..self.index(place + 1, 0)
-    }
-
-    /// The same for the same round of the same block, so that an agent that was killed goes on with the
-    /// same turns.
-    fn random(&self, block: u32, repetition: u64) -> ChaCha8Rng {
-        let mut random = ChaCha8Rng::seed_from_u64(self.inferences.seed());
-        random.set_stream(u64::from(block) << 32 | repetition);
-        random
     }
 }

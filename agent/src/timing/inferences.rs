@@ -58,6 +58,11 @@ impl Inferences<'_> {
         self.device.now()
     }
 
+    /// Whether anybody still wants the order done.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.queue.wants(self.task)
+    }
+
     /// Idles for the order's gap.
     pub(super) fn gap(&mut self) -> Result<(), Ended> {
         self.idle(self.settings.gap_ns)

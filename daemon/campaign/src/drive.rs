@@ -296,13 +296,14 @@ async fn hear<F: Follower>(
         return match response {
             Response::Entry { entry, .. } => Ok(Heard::Entry(Box::new(entry))),
             Response::Parked { entries, .. } => Ok(Heard::Parked { entries }),
-            // Of a link nothing is said that was not asked for.
+            // Of a link or a plan nothing is said that was not asked for.
             Response::LinkReached { .. }
             | Response::LinkProgress { .. }
             | Response::LinkSamples { .. }
             | Response::LinkTraces { .. }
             | Response::LinkMeasured { .. }
             | Response::LinkFailed { .. }
+            | Response::EdgePlanRan { .. }
             | Response::Pong
             | Response::Accepted { .. }
             | Response::Forgotten { .. } => Ok(Heard::SignOfLife),

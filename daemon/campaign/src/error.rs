@@ -8,6 +8,7 @@ use super::publish::PublishError;
 use super::settings::UnfitProcessors;
 use super::times_plan::TimesPlanError;
 use layerlab_farm::LinkError;
+use layerlab_protocol::FailureKind;
 
 /// What keeps a follower from keeping a journal.
 pub type JournalTrouble = Box<dyn std::error::Error + Send + Sync>;
@@ -39,6 +40,14 @@ pub enum CampaignError {
     /// The profile cannot be published.
     #[error(transparent)]
     Publish(#[from] PublishError),
+}
+
+impl CampaignError {
+    /// Whether the device was too hot, or too unsteady, for what was asked of it.
+    pub(crate) fn is_throttled(&self) -> bool {
+        let throttled = FailureKind::Throttled;
+        matches!(self, CampaignError::Run(RunError::Order { kind, .. }) if *kind == throttled)
+    }
 }
 
 impl From<LinkError> for CampaignError {

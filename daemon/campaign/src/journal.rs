@@ -8,13 +8,19 @@ use time::OffsetDateTime;
 pub enum CampaignPart {
     /// How long everything takes.
     Times,
+    /// How long everything takes on a device that has been kept busy.
+    Steady,
     /// What answers are worth.
     Accuracy,
 }
 
 impl CampaignPart {
     /// Every part, in the order in which a campaign works on them.
-    pub const ALL: [CampaignPart; 2] = [CampaignPart::Times, CampaignPart::Accuracy];
+    pub const ALL: [CampaignPart; 3] = [
+        CampaignPart::Times,
+        CampaignPart::Steady,
+        CampaignPart::Accuracy,
+    ];
 }
 
 /// A journal on a device, and what is known of it already.

@@ -41,7 +41,9 @@ pub use placement::{Passes, PlacementTime, time_placements};
 pub use probes::{ProbeError, ProbeFiles};
 pub use provenance::{rfc3339, this_program};
 pub use set_file::SetFile;
-pub use settings::{AccuracySettings, InOut, TimesSettings, UnfitProcessors};
+pub use settings::{
+    AccuracySettings, InOut, SteadySettings, TimesSettings, UnfitDuration, UnfitProcessors,
+};
 pub use survey::find_unsupported;
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
@@ -84,6 +86,14 @@ pub struct Published {
     pub profile: Profile,
     /// What is doubtful about it.
     pub findings: Vec<Finding>,
+    /// Why it has no steady times although they were asked for.
+    pub not_steady: Option<String>,
+}
+
+/// What was measured.
+struct Parts {
+    profile: Profile,
+    not_steady: Option<String>,
 }
 
 /// Who follows a campaign, and keeps its journals if it is to go on after an interruption.
@@ -113,10 +123,18 @@ impl Campaign<'_> {
         follower: &mut F,
     ) -> Result<Published, CampaignError> {
         let staging = Staging::prepare(&self.target, self.replace)?;
-        let profile = self.parts(link, follower, Journals::AreForgotten).await?;
+        let parts = self.parts(link, follower, Journals::AreForgotten).await?;
+        let Parts {
+            profile,
+            not_steady,
+        } = parts;
         let staging = staging.signed_by(self.signing_key.clone());
         let findings = staging.publish(&profile)?;
-        Ok(Published { profile, findings })
+        Ok(Published {
+            profile,
+            findings,
+            not_steady,
+        })
     }
 
     /// Measures without publishing. The journals stay on the device, so that a campaign that was interrupted can go
@@ -126,7 +144,11 @@ impl Campaign<'_> {
         link: &L,
         follower: &mut F,
     ) -> Result<Profile, CampaignError> {
-        self.parts(link, follower, Journals::Stay).await
+        let parts = self.parts(link, follower, Journals::Stay).await?;
+        if let Some(reason) = parts.not_steady {
+            tracing::warn!(reason, "no steady times");
+        }
+        Ok(parts.profile)
     }
 
     /// Publishes what was measured; what is doubtful about it. May be tried again.
@@ -140,7 +162,7 @@ impl Campaign<'_> {
         link: &L,
         follower: &mut F,
         journals: Journals,
-    ) -> Result<Profile, CampaignError> {
+    ) -> Result<Parts, CampaignError> {
         let accuracy = match &self.accuracy {
             None => None,
             Some(accuracy) => {
@@ -158,12 +180,48 @@ impl Campaign<'_> {
         {
             settings.hygiene.throttling_counts = true;
         }
+        let steady = settings.steady.take();
         let journal = begun(follower, CampaignPart::Times).await?;
-        let measured = measure_times(link, model, settings, &journal, follower).await;
-        let mut profile = ended(link, follower, journal, measured, journals).await?;
+        let cold = measure_times(link, model, settings.clone(), &journal, follower).await;
+        let cold = ended(link, follower, journal, cold, journals).await;
+        let (mut profile, not_steady) = match (cold, steady) {
+            (cold, None) => (cold?, None),
+            (cold, Some(steady)) => {
+                let cold = match cold {
+                    Ok(cold) => Some(cold),
+                    Err(error) if error.is_throttled() => {
+                        tracing::warn!(%error, "the device does not cool down; its steady times alone are measured");
+                        None
+                    }
+                    Err(error) => return Err(error),
+                };
+                // One that did not cool down will not for this either.
+                settings.steady = Some(SteadySettings {
+                    rest: cold.is_some(),
+                    ..steady
+                });
+                let journal = begun(follower, CampaignPart::Steady).await?;
+                let steady = measure_times(link, model, settings, &journal, follower).await;
+                let steady = ended(link, follower, journal, steady, journals).await;
+                match (cold, steady) {
+                    (None, steady) => (steady?, None),
+                    (Some(cold), Ok(mut steady)) => {
+                        steady.header.provenance.fitness = self.fitness.clone();
+                        (cold.with_steady(steady), None)
+                    }
+                    (Some(cold), Err(error)) if error.is_throttled() => {
+                        (cold, Some(error.to_string()))
+                    }
+                    (Some(_), Err(error)) => return Err(error),
+                }
+            }
+        };
         profile.header.provenance.fitness = self.fitness.clone();
         let Some((set, settings)) = accuracy else {
-            return Ok(profile);
+            return Ok(Parts {
+                profile,
+                not_steady,
+            });
         };
         let journal = begun(follower, CampaignPart::Accuracy).await?;
         let unsupported = &profile.unsupported;
@@ -171,7 +229,10 @@ impl Campaign<'_> {
             evaluate_in(link, model, set, &settings, unsupported, &journal, follower).await;
         let evaluated = ended(link, follower, journal, evaluated, journals).await?;
         let profile = profile.with_evaluation(evaluated.evaluation, &evaluated.judged)?;
-        Ok(profile.with_placements(evaluated.placements))
+        Ok(Parts {
+            profile: profile.with_placements(evaluated.placements),
+            not_steady,
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 mod adaptive;
 mod device_time;
 mod fixed;
+mod in_turn;
 mod interleaved;
 mod probing;
 mod share;
@@ -18,6 +19,7 @@ use layerlab_protocol::{Event, Order};
 
 pub use adaptive::Adaptive;
 pub use fixed::Fixed;
+pub use in_turn::InTurn;
 pub use interleaved::Interleaved;
 pub use probing::{Probing, ProbingTime};
 pub(crate) use share::share;

@@ -5,6 +5,7 @@
 pub mod axis;
 pub mod canvas;
 pub mod legend;
+mod minutes;
 mod panel;
 mod panels;
 #[cfg(test)]
@@ -12,9 +13,11 @@ mod tests;
 mod whole;
 
 use layerlab_profiles::document::{ProcessorKind, Profile};
+use layerlab_profiles::soak::Thermal;
 use plotters::prelude::RGBColor;
 use plotters::style::text_anchor::HPos;
 
+use self::minutes::Minutes;
 use canvas::{INK, LINE, QUIET, TITLE};
 use panel::{AXIS_WIDTH, EDGE};
 use whole::Whole;
@@ -49,13 +52,19 @@ pub fn svg(profile: &Profile) -> Result<String, String> {
         .collect();
     let width = picture_width(names.len());
     let (whole, panels) = (Whole::of(profile), panels::panels(profile));
+    let minutes = Minutes::of(profile);
     let header = &profile.header;
     let mark = title_mark(header.simulated, header.emulated);
+    let steady = match header.thermal {
+        Thermal::Cold => "",
+        Thermal::Steady => " — STEADY, of a device that did not get cool",
+    };
+    let mark = format!("{mark}{steady}");
     let title = format!("{} on {}", header.model.name, header.device.name);
     let mark = mark.trim_start_matches(" — ");
     let head = 12 + TITLE + LINE + GAP;
     let heights = panels.iter().map(|panel| panel.height(width, &names));
-    let height = head + whole.height() + heights.sum::<i32>();
+    let height = head + whole.height() + minutes.height(width) + heights.sum::<i32>();
     canvas::svg((width, height), |canvas| {
         let size = canvas::fitting(&title, width - 2 * EDGE);
         canvas.write(&title, (EDGE, 12), size, INK, HPos::Left)?;
@@ -68,6 +77,8 @@ pub fn svg(profile: &Profile) -> Result<String, String> {
         )?;
         whole.draw(canvas, head, width)?;
         let mut top = head + whole.height();
+        minutes.draw(canvas, top, width)?;
+        top += minutes.height(width);
         for panel in &panels {
             panel.draw(canvas, top, width, &names)?;
             top += panel.height(width, &names);

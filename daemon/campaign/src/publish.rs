@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::check::{Finding, Severity, check};
-use layerlab_profiles::document::{DocumentError, PROFILE_JSON, Profile};
+use layerlab_profiles::document::{DocumentError, PROFILE_JSON, Profile, STEADY_FOLDER};
 use layerlab_profiles::link::{LinkDocument, LinkDocumentError, LinkFinding, check_link};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
@@ -126,7 +126,11 @@ impl Staging {
             .write(self.folder.path())
             .map_err(|source| PublishError::Document { source })?;
         self.write_signature()?;
-        self.write_plot(profile)?;
+        let folder = self.folder.path();
+        self.write_plot(folder, profile)?;
+        if let Some(steady) = &profile.steady {
+            self.write_plot(&folder.join(STEADY_FOLDER), steady)?;
+        }
         self.rename()?;
         Ok(findings)
     }
@@ -162,8 +166,8 @@ impl Staging {
             .map_err(|source| PublishError::Folder { path, source })
     }
 
-    fn write_plot(&self, profile: &Profile) -> Result<(), PublishError> {
-        let path = self.folder.path().join(PLOT);
+    fn write_plot(&self, folder: &Path, profile: &Profile) -> Result<(), PublishError> {
+        let path = folder.join(PLOT);
         plot::svg(profile)
             .map_err(io::Error::other)
             .and_then(|svg| fs::write(&path, svg))

@@ -7,6 +7,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::document::{Processor, ProcessorKind};
 use layerlab_profiles::placement::MOST_PROCESSORS;
+use layerlab_profiles::soak::{LONGEST, MINUTE, SHORTEST};
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::Hygiene;
 
@@ -48,6 +49,44 @@ pub struct TimesSettings {
     pub over_budget: OverBudget,
     /// What tells moving in from moving out.
     pub in_out: InOut,
+    /// How the device is made hot and steady before anything is measured; `None` where it is to be cool.
+    pub steady: Option<SteadySettings>,
+}
+
+/// How a device is brought into its steady state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SteadySettings {
+    /// For how long each processor is kept busy.
+    pub duration: Nanos,
+    /// Whether the device gets cool before, so that what it takes then can be compared.
+    pub rest: bool,
+}
+
+/// A time for which nothing becomes steady, or nobody waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a device is kept busy for whole minutes, from {} to {}: write 30m",
+    minutes(SHORTEST),
+    minutes(LONGEST)
+)]
+pub struct UnfitDuration;
+
+impl SteadySettings {
+    /// Keeps each processor of a device that gets cool before busy for so long.
+    pub fn of(duration: Nanos) -> Result<SteadySettings, UnfitDuration> {
+        let is_whole = duration.as_nanos().is_multiple_of(MINUTE.as_nanos());
+        match is_whole && (SHORTEST..=LONGEST).contains(&duration) {
+            true => Ok(SteadySettings {
+                duration,
+                rest: true,
+            }),
+            false => Err(UnfitDuration),
+        }
+    }
+}
+
+fn minutes(duration: Nanos) -> String {
+    format!("{}m", duration.as_nanos() / MINUTE.as_nanos())
 }
 
 impl TimesSettings {
@@ -82,6 +121,7 @@ impl Default for TimesSettings {
             budget: Self::BUDGET.into(),
             over_budget: OverBudget::default(),
             in_out: InOut::default(),
+            steady: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How long everything takes: the part of a campaign from which layer times are derived.
 
 use layerlab_profiles::document::{FORMAT, Header, Model, Processor, Profile, VERSION};
+use layerlab_profiles::soak::Thermal;
 
 use super::drive::drive_with_probes;
 use super::provenance::{provenance, this_program};
@@ -40,10 +41,12 @@ pub async fn measure_times<L: Link, F: Follower>(
     drop(orders);
     let processors = plan.processors.iter();
     let processors: Vec<Processor> = processors.map(|plan| plan.processor.clone()).collect();
+    // Building the profile settles of what state of the device its times are.
     let header = Header {
         format: FORMAT.to_owned(),
         version: VERSION,
         simulated: hello.device.simulated,
+        thermal: Thermal::Cold,
         emulated: processors.iter().any(|processor| processor.emulated),
         model: Model {
             name: model.network.name().to_owned(),

@@ -13,16 +13,25 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::orders::{
-    Adaptive, Fixed, Interleaved, Orders, PlannerError, Probing, ProbingTime, Surveyed, share,
-    survey,
+    Adaptive, Fixed, InTurn, Orders, PlannerError, Probing, ProbingTime, Surveyed, share, survey,
 };
-use super::{InOut, ProbeFiles, TimesSettings};
+use super::{InOut, ProbeFiles, SteadySettings, TimesSettings};
 
 /// How often all probes are loaded anew and timed, between which other things have been loaded.
 const PROBE_VISITS: u64 = 3;
 
 /// Of a budget of device time, probes take no more than one part in so many.
 const PROBES_PART: u64 = 4;
+
+/// How far a sentinel may be from the steady state: a device cools while segments are loaded, and is then kept busy until it is
+/// hot again.
+const STEADY_TOLERANCE_PERCENT: u32 = 3;
+
+/// A slice of keeping a processor busy is a second: some inferences of most networks.
+const LEAST_SLICE: Nanos = Nanos::from_millis(1_000);
+
+/// There are no more of them than this, however long that takes.
+const MOST_SLICES: u64 = 3_600;
 
 /// How one processor is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +92,7 @@ impl TimesPlan {
         if processors.is_empty() {
             return Err(TimesPlanError::NoProcessor);
         }
+        let settings = settings.of_the_state();
         if !settings.design.shows_transfers() {
             return Err(TimesPlanError::NotForAccelerators {
                 design: settings.design,
@@ -161,13 +171,51 @@ impl TimesPlan {
     }
 
     /// The orders that measure, those of all processors in turns, of segments without what is `unsupported`: each stretch
-    /// of layers that an accelerator can run is measured as a model of its own.
-    fn orders_without(&self, unsupported: &[Unsupported]) -> Result<Interleaved, PlannerError> {
+    /// of layers that an accelerator can run is measured as a model of its own. Of a device in its steady state, one processor
+    /// after the other, each kept busy before.
+    fn orders_without(&self, unsupported: &[Unsupported]) -> Result<InTurn, PlannerError> {
         let mut random = ChaCha8Rng::seed_from_u64(self.settings.seed);
+        let Some(steady) = self.settings.steady else {
+            let all: Vec<&ProcessorPlan> = self.processors.iter().collect();
+            return Ok(InTurn::new([self.turns(&all, unsupported, &mut random)?]));
+        };
+        let mut steps: Vec<Vec<Box<dyn Orders>>> = Vec::new();
+        for plan in &self.processors {
+            let turns = self.turns(&[plan], unsupported, &mut random)?;
+            if !turns.is_empty() {
+                steps.push(vec![Box::new(Fixed::new(vec![self.soak(plan, steady)]))]);
+                steps.push(turns);
+            }
+        }
+        Ok(InTurn::new(steps))
+    }
+
+    /// The order that keeps a processor busy.
+    fn soak(&self, plan: &ProcessorPlan, steady: SteadySettings) -> Order {
+        let slice = Nanos::from_nanos(steady.duration.as_nanos() / MOST_SLICES);
+        Order {
+            work: Work::Soak {
+                duration_ns: steady.duration,
+                slice_ns: slice.max(LEAST_SLICE),
+                rest: steady.rest,
+                passes: !plan.design.shows_transfers(),
+                timing: self.timing(plan, self.settings.samples_per_segment),
+            },
+            ..self.template_of(plan)
+        }
+    }
+
+    /// The orders that measure these processors in turns.
+    fn turns(
+        &self,
+        plans: &[&ProcessorPlan],
+        unsupported: &[Unsupported],
+        random: &mut ChaCha8Rng,
+    ) -> Result<Vec<Box<dyn Orders>>, PlannerError> {
         // The orders of each round of visits, and the parts that plan their own.
         let mut rounds: Vec<Vec<Order>> = vec![Vec::new(); self.visits() as usize];
         let mut parts: Vec<Box<dyn Orders>> = Vec::new();
-        for plan in &self.processors {
+        for &plan in plans {
             let name = &plan.processor.name;
             let lacked = || unsupported.iter().filter(move |one| one.processor == *name);
             if let Some(lacked) = lacked().next().filter(|_| !plan.design.shows_transfers()) {
@@ -189,7 +237,7 @@ impl TimesPlan {
             for &stretch in supported.stretches() {
                 let task = self.task(stretch, supported.stretch(stretch), layers);
                 for (visit, round) in (0..).zip(&mut rounds) {
-                    match plan.design.agenda(&task, &mut random) {
+                    match plan.design.agenda(&task, random) {
                         Agenda::Fixed(blocks) => {
                             let blocks = blocks.into_iter();
                             round.extend(
@@ -219,7 +267,7 @@ impl TimesPlan {
             };
             parts.insert(0, Box::new(fixed));
         }
-        Ok(Interleaved::new(parts))
+        Ok(parts)
     }
 
     /// In how many visits each segment of a design that is known from the start is timed: no more than it has samples.
@@ -402,6 +450,17 @@ impl TimesPlan {
 }
 
 impl TimesSettings {
+    /// The same as they hold in the state that the device is to be in: to stay hot it does not idle, and blocks count whose
+    /// sentinels are those of the steady state.
+    fn of_the_state(mut self) -> TimesSettings {
+        if self.steady.is_some() {
+            self.gap = Nanos::ZERO;
+            self.hygiene.steady = true;
+            self.hygiene.sentinel_tolerance_percent = STEADY_TOLERANCE_PERCENT;
+        }
+        self
+    }
+
     /// Those of the device's processors that are measured.
     pub(super) fn chosen(&self, there: &[Processor]) -> Result<Vec<Processor>, TimesPlanError> {
         let wanted = &self.processors;

@@ -333,7 +333,13 @@ impl Bench for Farm {
             return;
         };
         for part in CampaignPart::ALL {
-            if part == CampaignPart::Times || assignment.job.spec.accuracy.is_some() {
+            let spec = &assignment.job.spec;
+            let was_worked_on = match part {
+                CampaignPart::Times => true,
+                CampaignPart::Steady => spec.measure.settings().steady.is_some(),
+                CampaignPart::Accuracy => spec.accuracy.is_some(),
+            };
+            if was_worked_on {
                 forget(open_device, name(assignment, part)).await;
             }
         }

@@ -9,6 +9,7 @@ use layerlab_campaign::CampaignPart;
 pub fn name(lab: &str, run: RunNumber, attempt: u32, part: CampaignPart) -> RunId {
     let part = match part {
         CampaignPart::Times => "times",
+        CampaignPart::Steady => "steady",
         CampaignPart::Accuracy => "accuracy",
     };
     RunId::new(format!("lab-{lab}-{run}-{attempt}-{part}")).expect("letters, digits and dashes")

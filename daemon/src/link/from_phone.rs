@@ -14,7 +14,7 @@ use layerlab_profiles::link::{LinkKind, LinkPhone, LinkSample, TraceInterval};
 use layerlab_protocol::{MeasureLink, Refusal, Request, Response, ShapedLink};
 use tokio::time::timeout;
 
-use super::tunnel::Tunnel;
+use super::tunnel::{Tunnel, port_here};
 use crate::adb::{self, AdbArgs};
 use crate::campaign::agent_program;
 use crate::exit::{Code, ExitWith, Failure};
@@ -183,21 +183,6 @@ impl PhoneEnd {
     }
 }
 
-/// The port of a server on this machine, where tunnels lead.
-fn port_here(server: &str) -> Result<u16, Failure> {
-    let port = server
-        .rsplit_once(':')
-        .filter(|(host, _)| ["127.0.0.1", "localhost", "[::1]"].contains(host))
-        .and_then(|(_, port)| port.parse().ok());
-    port.ok_or_else(|| {
-        let error = anyhow!(
-            "a tunnel leads to the machine of the adb server alone, and {server} may be elsewhere: write 127.0.0.1:PORT, or \
-             leave out --tunnel"
-        );
-        Failure::new(Code::Usage, error)
-    })
-}
-
 fn asked(errand: &LinkErrand) -> MeasureLink {
     let plan = &errand.plan;
     MeasureLink {
@@ -213,29 +198,5 @@ fn asked(errand: &LinkErrand) -> MeasureLink {
             bandwidth_bps: shape.bandwidth_bps,
             round_trip_ns: shape.round_trip.into(),
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tunnels_lead_to_this_machine() {
-        for (server, port) in [
-            ("127.0.0.1:7377", Some(7377)),
-            ("localhost:1", Some(1)),
-            ("[::1]:65535", Some(65_535)),
-            ("192.168.1.2:7377", None),
-            ("127.0.0.1", None),
-            ("127.0.0.1:65536", None),
-        ] {
-            let found = port_here(server);
-            assert_eq!(found.as_ref().ok(), port.as_ref(), "{server}");
-            if let Err(failure) = found {
-                assert_eq!(failure.code, Code::Usage);
-                assert!(failure.to_string().contains(server), "{failure}");
-            }
-        }
     }
 }

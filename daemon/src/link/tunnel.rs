@@ -1,7 +1,8 @@
-//! A tunnel to a server on this machine, for as long as a phone measures the link that it is.
+//! A tunnel to a server on this machine, for as long as a phone measures the link that it is, or runs a plan over it.
 
 use std::time::Duration;
 
+use anyhow::anyhow;
 use layerlab_farm::adb::{Phone, Printable};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
@@ -13,7 +14,7 @@ use crate::output;
 const CLOSE: Duration = Duration::from_secs(10);
 
 /// A tunnel. Dropping this closes it.
-pub(super) struct Tunnel {
+pub(crate) struct Tunnel {
     phone: Phone,
     /// The phone's port, where it begins.
     port: u16,
@@ -21,13 +22,13 @@ pub(super) struct Tunnel {
 
 impl Tunnel {
     /// A tunnel from the phone to `port` of the adb server's machine.
-    pub(super) async fn open(phone: Phone, port: u16) -> Result<Tunnel, Failure> {
+    pub(crate) async fn open(phone: Phone, port: u16) -> Result<Tunnel, Failure> {
         let port = phone.open_tunnel(port).await.exit_with(Code::Device)?;
         Ok(Tunnel { phone, port })
     }
 
     /// Where the phone reaches the server.
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
@@ -61,6 +62,45 @@ impl Drop for Tunnel {
                 self.port,
                 Printable(self.phone.name())
             ));
+        }
+    }
+}
+
+/// The port of a server on this machine, where tunnels lead.
+pub(crate) fn port_here(server: &str) -> Result<u16, Failure> {
+    let port = server
+        .rsplit_once(':')
+        .filter(|(host, _)| ["127.0.0.1", "localhost", "[::1]"].contains(host))
+        .and_then(|(_, port)| port.parse().ok());
+    port.ok_or_else(|| {
+        let error = anyhow!(
+            "a tunnel leads to the machine of the adb server alone, and {server} may be elsewhere: write 127.0.0.1:PORT, or \
+             leave out --tunnel"
+        );
+        Failure::new(Code::Usage, error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tunnels_lead_to_this_machine() {
+        for (server, port) in [
+            ("127.0.0.1:7377", Some(7377)),
+            ("localhost:1", Some(1)),
+            ("[::1]:65535", Some(65_535)),
+            ("192.168.1.2:7377", None),
+            ("127.0.0.1", None),
+            ("127.0.0.1:65536", None),
+        ] {
+            let found = port_here(server);
+            assert_eq!(found.as_ref().ok(), port.as_ref(), "{server}");
+            if let Err(failure) = found {
+                assert_eq!(failure.code, Code::Usage);
+                assert!(failure.to_string().contains(server), "{failure}");
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use layerlab_planners::memory::MemoryUse;
 use layerlab_planners::{MemoryMode, Plan};
+use layerlab_profiles::soak::Thermal;
 
 use super::learnt::Learnt;
 
@@ -51,6 +52,11 @@ pub(crate) fn describe(planned: &Plan, learnt: &Learnt) -> String {
         accuracy.value,
         learnt.problem.baseline(),
     );
+    if learnt.profile.header.thermal == Thermal::Steady {
+        text.push_str(
+            "\nTimes are those of the steady state, of a device that has been kept busy.\n",
+        );
+    }
     for reason in planned.reasons() {
         text.push_str(&format!("\n- {reason}"));
     }

@@ -1,5 +1,7 @@
 //! `layerlab plan edge`: which layers to run on the phone and which on a server beside it (jointdnn), from what was measured.
 
+mod verify;
+
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -14,6 +16,7 @@ use layerlab_profiles::link::{LinkDocument, check_link_directory};
 use layerlab_profiles::{Nanos, Segment};
 use serde_json::{Value, json};
 
+use self::verify::{VerifiedSplit, VerifyArgs};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
 
@@ -49,6 +52,8 @@ pub(crate) struct EdgeArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    verify: VerifyArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -89,11 +94,12 @@ struct Stretch {
     processor: String,
 }
 
-pub(super) fn run(args: &EdgeArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     let phone = Profile::read(&args.profile).exit_with(Code::Input)?;
     let server = Profile::read(&args.remote).exit_with(Code::Input)?;
     let link = sound_link(&args.link)?;
     let chosen = [&args.processors[..], &args.remote_processors[..]];
+    let prepared = args.verify.prepare(&phone.header)?;
     let network = MeasuredNetwork::new(&phone, &server, chosen).exit_with(Code::Input)?;
     let over = measured_link(&link).exit_with(Code::Input)?;
     // No energy is measured: an idle phone costs nothing, as one that works.
@@ -117,9 +123,23 @@ pub(super) fn run(args: &EdgeArgs) -> Result<(), Failure> {
         link,
         network,
     };
-    match args.json {
-        true => output::print_json(&beside.json(&plan, &others)),
-        false => output::print(beside.text(&plan, &others)),
+    if !args.json {
+        output::print(beside.text(&plan, &others, prepared.is_some()))?;
+    }
+    let verified = match prepared {
+        Some(prepared) => {
+            let (stretches, header) = (beside.stretches(&plan), &beside.phone.header);
+            let run = prepared.run(&stretches, header, &beside.link.header, agent);
+            Some(run.await?)
+        }
+        None => None,
+    };
+    match verified {
+        verified if args.json => {
+            output::print_json(&beside.json(&plan, &others, verified.as_ref()))
+        }
+        Some(verified) => output::print(format_args!("\n{}", verified.text(&plan))),
+        None => Ok(()),
     }
 }
 
@@ -183,7 +203,12 @@ impl Beside {
             || self.link.header.shape.is_some()
     }
 
-    fn text(&self, plan: &SplitPlan, others: &[(SplitAlgorithm, Option<Nanos>)]) -> String {
+    fn text(
+        &self,
+        plan: &SplitPlan,
+        others: &[(SplitAlgorithm, Option<Nanos>)],
+        is_run: bool,
+    ) -> String {
         let (phone, server) = (&self.phone.header, &self.server.header);
         let link = &self.link.header;
         let shares = plan.shares();
@@ -236,13 +261,22 @@ impl Beside {
             })
             .collect();
         lines.push(format!("Compared with: {}", others.join(", ")));
-        lines.push(
-            "Estimates without intervals; accuracy and energy are not planned with, and nothing was run".to_owned(),
-        );
+        let end = match is_run {
+            true => "",
+            false => ", and nothing was run",
+        };
+        lines.push(format!(
+            "Estimates without intervals; accuracy and energy are not planned with{end}"
+        ));
         lines.join("\n")
     }
 
-    fn json(&self, plan: &SplitPlan, others: &[(SplitAlgorithm, Option<Nanos>)]) -> Value {
+    fn json(
+        &self,
+        plan: &SplitPlan,
+        others: &[(SplitAlgorithm, Option<Nanos>)],
+        verified: Option<&VerifiedSplit>,
+    ) -> Value {
         let shares = plan.shares();
         let stretches = self.stretches(plan);
         let groups: Vec<Value> = stretches
@@ -272,7 +306,7 @@ impl Beside {
             .iter()
             .map(|(algorithm, latency)| (algorithm.to_string(), json!(latency)))
             .collect();
-        json!({
+        let mut told = json!({
             "model": self.phone.header.model.name,
             "phone": self.phone.header.device.name,
             "server": self.server.header.device.name,
@@ -288,6 +322,10 @@ impl Beside {
             "server_ns": shares.server,
             "download_ns": shares.download,
             "baselines_latency_ns": others,
-        })
+        });
+        if let Some(verified) = verified {
+            told["verified"] = verified.json();
+        }
+        told
     }
 }

@@ -13,6 +13,7 @@ use layerlab_planners::regress::Grid;
 use layerlab_planners::solve::{PlanError, find_front};
 use layerlab_planners::{AccuracyModel, Confidence, MemoryMode, Problem};
 use layerlab_profiles::document::{Evaluation, Profile, ProfileDigest};
+use layerlab_profiles::soak::Thermal;
 
 use super::cache::{CacheKey, PlanCache};
 use crate::exit::{Code, ExitWith, Failure};
@@ -35,6 +36,10 @@ pub(crate) struct Input {
     /// part of the time
     #[arg(long, value_enum, value_name = "MODE", default_value_t = MemoryArg::Resident)]
     memory: MemoryArg,
+    /// Of what state of the device the times are to be: `cold`, or `steady`, of one that has been kept busy
+    /// (`layerlab profile --steady`)
+    #[arg(long, value_name = "STATE", default_value_t = Thermal::Cold)]
+    thermal: Thermal,
     /// Placements that were measured after the profile was published, as --refine writes them; what --refine measures is
     /// added
     #[arg(long, value_name = "FILE")]
@@ -105,6 +110,7 @@ impl Input {
             placed_on: PlacedOnArgs::default(),
             confidence: LimitConfidence(Some(confidence)),
             memory: MemoryArg::Resident,
+            thermal: Thermal::Cold,
             rows: None,
             no_cache: true,
         })
@@ -118,6 +124,7 @@ impl Input {
         begins_rows: bool,
     ) -> Result<Learnt, Failure> {
         let profile = Profile::read(&self.profile).exit_with(Code::Input)?;
+        let profile = profile.in_state(self.thermal).exit_with(Code::Input)?;
         let digest = ProfileDigest::of_folder(&self.profile).exit_with(Code::Input)?;
         let tables = self.tables(&profile)?;
         refuse(tables.times.processors(), tables.accuracy.baseline()).exit_with(Code::Input)?;
@@ -173,6 +180,10 @@ impl Input {
         );
         let key = CacheKey::of_profile(&self.profile).exit_with(Code::Input)?;
         let key = key.with(names.as_bytes());
+        let key = match self.thermal {
+            Thermal::Cold => key,
+            Thermal::Steady => key.with(b"steady"),
+        };
         let key = match rows.rows() {
             [] => key,
             _ => key.with(rows.to_json().exit_with(Code::Internal)?.as_bytes()),

@@ -11,6 +11,7 @@ use layerlab_planners::MemoryMode;
 use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
 use layerlab_profiles::Placement;
 use layerlab_profiles::document::Evaluation;
+use layerlab_profiles::soak::Thermal;
 use layerlab_profiles::summary::Summary;
 use layerlab_protocol::Entry;
 
@@ -77,6 +78,11 @@ impl VerifyArgs {
         let (Some(device), Some(model)) = (&self.verify, &self.model) else {
             return Ok(None);
         };
+        if learnt.profile.header.thermal == Thermal::Steady {
+            let message = "--verify measures a cool device, and the plan is made of steady times; leave out --verify, or \
+                           plan with --thermal cold";
+            return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
+        }
         let dims = self.dims.iter().cloned().collect();
         let model = open_with_twin(model, self.quantised.as_deref(), &dims)?;
         let of_profile = &learnt.profile.header.model;

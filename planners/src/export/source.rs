@@ -1,6 +1,7 @@
 //! Whom a document is about: without it a plan is a number without a device.
 
 use layerlab_profiles::document::{Profile, ProfileDigest};
+use layerlab_profiles::soak::Thermal;
 use serde::{Deserialize, Serialize};
 
 /// The model, the device and the processors that a document is about.
@@ -27,6 +28,9 @@ pub struct Source {
     /// Whether any number comes from an emulated processor: then its times are no device's.
     #[serde(default)]
     pub emulated: bool,
+    /// Of what state of the device the times are; of a cool one where that is absent.
+    #[serde(default, skip_serializing_if = "Thermal::is_cold")]
+    pub thermal: Thermal,
 }
 
 impl Source {
@@ -42,6 +46,7 @@ impl Source {
             run: header.provenance.run.clone(),
             profile_digest: None,
             simulated: header.simulated,
+            thermal: header.thermal,
             emulated: header.is_emulated(cpu) || npu.split('+').any(|one| header.is_emulated(one)),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Findings, Rule, Subject};
 use crate::document::{Block, BlockEnd, Measurement, Profile, Rejected, Sample};
+use crate::soak::Thermal;
 
 /// How far beyond the shortest and the longest sample of its own segment a sentinel may lie in the blocks that count: a
 /// processor that changes its speed by more has long been noticed.
@@ -15,7 +16,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     let profile = subject.profile;
     let fitness = profile.header.provenance.fitness.as_ref();
-    let may_throttle = fitness.is_some_and(|fitness| fitness.overridden);
+    let is_steady = profile.header.thermal == Thermal::Steady;
+    let may_throttle = is_steady || fitness.is_some_and(|fitness| fitness.overridden);
     let cases = numbering(profile)
         .into_iter()
         .chain(empty(profile))

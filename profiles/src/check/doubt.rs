@@ -3,7 +3,7 @@
 use super::{Findings, Rule, Subject};
 use crate::document::{self, LayerTimeRow, SegmentRow};
 use crate::summary::{Estimate, Summary};
-use crate::units::SignedNanos;
+use crate::units::{Nanos, SignedNanos};
 
 /// Below six samples no two of them enclose the median with 95 % confidence: 2 / 2^5 > 5 %. Where visits are told apart,
 /// intervals do not rest on that, and six are what it takes to see how far samples of one segment scatter.
@@ -21,10 +21,20 @@ pub const LARGE_MISFIT_PERCENT: f64 = 1.0;
 /// Additivity is doubted when chance explains the misfit less often than once in a hundred profiles.
 const IMPROBABLE: f64 = 0.01;
 
+/// The largest standard deviation of blocks' sentinels, as a share of them, that is not remarked on.
+const UNSTEADY: f64 = 0.03;
+
+/// Of so few blocks no spread is known.
+const FEWEST_BLOCKS: usize = 3;
+
+/// So many times as large as their ends explain must the variance of blocks be: else it is the noise of single inferences.
+const MORE_THAN_ENDS: f64 = 4.0;
+
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::FewSamples, few_samples(subject));
     findings.add(Rule::LargeSpread, large_spread(subject));
     findings.add(Rule::TwoStates, two_states(subject));
+    findings.add(Rule::Unsteady, unsteady(subject));
     findings.add(Rule::UnresolvedTimes, unresolved(subject));
     findings.add(Rule::NegativeTimes, negative(subject));
     findings.add(Rule::NotAdditive, not_additive(subject));
@@ -149,6 +159,47 @@ fn two_states(subject: &Subject<'_>) -> Vec<String> {
         ))
     });
     found.collect()
+}
+
+/// Intervals hold what differs between visits as far as visits are many and each is another draw. Where a governor's steps or a
+/// neighbour last longer than visits, they are neither, and the numbers are of whatever the device did meanwhile.
+fn unsteady(subject: &Subject<'_>) -> Vec<String> {
+    let profile = subject.profile;
+    let measurements = profile.header.measurements.iter();
+    let found = measurements.filter_map(|measurement| {
+        let of_it = profile.blocks.iter().filter(|block| {
+            block.processor == measurement.processor && block.rejection.is_none()
+        });
+        let ends: Vec<(f64, f64)> = of_it
+            .map(|block| (logarithm(block.before.sentinel), logarithm(block.after.sentinel)))
+            .collect();
+        if ends.len() < FEWEST_BLOCKS {
+            return None;
+        }
+        let count = ends.len() as f64;
+        let blocks = ends.iter().map(|(before, after)| (before + after) / 2.0);
+        let mean = blocks.clone().sum::<f64>() / count;
+        let variance = blocks.clone().map(|block| (block - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        // The variance of the mean of two ends.
+        let of_ends = ends.iter().map(|(before, after)| (after - before).powi(2)).sum::<f64>() / (4.0 * count);
+        let (least, most) = blocks.fold((f64::MAX, f64::MIN), |(least, most), block| {
+            (least.min(block), most.max(block))
+        });
+        (variance.sqrt() > UNSTEADY && variance > MORE_THAN_ENDS * of_ends).then(|| {
+            format!(
+                "the whole model took up to {:.0} % longer in some of the {count} blocks on `{}` that count than in others \
+                 (standard deviation {:.0} %)",
+                100.0 * (most - least).exp_m1(),
+                measurement.processor,
+                100.0 * variance.sqrt()
+            )
+        })
+    });
+    found.collect()
+}
+
+fn logarithm(time: Nanos) -> f64 {
+    (time.as_nanos().max(1) as f64).ln()
 }
 
 /// All times of the profile with their row and what they are.

@@ -18,6 +18,8 @@ pub enum Rule {
     SimulatedContradiction,
     /// The header is of two minds about being emulated.
     EmulatedContradiction,
+    /// The times are not of the state of the device that the header says, or of another device than those beside them.
+    ThermalContradiction,
     /// No layer or no processor.
     NothingMeasured,
     /// A field of the header is not of its form.
@@ -66,6 +68,8 @@ pub enum Rule {
     AdditivityContradiction,
     /// What moving data costs does not follow from the probes.
     MovingContradiction,
+    /// What is said of how the device became steady does not follow from what was timed.
+    SoakContradiction,
     /// The whole model takes another time than its layers and cuts together.
     SumContradiction,
     /// A row of `combinations.csv` does not follow from the others, or lacks its evaluation.
@@ -82,6 +86,8 @@ pub enum Rule {
     LargeSpread,
     /// A processor was in two states, and its times are of both.
     TwoStates,
+    /// A processor was faster in some blocks than in others.
+    Unsteady,
     /// Times that cannot be told from zero.
     UnresolvedTimes,
     /// Times below zero by more than noise explains.
@@ -98,11 +104,12 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 42] = [
+    pub const ALL: [Rule; 45] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
         Rule::EmulatedContradiction,
+        Rule::ThermalContradiction,
         Rule::NothingMeasured,
         Rule::MalformedField,
         Rule::DuplicateProcessor,
@@ -127,6 +134,7 @@ impl Rule {
         Rule::TimeContradiction,
         Rule::AdditivityContradiction,
         Rule::MovingContradiction,
+        Rule::SoakContradiction,
         Rule::SumContradiction,
         Rule::CombinationContradiction,
         Rule::RuntimeContradiction,
@@ -135,6 +143,7 @@ impl Rule {
         Rule::FewSamples,
         Rule::LargeSpread,
         Rule::TwoStates,
+        Rule::Unsteady,
         Rule::UnresolvedTimes,
         Rule::NegativeTimes,
         Rule::NotAdditive,
@@ -150,6 +159,7 @@ impl Rule {
             Rule::OriginContradiction => "origin-contradiction",
             Rule::SimulatedContradiction => "simulated-contradiction",
             Rule::EmulatedContradiction => "emulated-contradiction",
+            Rule::ThermalContradiction => "thermal-contradiction",
             Rule::NothingMeasured => "nothing-measured",
             Rule::MalformedField => "malformed-field",
             Rule::DuplicateProcessor => "duplicate-processor",
@@ -174,6 +184,7 @@ impl Rule {
             Rule::TimeContradiction => "time-contradiction",
             Rule::AdditivityContradiction => "additivity-contradiction",
             Rule::MovingContradiction => "moving-contradiction",
+            Rule::SoakContradiction => "soak-contradiction",
             Rule::SumContradiction => "sum-contradiction",
             Rule::CombinationContradiction => "combination-contradiction",
             Rule::RuntimeContradiction => "runtime-contradiction",
@@ -182,6 +193,7 @@ impl Rule {
             Rule::FewSamples => "few-samples",
             Rule::LargeSpread => "large-spread",
             Rule::TwoStates => "two-states",
+            Rule::Unsteady => "unsteady",
             Rule::UnresolvedTimes => "unresolved-times",
             Rule::NegativeTimes => "negative-times",
             Rule::NotAdditive => "not-additive",
@@ -197,6 +209,7 @@ impl Rule {
             Rule::FewSamples
             | Rule::LargeSpread
             | Rule::TwoStates
+            | Rule::Unsteady
             | Rule::UnresolvedTimes
             | Rule::NegativeTimes
             | Rule::NotAdditive
@@ -210,7 +223,9 @@ impl Rule {
     /// What to do about it where the device is simulated: nothing there is hot or busy unless it was planted.
     pub(super) fn remedy_of_simulated(self) -> &'static str {
         match self {
-            Rule::LargeSpread => "the device's noise is planted: measure more samples",
+            Rule::LargeSpread | Rule::Unsteady => {
+                "the device's noise is planted: measure for longer"
+            }
             _ => self.remedy(),
         }
     }
@@ -223,6 +238,9 @@ impl Rule {
             | Rule::SimulatedContradiction
             | Rule::EmulatedContradiction => {
                 "do not use these numbers as a real device's, and measure again"
+            }
+            Rule::ThermalContradiction => {
+                "do not use these times as a cool device's, and measure again"
             }
             Rule::NothingMeasured => "measure a model with layers on at least one processor",
             Rule::MalformedField => "write the field as FORMAT.md says",
@@ -241,7 +259,8 @@ impl Rule {
             | Rule::HistogramContradiction
             | Rule::TimeContradiction
             | Rule::AdditivityContradiction
-            | Rule::MovingContradiction => "rebuild the profile from its samples",
+            | Rule::MovingContradiction
+            | Rule::SoakContradiction => "rebuild the profile from its samples",
             Rule::MissingRow | Rule::SegmentOutsideDesign | Rule::SampleCount => {
                 "let the run finish, or measure again with the design that the header names"
             }
@@ -266,6 +285,9 @@ impl Rule {
             }
             Rule::TwoStates => {
                 "read times as means of both states; for those of one close what else runs on the device and measure again"
+            }
+            Rule::Unsteady => {
+                "read times as means over what the device did; close what else runs on it, fix its clocks, and measure for longer"
             }
             Rule::UnresolvedTimes => {
                 "measure more samples; do not read these numbers as costs, and for whole placements use T(L)"

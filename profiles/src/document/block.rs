@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, ProbeSample, ProvedPlacement, Sample, Unsupported};
+use super::{Load, ProbeSample, ProvedPlacement, Sample, SoakRow, Unsupported};
 use crate::segment::Segment;
 use crate::units::{MilliCelsius, Nanos};
 
@@ -112,4 +112,6 @@ pub struct Measured {
     pub placements: Vec<ProvedPlacement>,
     /// The samples of probes, those of rejected blocks among them.
     pub probes: Vec<ProbeSample>,
+    /// What was timed while the device was kept busy, to be steady.
+    pub soak: Vec<SoakRow>,
 }

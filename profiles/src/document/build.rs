@@ -7,11 +7,12 @@ use super::observed::{observed, summary};
 use super::states::{Counted, leave_out_other_states};
 use super::{
     BuildError, CutRow, Header, LayerTimeRow, Measured, Measurement, Method, ProbeSample, Probed,
-    Profile, Sample, SegmentRow, Unsupported, encode_histogram, probed, supported,
+    Profile, Sample, SegmentRow, Soaking, Unsupported, encode_histogram, probed, supported,
 };
 use crate::derive::graph::{MovingModel, Observations};
 use crate::layer::Layer;
 use crate::probe::frontiers;
+use crate::soak::Thermal;
 use crate::units::{Bytes, Nanos};
 
 impl Profile {
@@ -37,6 +38,7 @@ impl Profile {
             mut placements,
             mut probes,
             sentinels: _,
+            soak,
         } = measured;
         let of_blocks = blocks.iter().map(|block| block.processor.as_str());
         refuse_strangers(&header, of_blocks)?;
@@ -66,6 +68,12 @@ impl Profile {
         let of_probes = probes.iter().map(|row| row.processor.as_str());
         refuse_strangers(&header, of_probes)?;
         super::probe_sample::sort(&header, &mut probes);
+        refuse_strangers(&header, soak.iter().map(|row| row.processor.as_str()))?;
+        header.thermal = match soak.is_empty() {
+            true => Thermal::Cold,
+            false => Thermal::Steady,
+        };
+        let soaking = Soaking::of(&header, soak)?;
         let frontiers = frontiers(&layers);
         let moving = settle_methods(&mut header, &probes, &frontiers);
         let observed = header.measurements.iter().filter_map(|measurement| {
@@ -118,6 +126,8 @@ impl Profile {
             additivity: tested,
             probes,
             moving: moving.into_iter().map(|one| one.moving).collect(),
+            soaking,
+            steady: None,
         })
     }
 
@@ -149,10 +159,13 @@ impl Profile {
             loads: self.loads.clone(),
             placements: self.placements.clone(),
             probes: self.probes.clone(),
+            soak: self.soaking.rows.clone(),
             ..Measured::default()
         };
         let rederived = Profile::build(header, self.layers.clone(), measured)?;
+        let steady = self.steady.as_ref().map(|steady| steady.rederive(method));
         Ok(Profile {
+            steady: steady.transpose()?.map(Box::new),
             combinations: self.combinations.clone(),
             evaluations: self.evaluations.clone(),
             ..rederived

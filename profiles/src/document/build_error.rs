@@ -108,6 +108,14 @@ pub enum BuildError {
         /// The first such segment.
         segment: Segment,
     },
+    /// The device was kept busy, and did not become steady.
+    #[error(
+        "`{processor}` did not become steady while it was kept busy; keep it busy for longer (--steady)"
+    )]
+    NotSteady {
+        /// The name of the processor.
+        processor: String,
+    },
     /// The processor was in two states, and in neither for long enough.
     #[error(
         "`{processor}` was in two states: {usual} visits in one, {other} in the other, in which everything takes \

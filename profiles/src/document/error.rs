@@ -208,6 +208,18 @@ pub enum Contradiction {
         /// Its digest now.
         found: super::ProfileDigest,
     },
+    /// The steady profile in it is not the one that it was written with.
+    #[error(
+        "{}/profile.json was changed after the profile was written: its SHA-256 is not the one in profile.json",
+        super::STEADY_FOLDER
+    )]
+    SteadyChanged,
+    /// The steady profile in it says that it has another one in it.
+    #[error(
+        "{}/profile.json names a steady profile of its own",
+        super::STEADY_FOLDER
+    )]
+    SteadyInSteady,
     /// Rows state another origin than follows from `profile.json`.
     #[error("{file}, line {line}: the origin is {found}, but {expected} according to profile.json")]
     Origin {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Measurement, Processor, Program, Provenance};
+use crate::soak::Thermal;
 
 /// The value of the field `format` in every profile.
 pub const FORMAT: &str = "layerlab-profile";
@@ -25,6 +26,9 @@ pub struct Header {
     pub simulated: bool,
     /// True when any processor was played by its maker's emulator: its times are no device's, its answers are.
     pub emulated: bool,
+    /// Of what state of the device the times are. Where that is not said, of a cool one.
+    #[serde(default, skip_serializing_if = "Thermal::is_cold")]
+    pub thermal: Thermal,
     /// The network that was measured.
     pub model: Model,
     /// The device that it was measured on.
@@ -41,12 +45,15 @@ pub struct Header {
 
 impl Header {
     /// What people are told beside the device's name wherever it is named: `simulated` if the device is, `emulated` if
-    /// one of its processors is, nothing if all numbers are a real device's.
+    /// one of its processors is, `steady` if it was hot, nothing if all numbers are a cool real device's.
     pub fn mark(&self) -> Option<&'static str> {
-        match (self.simulated, self.emulated) {
-            (true, _) => Some("simulated"),
-            (false, true) => Some("emulated"),
-            (false, false) => None,
+        match (self.simulated, self.emulated, self.thermal) {
+            (true, _, Thermal::Cold) => Some("simulated"),
+            (true, _, Thermal::Steady) => Some("simulated, steady"),
+            (false, true, Thermal::Cold) => Some("emulated"),
+            (false, true, Thermal::Steady) => Some("emulated, steady"),
+            (false, false, Thermal::Steady) => Some("steady"),
+            (false, false, Thermal::Cold) => None,
         }
     }
 

@@ -1,4 +1,5 @@
-//! The published profile: `profile.json` and twelve tables beside it. FORMAT.md says every field.
+//! The published profile: `profile.json` and twelve tables beside it, or fourteen where its times are steady ones. FORMAT.md
+//! says every field.
 
 mod additivity;
 mod block;
@@ -24,6 +25,7 @@ mod proved_placement;
 mod provenance;
 mod read;
 mod segment_object;
+mod soak;
 mod states;
 mod unsupported;
 mod versions;
@@ -47,6 +49,7 @@ pub use probe_sample::ProbeSample;
 pub use processor::{Numerics, ONNX_RUNTIME, Processor, SIMULATED_RUNTIME};
 pub use proved_placement::ProvedPlacement;
 pub use provenance::{Fitness, Host, Phone, Program, Provenance};
+pub use soak::{MinuteRow, NoTimes, STEADY_FOLDER, Soak, SoakPhase, SoakRow, SoakState, Soaking};
 pub use unsupported::{Unsupported, supported};
 pub use wire::schema;
 
@@ -112,6 +115,12 @@ pub struct Profile {
     pub probes: Vec<ProbeSample>,
     /// `moving` of `profile.json`: what they say, for each processor of which cuts were to be divided by them.
     pub moving: Vec<Moving>,
+    /// `soak.csv`, `minutes.csv` and `soaks` of `profile.json`: how the device became steady, where these are times of a
+    /// device in its steady state.
+    pub soaking: Soaking,
+    /// The folder `steady`: the profile of the same device in its steady state, where this is one of a cool device that was
+    /// measured both ways.
+    pub steady: Option<Box<Profile>>,
 }
 
 /// One inference of one segment.

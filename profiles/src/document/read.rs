@@ -8,13 +8,14 @@ use super::opened::Opened;
 use super::versions::{BLOCKS_V4, BlockRecordV4, open};
 use super::wire::{
     BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, InMemoryRecord, LAYERS,
-    LOADS, LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED,
-    SAMPLES, SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
-    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    LOADS, LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES, PlacementRecord,
+    ProbeRecord, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES,
+    Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
-    Block, Contradiction, DIGEST_FILE, DocumentError, LayerTimeRow, Load, Origin, PROFILE_JSON,
-    ProbeSample, Profile, ProfileDigest, ProvedPlacement, Sample, Unsupported,
+    Block, Contradiction, DIGEST_FILE, DocumentError, LayerTimeRow, Load, MinuteRow, Origin,
+    PROFILE_JSON, ProbeSample, Profile, ProfileDigest, ProvedPlacement, STEADY_FOLDER, Sample,
+    SoakRow, Soaking, Unsupported,
 };
 use crate::layer::Layer;
 use crate::sha256;
@@ -39,6 +40,27 @@ impl Profile {
 pub(crate) fn read_with_contradictions(
     dir: &Path,
 ) -> Result<(Profile, Vec<Contradiction>), DocumentError> {
+    let (mut profile, mut contradictions, steady) = read_alone(dir)?;
+    let Some(hash) = steady else {
+        return Ok((profile, contradictions));
+    };
+    let dir = dir.join(STEADY_FOLDER);
+    let (steady, of_steady, another) = read_alone(&dir)?;
+    if ProfileDigest::of_folder(&dir)?.as_str() != hash {
+        contradictions.push(Contradiction::SteadyChanged);
+    }
+    if another.is_some() {
+        contradictions.push(Contradiction::SteadyInSteady);
+    }
+    contradictions.extend(of_steady);
+    profile.steady = Some(Box::new(steady));
+    Ok((profile, contradictions))
+}
+
+/// The same without the steady profile beside it, and the hash that it says that has, if there is one.
+type ReadAlone = (Profile, Vec<Contradiction>, Option<String>);
+
+fn read_alone(dir: &Path) -> Result<ReadAlone, DocumentError> {
     let path = dir.join(PROFILE_JSON);
     let bytes = read_file(&path)?;
     let Opened {
@@ -46,6 +68,8 @@ pub(crate) fn read_with_contradictions(
         additivity,
         moving,
         evaluations,
+        soaks,
+        steady,
         hashes,
         version,
         has_digest,
@@ -143,6 +167,19 @@ pub(crate) fn read_with_contradictions(
         Ok((row, Some((found, expected))))
     })?;
 
+    let soak = reading.table(SOAK, |row: SoakRecord<'_>| {
+        let found = row.origin;
+        let row = SoakRow::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
+    })?;
+    let minutes = reading.table(MINUTES, |row: MinuteRecord<'_>| {
+        let found = row.origin;
+        let row = MinuteRow::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
+    })?;
+
     let profile = Profile {
         header,
         layers,
@@ -160,8 +197,14 @@ pub(crate) fn read_with_contradictions(
         additivity,
         probes,
         moving,
+        soaking: Soaking {
+            rows: soak,
+            minutes,
+            found: soaks,
+        },
+        steady: None,
     };
-    Ok((profile, reading.contradictions))
+    Ok((profile, reading.contradictions, steady))
 }
 
 /// The bytes of a file.

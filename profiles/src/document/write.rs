@@ -6,12 +6,14 @@ use std::path::Path;
 
 use super::wire::{
     BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, Files, InMemoryRecord,
-    LAYERS, LOADS, LayerRecord, LoadRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord,
-    ProfileJson, REJECTED, SAMPLES, SEGMENTS, SampleRecord, SegmentRecord, TIMES, Table,
-    TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    LAYERS, LOADS, LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES,
+    PlacementRecord, ProbeRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord,
+    SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY,
+    UnsupportedRecord,
 };
 use super::{
-    DIGEST_FILE, DocumentError, FORMAT, PROFILE_JSON, Profile, ProfileDigest, Sample, VERSION,
+    DIGEST_FILE, DocumentError, FORMAT, PROFILE_JSON, Profile, ProfileDigest, STEADY_FOLDER,
+    Sample, VERSION,
 };
 use crate::sha256;
 
@@ -19,11 +21,22 @@ impl Profile {
     /// Writes the files into the existing, empty directory `dir` and waits until they are on the
     /// disk. To publish, write into a directory beside the final place and rename that.
     pub fn write(&self, dir: &Path) -> Result<(), DocumentError> {
-        write_files(dir, self.to_files()?)
+        let files = self.to_files()?;
+        refuse_unless_empty(dir)?;
+        if let Some(steady) = &self.steady {
+            let dir = dir.join(STEADY_FOLDER);
+            fs::create_dir(&dir).map_err(|reason| DocumentError::Write {
+                path: dir.clone(),
+                reason,
+            })?;
+            steady.write(&dir)?;
+        }
+        write_into(dir, files)
     }
 
-    /// The files by name, `profile.json` last: a directory that has it has all of them.
-    pub fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 14], DocumentError> {
+    /// The files by name, `profile.json` last: a directory that has it has all of them. Those of the steady profile beside it
+    /// are not among them.
+    pub fn to_files(&self) -> Result<Vec<(&'static str, Vec<u8>)>, DocumentError> {
         let header = &self.header;
         if header.format != FORMAT {
             return Err(DocumentError::Format {
@@ -109,7 +122,36 @@ impl Profile {
             })?;
         let probes = table(PROBES, PROBES.encode(probe_rows.iter()))?;
 
+        let steady = match &self.steady {
+            None => None,
+            Some(steady) => {
+                let files = steady.to_files()?;
+                files.last().map(|(_, json)| sha256(json))
+            }
+        };
+        let of_soak = match self.soaking.rows.is_empty() {
+            true => Vec::new(),
+            false => {
+                let rows = self.soaking.rows.iter();
+                let rows = rows.map(|row| SoakRecord::from((row, origin(&row.processor))));
+                let soak = table(SOAK, SOAK.encode(rows))?;
+                let rows = self.soaking.minutes.iter();
+                let rows = rows.map(|row| MinuteRecord::from((row, origin(&row.processor))));
+                vec![
+                    (SOAK.file, soak),
+                    (MINUTES.file, table(MINUTES, MINUTES.encode(rows))?),
+                ]
+            }
+        };
+        let hash_of = |table: Table| {
+            let mut tables = of_soak.iter();
+            let found = tables.find(|(file, _)| *file == table.file);
+            found.map(|(_, bytes)| sha256(bytes))
+        };
+
         let hashes = Files {
+            soak: hash_of(SOAK),
+            minutes: hash_of(MINUTES),
             layers: sha256(&layers),
             times: sha256(&times),
             cuts: sha256(&cuts),
@@ -123,16 +165,14 @@ impl Profile {
             placements: sha256(&placements),
             probes: sha256(&probes),
         };
-        let mut json =
-            serde_json::to_vec_pretty(&ProfileJson::from((self, hashes))).map_err(|reason| {
-                DocumentError::Json {
-                    path: PROFILE_JSON.into(),
-                    reason,
-                }
+        let mut json = serde_json::to_vec_pretty(&ProfileJson::from((self, hashes, steady)))
+            .map_err(|reason| DocumentError::Json {
+                path: PROFILE_JSON.into(),
+                reason,
             })?;
         json.push(b'\n');
         let digest = ProfileDigest::of(&json);
-        Ok([
+        let mut files = vec![
             (LAYERS.file, layers),
             (TIMES.file, times),
             (CUTS.file, cuts),
@@ -145,9 +185,11 @@ impl Profile {
             (LOADS.file, loads),
             (PLACEMENTS.file, placements),
             (PROBES.file, probes),
-            (DIGEST_FILE, digest.line().into_bytes()),
-            (PROFILE_JSON, json),
-        ])
+        ];
+        files.extend(of_soak);
+        files.push((DIGEST_FILE, digest.line().into_bytes()));
+        files.push((PROFILE_JSON, json));
+        Ok(files)
     }
 }
 
@@ -157,6 +199,13 @@ pub(crate) fn write_files(
     files: impl IntoIterator<Item = (&'static str, Vec<u8>)>,
 ) -> Result<(), DocumentError> {
     refuse_unless_empty(dir)?;
+    write_into(dir, files)
+}
+
+fn write_into(
+    dir: &Path,
+    files: impl IntoIterator<Item = (&'static str, Vec<u8>)>,
+) -> Result<(), DocumentError> {
     for (name, bytes) in files {
         let path = dir.join(name);
         write_durably(&path, &bytes).map_err(|reason| DocumentError::Write { path, reason })?;

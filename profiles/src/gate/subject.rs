@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Header, Processor};
+use crate::soak::Thermal;
 
 /// A model on a device with its runtimes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,9 @@ pub struct ProfileSubject {
     pub device: String,
     /// Whether it is simulated.
     pub simulated: bool,
+    /// Of what state of the device the times are; a cool one's where that is not said.
+    #[serde(default, skip_serializing_if = "Thermal::is_cold")]
+    pub thermal: Thermal,
     /// The runtimes of its processors, without their versions: a new one is what may make a model slower.
     pub runtimes: BTreeSet<String>,
 }
@@ -39,6 +43,7 @@ impl ProfileSubject {
             quantised_sha256: model.quantised.as_ref().map(|twin| twin.sha256.clone()),
             device: header.device.name.clone(),
             simulated: header.simulated,
+            thermal: header.thermal,
             runtimes: (header.processors.iter())
                 .map(|processor| processor.runtime.clone())
                 .collect(),
@@ -59,7 +64,11 @@ impl std::fmt::Display for ProfileSubject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let runtimes: Vec<&str> = self.runtimes.iter().map(String::as_str).collect();
         let (model, device) = (&self.model, &self.device);
-        write!(f, "{model} on {device} by {}", runtimes.join(", "))
+        write!(f, "{model} on {device} by {}", runtimes.join(", "))?;
+        match self.thermal {
+            Thermal::Cold => Ok(()),
+            Thermal::Steady => f.write_str(", in its steady state"),
+        }
     }
 }
 

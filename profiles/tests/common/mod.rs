@@ -15,6 +15,7 @@ use layerlab_profiles::document::{
     Host, Judged, Load, Measured, Measurement, Method, Model, Numerics, Processor, ProcessorKind,
     Profile, Program, ProvedPlacement, Provenance, Sample, VERSION,
 };
+use layerlab_profiles::soak::Thermal;
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment, SupportedLayers};
 
 /// Samples of each segment: the fewest for an interval that is not from the shortest to the longest.
@@ -46,6 +47,7 @@ pub(crate) fn header() -> Header {
         version: VERSION,
         simulated: false,
         emulated: false,
+        thermal: Thermal::Cold,
         model: Model {
             name: "three-layers".to_owned(),
             sha256: "0123456789abcdef".repeat(4),

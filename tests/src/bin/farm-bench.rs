@@ -274,6 +274,7 @@ fn settings() -> TimesSettings {
         target: 0.02,
         budget: Nanos::ZERO,
         in_out: InOut::Symmetric,
+        steady: None,
         over_budget: OverBudget::Extend,
     }
 }

@@ -8,5 +8,6 @@ mod memory;
 mod placements;
 mod planted_truth;
 mod refine;
+mod steady;
 mod three_processors;
 mod unsupported;

@@ -54,6 +54,7 @@ async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> 
         budget,
         // T(L) is the same however cuts divide.
         in_out: InOut::Symmetric,
+        steady: None,
         over_budget: OverBudget::Extend,
     };
     let journal = KnownJournal::fresh();

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use layerlab_profiles::document::{
-    Block, BlockEnd, Load, Measured, ProbeSample, Rejected, Sample, Unsupported,
+    Block, BlockEnd, Load, Measured, ProbeSample, Rejected, Sample, SoakPhase, SoakRow, SoakState,
+    Unsupported,
 };
-use layerlab_profiles::{Nanos, Probe, Segment};
-use layerlab_protocol::{Entry, Event, Order, RunId};
+use layerlab_profiles::{Nanos, Probe, Segment, document};
+use layerlab_protocol::{Conditions, Entry, Event, Order, RunId};
 
 use super::RunError;
 use crate::orders::{News, Orders, PlannerError};
@@ -114,6 +115,29 @@ impl<'a> JournalIntake<'a> {
             Event::Sentinel { segment } => {
                 if let Some(processor) = self.processor_of(entry.order, segment) {
                     self.measured.sentinels.insert(processor, segment);
+                }
+            }
+            Event::SoakBegun => self.measured.soak.retain(|row| row.order != entry.order),
+            Event::SoakSlice {
+                rested,
+                started_ns,
+                runs,
+                median_ns,
+                conditions,
+            } => {
+                if let Some(open) = self.open.get(&entry.order) {
+                    self.measured.soak.push(SoakRow {
+                        processor: open.processor.clone(),
+                        order: entry.order,
+                        phase: match rested {
+                            true => SoakPhase::Rested,
+                            false => SoakPhase::Busy,
+                        },
+                        started: started_ns,
+                        runs,
+                        median: median_ns,
+                        state: conditions.map_or_else(SoakState::default, soak_state),
+                    });
                 }
             }
             Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
@@ -244,5 +268,16 @@ impl<'a> JournalIntake<'a> {
             Some(_) => self.measured.rejected.extend(samples),
         }
         Ok(())
+    }
+}
+
+/// What of the state of a device is kept of the time in which it is kept busy.
+fn soak_state(conditions: Conditions) -> SoakState {
+    let conditions: document::Conditions = conditions.into();
+    SoakState {
+        thermal_status: conditions.thermal_status,
+        temperature_millicelsius: conditions.temperature_millicelsius,
+        skin_temperature_millicelsius: conditions.skin_temperature_millicelsius,
+        frequencies_khz: conditions.frequencies_khz,
     }
 }

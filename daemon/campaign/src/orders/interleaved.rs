@@ -25,6 +25,19 @@ impl Interleaved {
         }
     }
 
+    /// Whether all orders that it gave are done.
+    pub(super) fn is_over(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// These parts, whose orders are numbered after those of this one.
+    pub(super) fn followed_by(&self, parts: Vec<Box<dyn Orders>>) -> Interleaved {
+        Interleaved {
+            next_number: self.next_number,
+            ..Interleaved::new(parts)
+        }
+    }
+
     /// Tells a part some news, and numbers the orders that it gives.
     fn tell(&mut self, part: usize, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         let mut orders = self.parts[part].next(news)?;

@@ -13,6 +13,7 @@ use crate::document::wire::{
 };
 use crate::document::{self, Additivity, Device, Header, Host, Method, Numerics, ProcessorKind};
 use crate::segment::Segment;
+use crate::soak::Thermal;
 use crate::units::{Bytes, Nanos};
 
 /// The only program that ran measurements when version 3 was written.
@@ -136,6 +137,7 @@ impl From<ProfileJsonV3> for Opened {
                 version: document::VERSION,
                 simulated: json.simulated,
                 emulated: false,
+                thermal: Thermal::Cold,
                 model: json.model.into(),
                 device: json.device,
                 processors: json.processors.into_iter().map(Into::into).collect(),
@@ -146,6 +148,8 @@ impl From<ProfileJsonV3> for Opened {
             additivity: json.additivity,
             moving: Vec::new(),
             evaluations: json.evaluations.into_iter().map(Into::into).collect(),
+            soaks: Vec::new(),
+            steady: None,
             hashes: json.files.into(),
             version: 3,
             has_digest: false,

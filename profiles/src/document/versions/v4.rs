@@ -16,6 +16,7 @@ use crate::document::{
     self, Additivity, Block, BlockEnd, Conditions, Device, Header, Host, Measurement, Model,
     Moving, Origin, Processor, Program, Rejected, RowError,
 };
+use crate::soak::Thermal;
 use crate::units::{MilliCelsius, Nanos};
 
 /// `profile.json` as version 4 has it.
@@ -79,6 +80,7 @@ impl From<ProfileJsonV4> for Opened {
                 version: document::VERSION,
                 simulated: json.simulated,
                 emulated: json.emulated,
+                thermal: Thermal::Cold,
                 model: json.model,
                 device: json.device,
                 processors: json.processors,
@@ -89,6 +91,8 @@ impl From<ProfileJsonV4> for Opened {
             additivity: json.additivity,
             moving: json.moving,
             evaluations: json.evaluations.into_iter().map(Into::into).collect(),
+            soaks: Vec::new(),
+            steady: None,
             hashes: BTreeMap::from([
                 (LAYERS.file, files.layers),
                 (TIMES.file, files.times),

@@ -149,7 +149,7 @@ impl TryFrom<BlockRecord<'_>> for Block {
 }
 
 /// `group=kHz` for each group of cores, or accelerator, joined by `;`.
-fn by_group(caps: &BTreeMap<String, u64>) -> String {
+pub(super) fn by_group(caps: &BTreeMap<String, u64>) -> String {
     let one = |(group, khz): (&String, &u64)| format!("{group}={khz}");
     caps.iter().map(one).collect::<Vec<_>>().join(";")
 }

@@ -1,19 +1,18 @@
 //! `profile.json` as it lies on disk: the header, and the hash of each table beside it.
 
-use std::collections::BTreeMap;
-
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, PLACEMENTS, PROBES, REJECTED, SAMPLES, SEGMENTS,
-    TIMES, UNSUPPORTED,
+    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, MINUTES, PLACEMENTS, PROBES, REJECTED, SAMPLES,
+    SEGMENTS, SOAK, TIMES, UNSUPPORTED,
 };
 use crate::document::opened::Opened;
 use crate::document::{
     Additivity, Device, Evaluation, FORMAT, Header, Measurement, Model, Moving, Processor, Profile,
-    Program, Provenance, VERSION,
+    Program, Provenance, Soak, VERSION,
 };
+use crate::soak::Thermal;
 
 /// A layerlab profile: what was measured, where, how and when, and which tables belong to it.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -32,6 +31,10 @@ pub(in crate::document) struct ProfileJson {
     /// True when any processor was played by its maker's emulator: its times are no device's, its answers are the
     /// processor's own.
     emulated: bool,
+    /// Of what state of the device the times are: `steady` of one that was kept busy until they changed no more. Absent where
+    /// it was cool.
+    #[serde(default, skip_serializing_if = "Thermal::is_cold")]
+    thermal: Thermal,
     /// The network that was measured.
     model: Model,
     /// The device that it was measured on.
@@ -46,6 +49,14 @@ pub(in crate::document) struct ProfileJson {
     moving: Vec<Moving>,
     /// How the accuracy of placements was measured, for each pair of processors for which it was.
     evaluations: Vec<Evaluation>,
+    /// How the device became steady, for each processor, where these are steady times; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    soaks: Vec<Soak>,
+    /// The SHA-256 of `steady/profile.json`, the profile of the same device in its steady state, in hexadecimal; absent where
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    steady: Option<String>,
     /// What differs between two runs of the same measurement: times, versions, the host.
     provenance: Provenance,
     /// The program that wrote these files; `null` where that was not recorded.
@@ -106,16 +117,30 @@ pub(in crate::document) struct Files {
     #[serde(rename = "probes.csv")]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) probes: String,
+    /// What was timed while the device was kept busy; absent where these are no steady times.
+    #[serde(rename = "soak.csv", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) soak: Option<String>,
+    /// The same minute by minute; absent likewise.
+    #[serde(
+        rename = "minutes.csv",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) minutes: Option<String>,
 }
 
-impl From<(&Profile, Files)> for ProfileJson {
-    fn from((profile, files): (&Profile, Files)) -> Self {
+impl From<(&Profile, Files, Option<String>)> for ProfileJson {
+    /// Of a profile with the hashes of its tables, and of the steady profile beside it.
+    fn from((profile, files, steady): (&Profile, Files, Option<String>)) -> Self {
         let header = profile.header.clone();
         ProfileJson {
             format: header.format,
             version: header.version,
             simulated: header.simulated,
             emulated: header.emulated,
+            thermal: header.thermal,
             model: header.model,
             device: header.device,
             processors: header.processors,
@@ -123,6 +148,8 @@ impl From<(&Profile, Files)> for ProfileJson {
             additivity: profile.additivity.clone(),
             moving: profile.moving.clone(),
             evaluations: profile.evaluations.clone(),
+            soaks: profile.soaking.found.clone(),
+            steady,
             provenance: header.provenance,
             written_by: header.written_by,
             files,
@@ -133,12 +160,16 @@ impl From<(&Profile, Files)> for ProfileJson {
 impl From<ProfileJson> for Opened {
     fn from(json: ProfileJson) -> Self {
         let files = json.files;
+        let optional = [(SOAK.file, files.soak), (MINUTES.file, files.minutes)];
+        let optional = optional.into_iter();
+        let optional = optional.filter_map(|(file, hash)| Some((file, hash?)));
         Opened {
             header: Header {
                 format: json.format,
                 version: json.version,
                 simulated: json.simulated,
                 emulated: json.emulated,
+                thermal: json.thermal,
                 model: json.model,
                 device: json.device,
                 processors: json.processors,
@@ -149,7 +180,9 @@ impl From<ProfileJson> for Opened {
             additivity: json.additivity,
             moving: json.moving,
             evaluations: json.evaluations,
-            hashes: BTreeMap::from([
+            soaks: json.soaks,
+            steady: json.steady,
+            hashes: [
                 (LAYERS.file, files.layers),
                 (TIMES.file, files.times),
                 (CUTS.file, files.cuts),
@@ -162,7 +195,10 @@ impl From<ProfileJson> for Opened {
                 (LOADS.file, files.loads),
                 (PLACEMENTS.file, files.placements),
                 (PROBES.file, files.probes),
-            ]),
+            ]
+            .into_iter()
+            .chain(optional)
+            .collect(),
             version: VERSION,
             has_digest: true,
         }

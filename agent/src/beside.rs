@@ -1,0 +1,368 @@
+//! Runs a network split between this device and an edge server, while the daemon that asked for it listens.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, MutexGuard};
+use std::thread;
+use std::time::Instant;
+
+use layerlab_edge::{
+    Cancel, Client, EdgeError, InferRequest, Patience, Shape, Shaper, Stretch, TensorShape, Token,
+};
+use layerlab_profiles::{Nanos, Segment};
+use layerlab_protocol::{
+    EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, ProcessorKind, Response,
+};
+
+use crate::ModelWithTwin;
+use crate::device::Invocation;
+use crate::edge_models::{crossing, hash_bytes};
+use crate::files::Files;
+use crate::link::{PROGRAM, SIGN_OF_LIFE, TakenTurn};
+use crate::machine::Machine;
+use crate::runtime::{Runtimes, Session, Tensor, timing_input};
+use crate::wire_tensors::{from_wire, to_wire};
+
+/// More inferences than these do not fit into one message.
+const MOST_INFERENCES: u32 = 2_000;
+
+/// What the device rests before each inference.
+const REST: Nanos = Nanos::from_millis(1);
+
+/// Why a plan was not run to its end, in one sentence.
+type Sentence = String;
+
+/// Runs the plan, and says so by `send`, until it is done, fails, `cancel` ends it or nothing can be sent any more. Machine and
+/// turn are free before the last of it is said: who hears that may ask again.
+///
+/// # Errors
+/// When nothing can be sent any more.
+pub fn run(
+    plan: &EdgePlan,
+    files: &Files,
+    mut machine: MutexGuard<'_, Machine>,
+    turn: TakenTurn<'_>,
+    cancel: &Cancel,
+    send: &(impl Fn(Response) -> io::Result<()> + Sync),
+) -> io::Result<()> {
+    let done = AtomicU64::new(0);
+    let of = u64::from(plan.warm_up) + u64::from(plan.inferences);
+    let (ended, until) = channel::<()>();
+    let ran = thread::scope(|threads| {
+        threads.spawn(|| {
+            let until = until;
+            while until.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) {
+                let done = done.load(Ordering::Relaxed);
+                // Nobody waits for what cannot be said.
+                if send(Response::LinkProgress { done, of }).is_err() {
+                    cancel.cancel();
+                }
+            }
+        });
+        let ran = PlanRun::prepare(plan, files, &mut machine, cancel, send)
+            .and_then(|mut run| run.all(&mut machine, &done));
+        drop(ended);
+        ran
+    });
+    // Until now it kept the connection to the server open.
+    cancel.release();
+    drop(machine);
+    drop(turn);
+    send(ran.unwrap_or_else(|message| Response::LinkFailed { message }))
+}
+
+/// Layers that run without crossing the link.
+enum Leg {
+    /// On a processor of this device.
+    Here(Box<dyn Session>),
+    /// On the server.
+    There {
+        asked: InferRequest,
+        answer: Vec<TensorShape>,
+    },
+}
+
+struct PlanRun<'a> {
+    plan: &'a EdgePlan,
+    model: ModelWithTwin,
+    legs: Vec<Leg>,
+    client: Client,
+    cancel: &'a Cancel,
+    /// What stands between, for as long as it runs.
+    _shaper: Option<Shaper>,
+}
+
+impl<'a> PlanRun<'a> {
+    /// Reaches the server, and loads what runs here.
+    fn prepare(
+        plan: &'a EdgePlan,
+        files: &Files,
+        machine: &mut Machine,
+        cancel: &'a Cancel,
+        send: &impl Fn(Response) -> io::Result<()>,
+    ) -> Result<PlanRun<'a>, Sentence> {
+        let model = model(plan, files)?;
+        refuse_unless_whole(plan, model.model().layer_count())?;
+        let (client, shaper, loopback) = connect(plan, cancel)?;
+        // Who is gone ends the connection, and so this.
+        send(Response::LinkReached { loopback }).map_err(|error| error.to_string())?;
+        let mut legs = Vec::new();
+        for part in &plan.parts {
+            match (part.side, legs.last_mut()) {
+                (EdgeSide::Phone, _) => {
+                    let loaded = machine.runtimes.load(&part.processor, &model, part.segment);
+                    legs.push(Leg::Here(loaded.map_err(|error| error.to_string())?));
+                }
+                (EdgeSide::Server, Some(Leg::There { asked, answer })) => {
+                    asked.stretches.push(stretch(part));
+                    *answer = crossing(model.model().frontier(part.segment.last()))?;
+                }
+                (EdgeSide::Server, _) => legs.push(there(plan, &model, part)?),
+            }
+        }
+        Ok(PlanRun {
+            plan,
+            model,
+            legs,
+            client,
+            cancel,
+            _shaper: shaper,
+        })
+    }
+
+    fn all(&mut self, machine: &mut Machine, done: &AtomicU64) -> Result<Response, Sentence> {
+        let frontier = self.model.model().frontier(0);
+        let input = timing_input(frontier, self.plan.seed);
+        for run in 0..self.plan.warm_up {
+            let name = Invocation::warm_up(self.plan.seed, 0, run);
+            self.once(machine, name, &input)?;
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        let mut inferences = Vec::new();
+        let mut result = Vec::new();
+        for index in 0..u64::from(self.plan.inferences) {
+            let name = Invocation::sample(self.plan.seed, index);
+            let (inference, given) = self.once(machine, name, &input)?;
+            inferences.push(inference);
+            result = given;
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        // What is loaded may be all that the processors' memory holds.
+        self.legs.clear();
+        let (agreement, not_compared) =
+            match alone(&mut machine.runtimes, &self.model, &input, &result) {
+                Ok(agreement) => (Some(agreement), None),
+                Err(reason) => (None, Some(reason)),
+            };
+        Ok(Response::EdgePlanRan {
+            inferences,
+            agreement,
+            not_compared,
+            server_program: self.client.server_program().to_owned(),
+        })
+    }
+
+    /// One inference and its result.
+    fn once(
+        &mut self,
+        machine: &mut Machine,
+        name: Invocation,
+        input: &[Tensor],
+    ) -> Result<(EdgeInference, Vec<Tensor>), Sentence> {
+        if self.cancel.is_cancelled() {
+            return Err("running the plan was cancelled".to_owned());
+        }
+        let is_simulated = machine.device.identity().device.simulated;
+        machine.device.idle(REST);
+        let network = self.model.model();
+        let [mut here, mut up, mut queue, mut compute, mut down] = [Nanos::ZERO; 5];
+        let began = Instant::now();
+        let mut tensors = input.to_vec();
+        for (step, leg) in self.legs.iter_mut().enumerate() {
+            match leg {
+                Leg::Here(session) => {
+                    machine.device.announce(name.step(step));
+                    let run = session.run(&tensors).map_err(|error| error.to_string())?;
+                    here = here + run.duration;
+                    tensors = run.outputs;
+                }
+                Leg::There { asked, answer } => {
+                    let payload = to_wire(&tensors)?;
+                    let inferred = self.client.infer(asked.clone(), &payload, answer);
+                    let (inferred, told) = inferred.map_err(|error| error.to_string())?;
+                    tensors = from_wire(network.frontier(asked.last()), &inferred.payload)?;
+                    let at_server = told.server.receive + told.server.queue + told.server.compute;
+                    up = up + told.server.receive;
+                    queue = queue + told.server.queue;
+                    compute = compute + told.server.compute;
+                    // Nothing where a server claims more than the whole exchange took.
+                    down = down + Nanos::from(told.duration.saturating_sub(at_server.into()));
+                }
+            }
+        }
+        let total = match is_simulated {
+            true => here + up + queue + compute + down,
+            false => began.elapsed().into(),
+        };
+        let inference = EdgeInference {
+            total_ns: total,
+            phone_ns: here,
+            upload_ns: up,
+            queue_ns: queue,
+            server_ns: compute,
+            download_ns: down,
+        };
+        Ok((inference, tensors))
+    }
+}
+
+fn model(plan: &EdgePlan, files: &Files) -> Result<ModelWithTwin, Sentence> {
+    let read = |sha256: &String| files.network(sha256).map_err(|error| error.to_string());
+    let model = Arc::new(read(&plan.model_sha256)?);
+    match &plan.quantised_sha256 {
+        None => Ok(ModelWithTwin::alone(model)),
+        Some(quantised) => {
+            ModelWithTwin::with_twin(model, &read(quantised)?).map_err(|reason| reason.to_string())
+        }
+    }
+}
+
+fn refuse_unless_whole(plan: &EdgePlan, layers: u32) -> Result<(), Sentence> {
+    let mut next = 1;
+    for part in &plan.parts {
+        if part.segment.first() != next {
+            break;
+        }
+        next = part.segment.last() + 1;
+    }
+    let is_chain = plan
+        .parts
+        .last()
+        .is_some_and(|it| it.segment.last() == layers);
+    if next != layers + 1 || !is_chain {
+        return Err(format!(
+            "the parts of the plan are not layers 1 to {layers} one after the other: plan again with profiles of this model"
+        ));
+    }
+    if !(1..=MOST_INFERENCES).contains(&plan.inferences) {
+        return Err(format!("a plan is run once to {MOST_INFERENCES} times"));
+    }
+    Ok(())
+}
+
+/// Connects as the plan says, through the shaper if there is to be one; whether the server is on this device itself.
+fn connect(plan: &EdgePlan, cancel: &Cancel) -> Result<(Client, Option<Shaper>, bool), Sentence> {
+    let token = Token::from_hex(&plan.token).ok_or("what should be a token is none")?;
+    let said = |error: EdgeError| error.to_string();
+    let patience = Patience::default();
+    let direct = Client::connect(&plan.server, &token, PROGRAM, patience).map_err(said)?;
+    let server = direct.peer().map_err(said)?;
+    let loopback = server.ip().to_canonical().is_loopback();
+    let (client, shaper) = match plan.shape {
+        None => (direct, None),
+        Some(shape) => {
+            drop(direct);
+            let shape = Shape {
+                bandwidth_bps: shape.bandwidth_bps,
+                round_trip: shape.round_trip_ns.into(),
+                cuts: None,
+            };
+            let shaper = Shaper::start(server, shape);
+            let shaper = shaper.map_err(|source| said(EdgeError::Shaper { source }))?;
+            let way: [SocketAddr; 1] = [shaper.address()];
+            let client = Client::connect_by_way_of(&way, &plan.server, &token, PROGRAM, patience);
+            (client.map_err(said)?, Some(shaper))
+        }
+    };
+    client.cut_by(cancel).map_err(said)?;
+    Ok((client, shaper, loopback))
+}
+
+fn stretch(part: &EdgePart) -> Stretch {
+    Stretch {
+        last: part.segment.last(),
+        processor: part.processor.clone(),
+    }
+}
+
+fn there(plan: &EdgePlan, model: &ModelWithTwin, part: &EdgePart) -> Result<Leg, Sentence> {
+    let network = model.model();
+    let hash = hash_bytes(&plan.server_model_sha256);
+    Ok(Leg::There {
+        asked: InferRequest {
+            model: hash.ok_or("what should be a model's SHA-256 is none")?,
+            first: part.segment.first(),
+            stretches: vec![stretch(part)],
+            tensors: crossing(network.frontier(part.segment.first() - 1))?,
+        },
+        answer: crossing(network.frontier(part.segment.last()))?,
+    })
+}
+
+/// Runs the whole network here, on a CPU if there is one, and compares.
+fn alone(
+    runtimes: &mut Runtimes,
+    model: &ModelWithTwin,
+    input: &[Tensor],
+    result: &[Tensor],
+) -> Result<EdgeAgreement, Sentence> {
+    let cpu = runtimes
+        .processors()
+        .find(|it| it.kind == ProcessorKind::Cpu);
+    let processor = cpu.or_else(|| runtimes.processors().next());
+    let processor = processor.ok_or("the device has no processor")?.name.clone();
+    let whole = Segment::whole(model.model().layer_count());
+    let session = runtimes.load(&processor, model, whole);
+    let mut session = session.map_err(|error| error.to_string())?;
+    let own = session.outputs(input).map_err(|error| error.to_string())?;
+    let floats =
+        |tensors: &[Tensor]| -> Vec<f32> { tensors.iter().flat_map(Tensor::to_floats).collect() };
+    let (own, result) = (floats(&own), floats(result));
+    Ok(EdgeAgreement {
+        processor,
+        elements: own.len() as u64,
+        difference_ppb: difference_ppb(&own, &result),
+    })
+}
+
+/// The largest difference, in billionths of the largest of `own`.
+fn difference_ppb(own: &[f32], result: &[f32]) -> u64 {
+    let is_number = |value: &f32| value.is_finite();
+    if own.len() != result.len() || !own.iter().chain(result).all(is_number) {
+        return u64::MAX;
+    }
+    let pairs = own.iter().zip(result);
+    let largest = own
+        .iter()
+        .fold(0.0_f64, |most, it| most.max(f64::from(it.abs())));
+    let difference = pairs.fold(0.0_f64, |most, (one, other)| {
+        most.max((f64::from(*one) - f64::from(*other)).abs())
+    });
+    match difference {
+        0.0 => 0,
+        // Of an answer that is all zeros, any difference is infinitely large; a cast saturates.
+        difference => (difference / largest * 1e9) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_of_the_largest_number() {
+        assert_eq!(difference_ppb(&[1.0, -4.0], &[1.0, -4.0]), 0);
+        assert_eq!(difference_ppb(&[1.0, -4.0], &[2.0, -4.0]), 250_000_000);
+        assert_eq!(difference_ppb(&[0.0], &[0.0]), 0);
+        for (own, result) in [
+            (&[0.0][..], &[1.0][..]),
+            (&[1.0], &[f32::NAN]),
+            (&[f32::INFINITY], &[f32::INFINITY]),
+            (&[1.0], &[1.0, 1.0]),
+        ] {
+            assert_eq!(difference_ppb(own, result), u64::MAX, "{own:?} {result:?}");
+        }
+    }
+}

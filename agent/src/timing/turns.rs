@@ -1,0 +1,111 @@
+//! The turns that the segments of a block take, and the numbers of their samples.
+
+use layerlab_profiles::Segment;
+use layerlab_protocol::Event;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::block::Blocks;
+use super::inferences::TimedInference;
+use super::loaded::LoadedSegment;
+use crate::device::Invocation;
+use crate::ended::Ended;
+
+impl Blocks<'_> {
+    /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all
+    /// alike.
+    pub(super) fn mixed_turns(
+        &mut self,
+        block: u32,
+        group: &mut [LoadedSegment],
+    ) -> Result<(), Ended> {
+        let mut turns: Vec<(usize, usize)> = group
+            .iter()
+            .enumerate()
+            .filter_map(|(member, loaded)| Some((loaded.place?, member)))
+            .collect();
+        for repetition in 0..self.repetitions() {
+            turns.sort_unstable();
+            turns.shuffle(&mut self.random(block, repetition));
+            for &(place, member) in &turns {
+                let index = self.index(place, repetition);
+                if self.progress.done.contains(&index) {
+                    continue;
+                }
+                self.inferences.gap()?;
+                let loaded = &mut group[member];
+                let invocation = Invocation::sample(self.inferences.seed(), index);
+                let timed = self.inferences.run(loaded, invocation)?;
+                self.record_sample(block, index, loaded.segment, &timed)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn chain_turns(
+        &mut self,
+        block: u32,
+        group: &mut [LoadedSegment],
+    ) -> Result<(), Ended> {
+        for repetition in 0..self.repetitions() {
+            let indices: Vec<u64> = (0..group.len())
+                .map(|place| self.index(place, repetition))
+                .collect();
+            if indices
+                .iter()
+                .all(|index| self.progress.done.contains(index))
+            {
+                continue;
+            }
+            self.inferences.gap()?;
+            let invocation = Invocation::sample(self.inferences.seed(), repetition);
+            let timed = self.inferences.pass(group, invocation)?;
+            for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {
+                if !self.progress.done.contains(&index) {
+                    self.record_sample(block, index, loaded.segment, timed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record_sample(
+        &mut self,
+        block: u32,
+        index: u64,
+        segment: Segment,
+        timed: &TimedInference,
+    ) -> Result<(), Ended> {
+        self.inferences.record(Event::Sample {
+            block,
+            index,
+            segment,
+            started_ns: timed.started,
+            duration_ns: timed.inference.duration,
+        })?;
+        self.progress.done.insert(index);
+        Ok(())
+    }
+
+    fn repetitions(&self) -> u64 {
+        self.inferences.settings.samples_per_segment
+    }
+
+    fn index(&self, place: usize, repetition: u64) -> u64 {
+        place as u64 * self.repetitions() + repetition
+    }
+
+    /// All samples of the segment at this place in the order.
+    pub(super) fn indices(&self, place: usize) -> std::ops::Range<u64> {
+        self.index(place, 0)..self.index(place + 1, 0)
+    }
+
+    /// The same for the same round of the same block, so that an agent that was killed goes on with the
+    /// same turns.
+    fn random(&self, block: u32, repetition: u64) -> ChaCha8Rng {
+        let mut random = ChaCha8Rng::seed_from_u64(self.inferences.seed());
+        random.set_stream(u64::from(block) << 32 | repetition);
+        random
+    }
+}

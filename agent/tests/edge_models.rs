@@ -1,0 +1,365 @@
+//! A real server over real sockets that runs layers on this machine's processors.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use layerlab_agent::ModelWithTwin;
+use layerlab_agent::device::Host;
+use layerlab_agent::edge_models::{EdgeModels, crossing, hash_bytes};
+use layerlab_agent::runtime::onnxruntime::{OnnxRuntimeOptions, OnnxRuntimeSetup};
+use layerlab_agent::runtime::{Runtimes, registry, timing_input};
+use layerlab_agent::wire_tensors::{from_wire, to_wire};
+use layerlab_edge::{
+    Client, EdgeError, InferRequest, Inferred, Models, Patience, Request, Server, ServerLimits,
+    Stretch, TensorShape, Token,
+};
+use layerlab_model::Network;
+use layerlab_profiles::{Segment, sha256};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/models")
+        .join(name)
+}
+
+fn runtimes() -> Runtimes {
+    let none = OnnxRuntimeSetup {
+        options: OnnxRuntimeOptions::default(),
+        program: PathBuf::new(),
+        scratch: std::env::temp_dir(),
+        compiled: None,
+    };
+    registry::runtimes(Host::new().cores(), &none).unwrap()
+}
+
+/// The processors that every machine has.
+fn processors() -> Vec<String> {
+    runtimes().processors().map(|it| it.name.clone()).collect()
+}
+
+fn models(files: &[&str]) -> EdgeModels {
+    let files: Vec<PathBuf> = files.iter().map(|name| file(name)).collect();
+    EdgeModels::open(&files, &BTreeMap::new(), runtimes()).unwrap()
+}
+
+fn server(models: impl Models + 'static, limits: ServerLimits) -> Server {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let models: Box<dyn Models> = Box::new(models);
+    Server::start_with(listener, token(), "test 1".to_owned(), limits, Some(models)).unwrap()
+}
+
+fn token() -> Token {
+    Token::new([7; 32])
+}
+
+fn connect(address: SocketAddr) -> Client {
+    let patience = Patience {
+        silence: Duration::from_secs(60),
+        ..Patience::default()
+    };
+    Client::connect(&address.to_string(), &token(), "test 1", patience).unwrap()
+}
+
+struct Known {
+    network: Network,
+    hash: [u8; 32],
+}
+
+fn known(name: &str) -> Known {
+    Known {
+        network: Network::open(&file(name), &BTreeMap::new()).unwrap(),
+        hash: hash_bytes(&sha256(&std::fs::read(file(name)).unwrap())).unwrap(),
+    }
+}
+
+impl Known {
+    /// Layers from `first` on, to the ends of these stretches, all on one processor.
+    fn asked(&self, first: u32, lasts: &[u32], processor: &str) -> InferRequest {
+        let stretch = |&last: &u32| Stretch {
+            last,
+            processor: processor.to_owned(),
+        };
+        InferRequest {
+            model: self.hash,
+            first,
+            stretches: lasts.iter().map(stretch).collect(),
+            tensors: crossing(self.network.frontier(first - 1)).unwrap(),
+        }
+    }
+
+    fn payload(&self, first: u32) -> Vec<u8> {
+        to_wire(&timing_input(self.network.frontier(first - 1), 1)).unwrap()
+    }
+
+    fn leaves(&self, last: u32) -> Vec<TensorShape> {
+        crossing(self.network.frontier(last)).unwrap()
+    }
+}
+
+#[test]
+fn layers_give_there_what_they_give_here() {
+    let server = server(
+        models(&["alexnet.onnx", "inception.onnx"]),
+        ServerLimits::default(),
+    );
+    let mut client = connect(server.address());
+    let processor = &processors()[0];
+    for name in ["alexnet.onnx", "inception.onnx"] {
+        let known = known(name);
+        let last = known.network.layer_count();
+        let model = ModelWithTwin::alone(Arc::new(
+            Network::open(&file(name), &BTreeMap::new()).unwrap(),
+        ));
+        // From within, where several tensors may cross, in one stretch and in two, and to within.
+        for (first, lasts) in [(2, vec![last]), (3, vec![4, last]), (1, vec![2])] {
+            let (asked, payload) = (known.asked(first, &lasts, processor), known.payload(first));
+            let end = asked.last();
+            let (inferred, answer) = client.infer(asked, &payload, &known.leaves(end)).unwrap();
+            let segment = Segment::new(first, end).unwrap();
+            let mut session = runtimes().load(processor, &model, segment).unwrap();
+            let inputs = timing_input(known.network.frontier(first - 1), 1);
+            let here = session.outputs(&inputs).unwrap();
+            let there = from_wire(known.network.frontier(end), &inferred.payload).unwrap();
+            for (here, there) in here.iter().zip(&there) {
+                let pairs = here.to_floats().into_iter().zip(there.to_floats());
+                let (difference, largest) = pairs.fold((0_f32, 0_f32), |(d, m), (a, b)| {
+                    (d.max((a - b).abs()), m.max(a.abs()))
+                });
+                assert!(
+                    difference <= 1e-4 * largest,
+                    "{name} {segment}: {difference} of {largest}"
+                );
+                assert!(largest > 0.0, "{name} {segment}");
+            }
+            assert!(Duration::from(answer.server.total()) <= answer.duration);
+            assert!(Duration::from(answer.server.compute) > Duration::ZERO);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_in_one_sentence_that_says_what_can() {
+    let server = server(models(&["alexnet.onnx"]), ServerLimits::default());
+    let (alexnet, processor) = (known("alexnet.onnx"), &processors()[0]);
+    let last = alexnet.network.layer_count();
+    let other = known("inception.onnx").asked(1, &[2], processor);
+    let beyond = alexnet.asked(1, &[last + 1], processor);
+    let nowhere = alexnet.asked(1, &[2], "tpu");
+    let mut flat = alexnet.asked(1, &[2], processor);
+    let elements = flat.tensors[0].bytes().unwrap() / 4;
+    flat.tensors = vec![TensorShape(vec![u32::try_from(elements).unwrap()])];
+    let mut small = alexnet.asked(1, &[2], processor);
+    small.tensors[0].0[0] = 0;
+    for (asked, words) in [
+        (other, "no model"),
+        (beyond, "layers"),
+        (nowhere, "no processor `tpu`"),
+        (flat, "has the shapes"),
+        (small, "has the shapes"),
+    ] {
+        let payload = vec![0; usize::try_from(asked.payload_bytes().unwrap()).unwrap()];
+        let refused = connect(server.address()).infer(asked.clone(), &payload, &[]);
+        match refused {
+            Err(EdgeError::Refused { sentence, .. }) => {
+                assert!(
+                    sentence.contains(words),
+                    "`{words}` is missing in: {sentence}"
+                );
+            }
+            other => panic!("{asked:?}: {other:?}"),
+        }
+    }
+    let mut large = alexnet.asked(1, &[2], processor);
+    large.tensors = vec![TensorShape(vec![1 << 20, 1 << 10])];
+    let refused = connect(server.address())
+        .infer(large, &[], &[])
+        .unwrap_err();
+    assert!(matches!(refused, EdgeError::NoFrame { .. }), "{refused}");
+}
+
+/// Eighteen segments of one layer each and more: the server keeps sixteen.
+#[test]
+fn segments_stay_loaded_up_to_a_bound() {
+    let models = models(&["inception.onnx"]);
+    let (known, processor) = (known("inception.onnx"), &processors()[0]);
+    let count = known.network.layer_count();
+    let mut parts = 0;
+    for first in 1..=count {
+        for last in first..=count.min(first + 1) {
+            let asked = known.asked(first, &[last], processor);
+            models.accepts(&asked).unwrap();
+            models.prepare(&asked).unwrap();
+            models.prepare(&asked).unwrap();
+            parts += 1;
+            assert_eq!(models.loaded_segments(), parts.min(16));
+        }
+    }
+    assert!(parts > 16, "{parts}");
+}
+
+/// Models that compute when they are told to.
+struct Gate {
+    inner: EdgeModels,
+    entered: Arc<Barrier>,
+    leave: Arc<Barrier>,
+}
+
+impl Models for Gate {
+    fn accepts(&self, asked: &InferRequest) -> Result<(), String> {
+        self.inner.accepts(asked)
+    }
+
+    fn prepare(&self, asked: &InferRequest) -> Result<(), String> {
+        self.inner.prepare(asked)
+    }
+
+    fn run(&self, asked: &InferRequest, payload: &[u8]) -> Result<Inferred, String> {
+        if asked.last() == 3 {
+            panic!("a runtime that panics");
+        }
+        self.entered.wait();
+        self.leave.wait();
+        self.inner.run(asked, payload)
+    }
+}
+
+fn gate() -> (Gate, Arc<Barrier>, Arc<Barrier>) {
+    let (entered, leave) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let gate = Gate {
+        inner: models(&["alexnet.onnx"]),
+        entered: Arc::clone(&entered),
+        leave: Arc::clone(&leave),
+    };
+    (gate, entered, leave)
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn one_computes_at_a_time_and_the_others_time_in_the_queue_is_counted() {
+    let (gate, entered, leave) = gate();
+    let server = server(gate, ServerLimits::default());
+    let (known, processor) = (known("alexnet.onnx"), processors()[0].clone());
+    let address = server.address();
+    let infer = || {
+        let mut client = connect(address);
+        let (asked, payload) = (known.asked(1, &[2], &processor), known.payload(1));
+        client.infer(asked, &payload, &known.leaves(2)).unwrap().1
+    };
+    thread::scope(|threads| {
+        let first = threads.spawn(infer);
+        entered.wait();
+        let held = Instant::now();
+        let second = threads.spawn(infer);
+        until("the second is connected", || server.connections() == 2);
+        // Links are measured meanwhile.
+        connect(address).echo().unwrap();
+        let held = held.elapsed();
+        leave.wait();
+        let first = first.join().unwrap();
+        entered.wait();
+        leave.wait();
+        let second = second.join().unwrap();
+        assert!(Duration::from(first.server.compute) >= held, "{first:?}");
+        assert!(second.server.queue > first.server.queue || held < Duration::from_millis(1));
+    });
+}
+
+/// Neither a client that goes while it waits, nor a runtime that panics, leaves the turn taken.
+#[test]
+fn who_goes_in_the_middle_and_what_panics_leave_nothing_behind() {
+    let (gate, entered, leave) = gate();
+    let server = server(gate, ServerLimits::default());
+    let (known, processor) = (known("alexnet.onnx"), processors()[0].clone());
+    let address = server.address();
+    let (asked, payload) = (known.asked(1, &[2], &processor), known.payload(1));
+    let hello = Request::Hello {
+        token: token(),
+        program: "test 1".to_owned(),
+    };
+    let whole = [
+        hello.encode(),
+        Request::Infer(asked.clone()).encode(),
+        payload.clone(),
+    ]
+    .concat();
+    // In the middle of the request, and, while another computes, in the queue.
+    let mut half = TcpStream::connect(address).unwrap();
+    half.write_all(&whole[..whole.len() - 1]).unwrap();
+    drop(half);
+    thread::scope(|threads| {
+        let first = threads.spawn(|| {
+            let mut client = connect(address);
+            client
+                .infer(asked.clone(), &payload, &known.leaves(2))
+                .unwrap();
+        });
+        entered.wait();
+        let mut queued = TcpStream::connect(address).unwrap();
+        queued.write_all(&whole).unwrap();
+        // It is welcome, so that it is served; then it goes.
+        queued.read_exact(&mut [0; 26]).unwrap();
+        drop(queued);
+        leave.wait();
+        first.join().unwrap();
+    });
+    until("all are gone", || server.connections() == 0);
+    let panics = known.asked(1, &[3], &processor);
+    let refused = connect(address)
+        .infer(panics, &payload, &known.leaves(3))
+        .unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("the runtime on this server failed"),
+        "{refused}"
+    );
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            entered.wait();
+            leave.wait();
+        });
+        connect(address)
+            .infer(asked.clone(), &payload, &known.leaves(2))
+            .unwrap();
+    });
+}
+
+#[test]
+fn who_waits_too_long_for_the_turn_is_told_so() {
+    let (gate, entered, leave) = gate();
+    let limits = ServerLimits {
+        queue: Duration::from_millis(50),
+        ..ServerLimits::default()
+    };
+    let server = server(gate, limits);
+    let (known, processor) = (known("alexnet.onnx"), processors()[0].clone());
+    let (asked, payload) = (known.asked(1, &[2], &processor), known.payload(1));
+    let address = server.address();
+    thread::scope(|threads| {
+        let first = threads.spawn(|| {
+            connect(address)
+                .infer(asked.clone(), &payload, &known.leaves(2))
+                .unwrap();
+        });
+        entered.wait();
+        let refused = connect(address).infer(asked.clone(), &payload, &known.leaves(2));
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("busy for 0.05 s"), "{refused}");
+        leave.wait();
+        first.join().unwrap();
+    });
+}

@@ -1,0 +1,386 @@
+//! `plan edge --verify`: the plan is run on the phone and its server, so that what was measured stands beside what was
+//! predicted.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use layerlab_campaign::ModelFile;
+use layerlab_edge::Token;
+use layerlab_farm::adb::Printable;
+use layerlab_farm::{Connection, ConnectionError, Link as _};
+use layerlab_lab::text_table::{Cells, table};
+use layerlab_planners::edge::{LatencyShares, Side, SplitPlan};
+use layerlab_profiles::Nanos;
+use layerlab_profiles::document::Header;
+use layerlab_profiles::link::LinkHeader;
+use layerlab_profiles::summary::Summary;
+use layerlab_protocol::{
+    EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, Refusal, Request, Response,
+    ShapedLink,
+};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::Stretch;
+use crate::adb::{self, AdbArgs, Opened, PhoneArgs};
+use crate::campaign::{agent_program, campaign_failure};
+use crate::edge_server::TokenArgs;
+use crate::evaluate::same_device;
+use crate::exit::{Code, ExitWith, Failure};
+use crate::link::tunnel::{Tunnel, port_here};
+use crate::model_options::{open_with_twin, parse_dim, refuse_other_twin};
+
+/// How long the agent may say nothing: longer than finding a server takes and loading a network, and far longer than from one
+/// sign of life to the next.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Inferences before those that are timed: the first has the server load its layers.
+const WARM_UP: u32 = 3;
+
+/// What the input is drawn from.
+const SEED: u64 = 1;
+
+/// Differences up to this, in billionths of the largest number, are those of another order of additions in 32-bit floats.
+const TOLERANCE_PPB: u64 = 1_000_000;
+
+#[derive(clap::Args)]
+pub(super) struct VerifyArgs {
+    /// Run the plan and put what was measured beside what was predicted
+    #[arg(long, requires_all = ["device", "server", "model"])]
+    verify: bool,
+    /// With --verify: the phone, as `layerlab devices` lists it
+    #[arg(long, value_name = "PHONE", requires = "verify")]
+    device: Option<String>,
+    /// With --verify: where `layerlab edge-server --model` listens, as the phone reaches it
+    #[arg(long, value_name = "HOST:PORT", requires = "verify")]
+    server: Option<String>,
+    /// With --verify: have the phone reach a server on this machine through adb, as `adb reverse` does
+    #[arg(long, requires = "verify")]
+    tunnel: bool,
+    #[command(flatten)]
+    token: TokenArgs,
+    /// With --verify: the ONNX model
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    model: Option<PathBuf>,
+    /// With --verify: the model's quantised twin, for processors that compute in 8 bits
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    quantised: Option<PathBuf>,
+    /// With --verify: the size of a symbolic dimension of the model; may be repeated
+    #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim, requires = "verify")]
+    dims: Vec<(String, u64)>,
+    /// With --verify: how many inferences are timed
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(6..=1000))]
+    inferences: u32,
+    #[command(flatten)]
+    phone: PhoneArgs,
+    #[command(flatten)]
+    adb: AdbArgs,
+}
+
+/// A plan that was run.
+pub(super) struct VerifiedSplit {
+    device: String,
+    server: String,
+    is_simulated: bool,
+    total: Summary,
+    phone: Summary,
+    link: Summary,
+    upload: Summary,
+    queue: Summary,
+    compute: Summary,
+    download: Summary,
+    agreement: Option<EdgeAgreement>,
+    not_compared: Option<String>,
+}
+
+/// What is to be run, read and found to belong together before the device is touched.
+pub(super) struct Prepared<'a> {
+    args: &'a VerifyArgs,
+    device: &'a str,
+    server: &'a str,
+    model: ModelFile,
+    token: Token,
+}
+
+impl VerifyArgs {
+    /// Reads what running needs, if the plan is to be run.
+    pub(super) fn prepare(&self, profiled: &Header) -> Result<Option<Prepared<'_>>, Failure> {
+        let (true, Some(device), Some(server), Some(model)) =
+            (self.verify, &self.device, &self.server, &self.model)
+        else {
+            return Ok(None);
+        };
+        let dims = self.dims.iter().cloned().collect();
+        let model = open_with_twin(model, self.quantised.as_deref(), &dims)?;
+        if model.source_sha256 != profiled.model.sha256 {
+            let message =
+                "--model is another model than the profiles'; give the file that was profiled";
+            return Err(Failure::new(Code::Input, anyhow!(message)));
+        }
+        refuse_other_twin(&profiled.model, &model).exit_with(Code::Input)?;
+        Ok(Some(Prepared {
+            args: self,
+            device,
+            server,
+            model,
+            token: self.token.read()?,
+        }))
+    }
+}
+
+impl Prepared<'_> {
+    /// Runs the plan's stretches. Dropping the future ends that.
+    pub(super) async fn run(
+        &self,
+        stretches: &[Stretch],
+        profiled: &Header,
+        link: &LinkHeader,
+        agent: Option<PathBuf>,
+    ) -> Result<VerifiedSplit, Failure> {
+        let (args, agent) = (self.args, agent_program(agent)?);
+        let opened = adb::open(self.device, agent, &args.adb, &args.phone).await?;
+        let mut server = self.server.to_owned();
+        let _tunnel = match (args.tunnel, &opened) {
+            (false, _) => None,
+            (true, Opened::Adb(link)) => {
+                let phone = link.phone().await.exit_with(Code::Device)?;
+                let tunnel = Tunnel::open(phone, port_here(self.server)?).await?;
+                server = tunnel.address();
+                Some(tunnel)
+            }
+            (true, Opened::Local(_)) => {
+                let error = anyhow!("--tunnel is for phones, and {} is none", self.device);
+                return Err(Failure::new(Code::Usage, error));
+            }
+        };
+        for file in self.model.files() {
+            let pushed = opened.push_file(file.sha256, file.content).await;
+            pushed.exit_with(Code::Device)?;
+        }
+        let connected = opened.connect().await;
+        let mut agent = Talk {
+            connection: connected.map_err(|error| campaign_failure(error.into()))?,
+            device: Printable(self.device).to_string(),
+        };
+        let found = agent.connection.hello.device.clone();
+        same_device(&profiled.device, &found, "--device")?;
+        let plan = self.plan(server, stretches, link);
+        let (inferences, agreement, not_compared) = agent.run(plan).await?;
+        let summary = |part: fn(&EdgeInference) -> Nanos| {
+            let times: Vec<Nanos> = inferences.iter().map(part).collect();
+            Summary::of(&times).ok_or_else(|| agent.other_answer())
+        };
+        Ok(VerifiedSplit {
+            device: found.name,
+            server: self.server.to_owned(),
+            is_simulated: found.simulated,
+            total: summary(|it| it.total_ns)?,
+            phone: summary(|it| it.phone_ns)?,
+            link: summary(|it| it.upload_ns + it.download_ns)?,
+            upload: summary(|it| it.upload_ns)?,
+            queue: summary(|it| it.queue_ns)?,
+            compute: summary(|it| it.server_ns)?,
+            download: summary(|it| it.download_ns)?,
+            agreement,
+            not_compared,
+        })
+    }
+
+    fn plan(&self, server: String, stretches: &[Stretch], link: &LinkHeader) -> EdgePlan {
+        let part = |stretch: &Stretch| EdgePart {
+            segment: stretch.segment,
+            side: match stretch.side {
+                Side::Phone => EdgeSide::Phone,
+                Side::Server => EdgeSide::Server,
+            },
+            processor: stretch.processor.clone(),
+        };
+        EdgePlan {
+            server,
+            token: self.token.to_hex(),
+            model_sha256: self.model.sha256.clone(),
+            quantised_sha256: self.model.quantised_sha256(),
+            server_model_sha256: self.model.source_sha256.clone(),
+            parts: stretches.iter().map(part).collect(),
+            inferences: self.args.inferences,
+            warm_up: WARM_UP,
+            seed: SEED,
+            shape: link.shape.as_ref().map(|shape| ShapedLink {
+                bandwidth_bps: shape.bandwidth_bps,
+                round_trip_ns: shape.round_trip_ns,
+            }),
+        }
+    }
+}
+
+/// A connection to the agent that runs the plan.
+struct Talk {
+    connection: Connection,
+    device: String,
+}
+
+impl Talk {
+    async fn run(
+        &mut self,
+        plan: EdgePlan,
+    ) -> Result<(Vec<EdgeInference>, Option<EdgeAgreement>, Option<String>), Failure> {
+        let wanted = plan.inferences as usize;
+        let sent = self.connection.send(&Request::RunEdgePlan { plan }).await;
+        sent.map_err(|error| self.lost(&error))?;
+        loop {
+            let heard = timeout(SILENCE, self.connection.receive()).await;
+            let heard = heard.map_err(|_| {
+                self.failed(format_args!(
+                    "has said nothing for {} s; see whether the phone is awake, and run the plan again",
+                    SILENCE.as_secs()
+                ))
+            })?;
+            match heard.map_err(|error| self.lost(&error))? {
+                Response::LinkReached { .. } | Response::LinkProgress { .. } => {}
+                Response::EdgePlanRan {
+                    inferences,
+                    agreement,
+                    not_compared,
+                    ..
+                } if inferences.len() == wanted => {
+                    return Ok((inferences, agreement, not_compared));
+                }
+                Response::LinkFailed { message } => {
+                    let error = anyhow!("{}: {}", self.device, Printable(&message));
+                    return Err(Failure::new(Code::Device, error));
+                }
+                Response::Refused { refusal, message } => {
+                    let remedy = match refusal {
+                        Refusal::Busy => "",
+                        _ => "; install the agent that came with layerlab",
+                    };
+                    let message = Printable(&message);
+                    return Err(self.failed(format_args!("refused: {message}{remedy}")));
+                }
+                _ => return Err(self.other_answer()),
+            }
+        }
+    }
+
+    fn lost(&self, error: &ConnectionError) -> Failure {
+        self.failed(format_args!(
+            "did not finish the plan, for {error}; see whether phone and agent still run, and run it again"
+        ))
+    }
+
+    fn other_answer(&self) -> Failure {
+        self.failed(format_args!(
+            "said something else than it was asked for; install the agent that came with layerlab"
+        ))
+    }
+
+    fn failed(&self, what: std::fmt::Arguments<'_>) -> Failure {
+        Failure::new(Code::Device, anyhow!("the agent on {} {what}", self.device))
+    }
+}
+
+impl VerifiedSplit {
+    pub(super) fn text(&self, plan: &SplitPlan) -> String {
+        let LatencyShares {
+            phone,
+            upload,
+            server,
+            download,
+        } = plan.shares();
+        let mut rows: Vec<Cells> = Vec::new();
+        let mut row = |name: &str, predicted: Option<Nanos>, measured: &Summary| {
+            let interval = measured.median_ci95;
+            rows.push(vec![
+                name.to_owned(),
+                predicted.map_or_else(String::new, |it| it.to_string()),
+                measured.median.to_string(),
+                interval.map_or_else(String::new, |(low, high)| format!("{low} to {high}")),
+            ]);
+        };
+        row("all", Some(plan.cost().latency), &self.total);
+        row("phone", Some(phone), &self.phone);
+        row("link", Some(upload + download), &self.link);
+        row("server", Some(server), &self.compute);
+        row("its queue", None, &self.queue);
+        let mut lines = vec![
+            format!(
+                "Run {} times on {} with the server at {}; medians of",
+                self.total.count,
+                Printable(&self.device),
+                Printable(&self.server)
+            ),
+            table(
+                &["part", "predicted", "measured", "95 % interval"],
+                &[1, 2],
+                rows,
+            ),
+            self.agreement_text(),
+        ];
+        if self.is_simulated {
+            lines.push(
+                "The phone's time is simulated, the link's and the server's are real; all is their sum".to_owned(),
+            );
+        }
+        lines.join("\n")
+    }
+
+    fn agreement_text(&self) -> String {
+        let Some(agreement) = &self.agreement else {
+            let why = self
+                .not_compared
+                .as_deref()
+                .unwrap_or("the agent did not say why");
+            return format!(
+                "The result was not compared with the whole network's on the phone alone: {}",
+                Printable(why)
+            );
+        };
+        let verdict = match agreement.difference_ppb <= TOLERANCE_PPB {
+            true => "equals",
+            false => "differs from",
+        };
+        let by = match agreement.difference_ppb {
+            u64::MAX => "some are no numbers".to_owned(),
+            ppb => format!(
+                "the largest difference is {} % of the largest number, and up to {} % is rounding",
+                ppb as f64 / 1e7,
+                TOLERANCE_PPB as f64 / 1e7
+            ),
+        };
+        format!(
+            "The result {verdict} the whole network's on {} of the phone alone: {by}",
+            Printable(&agreement.processor)
+        )
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let times = |summary: &Summary| {
+            json!({
+                "median_ns": summary.median,
+                "ci95_ns": summary.median_ci95.map(|(low, high)| [low, high]),
+            })
+        };
+        let agreement = self.agreement.as_ref().map(|it| {
+            json!({
+                "processor": it.processor,
+                "elements": it.elements,
+                "difference_ppb": it.difference_ppb,
+                "equal": it.difference_ppb <= TOLERANCE_PPB,
+            })
+        });
+        json!({
+            "device": self.device,
+            "phone_simulated": self.is_simulated,
+            "inferences": self.total.count,
+            "latency": times(&self.total),
+            "phone": times(&self.phone),
+            "upload": times(&self.upload),
+            "queue": times(&self.queue),
+            "server": times(&self.compute),
+            "download": times(&self.download),
+            "agreement": agreement,
+            "not_compared": self.not_compared,
+        })
+    }
+}
