@@ -10,6 +10,7 @@ use layerlab_profiles::soak::{self, FEWEST_STEADY_MINUTES, Slice};
 use layerlab_protocol::{Entry, Event, Order, RunId, Work};
 
 use crate::journal::{Journal, JournalError};
+use crate::timing::disturbed;
 
 /// What the name of a run's journal ends with.
 const JOURNAL: &str = ".jsonl";
@@ -59,6 +60,8 @@ pub struct Task {
     pub history: Vec<Event>,
     /// The sentinels at both ends of the run's accepted blocks of the order's model on its processor.
     pub baseline: Vec<Nanos>,
+    /// How many blocks of the run were measured again because of what else ran on the device.
+    pub disturbed: u32,
     /// How often its run had been forgotten when the task was given out.
     forgotten: u64,
 }
@@ -162,6 +165,7 @@ impl Queue {
                 let task = Task {
                     history: history(journal, *number),
                     baseline: baseline(journal, &order),
+                    disturbed: disturbed(journal.entries().iter().map(|entry| &entry.event)),
                     forgotten: state.times_forgotten(run),
                     order,
                 };

@@ -1,6 +1,7 @@
 //! The timing loop: loads the segments of an order and has them timed in blocks of those that fit in memory.
 
 mod block;
+mod disturbance;
 mod inferences;
 mod loaded;
 mod progress;
@@ -20,6 +21,8 @@ use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
 use crate::runtime::{RuntimeError, Runtimes, loaded_event, timing_input};
 use block::{Blocks, Outcome, Turns};
+use disturbance::Watch;
+pub(crate) use disturbance::disturbed;
 use inferences::Inferences;
 use loaded::{LoadedSegment, NotLoaded};
 use progress::Progress;
@@ -50,6 +53,8 @@ pub(crate) fn time(
         rested: Nanos::ZERO,
         busy_runs: 0,
         segments: segments.len(),
+        watch: Watch::default(),
+        disturbed: task.disturbed,
     };
     let mut timing = Timing {
         blocks,
@@ -135,6 +140,7 @@ impl Timing<'_> {
         loop {
             let open = self.blocks.progress.open.take();
             let resumes = open.is_some();
+            let taken = open.as_ref().map_or(0, |open| open.samples.len());
             let (number, start) = match open {
                 Some(open) => (open.number, open.start),
                 None => {
@@ -159,6 +165,7 @@ impl Timing<'_> {
                 self.blocks.announce(number, &start, &group)?;
             }
             self.blocks.warm_up(&mut group, Turns::Mixed)?;
+            self.blocks.begin_to_watch(taken);
             self.blocks.mixed_turns(number, &mut group)?;
             drop(group);
             sentinel = self.load_sentinel(&[])?;

@@ -4,13 +4,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment, sha256};
 use layerlab_protocol::{
-    Entry, Event, FailureKind, Hygiene, MAX_LINE_BYTES, MeasureLink, Order, Part, Refusal, Request,
-    Response, RunId, TimingSettings, VERSION, WarmUp, Work, decode, encode,
+    Entry, Event, FailureKind, Hygiene, MAX_LINE_BYTES, MeasureLink, Order, Part, Refusal,
+    Rejection, Request, Response, RunId, TimingSettings, VERSION, WarmUp, Work, decode, encode,
 };
 
 const TOKEN: &str = "a secret";
@@ -21,8 +22,8 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// An agent with a state folder that outlives it.
 struct Agent {
     folder: tempfile::TempDir,
-    /// The device that it plays.
-    device: PathBuf,
+    /// The device that it plays; none on this machine itself.
+    device: Option<PathBuf>,
     process: Child,
 }
 
@@ -55,7 +56,21 @@ impl Agent {
         let process = spawn(folder.path(), &device);
         Agent {
             folder,
-            device,
+            device: Some(device),
+            process,
+        }
+    }
+
+    fn start_on_this_machine() -> Agent {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut program = Command::new(AGENT);
+        program
+            .env_remove("LAYERLAB_QNN")
+            .env_remove("LAYERLAB_ONNXRUNTIME");
+        let process = spawn_by(&mut program, folder.path(), None);
+        Agent {
+            folder,
+            device: None,
             process,
         }
     }
@@ -66,7 +81,8 @@ impl Agent {
     }
 
     fn restart(&mut self) {
-        self.process = spawn(self.folder.path(), &self.device);
+        let device = self.device.as_ref().expect("a device to play");
+        self.process = spawn(self.folder.path(), device);
     }
 
     /// Puts alexnet where the agent looks for it.
@@ -113,18 +129,18 @@ impl Drop for Agent {
 const AGENT: &str = env!("CARGO_BIN_EXE_layerlab-agent");
 
 fn spawn(folder: &Path, device: &Path) -> Child {
-    spawn_by(&mut Command::new(AGENT), folder, device)
+    spawn_by(&mut Command::new(AGENT), folder, Some(device))
 }
 
 /// An agent that `program` becomes.
-fn spawn_by(program: &mut Command, folder: &Path, device: &Path) -> Child {
+fn spawn_by(program: &mut Command, folder: &Path, device: Option<&Path>) -> Child {
     let mut process = program
         .arg("serve")
         .arg(format!("--listen=unix:{}", folder.join("socket").display()))
         .arg("--state")
         .arg(folder)
-        .arg("--device")
-        .arg(device)
+        .args(device.map(|_| "--device"))
+        .args(device)
         .env("LAYERLAB_AGENT_TOKEN", TOKEN)
         .stdout(Stdio::piped())
         .spawn()
@@ -342,6 +358,78 @@ fn noise_is_never_taken_for_heat() {
     assert!(blocks >= 600, "{blocks}");
     // Both ends of a block are judged, and each wrongly once in a thousand times at most.
     assert!(rejected <= 4, "{rejected} of {blocks}");
+}
+
+/// On this machine, on which a thread for each core never rests meanwhile.
+#[test]
+fn blocks_beside_other_programs_are_measured_again_a_few_times_and_then_count() {
+    let agent = Agent::start_on_this_machine();
+    let sha256 = agent.push_model();
+    let order = Order {
+        processor: "cpu:all".to_owned(),
+        work: Work::TimeSegments {
+            segments: vec![Segment::whole(2), Segment::single(3)],
+            timing: TimingSettings {
+                // Only what else runs is to be judged here.
+                hygiene: Hygiene {
+                    sentinel_tolerance_percent: 100_000,
+                    throttling_counts: true,
+                    ..Hygiene::default()
+                },
+                ..timing(2)
+            },
+        },
+        ..order(1, &sha256, &[])
+    };
+    let is_over = AtomicBool::new(false);
+    let entries = std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().expect("it is told");
+        for _ in 0..cores.get() {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let mut talk = agent.greet();
+        let accepted = talk.ask(&submit(&order));
+        assert!(
+            matches!(accepted, Response::Accepted { .. }),
+            "{accepted:?}"
+        );
+        let entries = agent.greet().follow(0, |entry| entry.event.is_final());
+        is_over.store(true, Ordering::Relaxed);
+        entries
+    });
+    let ended: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::BlockEnded {
+                rejection,
+                disturbance,
+                ..
+            } => Some((rejection.clone(), *disturbance)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ended.len(), 4, "{entries:#?}");
+    for (rejection, disturbance) in &ended[..3] {
+        let disturbance = disturbance.expect("the machine tells");
+        assert_eq!(
+            *rejection,
+            Some(Rejection::Disturbed {
+                crowded_samples: disturbance.crowded_samples,
+                samples: 4,
+                stolen_percent: disturbance.stolen_percent,
+            })
+        );
+        assert!(disturbance.is_too_much(4), "{disturbance:?}");
+    }
+    let (rejection, disturbance) = &ended[3];
+    assert_eq!(*rejection, None);
+    assert!(disturbance.expect("told").is_too_much(4));
+    let last = entries.last().map(|entry| &entry.event);
+    assert!(matches!(last, Some(Event::Finished)), "{last:?}");
 }
 
 #[test]
@@ -857,7 +945,7 @@ fn an_agent_that_could_open_no_more_files_serves_again() {
             .args(["-c", "ulimit -n 48; exec \"$0\" \"$@\""])
             .arg(AGENT),
         agent.folder.path(),
-        &agent.device,
+        agent.device.as_deref(),
     );
     let idle: Vec<Talk> = (0..100).map(|_| agent.connect()).collect();
     drop(idle);

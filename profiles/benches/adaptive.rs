@@ -10,6 +10,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings};
+use layerlab_profiles::design::agenda::segments_per_block;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::Next;
 use plant::{phone, proportional};
@@ -25,7 +26,7 @@ fn planner(layers: u32) -> Planner {
         budget: Nanos::from_millis(600_000),
         over_budget: OverBudget::Extend,
         repetitions: 10,
-        segments_per_block: 16,
+        segments_per_block: segments_per_block(layers),
         overhead: Overhead::default(),
     })
 }

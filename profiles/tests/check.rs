@@ -10,8 +10,8 @@ use layerlab_profiles::check::{Rule, Severity, check, check_directory, check_not
 use layerlab_profiles::derive::Includes;
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Clock, Fitness, HashedFile, Load, Method, Numerics, Profile, ProvedPlacement, Rejected, Sample,
-    Unsupported,
+    Clock, Disturbance, Fitness, HashedFile, Load, Method, Numerics, Profile, ProvedPlacement,
+    Rejected, Sample, Unsupported,
 };
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment, SignedNanos};
 
@@ -759,6 +759,36 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
             .frequency_caps_khz
             .insert("policy0".to_owned(), 1_800_000);
     }),
+    (
+        Rule::BlockContradiction,
+        "crowded more often than timed",
+        |p| {
+            p.blocks[0].disturbance = Some(Disturbance {
+                crowded_samples: 1_000_000,
+                stolen_percent: 0,
+            });
+        },
+    ),
+    (Rule::BlockContradiction, "more than all time stolen", |p| {
+        p.blocks[0].disturbance = Some(Disturbance {
+            crowded_samples: 0,
+            stolen_percent: 101,
+        });
+    }),
+    (Rule::BlockContradiction, "disturbed by nothing", |p| {
+        reject(p);
+        p.blocks[0].rejection = Some(Rejected::Disturbed);
+        p.blocks[0].disturbance = Some(Disturbance {
+            crowded_samples: 0,
+            stolen_percent: 5,
+        });
+    }),
+    (Rule::Disturbed, "beside a program that never rests", |p| {
+        p.blocks[0].disturbance = Some(Disturbance {
+            crowded_samples: 1,
+            stolen_percent: 6,
+        });
+    }),
     (Rule::BlockContradiction, "numbered from 1", |p| {
         p.blocks[0].number = 1;
         let samples = p.samples.iter_mut().filter(|sample| sample.order == 0);
@@ -892,6 +922,10 @@ fn every_rule_has_a_fault_that_raises_it() {
         // These need several visits: tests/visit_profiles.rs.
         Rule::SumContradiction,
         Rule::TwoStates,
+        Rule::Unsteady,
+        // These need a device that was kept busy: tests/soak.rs.
+        Rule::ThermalContradiction,
+        Rule::SoakContradiction,
         // These need a least-squares profile: tests/least_squares.rs.
         Rule::AdditivityContradiction,
         Rule::NotAdditive,

@@ -10,10 +10,10 @@ use common::{NPU, evaluated, good_profile, header, layers, measured, samples};
 use layerlab_profiles::accuracy::{Features, Metric, Part, Preprocessing, Resize, Tally};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
-    Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, DocumentError,
-    Evaluation, LayerTimeRow, Load, Method, MovedCut, Moving, MovingLine, MovingNumber,
-    MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest, ProvedPlacement, Rejected,
-    Sample, SegmentRow, Soaking, TestedSegment, Unsupported,
+    Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, Disturbance,
+    DocumentError, Evaluation, LayerTimeRow, Load, Method, MovedCut, Moving, MovingLine,
+    MovingNumber, MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest,
+    ProvedPlacement, Rejected, Sample, SegmentRow, Soaking, TestedSegment, Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::units::MilliCelsius;
@@ -269,6 +269,7 @@ fn any_rejection() -> impl Strategy<Value = Option<Rejected>> {
         Rejected::Throttling,
         Rejected::ClockCapChanged,
         Rejected::OtherState,
+        Rejected::Disturbed,
     ]))
 }
 
@@ -546,9 +547,10 @@ fn any_block() -> impl Strategy<Value = Block> {
         any_block_end(),
         any_block_end(),
         any_rejection(),
+        prop::option::of((any::<u64>(), any::<u64>())),
     )
         .prop_map(
-            |((processor, order, number), rested, before, after, rejection)| Block {
+            |((processor, order, number), rested, before, after, rejection, told)| Block {
                 processor,
                 order,
                 number,
@@ -556,6 +558,10 @@ fn any_block() -> impl Strategy<Value = Block> {
                 before,
                 after,
                 rejection,
+                disturbance: told.map(|(crowded_samples, stolen_percent)| Disturbance {
+                    crowded_samples,
+                    stolen_percent,
+                }),
             },
         )
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use common::probe_samples::{PLANTED, probe_samples};
 use common::visits::profile_of_visits;
 use layerlab_profiles::check::{Severity, check_directory};
-use layerlab_profiles::document::{Method, ProbeSample, Profile, Rejected};
+use layerlab_profiles::document::{Disturbance, Method, ProbeSample, Profile, Rejected};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sceptic::Files;
@@ -29,6 +29,8 @@ const UNDETERMINED: &[(&str, &str)] = &[
     ("blocks.csv", "battery_temperature_after_millicelsius"),
     ("blocks.csv", "battery_before_percent"),
     ("blocks.csv", "battery_after_percent"),
+    ("blocks.csv", "crowded_samples"),
+    ("blocks.csv", "stolen_percent"),
     ("combinations.csv", "loss_ci95_low"),
     ("combinations.csv", "loss_ci95_high"),
     ("layers.csv", "input_bytes"),
@@ -48,6 +50,10 @@ const UNDETERMINED: &[(&str, &str)] = &[
     ("rejected.csv", "duration_ns"),
     ("samples.csv", "started_ns"),
     ("samples.csv", "duration_ns"),
+    ("soak.csv", "order"),
+    ("soak.csv", "started_ns"),
+    ("soak.csv", "runs"),
+    ("soak.csv", "median_ns"),
     ("unsupported.csv", "needed_bytes"),
     ("profile.json", "model.opset"),
     ("profile.json", "processors.memory_bytes"),
@@ -181,7 +187,7 @@ fn one_number_of_a_measured_profile_is_not_changed_unseen() {
     assert_changes_are_refused(&common::evaluated(common::good_profile()), 3);
 }
 
-/// Several visits, of which one was in another state, and probes, of which one block was rejected.
+/// Several visits, of which one was in another state and all were a little disturbed, and probes, of which one block was rejected.
 #[test]
 fn one_number_of_a_profile_of_visits_with_probes_is_not_changed_unseen() {
     let mut probes = probe_samples(PLANTED);
@@ -198,7 +204,13 @@ fn one_number_of_a_profile_of_visits_with_probes_is_not_changed_unseen() {
             }),
     );
     let speeds = [1.0, 1.01, 0.99, 1.0, 1.5];
-    let profile = profile_of_visits(&speeds, 1.0, Method::Probed, probes).expect("a profile");
+    let mut profile = profile_of_visits(&speeds, 1.0, Method::Probed, probes).expect("a profile");
+    for block in &mut profile.blocks {
+        block.disturbance = Some(Disturbance {
+            crowded_samples: 0,
+            stolen_percent: 2,
+        });
+    }
     assert_eq!(profile.moving[0].refusal, None);
     assert_changes_are_refused(&profile, 4);
 }

@@ -151,3 +151,15 @@ fn passes_that_contradict_their_layers_are_an_error() {
     }
     assert_eq!(errors(&wrong), [Rule::SumContradiction]);
 }
+
+#[test]
+fn blocks_that_differ_by_more_than_their_ends_explain_are_unsteady() {
+    let is_unsteady = |speeds: &[f64]| {
+        let profile = profile(speeds, 1.0).expect("a profile");
+        check(&profile)
+            .iter()
+            .any(|finding| finding.rule == Rule::Unsteady)
+    };
+    assert!(!is_unsteady(&[1.0, 1.01, 0.99, 1.0, 1.02]));
+    assert!(is_unsteady(&[1.0, 1.05, 0.95, 1.02, 0.98, 1.06]));
+}

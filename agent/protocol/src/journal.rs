@@ -111,6 +111,9 @@ pub enum Event {
         conditions: Conditions,
         /// Why the block's samples must not be used; absent when they may.
         rejection: Option<Rejection>,
+        /// What else ran meanwhile; absent where the device does not tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        disturbance: Option<Disturbance>,
     },
     /// The processor begins to be kept busy. What was journaled of that before, by an agent that was killed, is void.
     SoakBegun,
@@ -182,6 +185,41 @@ pub enum Rejection {
         /// The group of cores.
         group: String,
     },
+    /// Something else ran on the device.
+    Disturbed {
+        /// As in [`Disturbance::crowded_samples`].
+        crowded_samples: u64,
+        /// How many samples the block has.
+        samples: u64,
+        /// As in [`Disturbance::stolen_percent`].
+        stolen_percent: u64,
+    },
+}
+
+/// What else ran on the device during a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disturbance {
+    /// How many samples began while other programs ran on cores that they need.
+    pub crowded_samples: u64,
+    /// The share of its cores' time that a virtual machine's host gave to others.
+    pub stolen_percent: u64,
+}
+
+impl Disturbance {
+    /// Whether a block of so many samples is to be measured again.
+    pub fn is_too_much(&self, samples: u64) -> bool {
+        document::Disturbance::from(*self).is_too_much(samples)
+    }
+}
+
+impl From<Disturbance> for document::Disturbance {
+    fn from(disturbance: Disturbance) -> Self {
+        document::Disturbance {
+            crowded_samples: disturbance.crowded_samples,
+            stolen_percent: disturbance.stolen_percent,
+        }
+    }
 }
 
 impl Rejection {
@@ -193,6 +231,7 @@ impl Rejection {
                 sentinel_ns,
             } => sentinel_ns > baseline_ns,
             Rejection::Throttling { .. } | Rejection::ClockCapChanged { .. } => true,
+            Rejection::Disturbed { .. } => false,
         }
     }
 }
@@ -203,6 +242,7 @@ impl From<&Rejection> for document::Rejected {
             Rejection::SentinelMoved { .. } => document::Rejected::SentinelMoved,
             Rejection::Throttling { .. } => document::Rejected::Throttling,
             Rejection::ClockCapChanged { .. } => document::Rejected::ClockCapChanged,
+            Rejection::Disturbed { .. } => document::Rejected::Disturbed,
         }
     }
 }
@@ -224,6 +264,17 @@ impl fmt::Display for Rejection {
             }
             Rejection::ClockCapChanged { group } => {
                 write!(f, "the highest frequency of {group} changed")
+            }
+            Rejection::Disturbed {
+                crowded_samples,
+                samples,
+                stolen_percent,
+            } => {
+                write!(
+                    f,
+                    "{crowded_samples} of {samples} samples began while other programs ran on the cores that they need, and the \
+                     machine's host took {stolen_percent} % of their time"
+                )
             }
         }
     }

@@ -18,7 +18,7 @@ pub use conditions::Conditions;
 pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind};
 pub use edge_plan::{EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide};
 pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
-pub use journal::{Entry, Event, Failure, FailureKind, Rejection};
+pub use journal::{Disturbance, Entry, Event, Failure, FailureKind, Rejection};
 pub use link::{Carried, ExchangeKind, Exchanged, MeasureLink, ShapedLink, TraceDirection};
 pub use message::{Refusal, Request, Response};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, TimingSettings, WarmUp, Work};

@@ -6,10 +6,10 @@
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
-    Carried, Clock, Conditions, Device, Entry, Event, ExchangeKind, Exchanged, Failure,
-    FailureKind, Hygiene, Library, MeasureLink, Numerics, Order, Part, Processor, ProcessorKind,
-    Refusal, Rejection, Request, Response, RunId, ShapedLink, TimingSettings, TraceDirection,
-    WarmUp, Work, decode, encode,
+    Carried, Clock, Conditions, Device, Disturbance, Entry, Event, ExchangeKind, Exchanged,
+    Failure, FailureKind, Hygiene, Library, MeasureLink, Numerics, Order, Part, Processor,
+    ProcessorKind, Refusal, Rejection, Request, Response, RunId, ShapedLink, TimingSettings,
+    TraceDirection, WarmUp, Work, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -323,6 +323,7 @@ fn journal_entries() {
             sentinel_ns: Nanos::from_nanos(10),
             conditions: Conditions::default(),
             rejection,
+            disturbance: None,
         })
     };
     let moved = Rejection::SentinelMoved {
@@ -346,6 +347,14 @@ fn journal_entries() {
             Some(capped),
             r#"{"type":"clock_cap_changed","group":"policy0"}"#,
         ),
+        (
+            Some(Rejection::Disturbed {
+                crowded_samples: 7,
+                samples: 96,
+                stolen_percent: 3,
+            }),
+            r#"{"type":"disturbed","crowded_samples":7,"samples":96,"stolen_percent":3}"#,
+        ),
     ] {
         assert_frozen(
             &ended(rejection),
@@ -354,6 +363,22 @@ fn journal_entries() {
             )),
         );
     }
+    let told = entry(Event::BlockEnded {
+        block: 2,
+        sentinel_ns: Nanos::from_nanos(10),
+        conditions: Conditions::default(),
+        rejection: None,
+        disturbance: Some(Disturbance {
+            crowded_samples: 7,
+            stolen_percent: 3,
+        }),
+    });
+    assert_frozen(
+        &told,
+        &framed(&format!(
+            r#"{{"type":"block_ended","block":2,"sentinel_ns":10,"conditions":{UNKNOWN},"rejection":null,"disturbance":{{"crowded_samples":7,"stolen_percent":3}}}}"#
+        )),
+    );
     let conditions = Conditions {
         thermal_status: Some(1),
         temperature_millicelsius: Some(MilliCelsius::from_millicelsius(41_500)),

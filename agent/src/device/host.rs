@@ -8,19 +8,24 @@ use layerlab_protocol::{self as protocol, Clock, Conditions};
 
 use super::battery::Battery;
 use super::cores::{CoreSet, core_sets};
+use super::free_cores::FreeCores;
 use super::kernel_throttling::KernelThrottling;
 use super::temperatures::Temperatures;
 use super::thermal_service::{DUMPSYS, ThermalService};
-use super::{Device, DeviceIdentity, conditions};
+use super::{Device, DeviceIdentity, ProcessorTime, conditions};
 
 /// Where the kernel tells of the machine.
 const SYS: &str = "/sys";
+
+/// And of what runs on it.
+const PROC: &str = "/proc";
 
 /// This machine.
 #[derive(Debug)]
 pub struct Host {
     start: Instant,
     cores: Vec<CoreSet>,
+    free_cores: FreeCores,
     thermal_service: ThermalService,
     kernel_throttling: KernelThrottling,
     battery: Battery,
@@ -32,6 +37,7 @@ impl Host {
         Host {
             start: Instant::now(),
             cores: core_sets(Path::new(SYS)),
+            free_cores: FreeCores::of(Path::new(PROC)),
             thermal_service: ThermalService::behind(Path::new(DUMPSYS)),
             kernel_throttling: KernelThrottling::told_under(Path::new(SYS)),
             battery: Battery::told_under(Path::new(SYS), Path::new(DUMPSYS)),
@@ -75,6 +81,14 @@ impl Device for Host {
 
     fn idle(&mut self, gap: Nanos) {
         std::thread::sleep(gap.into());
+    }
+
+    fn wait_for_cores(&mut self, threads: u32) -> Option<bool> {
+        self.free_cores.wait_for(threads)
+    }
+
+    fn processor_time(&mut self) -> Option<ProcessorTime> {
+        ProcessorTime::read(Path::new(PROC))
     }
 
     /// Whether it throttles, and how hot it is, is Android's to say; where Android does not, the kernel's.

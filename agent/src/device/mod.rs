@@ -7,10 +7,12 @@ mod battery;
 mod clocks;
 mod conditions;
 mod cores;
+mod free_cores;
 mod host;
 mod invocation;
 mod kernel_files;
 mod kernel_throttling;
+mod processor_time;
 pub mod simulated;
 mod temperatures;
 mod thermal_service;
@@ -23,6 +25,7 @@ pub use self::cores::CoreSet;
 pub(crate) use self::cores::allowed_cores;
 pub use self::host::Host;
 pub use self::invocation::Invocation;
+pub use self::processor_time::ProcessorTime;
 
 /// A machine, a phone, or a simulation of one.
 ///
@@ -42,6 +45,17 @@ pub trait Device: Send {
     /// The state of the device now. What it does not tell is absent. May take tens of milliseconds and processor time,
     /// so that it is asked at the ends of blocks alone.
     fn conditions(&mut self) -> Conditions;
+
+    /// Waits until so many threads have cores that nothing else runs on, as far as its patience goes, and says whether they have.
+    /// `None` where that is not told; a simulated device runs nothing else.
+    fn wait_for_cores(&mut self, _threads: u32) -> Option<bool> {
+        None
+    }
+
+    /// The time of all its cores until now, where it is told.
+    fn processor_time(&mut self) -> Option<ProcessorTime> {
+        None
+    }
 
     /// Says which inference is timed next, once before each.
     ///

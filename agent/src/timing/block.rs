@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use layerlab_profiles::moved::{Warming, warming};
 use layerlab_profiles::Nanos;
+use layerlab_profiles::moved::{Warming, warming};
 use layerlab_protocol::{Event, Rejection};
 
+use super::disturbance::Watch;
 use super::inferences::Inferences;
 use super::loaded::LoadedSegment;
 use super::progress::Progress;
@@ -75,6 +76,10 @@ pub(super) struct Blocks<'a> {
     pub(super) busy_runs: u64,
     /// How many segments the order has. A sentinel that is none of them is warmed up under this number.
     pub(super) segments: usize,
+    /// What else ran during the block in progress.
+    pub(super) watch: Watch,
+    /// How many blocks of the run were measured again because of what else ran.
+    pub(super) disturbed: u32,
 }
 
 /// What became of a block of loaded segments.
@@ -114,7 +119,9 @@ impl Blocks<'_> {
         self.warm_up(group, turns)?;
         self.settle(group, turns)?;
         loop {
-            let (number, start) = match self.progress.open.take() {
+            let open = self.progress.open.take();
+            let taken = open.as_ref().map_or(0, |open| open.samples.len());
+            let (number, start) = match open {
                 Some(open) => (open.number, open.start),
                 None => {
                     let Some((number, start)) = self.start(group, turns)? else {
@@ -124,6 +131,7 @@ impl Blocks<'_> {
                     (number, start)
                 }
             };
+            self.begin_to_watch(taken);
             match turns {
                 Turns::Mixed => self.mixed_turns(number, group)?,
                 Turns::Chain => self.chain_turns(number, group)?,
@@ -147,18 +155,23 @@ impl Blocks<'_> {
         end: End,
     ) -> Result<Option<Rejection>, Ended> {
         let hygiene = self.inferences.settings.hygiene;
-        let rejection = hygiene::judge(&hygiene, &self.baseline, start, &end);
+        let (disturbance, disturbed) = self.disturbance();
+        let rejection = hygiene::judge(&hygiene, &self.baseline, start, &end).or(disturbed);
         self.inferences.record(Event::BlockEnded {
             block: number,
             sentinel_ns: end.sentinel,
             conditions: end.conditions,
             rejection: rejection.clone(),
+            disturbance,
         })?;
         let Some(rejection) = rejection else {
             self.baseline.extend([start.sentinel, end.sentinel]);
             self.progress.rejected = 0;
             return Ok(None);
         };
+        if matches!(rejection, Rejection::Disturbed { .. }) {
+            return Ok(Some(rejection));
+        }
         self.progress.rejected += 1;
         if self.progress.rejected > hygiene.redos {
             return Err(self.throttled(&rejection, "however often it was measured again"));

@@ -6,7 +6,7 @@ use layerlab_protocol::{Conditions, Event, Order, TimingSettings, WarmUp};
 
 use super::loaded::LoadedSegment;
 use crate::ModelWithTwin;
-use crate::device::{Device, Invocation};
+use crate::device::{Device, Invocation, ProcessorTime};
 use crate::ended::Ended;
 use crate::queue::{Queue, Task};
 use crate::runtime::{Inference, Runtimes, Session, Tensor};
@@ -63,9 +63,19 @@ impl Inferences<'_> {
         self.queue.wants(self.task)
     }
 
-    /// Idles for the order's gap.
-    pub(super) fn gap(&mut self) -> Result<(), Ended> {
-        self.idle(self.settings.gap_ns)
+    /// Idles for the order's gap, and then until the processor's threads have cores of their own. Whether they have, where
+    /// the device tells.
+    pub(super) fn gap(&mut self) -> Result<Option<bool>, Ended> {
+        self.idle(self.settings.gap_ns)?;
+        let processor = self.runtimes.processor(&self.task.order.processor);
+        // One that computes elsewhere has a thread here that waits for it.
+        let threads = processor.and_then(|processor| processor.threads);
+        Ok(self.device.wait_for_cores(threads.unwrap_or(1)))
+    }
+
+    /// The time of all the device's cores until now, where it is told.
+    pub(super) fn processor_time(&mut self) -> Option<ProcessorTime> {
+        self.device.processor_time()
     }
 
     /// Idles, and notices when the order is not wanted any more.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use layerlab_profiles::Segment;
-use layerlab_protocol::Event;
+use layerlab_protocol::{Event, Rejection};
 
 use crate::hygiene::End;
 
@@ -57,11 +57,13 @@ impl Progress {
                 }
                 Event::BlockEnded { rejection, .. } => {
                     let samples = progress.open.take().map(|open| open.samples);
-                    if rejection.is_none() {
-                        progress.done.extend(samples.unwrap_or_default());
-                        progress.rejected = 0;
-                    } else {
-                        progress.rejected += 1;
+                    match rejection {
+                        None => {
+                            progress.done.extend(samples.unwrap_or_default());
+                            progress.rejected = 0;
+                        }
+                        Some(Rejection::Disturbed { .. }) => {}
+                        Some(_) => progress.rejected += 1,
                     }
                 }
                 _ => {}

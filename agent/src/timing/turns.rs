@@ -33,7 +33,7 @@ impl Blocks<'_> {
                 if self.progress.done.contains(&index) {
                     continue;
                 }
-                self.inferences.gap()?;
+                self.watched_gap(1)?;
                 let loaded = &mut group[member];
                 let invocation = Invocation::sample(self.inferences.seed(), index);
                 let timed = self.inferences.run(loaded, invocation)?;
@@ -58,7 +58,7 @@ impl Blocks<'_> {
             {
                 continue;
             }
-            self.inferences.gap()?;
+            self.watched_gap(group.len())?;
             let invocation = Invocation::sample(self.inferences.seed(), repetition);
             let timed = self.inferences.pass(group, invocation)?;
             for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {

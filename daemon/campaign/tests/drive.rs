@@ -169,6 +169,7 @@ fn block_ended(rejection: Option<Rejection>) -> Event {
         sentinel_ns: Nanos::from_nanos(5),
         conditions: Conditions::default(),
         rejection,
+        disturbance: None,
     }
 }
 

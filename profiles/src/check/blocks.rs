@@ -28,6 +28,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
                 .iter()
                 .filter_map(|block| misjudged(block, may_throttle)),
         )
+        .chain(disturbances(profile))
         .chain(sentinels(subject));
     findings.add(Rule::BlockContradiction, cases);
 }
@@ -137,6 +138,49 @@ fn misjudged(block: &Block, may_throttle: bool) -> Option<String> {
         "block {} of order {} {wrong}",
         block.number, block.order
     ))
+}
+
+/// How many of these samples each block has, by its order and number.
+pub(super) fn samples_of_blocks<'a>(
+    samples: impl Iterator<Item = &'a Sample>,
+) -> BTreeMap<(u32, u32), u64> {
+    let mut counts = BTreeMap::new();
+    for sample in samples {
+        *counts.entry((sample.order, sample.block)).or_default() += 1;
+    }
+    counts
+}
+
+/// Blocks of which more samples were crowded than there are, or more time stolen than there is, or that were rejected for less
+/// than is tolerated.
+fn disturbances(profile: &Profile) -> Vec<String> {
+    let samples = samples_of_blocks(profile.samples.iter().chain(&profile.rejected));
+    let wrong = |block: &Block| {
+        let samples = samples
+            .get(&(block.order, block.number))
+            .copied()
+            .unwrap_or(0);
+        let was_rejected = block.rejection == Some(Rejected::Disturbed);
+        match block.disturbance {
+            Some(told) if told.crowded_samples > samples => {
+                Some("has more crowded samples than samples")
+            }
+            Some(told) if told.stolen_percent > 100 => Some("had more time stolen than there was"),
+            Some(told) if was_rejected && told.is_too_much(samples) => None,
+            _ if was_rejected => Some("was rejected as disturbed, and what else ran is tolerated"),
+            _ => None,
+        }
+    };
+    let blocks = profile.blocks.iter();
+    blocks
+        .filter_map(|block| {
+            let wrong = wrong(block)?;
+            Some(format!(
+                "block {} of order {} {wrong}",
+                block.number, block.order
+            ))
+        })
+        .collect()
 }
 
 /// Sentinels of blocks that count which have nothing to do with the samples of what they timed.

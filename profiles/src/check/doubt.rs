@@ -1,7 +1,8 @@
 //! Sound numbers that say less than one may hope.
 
+use super::blocks::samples_of_blocks;
 use super::{Findings, Rule, Subject};
-use crate::document::{self, LayerTimeRow, SegmentRow};
+use crate::document::{self, Disturbance, LayerTimeRow, Profile, SegmentRow};
 use crate::summary::{Estimate, Summary};
 use crate::units::{Nanos, SignedNanos};
 
@@ -34,7 +35,11 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Rule::FewSamples, few_samples(subject));
     findings.add(Rule::LargeSpread, large_spread(subject));
     findings.add(Rule::TwoStates, two_states(subject));
-    findings.add(Rule::Unsteady, unsteady(subject));
+    // What contradicts itself says nothing of the device.
+    if !findings.has_errors() {
+        findings.add(Rule::Unsteady, unsteady(subject));
+        findings.add(Rule::Disturbed, disturbed(subject.profile));
+    }
     findings.add(Rule::UnresolvedTimes, unresolved(subject));
     findings.add(Rule::NegativeTimes, negative(subject));
     findings.add(Rule::NotAdditive, not_additive(subject));
@@ -196,6 +201,42 @@ fn unsteady(subject: &Subject<'_>) -> Vec<String> {
         })
     });
     found.collect()
+}
+
+/// Blocks are measured again a few times; beside a program that never rests they count as they are.
+fn disturbed(profile: &Profile) -> Vec<String> {
+    let samples = samples_of_blocks(profile.samples.iter());
+    let told = |processor: &str| {
+        let of_it = profile
+            .blocks
+            .iter()
+            .filter(|block| block.processor == processor && block.rejection.is_none());
+        let blocks: Vec<(Disturbance, u64)> = of_it
+            .filter_map(|block| {
+                let samples = samples.get(&(block.order, block.number)).copied();
+                Some((block.disturbance?, samples.unwrap_or(0)))
+            })
+            .collect();
+        let count = blocks
+            .iter()
+            .filter(|(told, samples)| told.is_too_much(*samples))
+            .count();
+        (count > 0).then(|| {
+            let crowded: u64 = blocks.iter().map(|(told, _)| told.crowded_samples).sum();
+            let samples: u64 = blocks.iter().map(|(_, samples)| samples).sum();
+            let stolen = blocks.iter().map(|(told, _)| told.stolen_percent).max();
+            format!(
+                "{count} of {} blocks on `{processor}` count although other programs ran: {crowded} of {samples} samples began \
+                 beside them, and up to {} % of the cores' time were stolen",
+                blocks.len(),
+                stolen.unwrap_or(0)
+            )
+        })
+    };
+    let processors = profile.header.processors.iter();
+    processors
+        .filter_map(|processor| told(&processor.name))
+        .collect()
 }
 
 fn logarithm(time: Nanos) -> f64 {

@@ -88,6 +88,8 @@ pub enum Rule {
     TwoStates,
     /// A processor was faster in some blocks than in others.
     Unsteady,
+    /// Other programs ran on the device.
+    Disturbed,
     /// Times that cannot be told from zero.
     UnresolvedTimes,
     /// Times below zero by more than noise explains.
@@ -104,7 +106,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 45] = [
+    pub const ALL: [Rule; 46] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -144,6 +146,7 @@ impl Rule {
         Rule::LargeSpread,
         Rule::TwoStates,
         Rule::Unsteady,
+        Rule::Disturbed,
         Rule::UnresolvedTimes,
         Rule::NegativeTimes,
         Rule::NotAdditive,
@@ -194,6 +197,7 @@ impl Rule {
             Rule::LargeSpread => "large-spread",
             Rule::TwoStates => "two-states",
             Rule::Unsteady => "unsteady",
+            Rule::Disturbed => "disturbed",
             Rule::UnresolvedTimes => "unresolved-times",
             Rule::NegativeTimes => "negative-times",
             Rule::NotAdditive => "not-additive",
@@ -210,6 +214,7 @@ impl Rule {
             | Rule::LargeSpread
             | Rule::TwoStates
             | Rule::Unsteady
+            | Rule::Disturbed
             | Rule::UnresolvedTimes
             | Rule::NegativeTimes
             | Rule::NotAdditive
@@ -288,6 +293,9 @@ impl Rule {
             }
             Rule::Unsteady => {
                 "read times as means over what the device did; close what else runs on it, fix its clocks, and measure for longer"
+            }
+            Rule::Disturbed => {
+                "close what else runs on the device, give a virtual machine cores of its own, and measure again"
             }
             Rule::UnresolvedTimes => {
                 "measure more samples; do not read these numbers as costs, and for whole placements use T(L)"

@@ -13,9 +13,18 @@ use crate::segment::Segment;
 use crate::supported::StretchLayers;
 use crate::units::Nanos;
 
-/// Segments per block, at most. Segments of one block take turns, which spreads drift over them; a block
+/// The segments of a block of a small network. Segments of one block take turns, which spreads drift over them; a block
 /// that is lost with a phone is measured again, which should not cost much.
-pub const SEGMENTS_PER_BLOCK: usize = 16;
+const FEWEST_SEGMENTS: usize = 16;
+
+/// A block has a segment for each so many layers of a larger network. The sentinels of a block take as long as the whole network
+/// some six times: with as many segments for all networks, their share would grow with the layers.
+const LAYERS_PER_SEGMENT: usize = 3;
+
+/// How many segments a block of a network of so many layers has, at most.
+pub fn segments_per_block(layers: u32) -> usize {
+    FEWEST_SEGMENTS.max(layers as usize / LAYERS_PER_SEGMENT)
+}
 
 /// What a design is to do on one processor.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,9 +76,13 @@ pub trait BlockPlanner: Send {
 
 impl Agenda {
     /// Blocks of a few segments each, mixed, so that none has only long or only short ones.
-    pub(super) fn mixed(mut segments: Vec<Segment>, random: &mut ChaCha8Rng) -> Agenda {
+    pub(super) fn mixed(
+        layers: u32,
+        mut segments: Vec<Segment>,
+        random: &mut ChaCha8Rng,
+    ) -> Agenda {
         segments.shuffle(random);
-        let blocks = segments.chunks(SEGMENTS_PER_BLOCK);
+        let blocks = segments.chunks(segments_per_block(layers));
         Agenda::Fixed(
             blocks
                 .map(|block| FixedBlock::Segments(block.to_vec()))

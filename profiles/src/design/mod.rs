@@ -367,7 +367,7 @@ mod tests {
                 match block {
                     agenda::FixedBlock::LayerPass => segments.extend((1..=12).map(Segment::single)),
                     agenda::FixedBlock::Segments(block) => {
-                        assert!(block.len() <= agenda::SEGMENTS_PER_BLOCK);
+                        assert!(block.len() <= agenda::segments_per_block(12));
                         segments.extend(block);
                     }
                 }

@@ -77,6 +77,7 @@ pub(super) trait DesignRules: Sync {
 
     /// What is measured when; `random` is the run's own.
     fn agenda(&self, task: &DesignTask, random: &mut ChaCha8Rng) -> Agenda {
-        Agenda::mixed(self.segments_in(&task.stretch).collect(), random)
+        let segments = self.segments_in(&task.stretch).collect();
+        Agenda::mixed(task.stretch.layers(), segments, random)
     }
 }

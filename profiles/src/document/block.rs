@@ -26,6 +26,28 @@ pub struct Block {
     pub after: BlockEnd,
     /// Why its samples are not used; absent when they are.
     pub rejection: Option<Rejected>,
+    /// What else ran meanwhile; absent where the device did not tell.
+    pub disturbance: Option<Disturbance>,
+}
+
+/// What else ran on the device during a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disturbance {
+    /// How many samples began while other programs ran on cores that they need.
+    pub crowded_samples: u64,
+    /// The share of its cores' time that a virtual machine's host gave to others.
+    pub stolen_percent: u64,
+}
+
+/// So many per cent of a block's samples may be crowded, and so much time be stolen.
+const TOLERATED_PERCENT: u64 = 5;
+
+impl Disturbance {
+    /// Whether a block of so many samples is to be measured again.
+    pub fn is_too_much(&self, samples: u64) -> bool {
+        self.crowded_samples.saturating_mul(100) > samples.saturating_mul(TOLERATED_PERCENT)
+            || self.stolen_percent > TOLERATED_PERCENT
+    }
 }
 
 /// The sentinel and the device at one end of a block.
@@ -72,6 +94,8 @@ pub enum Rejected {
     ClockCapChanged,
     /// The processor was in another state than most of the time.
     OtherState,
+    /// Something else ran on the device.
+    Disturbed,
 }
 
 impl Rejected {
@@ -82,6 +106,7 @@ impl Rejected {
             Rejected::Throttling => "throttling",
             Rejected::ClockCapChanged => "clock-cap-changed",
             Rejected::OtherState => "other-state",
+            Rejected::Disturbed => "disturbed",
         }
     }
 }

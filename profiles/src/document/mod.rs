@@ -34,7 +34,7 @@ mod wire;
 mod write;
 
 pub use additivity::{Additivity, TestedSegment};
-pub use block::{Block, BlockEnd, Conditions, Measured, Rejected};
+pub use block::{Block, BlockEnd, Conditions, Disturbance, Measured, Rejected};
 pub use build_error::BuildError;
 pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judged_rows};
 pub use digest::{DIGEST_FILE, ExpectedDigest, NoDigest, ProfileDigest};

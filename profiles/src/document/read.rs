@@ -7,10 +7,11 @@ use std::path::Path;
 use super::opened::Opened;
 use super::versions::{BLOCKS_V4, BlockRecordV4, open};
 use super::wire::{
-    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, InMemoryRecord, LAYERS,
-    LOADS, LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES, PlacementRecord,
-    ProbeRecord, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES,
-    Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
+    DisturbedBlockRecord, InMemoryRecord, LAYERS, LOADS, LayerRecord, LoadRecord, MINUTES,
+    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES, SEGMENTS,
+    SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
+    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
     Block, Contradiction, DIGEST_FILE, DocumentError, LayerTimeRow, Load, MinuteRow, Origin,
@@ -120,6 +121,14 @@ fn read_alone(dir: &Path) -> Result<ReadAlone, DocumentError> {
             let expected = of_samples(&row.processor);
             Ok((row, Some((found, expected))))
         })?,
+        _ if reading.has_columns(BLOCKS_WITH_DISTURBANCE)? => {
+            reading.table(BLOCKS_WITH_DISTURBANCE, |row: DisturbedBlockRecord<'_>| {
+                let found = row.block.origin;
+                let row = Block::try_from(row)?;
+                let expected = of_samples(&row.processor);
+                Ok((row, Some((found, expected))))
+            })?
+        }
         _ => reading.table(BLOCKS, |row: BlockRecord<'_>| {
             let found = row.origin;
             let row = Block::try_from(row)?;

@@ -5,11 +5,11 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::wire::{
-    BLOCKS, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord, Files, InMemoryRecord,
-    LAYERS, LOADS, LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES,
-    PlacementRecord, ProbeRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord,
-    SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY,
-    UnsupportedRecord,
+    BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
+    DisturbedBlockRecord, Files, InMemoryRecord, LAYERS, LOADS, LayerRecord, LoadRecord, MINUTES,
+    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, ProfileJson, REJECTED, SAMPLES,
+    SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
+    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
     DIGEST_FILE, DocumentError, FORMAT, PROFILE_JSON, Profile, ProfileDigest, STEADY_FOLDER,
@@ -81,8 +81,12 @@ impl Profile {
         let block_rows = self
             .blocks
             .iter()
-            .map(|block| BlockRecord::from((block, origin(&block.processor))));
-        let blocks = table(BLOCKS, BLOCKS.encode(block_rows))?;
+            .map(|block| (block, origin(&block.processor)));
+        let blocks = match self.blocks.iter().any(|block| block.disturbance.is_some()) {
+            true => BLOCKS_WITH_DISTURBANCE.encode(block_rows.map(DisturbedBlockRecord::from)),
+            false => BLOCKS.encode(block_rows.map(BlockRecord::from)),
+        };
+        let blocks = table(BLOCKS, blocks)?;
 
         let combination_rows = self
             .combinations

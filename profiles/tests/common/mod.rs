@@ -268,6 +268,7 @@ pub(crate) fn measured_of(layers: &[Layer], samples: Vec<Sample>) -> Measured {
             before: end(processor),
             after: end(processor),
             rejection: None,
+            disturbance: None,
         })
         .collect();
     let placements = samples

@@ -14,6 +14,7 @@ use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::derive::{LayerTime, medians};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings};
+use layerlab_profiles::design::agenda::segments_per_block;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::Next;
 use layerlab_profiles::summary::{Estimate, Summary};
@@ -128,7 +129,7 @@ impl Run {
             budget: Nanos::from_millis(60_000),
             over_budget: OverBudget::Extend,
             repetitions: 10,
-            segments_per_block: 16,
+            segments_per_block: segments_per_block(self.npu.layers()),
             overhead: Overhead::default(),
         });
         let mut spent = Nanos::ZERO;

@@ -13,6 +13,7 @@ use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::derive::{LayerTime, differencing};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings, widest};
+use layerlab_profiles::design::agenda::segments_per_block;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, Reason};
 use layerlab_profiles::summary::Summary;
@@ -336,7 +337,7 @@ fn adaptively(
         budget,
         over_budget: OverBudget::Extend,
         repetitions: 5,
-        segments_per_block: 16,
+        segments_per_block: segments_per_block(npu.layers()),
         overhead: Overhead::default(),
     });
     let mut spent = Nanos::ZERO;

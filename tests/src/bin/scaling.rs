@@ -15,6 +15,7 @@ use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
 use layerlab_profiles::derive::{LayerTime, medians};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings};
+use layerlab_profiles::design::agenda::segments_per_block;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, Purpose};
 use layerlab_profiles::summary::Summary;
@@ -198,7 +199,7 @@ fn planner(layers: u32) -> Planner {
         budget: Nanos::from_nanos(u64::MAX / 2),
         over_budget: OverBudget::Extend,
         repetitions: 6,
-        segments_per_block: 16,
+        segments_per_block: segments_per_block(layers),
         overhead: Overhead::default(),
     })
 }

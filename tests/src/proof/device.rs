@@ -6,7 +6,7 @@ use layerlab_agent::device::Invocation;
 use layerlab_agent::device::simulated::{DeviceFile, Noise};
 use layerlab_agent::runtime::simulated::{LayerWork, PlantedTimes};
 use layerlab_profiles::derive::graph::{Visit, VisitSamples};
-use layerlab_profiles::design::agenda::SEGMENTS_PER_BLOCK;
+use layerlab_profiles::design::agenda::segments_per_block;
 use layerlab_profiles::{Nanos, Segment};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -129,7 +129,7 @@ impl SimulatedProcessor {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         for round in 0..VISITS {
             segments.shuffle(&mut random);
-            for block in segments.chunks(SEGMENTS_PER_BLOCK) {
+            for block in segments.chunks(segments_per_block(self.layers())) {
                 let visit = Visit {
                     order: samples.sentinels.len() as u32,
                     block: 0,

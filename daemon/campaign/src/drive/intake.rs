@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use layerlab_profiles::document::{
-    Block, BlockEnd, Load, Measured, ProbeSample, Rejected, Sample, SoakPhase, SoakRow, SoakState,
-    Unsupported,
+    Block, BlockEnd, Disturbance, Load, Measured, ProbeSample, Rejected, Sample, SoakPhase,
+    SoakRow, SoakState, Unsupported,
 };
 use layerlab_profiles::{Nanos, Probe, Segment, document};
 use layerlab_protocol::{Conditions, Entry, Event, Order, RunId};
@@ -156,6 +156,7 @@ impl<'a> JournalIntake<'a> {
                 sentinel_ns,
                 conditions,
                 rejection,
+                disturbance,
             } => {
                 let after = BlockEnd {
                     sentinel: sentinel_ns,
@@ -165,7 +166,8 @@ impl<'a> JournalIntake<'a> {
                     tracing::warn!(%rejection, "a block was rejected");
                 }
                 let reason = rejection.as_ref().map(Rejected::from);
-                self.end_block(entry.order, block, after, reason)?;
+                let became = (reason, disturbance.map(Disturbance::from));
+                self.end_block(entry.order, block, after, became)?;
             }
             Event::Finished => {
                 self.open.remove(&entry.order);
@@ -229,7 +231,7 @@ impl<'a> JournalIntake<'a> {
         order: u32,
         number: u32,
         after: BlockEnd,
-        rejection: Option<Rejected>,
+        (rejection, disturbance): (Option<Rejected>, Option<Disturbance>),
     ) -> Result<(), RunError> {
         let samples = std::mem::take(&mut self.block);
         let rested = std::mem::replace(&mut self.rested, Nanos::ZERO);
@@ -262,6 +264,7 @@ impl<'a> JournalIntake<'a> {
             before,
             after,
             rejection,
+            disturbance,
         });
         match rejection {
             None => self.measured.samples.extend(samples),

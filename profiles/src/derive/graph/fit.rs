@@ -1,6 +1,7 @@
 //! Weighted least squares for a and b, with their covariance, and what follows from them.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
@@ -329,8 +330,13 @@ impl Fit {
     }
 
     /// The covariance of every node with the contrast; 0 for b_n, which is fixed.
-    pub(crate) fn lever(&self, contrast: &Contrast) -> Vec<f64> {
-        self.normal.lever(contrast)
+    pub(super) fn lever(&self, contrast: &Contrast) -> Vec<f64> {
+        self.normal.lever(contrast, 0..self.nodes.count())
+    }
+
+    /// The covariance of each of these nodes with the contrast, which is of them alone, if the nodes after them were known.
+    pub(crate) fn lever_within(&self, contrast: &Contrast, nodes: Range<usize>) -> Vec<f64> {
+        self.normal.lever(contrast, nodes)
     }
 
     pub(crate) fn nodes(&self) -> Nodes {

@@ -1,5 +1,7 @@
 //! The normal equations of the adjustment: the graph's weighted Laplacian without b_n, which is fixed at 0.
 
+use std::ops::Range;
+
 use super::connected::GraphError;
 use super::contrast::{Contrast, Nodes};
 use super::edge::Edge;
@@ -64,15 +66,20 @@ impl Normal {
         }
     }
 
-    /// The covariance of every node with the contrast, in ns²; 0 for b_n, which is fixed.
-    pub(super) fn lever(&self, contrast: &Contrast) -> Vec<f64> {
-        let fixed = self.nodes.count() - 1;
-        let mut lever = vec![0.0; self.nodes.count()];
+    /// The covariance of each of these nodes with the contrast, in ns², if the nodes after them were known; 0 for b_n, which is
+    /// fixed. The contrast is of these nodes alone.
+    pub(super) fn lever(&self, contrast: &Contrast, nodes: Range<usize>) -> Vec<f64> {
+        let mut lever = vec![0.0; nodes.len()];
         for &(node, factor) in &contrast.0 {
-            lever[node] += factor * self.unit;
+            lever[node - nodes.start] += factor * self.unit;
         }
-        lever[fixed] = 0.0;
-        self.factor.solve(&mut lever[..fixed]);
+        let fixed = self.nodes.count() - 1;
+        if nodes.contains(&fixed) {
+            lever[fixed - nodes.start] = 0.0;
+        }
+        let rows = nodes.start..nodes.end.min(fixed);
+        self.factor
+            .solve_within(rows.clone(), &mut lever[..rows.len()]);
         lever
     }
 

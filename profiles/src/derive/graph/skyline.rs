@@ -167,21 +167,35 @@ impl<T: Scalar> Factor<T> {
 
     /// The right side becomes the solution.
     pub(super) fn solve(&self, right: &mut [T]) {
+        self.solve_within(0..self.lower.size(), right);
+    }
+
+    /// These rows of the right side become those of the solution of the system without the rows after them. The right side is
+    /// zero in all rows before them.
+    pub(super) fn solve_within(&self, rows: Range<usize>, right: &mut [T]) {
         let Symmetric { envelope, entries } = &self.lower;
-        // What comes before the first entry of the right side stays zero.
-        for row in 0..envelope.size() {
-            let left = &entries[envelope.row(row)];
-            let known = &right[envelope.first[row]..row];
-            right[row] -= dot(&left[..left.len() - 1], known);
+        let begin = rows.start;
+        // The row's entries in columns of these rows, and those columns of the right side.
+        let columns = |row: usize| {
+            let first = envelope.first[row].max(begin);
+            let place = envelope.start[row] + first - envelope.first[row];
+            (
+                place..envelope.start[row + 1] - 1,
+                first - begin..row - begin,
+            )
+        };
+        for row in rows.clone() {
+            let (left, known) = columns(row);
+            let known = dot(&entries[left], &right[known]);
+            right[row - begin] -= known;
         }
-        for (value, pivot) in right.iter_mut().zip(&self.pivots) {
+        for (value, pivot) in right.iter_mut().zip(&self.pivots[rows.clone()]) {
             *value = *value / *pivot;
         }
-        for row in (0..envelope.size()).rev() {
-            let left = &entries[envelope.row(row)];
-            let value = right[row];
-            let above = &mut right[envelope.first[row]..row];
-            for (above, entry) in above.iter_mut().zip(left) {
+        for row in rows.rev() {
+            let (left, above) = columns(row);
+            let value = right[row - begin];
+            for (above, entry) in right[above].iter_mut().zip(&entries[left]) {
                 *above -= *entry * value;
             }
         }

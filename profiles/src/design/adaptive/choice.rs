@@ -4,6 +4,8 @@
 //! of every number by a known amount, and what every other segment would then still bring follows by
 //! Sherman and Morrison's formula, without a new fit.
 
+use std::ops::Range;
+
 use super::aims::Aim;
 use crate::derive::graph::{Contrast, Fit};
 use crate::segment::Segment;
@@ -18,6 +20,9 @@ const EMPHASIS: f64 = 0.5;
 /// known is a billion times as wide as wanted.
 const MOST_RELATIVE: f64 = 1e18;
 
+/// So many nodes, two for each layer, before and after a segment are weighed anew when it was taken.
+const NEARBY: usize = 64;
+
 /// What measuring a segment would cost and bring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
@@ -31,9 +36,12 @@ pub(super) struct Offer {
 /// What is known now, and what it would become.
 pub(super) struct Choice<'a> {
     fit: &'a Fit,
+    /// Ascending by the first node.
     offers: Vec<WeighedOffer>,
+    /// Ascending by the first node.
     numbers: Vec<Number<'a>>,
     taken: Vec<Taken>,
+    nearby: usize,
 }
 
 /// An offer with what it would bring; the names are those of `Prospect`.
@@ -43,6 +51,25 @@ struct WeighedOffer {
     end: usize,
     fitted_variance: f64,
     moved: f64,
+    /// What measuring it would bring for its time; nothing once it was taken.
+    gain: f64,
+}
+
+impl WeighedOffer {
+    fn first(&self) -> usize {
+        self.begin.min(self.end)
+    }
+
+    fn last(&self) -> usize {
+        self.begin.max(self.end)
+    }
+
+    fn weigh(&mut self) {
+        if self.gain > 0.0 {
+            let variance = self.offer.variance + self.fitted_variance;
+            self.gain = self.moved / variance / self.offer.cost_ns;
+        }
+    }
 }
 
 /// A number that is to become known.
@@ -58,10 +85,55 @@ struct Number<'a> {
 
 /// A segment that was taken as measured.
 struct Taken {
-    /// The covariance of every node with the segment's time, before it was measured.
-    lever: Vec<f64>,
+    /// The covariance of the nodes around it with the segment's time, before it was measured.
+    lever: Lever,
     /// By how much the covariance fell: `scale` times the outer product of the lever.
     scale: f64,
+}
+
+/// The covariance of every node with a combination of nodes that stand close together. All times that lie further away are as
+/// good as independent of it: of the nodes after these none has a covariance with it, and those before have all the same,
+/// but for the sign, so that a + b has none.
+struct Lever {
+    first: usize,
+    covariances: Vec<f64>,
+}
+
+impl Lever {
+    fn nodes(&self) -> Range<usize> {
+        self.first..self.first + self.covariances.len()
+    }
+
+    fn get(&self, node: usize) -> f64 {
+        match node.checked_sub(self.first) {
+            Some(place) => self.covariances.get(place).copied().unwrap_or(0.0),
+            None => match (self.first - node).is_multiple_of(2) {
+                true => self.covariances[0],
+                false => -self.covariances[0],
+            },
+        }
+    }
+
+    /// The covariance with another combination.
+    fn of(&self, contrast: &Contrast) -> f64 {
+        let parts = contrast.0.iter();
+        parts.map(|&(node, factor)| factor * self.get(node)).sum()
+    }
+
+    /// The covariance with the time of a segment.
+    fn of_segment(&self, one: &WeighedOffer) -> f64 {
+        self.get(one.begin) + self.get(one.end)
+    }
+}
+
+fn first_node(contrast: &Contrast) -> usize {
+    let nodes = contrast.0.iter().map(|&(node, _)| node);
+    nodes.min().unwrap_or(0)
+}
+
+fn last_node(contrast: &Contrast) -> usize {
+    let nodes = contrast.0.iter().map(|&(node, _)| node);
+    nodes.max().unwrap_or(0)
 }
 
 impl<'a> Choice<'a> {
@@ -82,26 +154,33 @@ impl<'a> Choice<'a> {
                 weight,
             }
         };
-        let numbers: Vec<Number<'a>> = aims.iter().map(number).collect();
+        let mut numbers: Vec<Number<'a>> = aims.iter().map(number).collect();
+        numbers.sort_by_key(|number| first_node(number.contrast));
         let wanted = numbers.iter().filter(|number| number.weight > 0.0);
         let wanted: Vec<_> = wanted.map(|one| (one.contrast, one.weight)).collect();
         let segments: Vec<Segment> = offers.iter().map(|offer| offer.segment).collect();
         let prospects = fit.prospects(&wanted, &segments);
         let weighed = offers.into_iter().zip(prospects).map(|(offer, prospect)| {
             let (begin, end) = fit.nodes().ends(offer.segment);
-            WeighedOffer {
+            let mut weighed = WeighedOffer {
                 offer,
                 begin,
                 end,
                 fitted_variance: prospect.fitted_variance,
                 moved: prospect.moved,
-            }
+                gain: f64::INFINITY,
+            };
+            weighed.weigh();
+            weighed
         });
+        let mut offers: Vec<WeighedOffer> = weighed.collect();
+        offers.sort_by_key(WeighedOffer::first);
         Choice {
             fit,
-            offers: weighed.collect(),
+            offers,
             numbers,
             taken: Vec::new(),
+            nearby: NEARBY,
         }
     }
 
@@ -113,69 +192,171 @@ impl<'a> Choice<'a> {
     /// Takes the offer that lowers what is least known most per second of those that cost no more than `most_ns`, as if
     /// it had been measured. `None` if none of them helps. No offer is taken twice.
     pub(super) fn take_best(&mut self, most_ns: f64) -> Option<Offer> {
-        let gain = |one: &WeighedOffer| {
-            one.moved / (one.offer.variance + one.fitted_variance) / one.offer.cost_ns
-        };
         let open = self.offers.iter().enumerate();
         let (place, _) = open
+            .filter(|(_, one)| one.gain.is_finite() && one.gain > 0.0)
             .filter(|(_, one)| one.offer.cost_ns <= most_ns)
-            .map(|(place, one)| (place, gain(one)))
-            .filter(|(_, gain)| gain.is_finite() && *gain > 0.0)
-            .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-        let best = self.offers.swap_remove(place);
-        self.take(&best);
-        Some(best.offer)
+            .max_by(|(_, one), (_, other)| one.gain.total_cmp(&other.gain))?;
+        self.take(place);
+        Some(self.offers[place].offer)
     }
 
-    /// Every variance falls by Sherman and Morrison's formula. What numbers weigh stays, but for those that are now known
-    /// well enough.
-    fn take(&mut self, best: &WeighedOffer) {
-        let lever = self.lever(&self.fit.nodes().segment(best.offer.segment));
+    /// Every variance nearby falls by Sherman and Morrison's formula. What numbers weigh stays, but for those that are now
+    /// known well enough.
+    fn take(&mut self, place: usize) {
+        let best = &mut self.offers[place];
+        best.gain = 0.0;
+        let segment = self.fit.nodes().segment(best.offer.segment);
         let scale = 1.0 / (best.offer.variance + best.fitted_variance);
+        let lever = self.lever(&segment, self.around(&segment));
+        let nodes = lever.nodes();
         // With c the contrasts and w their weights: Σ w c (c' lever), and what it moves.
-        let mut pull = vec![0.0; lever.len()];
+        let mut pull = vec![0.0; nodes.len()];
         let mut moved = 0.0;
         let mut reached = Vec::new();
-        for (place, number) in self.numbers.iter_mut().enumerate() {
-            let covariance = number.contrast.of(&lever);
+        for place in self.numbers_in(&nodes) {
+            let number = &mut self.numbers[place];
+            if last_node(number.contrast) >= nodes.end {
+                continue;
+            }
+            let covariance = lever.of(number.contrast);
             let pulled = number.weight * covariance;
             moved += pulled * covariance;
             for &(node, factor) in &number.contrast.0 {
-                pull[node] += pulled * factor;
+                pull[node - nodes.start] += pulled * factor;
             }
             number.relative -= scale * covariance * covariance / number.aimed;
             if number.relative <= 1.0 && number.weight > 0.0 {
                 reached.push(place);
             }
         }
-        let cross = self.lever(&Contrast(pull.into_iter().enumerate().collect()));
-        for one in &mut self.offers {
-            let (own, other) = (
-                lever[one.begin] + lever[one.end],
-                cross[one.begin] + cross[one.end],
-            );
+        let pull = nodes.clone().zip(pull).collect();
+        let cross = self.lever(&Contrast(pull), nodes.clone());
+        self.reweigh(&nodes, |one| {
+            let (own, other) = (lever.of_segment(one), cross.of_segment(one));
             one.moved += scale * own * (scale * moved * own - 2.0 * other);
             one.fitted_variance -= scale * own * own;
-        }
+        });
         self.taken.push(Taken { lever, scale });
         for place in reached {
             let weight = std::mem::take(&mut self.numbers[place].weight);
-            let lever = self.lever(self.numbers[place].contrast);
-            for one in &mut self.offers {
-                one.moved -= weight * (lever[one.begin] + lever[one.end]).powi(2);
-            }
+            let contrast = self.numbers[place].contrast;
+            let lever = self.lever(contrast, self.around(contrast));
+            self.reweigh(&lever.nodes(), |one| {
+                one.moved -= weight * lever.of_segment(one).powi(2);
+            });
         }
     }
 
-    /// The covariance of every node with a combination of nodes, after all that was taken.
-    fn lever(&self, contrast: &Contrast) -> Vec<f64> {
-        let mut lever = self.fit.lever(contrast);
+    /// The nodes that a combination of nodes has to do with.
+    fn around(&self, contrast: &Contrast) -> Range<usize> {
+        let first = first_node(contrast).saturating_sub(self.nearby);
+        let last = (last_node(contrast) + self.nearby).min(self.fit.nodes().count() - 1);
+        first..last + 1
+    }
+
+    /// The places of the numbers that begin within these nodes.
+    fn numbers_in(&self, nodes: &Range<usize>) -> Range<usize> {
+        let before = |node: usize| {
+            let is_before = |number: &Number<'_>| first_node(number.contrast) < node;
+            self.numbers.partition_point(is_before)
+        };
+        before(nodes.start)..before(nodes.end)
+    }
+
+    /// Changes what each offer that lies within these nodes would bring.
+    fn reweigh(&mut self, nodes: &Range<usize>, change: impl Fn(&mut WeighedOffer)) {
+        let from = self.offers.partition_point(|one| one.first() < nodes.start);
+        let nearby = self.offers[from..].iter_mut();
+        let nearby = nearby.take_while(|one| one.first() < nodes.end);
+        for one in nearby.filter(|one| one.last() < nodes.end) {
+            change(one);
+            one.weigh();
+        }
+    }
+
+    /// The covariance of these nodes with a combination of them, after all that was taken.
+    fn lever(&self, contrast: &Contrast, nodes: Range<usize>) -> Lever {
+        let mut lever = Lever {
+            first: nodes.start,
+            covariances: self.fit.lever_within(contrast, nodes.clone()),
+        };
         for taken in &self.taken {
-            let by = taken.scale * contrast.of(&taken.lever);
-            for (entry, taken) in lever.iter_mut().zip(&taken.lever) {
-                *entry -= by * taken;
+            let of_taken = taken.lever.nodes();
+            if of_taken.start >= nodes.end || nodes.start >= of_taken.end {
+                continue;
+            }
+            let by = taken.scale * taken.lever.of(contrast);
+            for (node, covariance) in nodes.clone().zip(&mut lever.covariances) {
+                *covariance -= by * taken.lever.get(node);
             }
         }
         lever
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::aims::aims;
+    use super::super::candidates::candidates;
+    use super::*;
+    use crate::derive::graph::{Visit, VisitSamples, observe_visits};
+    use crate::design::Design;
+    use crate::units::Nanos;
+
+    const LAYERS: u32 = 200;
+
+    /// A network of which every segment of one or two layers and the whole was measured three times, with some noise.
+    fn fit() -> Fit {
+        let mut samples = VisitSamples::default();
+        for (place, segment) in Design::Local.iter(LAYERS).enumerate() {
+            let layers =
+                (segment.first()..=segment.last()).map(|layer| 100.0 + f64::from(layer * 37 % 90));
+            let time_us = 40.0 + layers.sum::<f64>();
+            for visit in 0..3_u32 {
+                for run in 0..4_u32 {
+                    let noise =
+                        f64::from((place as u32 * 31 + visit * 17 + run * 7) % 29) / 29.0 - 0.5;
+                    let time = Nanos::from_nanos((1e3 * time_us * (1.0 + 0.05 * noise)) as u64);
+                    let visit = Visit {
+                        order: visit,
+                        block: 0,
+                    };
+                    samples.push(segment, visit, time);
+                }
+            }
+        }
+        Fit::new(LAYERS, &observe_visits(&samples), &BTreeSet::new()).expect("connected")
+    }
+
+    /// How wide each number is after so many picks, and which segments were picked.
+    fn picked(fit: &Fit, nearby: usize, picks: usize) -> (Vec<f64>, Vec<Segment>) {
+        let aims = aims(fit);
+        let offer = |segment: Segment| Offer {
+            segment,
+            variance: (fit.time_ns(segment) * 0.01).powi(2),
+            cost_ns: fit.time_ns(segment),
+        };
+        let offers = candidates(LAYERS).map(offer).collect();
+        let mut choice = Choice::new(fit, &aims, 0.002, offers);
+        choice.nearby = nearby;
+        let best = std::iter::from_fn(|| choice.take_best(f64::INFINITY));
+        let segments = best.take(picks).map(|offer| offer.segment).collect();
+        let widths = choice.numbers.iter().map(|number| number.relative);
+        (widths.collect(), segments)
+    }
+
+    #[test]
+    fn what_is_far_away_needs_no_weighing() {
+        let fit = fit();
+        let picks = LAYERS as usize / 3;
+        let (all, of_all) = picked(&fit, 2 * LAYERS as usize, picks);
+        let (near, of_near) = picked(&fit, NEARBY, picks);
+        assert_eq!(of_near, of_all);
+        for (near, all) in near.iter().zip(&all) {
+            assert!((near / all - 1.0).abs() < 1e-6, "{near} {all}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use std::fmt;
 use rand_chacha::ChaCha8Rng;
 
 use super::Design;
-use super::agenda::{Agenda, BlockPlanner, DesignTask, SEGMENTS_PER_BLOCK};
+use super::agenda::{Agenda, BlockPlanner, DesignTask, segments_per_block};
 use super::over_budget::OverBudget;
 use super::planned_block::{Next, PlannedBlock, Purpose, Reason};
 use super::rules::DesignRules;
@@ -96,7 +96,7 @@ impl DesignRules for Adaptive {
             budget: task.budget,
             over_budget: task.over_budget,
             repetitions: REPETITIONS,
-            segments_per_block: SEGMENTS_PER_BLOCK,
+            segments_per_block: segments_per_block(task.stretch.layers()),
             overhead: Overhead {
                 per_sample: task.gap,
                 ..Overhead::default()

@@ -224,6 +224,7 @@ impl TryFrom<BlockRecordV4<'_>> for Block {
                 },
             },
             rejection: row.rejection,
+            disturbance: None,
         })
     }
 }

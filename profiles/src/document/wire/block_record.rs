@@ -6,40 +6,88 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Table;
-use crate::document::{Block, BlockEnd, Conditions, Origin, Rejected, RowError};
+use crate::document::{Block, BlockEnd, Conditions, Disturbance, Origin, Rejected, RowError};
 use crate::units::{MilliCelsius, Nanos};
+
+/// The columns of every such file, and then these.
+macro_rules! columns {
+    ($($more:literal),*) => {
+        &[
+                "processor",
+                "order",
+                "block",
+                "rested_ns",
+                "sentinel_before_ns",
+                "sentinel_after_ns",
+                "thermal_status_before",
+                "thermal_status_after",
+                "temperature_before_millicelsius",
+                "temperature_after_millicelsius",
+                "skin_temperature_before_millicelsius",
+                "skin_temperature_after_millicelsius",
+                "soc_temperature_before_millicelsius",
+                "soc_temperature_after_millicelsius",
+                "battery_temperature_before_millicelsius",
+                "battery_temperature_after_millicelsius",
+                "battery_before_percent",
+                "battery_after_percent",
+                "charging_before",
+                "charging_after",
+                "frequency_caps_before_khz",
+                "frequency_caps_after_khz",
+                "frequencies_before_khz",
+                "frequencies_after_khz",
+                "rejection",
+                "origin",
+            $($more),*
+        ]
+    };
+}
 
 pub(in crate::document) const BLOCKS: Table = Table {
     file: "blocks.csv",
-    columns: &[
-        "processor",
-        "order",
-        "block",
-        "rested_ns",
-        "sentinel_before_ns",
-        "sentinel_after_ns",
-        "thermal_status_before",
-        "thermal_status_after",
-        "temperature_before_millicelsius",
-        "temperature_after_millicelsius",
-        "skin_temperature_before_millicelsius",
-        "skin_temperature_after_millicelsius",
-        "soc_temperature_before_millicelsius",
-        "soc_temperature_after_millicelsius",
-        "battery_temperature_before_millicelsius",
-        "battery_temperature_after_millicelsius",
-        "battery_before_percent",
-        "battery_after_percent",
-        "charging_before",
-        "charging_after",
-        "frequency_caps_before_khz",
-        "frequency_caps_after_khz",
-        "frequencies_before_khz",
-        "frequencies_after_khz",
-        "rejection",
-        "origin",
-    ],
+    columns: columns![],
 };
+
+/// The same file where the device told what else ran. A profile of one that did not has the bytes that it had before there were
+/// these columns.
+pub(in crate::document) const BLOCKS_WITH_DISTURBANCE: Table = Table {
+    file: BLOCKS.file,
+    columns: columns!["crowded_samples", "stolen_percent"],
+};
+
+/// A row of it.
+#[derive(Serialize, Deserialize)]
+pub(in crate::document) struct DisturbedBlockRecord<'a> {
+    pub(in crate::document) block: BlockRecord<'a>,
+    crowded_samples: Option<u64>,
+    stolen_percent: Option<u64>,
+}
+
+impl<'a> From<(&'a Block, Origin)> for DisturbedBlockRecord<'a> {
+    fn from((block, origin): (&'a Block, Origin)) -> Self {
+        let disturbance = block.disturbance;
+        DisturbedBlockRecord {
+            block: BlockRecord::from((block, origin)),
+            crowded_samples: disturbance.map(|told| told.crowded_samples),
+            stolen_percent: disturbance.map(|told| told.stolen_percent),
+        }
+    }
+}
+
+impl TryFrom<DisturbedBlockRecord<'_>> for Block {
+    type Error = RowError;
+    fn try_from(row: DisturbedBlockRecord<'_>) -> Result<Self, RowError> {
+        let told = row.crowded_samples.zip(row.stolen_percent);
+        Ok(Block {
+            disturbance: told.map(|(crowded_samples, stolen_percent)| Disturbance {
+                crowded_samples,
+                stolen_percent,
+            }),
+            ..Block::try_from(row.block)?
+        })
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 pub(in crate::document) struct BlockRecord<'a> {
@@ -144,6 +192,7 @@ impl TryFrom<BlockRecord<'_>> for Block {
             before,
             after,
             rejection: row.rejection,
+            disturbance: None,
         })
     }
 }
@@ -184,8 +233,16 @@ mod tests {
             before: end.clone(),
             after: end,
             rejection: None,
+            disturbance: None,
         };
         assert_columns_are_fields(BLOCKS, BlockRecord::from((&block, Origin::Measured)));
+        let of_block = BLOCKS_WITH_DISTURBANCE
+            .columns
+            .split_at(BLOCKS.columns.len());
+        assert_eq!(
+            of_block,
+            (BLOCKS.columns, &["crowded_samples", "stolen_percent"][..])
+        );
     }
 
     #[test]

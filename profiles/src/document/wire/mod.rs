@@ -18,7 +18,9 @@ mod time_record;
 mod unresolved;
 mod unsupported_record;
 
-pub(super) use block_record::{BLOCKS, BlockRecord, parse_by_group};
+pub(super) use block_record::{
+    BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, DisturbedBlockRecord, parse_by_group,
+};
 pub(super) use combination_record::{COMBINATIONS, CombinationRecord};
 pub(super) use cut_record::{CUTS, CutRecord};
 pub(super) use layer_record::{LAYERS, LayerRecord};
