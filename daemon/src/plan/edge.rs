@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use layerlab_lab::text_table::{Cells, table};
 use layerlab_planners::edge::{
-    MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm, SplitGoal, SplitLimits,
-    SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link, split,
+    LatencyIntervals, MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm,
+    SplitGoal, SplitLimits, SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link,
+    refuse_other_phone, split,
 };
 use layerlab_profiles::check::Severity;
 use layerlab_profiles::document::Profile;
@@ -79,12 +80,16 @@ impl EdgeArgs {
     }
 }
 
-/// What is planned for.
-struct Beside {
+/// A plan, and what it was made for.
+struct Planned {
     phone: Profile,
     server: Profile,
     link: LinkDocument,
     network: MeasuredNetwork,
+    plan: SplitPlan,
+    intervals: LatencyIntervals,
+    /// What the fastest split of each baseline takes, without limits; nothing where there is none.
+    others: Vec<(SplitAlgorithm, Option<Nanos>)>,
 }
 
 /// Neighbouring groups that run on one processor.
@@ -98,6 +103,7 @@ pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), F
     let phone = Profile::read(&args.profile).exit_with(Code::Input)?;
     let server = Profile::read(&args.remote).exit_with(Code::Input)?;
     let link = sound_link(&args.link)?;
+    refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
     let chosen = [&args.processors[..], &args.remote_processors[..]];
     let prepared = args.verify.prepare(&phone.header)?;
     let network = MeasuredNetwork::new(&phone, &server, chosen).exit_with(Code::Input)?;
@@ -116,29 +122,32 @@ pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), F
         let error = anyhow!("the plan does not add up: {fault}; please report this");
         return Err(Failure::new(Code::Internal, error));
     }
-    let others = others(&problem)?;
-    let beside = Beside {
+    let planned = Planned {
+        intervals: network.intervals(&plan, &link),
+        others: others(&problem)?,
         phone,
         server,
         link,
         network,
+        plan,
     };
     if !args.json {
-        output::print(beside.text(&plan, &others, prepared.is_some()))?;
+        output::print(planned.text(prepared.is_some()))?;
     }
     let verified = match prepared {
         Some(prepared) => {
-            let (stretches, header) = (beside.stretches(&plan), &beside.phone.header);
-            let run = prepared.run(&stretches, header, &beside.link.header, agent);
+            let (stretches, header) = (planned.stretches(), &planned.phone.header);
+            let run = prepared.run(&stretches, header, &planned.link.header, agent);
             Some(run.await?)
         }
         None => None,
     };
     match verified {
-        verified if args.json => {
-            output::print_json(&beside.json(&plan, &others, verified.as_ref()))
+        verified if args.json => output::print_json(&planned.json(verified.as_ref())),
+        Some(verified) => {
+            let text = verified.text(&planned.plan, &planned.intervals);
+            output::print(format_args!("\n{text}"))
         }
-        Some(verified) => output::print(format_args!("\n{}", verified.text(&plan))),
         None => Ok(()),
     }
 }
@@ -173,11 +182,11 @@ fn others(problem: &SplitProblem) -> Result<Vec<(SplitAlgorithm, Option<Nanos>)>
     baselines.into_iter().map(latency).collect()
 }
 
-impl Beside {
+impl Planned {
     /// The plan's groups, those beside one another on one processor as one.
-    fn stretches(&self, plan: &SplitPlan) -> Vec<Stretch> {
+    fn stretches(&self) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
-        for group in plan.groups() {
+        for group in self.plan.groups() {
             let processor = self.network.processor(group).unwrap_or("?").to_owned();
             let PlacedGroup { segment, side } = *group;
             match stretches.last_mut() {
@@ -203,12 +212,13 @@ impl Beside {
             || self.link.header.shape.is_some()
     }
 
-    fn text(
-        &self,
-        plan: &SplitPlan,
-        others: &[(SplitAlgorithm, Option<Nanos>)],
-        is_run: bool,
-    ) -> String {
+    /// Whether any of it is of an emulated processor, which has no phone's times.
+    fn is_emulated(&self) -> bool {
+        self.phone.header.emulated || self.server.header.emulated
+    }
+
+    fn text(&self, is_run: bool) -> String {
+        let plan = &self.plan;
         let (phone, server) = (&self.phone.header, &self.server.header);
         let link = &self.link.header;
         let shares = plan.shares();
@@ -220,23 +230,26 @@ impl Beside {
                 server.device.name,
                 link.name,
                 link.kind,
-                if self.is_simulated() {
-                    ", simulated"
-                } else {
-                    ""
+                match (self.is_simulated(), self.is_emulated()) {
+                    (true, _) => ", simulated",
+                    (false, true) => ", emulated",
+                    (false, false) => "",
                 },
             ),
             format!(
-                "{}: {}; phone {}, upload {}, server {}, download {}",
+                "{}: {}{}; phone {}, upload {}, server {}, download {}",
                 plan.algorithm(),
                 plan.cost().latency,
+                self.intervals
+                    .all
+                    .map_or_else(String::new, |(low, high)| { format!(" ({low} to {high})") }),
                 shares.phone,
                 shares.upload,
                 shares.server,
                 shares.download
             ),
         ];
-        let stretches = self.stretches(plan).into_iter();
+        let stretches = self.stretches().into_iter();
         let row = |it: Stretch| -> Cells {
             vec![it.segment.to_string(), it.side.to_string(), it.processor]
         };
@@ -253,7 +266,8 @@ impl Beside {
             };
             lines.push(format!("{}: {what}, {}", transfer.direction, tensor.bytes));
         }
-        let others: Vec<String> = others
+        let others: Vec<String> = self
+            .others
             .iter()
             .map(|(algorithm, latency)| match latency {
                 Some(latency) => format!("{algorithm} {latency}"),
@@ -261,24 +275,24 @@ impl Beside {
             })
             .collect();
         lines.push(format!("Compared with: {}", others.join(", ")));
+        let interval = match self.intervals.all {
+            Some(_) => "In brackets the 95 % interval of what was measured",
+            None => "What was measured gives no interval",
+        };
         let end = match is_run {
             true => "",
             false => ", and nothing was run",
         };
         lines.push(format!(
-            "Estimates without intervals; accuracy and energy are not planned with{end}"
+            "{interval}; accuracy and energy are not planned with{end}"
         ));
         lines.join("\n")
     }
 
-    fn json(
-        &self,
-        plan: &SplitPlan,
-        others: &[(SplitAlgorithm, Option<Nanos>)],
-        verified: Option<&VerifiedSplit>,
-    ) -> Value {
+    fn json(&self, verified: Option<&VerifiedSplit>) -> Value {
+        let plan = &self.plan;
         let shares = plan.shares();
-        let stretches = self.stretches(plan);
+        let stretches = self.stretches();
         let groups: Vec<Value> = stretches
             .iter()
             .map(|it| {
@@ -302,7 +316,8 @@ impl Beside {
                 })
             })
             .collect();
-        let others: serde_json::Map<String, Value> = others
+        let others: serde_json::Map<String, Value> = self
+            .others
             .iter()
             .map(|(algorithm, latency)| (algorithm.to_string(), json!(latency)))
             .collect();
@@ -313,10 +328,12 @@ impl Beside {
             "link": self.link.header.name,
             "kind": self.link.header.kind,
             "simulated": self.is_simulated(),
+            "emulated": self.is_emulated(),
             "algorithm": plan.algorithm().name(),
             "groups": groups,
             "transfers": transfers,
             "latency_ns": plan.cost().latency,
+            "latency_ci95_ns": self.intervals.all.map(|(low, high)| [low, high]),
             "phone_ns": shares.phone,
             "upload_ns": shares.upload,
             "server_ns": shares.server,
