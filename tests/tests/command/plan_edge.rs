@@ -19,7 +19,16 @@ fn published(name: &str) -> PathBuf {
 }
 
 /// A link of so much and 100 µs each way, published: what is measured of one on a busy machine would be another each time.
-fn link(folder: &Path, megabits: u64) -> PathBuf {
+pub(super) fn link(folder: &Path, megabits: u64) -> PathBuf {
+    link_with(folder, megabits, |_| {})
+}
+
+/// The same, of which more is said.
+pub(super) fn link_with(
+    folder: &Path,
+    megabits: u64,
+    change: impl FnOnce(&mut LinkHeader),
+) -> PathBuf {
     let sizes = [16 << 10, 1 << 20].map(Bytes::from_bytes);
     let mut planned = vec![(Exchange::Echo, Bytes::from_bytes(64)); 6];
     for exchange in [Exchange::Upload, Exchange::Download] {
@@ -44,7 +53,7 @@ fn link(folder: &Path, megabits: u64) -> PathBuf {
         }
     };
     let samples = (0..).zip(planned).map(sample).collect();
-    let header = LinkHeader {
+    let mut header = LinkHeader {
         format: LINK_FORMAT.to_owned(),
         version: LINK_VERSION,
         name: "lab".to_owned(),
@@ -78,6 +87,7 @@ fn link(folder: &Path, megabits: u64) -> PathBuf {
             phone: None,
         },
     };
+    change(&mut header);
     let out = folder.join("link");
     fs::create_dir(&out).expect("room");
     let link = LinkDocument::new(header, samples, Vec::new()).expect("a link");
@@ -110,7 +120,9 @@ fn a_phone_beside_a_server_is_planned_for_over_a_measured_link() {
         "(simulated) beside",
         "over lab (wifi), simulated",
         "joint: ",
+        " to ",
         "Compared with: phone-only ",
+        "In brackets the 95 % interval",
         "nothing was run",
     ] {
         assert!(said.contains(words), "`{words}` is missing in: {said}");
@@ -121,6 +133,9 @@ fn a_phone_beside_a_server_is_planned_for_over_a_measured_link() {
     };
     let joint = json(&[]);
     assert_eq!(joint["simulated"], true);
+    let [low, high] = [0, 1].map(|end| joint["latency_ci95_ns"][end].as_u64());
+    let latency = joint["latency_ns"].as_u64();
+    assert!(low < latency && latency < high, "{joint}");
     let latency = |plan: &serde_json::Value| plan["latency_ns"].as_u64().expect("a time");
     for baseline in ["phone-only", "server-only", "neurosurgeon"] {
         let alone = latency(&json(&["--algorithm", baseline]));
