@@ -1,13 +1,14 @@
 //! `layerlab plan edge`: which layers to run on the phone and which on a server beside it (jointdnn), from what was measured.
 
+mod sweep;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use layerlab_lab::text_table::{Cells, table};
 use layerlab_planners::edge::{
-    LatencyIntervals, MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm,
+    LatencyIntervals, Link, MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm,
     SplitGoal, SplitLimits, SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link,
     refuse_other_phone, split,
 };
@@ -22,16 +23,58 @@ use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct EdgeArgs {
+    #[command(subcommand)]
+    command: Option<EdgeCommand>,
+    #[command(flatten)]
+    one: OneArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum EdgeCommand {
+    /// Where layers run over the bandwidth of the link, as CSV: on the phone, on the server, or on both
+    Sweep(sweep::SweepArgs),
+}
+
+/// What is on both sides of a link. A subcommand does without what is required, so that it is optional here.
+#[derive(clap::Args)]
+struct Sides {
     /// The phone's profile
-    #[arg(long, value_name = "FOLDER")]
-    profile: PathBuf,
-    /// The measured link between the two, as `layerlab link measure` publishes it
-    #[arg(long, value_name = "FOLDER")]
-    link: PathBuf,
+    #[arg(long, value_name = "FOLDER", required = true)]
+    profile: Option<PathBuf>,
     /// The server's profile of the same model: `layerlab profile --device host`, run on the server
-    #[arg(long, value_name = "FOLDER")]
-    remote: PathBuf,
+    #[arg(long, value_name = "FOLDER", required = true)]
+    remote: Option<PathBuf>,
+    /// The phone's processors that may be used, such as cpu,npu [default: its CPUs]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    processors: Vec<String>,
+    /// The server's [default: its CPUs]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    remote_processors: Vec<String>,
+}
+
+impl Sides {
+    /// The phone's profile and the server's.
+    fn read(&self) -> Result<(Profile, Profile), Failure> {
+        let phone = Profile::read(named(&self.profile)?).exit_with(Code::Input)?;
+        let server = Profile::read(named(&self.remote)?).exit_with(Code::Input)?;
+        Ok((phone, server))
+    }
+
+    fn network(&self, phone: &Profile, server: &Profile) -> Result<MeasuredNetwork, Failure> {
+        let chosen = [&self.processors[..], &self.remote_processors[..]];
+        MeasuredNetwork::new(phone, server, chosen).exit_with(Code::Input)
+    }
+}
+
+#[derive(clap::Args)]
+struct OneArgs {
+    #[command(flatten)]
+    sides: Sides,
+    /// The measured link between the two, as `layerlab link measure` publishes it
+    #[arg(long, value_name = "FOLDER", required = true)]
+    link: Option<PathBuf>,
     /// What is to be least
     #[arg(long, value_enum, default_value_t = Minimise::Latency)]
     minimise: Minimise,
@@ -44,12 +87,6 @@ pub(crate) struct EdgeArgs {
     /// joint, or what it is compared with: phone-only, server-only, neurosurgeon (one cut), larac (one limit)
     #[arg(long, default_value_t = SplitAlgorithm::Joint, value_name = "NAME")]
     algorithm: SplitAlgorithm,
-    /// The phone's processors that may be used, such as cpu,npu [default: its CPUs]
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    processors: Vec<String>,
-    /// The server's [default: its CPUs]
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    remote_processors: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -63,7 +100,7 @@ enum Minimise {
     ServerTime,
 }
 
-impl EdgeArgs {
+impl OneArgs {
     fn goal(&self) -> SplitGoal {
         let nanos = |limit: humantime::Duration| Nanos::from(std::time::Duration::from(limit));
         SplitGoal {
@@ -100,17 +137,28 @@ struct Stretch {
 }
 
 pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
-    let phone = Profile::read(&args.profile).exit_with(Code::Input)?;
-    let server = Profile::read(&args.remote).exit_with(Code::Input)?;
-    let link = sound_link(&args.link)?;
+    match &args.command {
+        Some(EdgeCommand::Sweep(args)) => sweep::run(args),
+        None => one(&args.one, agent).await,
+    }
+}
+
+fn named(folder: &Option<PathBuf>) -> Result<&Path, Failure> {
+    folder.as_deref().ok_or_else(|| {
+        let error = anyhow!("name the --profile, the --remote and the --link to plan with");
+        Failure::new(Code::Usage, error)
+    })
+}
+
+async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
+    let (phone, server) = args.sides.read()?;
+    let link = sound_link(named(&args.link)?)?;
     refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
-    let chosen = [&args.processors[..], &args.remote_processors[..]];
     let prepared = args.verify.prepare(&phone.header)?;
-    let network = MeasuredNetwork::new(&phone, &server, chosen).exit_with(Code::Input)?;
+    let network = args.sides.network(&phone, &server)?;
     let over = measured_link(&link).exit_with(Code::Input)?;
     // No energy is measured: an idle phone costs nothing, as one that works.
-    let idle = Power::from_microwatts(0);
-    let problem = SplitProblem::new(network.network().clone(), &over, idle);
+    let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
     let problem = problem.exit_with(Code::Input)?;
     let plan = match split(&problem, args.goal(), args.algorithm).exit_with(Code::Input)? {
         SplitOutcome::Planned(plan) => plan,
@@ -118,10 +166,7 @@ pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), F
             return Err(Failure::new(Code::NoPlan, anyhow!("{infeasible}")));
         }
     };
-    if let Some(fault) = check_split(&plan, problem.network(), &over, idle).first() {
-        let error = anyhow!("the plan does not add up: {fault}; please report this");
-        return Err(Failure::new(Code::Internal, error));
-    }
+    check(&plan, &problem, &over)?;
     let planned = Planned {
         intervals: network.intervals(&plan, &link),
         others: others(&problem)?,
@@ -136,7 +181,10 @@ pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), F
     }
     let verified = match prepared {
         Some(prepared) => {
-            let (stretches, header) = (planned.stretches(), &planned.phone.header);
+            let (stretches, header) = (
+                stretches(&planned.network, &planned.plan),
+                &planned.phone.header,
+            );
             let run = prepared.run(&stretches, header, &planned.link.header, agent);
             Some(run.await?)
         }
@@ -152,7 +200,7 @@ pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), F
     }
 }
 
-fn sound_link(folder: &std::path::Path) -> Result<LinkDocument, Failure> {
+fn sound_link(folder: &Path) -> Result<LinkDocument, Failure> {
     let (link, findings) = check_link_directory(folder).exit_with(Code::Input)?;
     for finding in &findings {
         if finding.severity == Severity::Error {
@@ -164,47 +212,67 @@ fn sound_link(folder: &std::path::Path) -> Result<LinkDocument, Failure> {
     Ok(link)
 }
 
+/// Refuses a plan that does not add up.
+fn check(plan: &SplitPlan, problem: &SplitProblem, link: &Link) -> Result<(), Failure> {
+    match check_split(plan, problem.network(), link, Power::ZERO).first() {
+        None => Ok(()),
+        Some(fault) => {
+            let error = anyhow!("the plan does not add up: {fault}; please report this");
+            Err(Failure::new(Code::Internal, error))
+        }
+    }
+}
+
 /// What the fastest split of each baseline takes, without limits; nothing where there is none.
 fn others(problem: &SplitProblem) -> Result<Vec<(SplitAlgorithm, Option<Nanos>)>, Failure> {
-    let goal = SplitGoal {
-        minimise: Quantity::Latency,
-        limits: SplitLimits::default(),
-    };
     let baselines = [
         SplitAlgorithm::PhoneOnly,
         SplitAlgorithm::ServerOnly,
         SplitAlgorithm::Neurosurgeon,
     ];
     let latency = |algorithm| {
-        let outcome = split(problem, goal, algorithm).exit_with(Code::Internal)?;
-        Ok((algorithm, outcome.plan().map(|plan| plan.cost().latency)))
+        let plan = fastest(problem, algorithm)?;
+        Ok((algorithm, plan.map(|plan| plan.cost().latency)))
     };
     baselines.into_iter().map(latency).collect()
 }
 
-impl Planned {
-    /// The plan's groups, those beside one another on one processor as one.
-    fn stretches(&self) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = Vec::new();
-        for group in self.plan.groups() {
-            let processor = self.network.processor(group).unwrap_or("?").to_owned();
-            let PlacedGroup { segment, side } = *group;
-            match stretches.last_mut() {
-                Some(last) if last.side == side && last.processor == processor => {
-                    if let Ok(both) = Segment::new(last.segment.first(), segment.last()) {
-                        last.segment = both;
-                    }
-                }
-                _ => stretches.push(Stretch {
-                    segment,
-                    side,
-                    processor,
-                }),
-            }
-        }
-        stretches
-    }
+/// The fastest split by an algorithm, without limits; nothing where there is none.
+fn fastest(
+    problem: &SplitProblem,
+    algorithm: SplitAlgorithm,
+) -> Result<Option<SplitPlan>, Failure> {
+    let goal = SplitGoal {
+        minimise: Quantity::Latency,
+        limits: SplitLimits::default(),
+    };
+    let outcome = split(problem, goal, algorithm).exit_with(Code::Internal)?;
+    Ok(outcome.plan().cloned())
+}
 
+/// A plan's groups, those beside one another on one processor as one.
+fn stretches(network: &MeasuredNetwork, plan: &SplitPlan) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for group in plan.groups() {
+        let processor = network.processor(group).unwrap_or("?").to_owned();
+        let PlacedGroup { segment, side } = *group;
+        match stretches.last_mut() {
+            Some(last) if last.side == side && last.processor == processor => {
+                if let Ok(both) = Segment::new(last.segment.first(), segment.last()) {
+                    last.segment = both;
+                }
+            }
+            _ => stretches.push(Stretch {
+                segment,
+                side,
+                processor,
+            }),
+        }
+    }
+    stretches
+}
+
+impl Planned {
     /// Whether anything of it is simulated.
     fn is_simulated(&self) -> bool {
         self.phone.header.simulated
@@ -249,7 +317,7 @@ impl Planned {
                 shares.download
             ),
         ];
-        let stretches = self.stretches().into_iter();
+        let stretches = stretches(&self.network, plan).into_iter();
         let row = |it: Stretch| -> Cells {
             vec![it.segment.to_string(), it.side.to_string(), it.processor]
         };
@@ -292,7 +360,7 @@ impl Planned {
     fn json(&self, verified: Option<&VerifiedSplit>) -> Value {
         let plan = &self.plan;
         let shares = plan.shares();
-        let stretches = self.stretches();
+        let stretches = stretches(&self.network, plan);
         let groups: Vec<Value> = stretches
             .iter()
             .map(|it| {
