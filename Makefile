@@ -1,7 +1,7 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo npu-demo npu-test agent agent-test test slow-test fuzz bench dist dist-test
+.PHONY: demo farm-demo edge-demo npu-demo npu-test agent agent-test test slow-test fuzz bench dist dist-test
 
 demo: ## Times, accuracy, a plan and its proof on simulated phones, and a page of all of it; OPEN=1 opens it in a browser
 	cargo build --workspace --bin layerlab --bin layerlab-agent
@@ -10,6 +10,10 @@ demo: ## Times, accuracy, a plan and its proof on simulated phones, and a page o
 farm-demo: ## Plug three virtual phones in (real adbd, real adb server) and profile on all of them at once
 	cargo build --bins
 	tests/farm-demo target/farm-demo
+
+edge-demo: ## Plug a virtual phone in, put an edge server beside it, measure the link, plan, and run the plan on both
+	cargo build --workspace --bins
+	tests/edge-demo target/edge-demo
 
 npu-demo: ## Profile, quantise, evaluate and plan on Qualcomm's emulated Hexagon; installs two wheels from PyPI beside the build
 	cargo build --workspace --bins

@@ -4,7 +4,7 @@ mod check;
 mod from_host;
 mod from_phone;
 mod measure;
-mod shape;
+pub(crate) mod shape;
 mod summary;
 pub(crate) mod tunnel;
 

@@ -2,6 +2,7 @@
 //! and 11: steps for each algorithm, what running its plans gave, and all layers on one processor beside. SVG.
 
 mod chart;
+pub(crate) mod regions;
 
 use layerlab_campaign::plot::axis::Unit;
 use layerlab_campaign::plot::canvas::{self, INK, LABEL, LINE, QUIET, TITLE, lines};
@@ -63,10 +64,15 @@ pub(crate) fn svg(
         .collect();
     let charts = charts(&searching, outcomes, verified, on_one);
     let entries = entries(&searching, on_one);
+    picture(title, &entries, &charts, NOTE)
+}
+
+/// A title, what the colours stand for, charts one below the other, and a note.
+fn picture(title: &str, entries: &[Entry], charts: &[Chart], note: &str) -> Result<String, String> {
     let room = WIDTH - 2 * EDGE;
     let head = 12 + TITLE + 12;
-    let notes = lines(NOTE, room);
-    let top = head + legend::height(&entries, room) + 8;
+    let notes = lines(note, room);
+    let top = head + legend::height(entries, room) + 8;
     let height = top + charts.len() as i32 * chart::HEIGHT + notes.len() as i32 * LINE + 8;
     canvas::svg((WIDTH, height), |canvas| {
         canvas.write(
@@ -76,7 +82,7 @@ pub(crate) fn svg(
             INK,
             HPos::Left,
         )?;
-        legend::draw(canvas, &entries, (EDGE, head), room)?;
+        legend::draw(canvas, entries, (EDGE, head), room)?;
         for (place, chart) in charts.iter().enumerate() {
             chart.draw(canvas, top + place as i32 * chart::HEIGHT, WIDTH)?;
         }

@@ -154,7 +154,7 @@ fn part(accelerator: &ProcessorTable, ones: &Placement) -> Option<f64> {
 }
 
 /// The time of a layer that is counted elsewhere.
-const NOTHING: LayerTime = LayerTime {
+pub(crate) const NOTHING: LayerTime = LayerTime {
     compute: Estimate {
         value: SignedNanos::ZERO,
         ci95: Some((SignedNanos::ZERO, SignedNanos::ZERO)),

@@ -182,7 +182,10 @@ pub fn time_table_of(profile: &Profile, names: &[&str]) -> Result<TimeTable, Pro
 }
 
 /// What each layer costs on a processor, and what it cannot run.
-fn table(profile: &Profile, processor: &Processor) -> Result<ProcessorTable, ProfileError> {
+pub(crate) fn table(
+    profile: &Profile,
+    processor: &Processor,
+) -> Result<ProcessorTable, ProfileError> {
     let name = &processor.name;
     let of_it = profile
         .unsupported

@@ -4,6 +4,7 @@
 
 use layerlab_profiles::link::{
     Exchange, FitError, LinkDirection, LinkRow, LinkSample, ServerTimes, TimedTransfer, fit,
+    half_width_ns,
 };
 use layerlab_profiles::{Bytes, Nanos};
 use rand::{Rng, SeedableRng};
@@ -117,6 +118,40 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
                 );
             }
         }
+    }
+}
+
+/// What a request takes of both: half of L, and the bytes of one way. Within the sizes that were measured, and of L alone.
+#[test]
+fn times_made_of_both_are_as_sure_as_they_say() {
+    const RUNS: u64 = 1000;
+    let planted = Planted {
+        bandwidth_bps: 5e6,
+        round_trip_ns: 75e6,
+    };
+    let noise = Noise {
+        share: 0.005,
+        constant_ns: 5e5,
+    };
+    for bytes in [600, 150_000, 2_000_000] {
+        let mut held = 0;
+        for seed in 0..RUNS {
+            let transfers = transfers(planted, noise, seed);
+            let found = fit(&transfers).unwrap();
+            let time = |round_trip_ns: f64, bandwidth: f64| {
+                round_trip_ns / 2.0 + bytes as f64 * 8e9 / bandwidth
+            };
+            let truth = time(planted.round_trip_ns, planted.bandwidth_bps);
+            let round_trip = found.round_trip.value.as_nanos() as f64;
+            let predicted = time(round_trip, found.bandwidth_bps as f64);
+            let half_width = half_width_ns(&transfers, 0.5, Bytes::from_bytes(bytes)).unwrap();
+            held += u64::from((predicted - truth).abs() <= half_width);
+            let (low, high) = found.round_trip.ci95.unwrap();
+            let alone = half_width_ns(&transfers, 1.0, Bytes::ZERO).unwrap();
+            assert!((alone - (high - low).as_nanos() as f64 / 2.0).abs() <= 1.0);
+        }
+        let percent = 100.0 * held as f64 / RUNS as f64;
+        assert!((92.0..=98.0).contains(&percent), "{percent} % at {bytes}");
     }
 }
 

@@ -66,7 +66,8 @@ impl FromStr for ShapeArg {
     }
 }
 
-fn bits_per_second(text: &str) -> Option<u64> {
+/// A bandwidth as users write it, such as 5mbit, within what the shaper can do.
+pub(crate) fn bits_per_second(text: &str) -> Option<u64> {
     let units = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
     let (number, unit) = units
         .into_iter()

@@ -1,14 +1,16 @@
 //! `layerlab plan edge`: which layers to run on the phone and which on a server beside it (jointdnn), from what was measured.
 
+mod sweep;
 mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use layerlab_lab::text_table::{Cells, table};
 use layerlab_planners::edge::{
-    MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm, SplitGoal, SplitLimits,
-    SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link, split,
+    LatencyIntervals, Link, MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm,
+    SplitGoal, SplitLimits, SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link,
+    refuse_other_phone, split,
 };
 use layerlab_profiles::check::Severity;
 use layerlab_profiles::document::Profile;
@@ -21,16 +23,58 @@ use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct EdgeArgs {
+    #[command(subcommand)]
+    command: Option<EdgeCommand>,
+    #[command(flatten)]
+    one: OneArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum EdgeCommand {
+    /// Where layers run over the bandwidth of the link, as CSV: on the phone, on the server, or on both
+    Sweep(sweep::SweepArgs),
+}
+
+/// What is on both sides of a link. A subcommand does without what is required, so that it is optional here.
+#[derive(clap::Args)]
+struct Sides {
     /// The phone's profile
-    #[arg(long, value_name = "FOLDER")]
-    profile: PathBuf,
-    /// The measured link between the two, as `layerlab link measure` publishes it
-    #[arg(long, value_name = "FOLDER")]
-    link: PathBuf,
+    #[arg(long, value_name = "FOLDER", required = true)]
+    profile: Option<PathBuf>,
     /// The server's profile of the same model: `layerlab profile --device host`, run on the server
-    #[arg(long, value_name = "FOLDER")]
-    remote: PathBuf,
+    #[arg(long, value_name = "FOLDER", required = true)]
+    remote: Option<PathBuf>,
+    /// The phone's processors that may be used, such as cpu,npu [default: its CPUs]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    processors: Vec<String>,
+    /// The server's [default: its CPUs]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    remote_processors: Vec<String>,
+}
+
+impl Sides {
+    /// The phone's profile and the server's.
+    fn read(&self) -> Result<(Profile, Profile), Failure> {
+        let phone = Profile::read(named(&self.profile)?).exit_with(Code::Input)?;
+        let server = Profile::read(named(&self.remote)?).exit_with(Code::Input)?;
+        Ok((phone, server))
+    }
+
+    fn network(&self, phone: &Profile, server: &Profile) -> Result<MeasuredNetwork, Failure> {
+        let chosen = [&self.processors[..], &self.remote_processors[..]];
+        MeasuredNetwork::new(phone, server, chosen).exit_with(Code::Input)
+    }
+}
+
+#[derive(clap::Args)]
+struct OneArgs {
+    #[command(flatten)]
+    sides: Sides,
+    /// The measured link between the two, as `layerlab link measure` publishes it
+    #[arg(long, value_name = "FOLDER", required = true)]
+    link: Option<PathBuf>,
     /// What is to be least
     #[arg(long, value_enum, default_value_t = Minimise::Latency)]
     minimise: Minimise,
@@ -43,12 +87,6 @@ pub(crate) struct EdgeArgs {
     /// joint, or what it is compared with: phone-only, server-only, neurosurgeon (one cut), larac (one limit)
     #[arg(long, default_value_t = SplitAlgorithm::Joint, value_name = "NAME")]
     algorithm: SplitAlgorithm,
-    /// The phone's processors that may be used, such as cpu,npu [default: its CPUs]
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    processors: Vec<String>,
-    /// The server's [default: its CPUs]
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    remote_processors: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -62,7 +100,7 @@ enum Minimise {
     ServerTime,
 }
 
-impl EdgeArgs {
+impl OneArgs {
     fn goal(&self) -> SplitGoal {
         let nanos = |limit: humantime::Duration| Nanos::from(std::time::Duration::from(limit));
         SplitGoal {
@@ -79,12 +117,16 @@ impl EdgeArgs {
     }
 }
 
-/// What is planned for.
-struct Beside {
+/// A plan, and what it was made for.
+struct Planned {
     phone: Profile,
     server: Profile,
     link: LinkDocument,
     network: MeasuredNetwork,
+    plan: SplitPlan,
+    intervals: LatencyIntervals,
+    /// What the fastest split of each baseline takes, without limits; nothing where there is none.
+    others: Vec<(SplitAlgorithm, Option<Nanos>)>,
 }
 
 /// Neighbouring groups that run on one processor.
@@ -95,16 +137,28 @@ struct Stretch {
 }
 
 pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
-    let phone = Profile::read(&args.profile).exit_with(Code::Input)?;
-    let server = Profile::read(&args.remote).exit_with(Code::Input)?;
-    let link = sound_link(&args.link)?;
-    let chosen = [&args.processors[..], &args.remote_processors[..]];
+    match &args.command {
+        Some(EdgeCommand::Sweep(args)) => sweep::run(args),
+        None => one(&args.one, agent).await,
+    }
+}
+
+fn named(folder: &Option<PathBuf>) -> Result<&Path, Failure> {
+    folder.as_deref().ok_or_else(|| {
+        let error = anyhow!("name the --profile, the --remote and the --link to plan with");
+        Failure::new(Code::Usage, error)
+    })
+}
+
+async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
+    let (phone, server) = args.sides.read()?;
+    let link = sound_link(named(&args.link)?)?;
+    refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
     let prepared = args.verify.prepare(&phone.header)?;
-    let network = MeasuredNetwork::new(&phone, &server, chosen).exit_with(Code::Input)?;
+    let network = args.sides.network(&phone, &server)?;
     let over = measured_link(&link).exit_with(Code::Input)?;
     // No energy is measured: an idle phone costs nothing, as one that works.
-    let idle = Power::from_microwatts(0);
-    let problem = SplitProblem::new(network.network().clone(), &over, idle);
+    let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
     let problem = problem.exit_with(Code::Input)?;
     let plan = match split(&problem, args.goal(), args.algorithm).exit_with(Code::Input)? {
         SplitOutcome::Planned(plan) => plan,
@@ -112,38 +166,41 @@ pub(super) async fn run(args: &EdgeArgs, agent: Option<PathBuf>) -> Result<(), F
             return Err(Failure::new(Code::NoPlan, anyhow!("{infeasible}")));
         }
     };
-    if let Some(fault) = check_split(&plan, problem.network(), &over, idle).first() {
-        let error = anyhow!("the plan does not add up: {fault}; please report this");
-        return Err(Failure::new(Code::Internal, error));
-    }
-    let others = others(&problem)?;
-    let beside = Beside {
+    check(&plan, &problem, &over)?;
+    let planned = Planned {
+        intervals: network.intervals(&plan, &link),
+        others: others(&problem)?,
         phone,
         server,
         link,
         network,
+        plan,
     };
     if !args.json {
-        output::print(beside.text(&plan, &others, prepared.is_some()))?;
+        output::print(planned.text(prepared.is_some()))?;
     }
     let verified = match prepared {
         Some(prepared) => {
-            let (stretches, header) = (beside.stretches(&plan), &beside.phone.header);
-            let run = prepared.run(&stretches, header, &beside.link.header, agent);
+            let (stretches, header) = (
+                stretches(&planned.network, &planned.plan),
+                &planned.phone.header,
+            );
+            let run = prepared.run(&stretches, header, &planned.link.header, agent);
             Some(run.await?)
         }
         None => None,
     };
     match verified {
-        verified if args.json => {
-            output::print_json(&beside.json(&plan, &others, verified.as_ref()))
+        verified if args.json => output::print_json(&planned.json(verified.as_ref())),
+        Some(verified) => {
+            let text = verified.text(&planned.plan, &planned.intervals);
+            output::print(format_args!("\n{text}"))
         }
-        Some(verified) => output::print(format_args!("\n{}", verified.text(&plan))),
         None => Ok(()),
     }
 }
 
-fn sound_link(folder: &std::path::Path) -> Result<LinkDocument, Failure> {
+fn sound_link(folder: &Path) -> Result<LinkDocument, Failure> {
     let (link, findings) = check_link_directory(folder).exit_with(Code::Input)?;
     for finding in &findings {
         if finding.severity == Severity::Error {
@@ -155,47 +212,67 @@ fn sound_link(folder: &std::path::Path) -> Result<LinkDocument, Failure> {
     Ok(link)
 }
 
+/// Refuses a plan that does not add up.
+fn check(plan: &SplitPlan, problem: &SplitProblem, link: &Link) -> Result<(), Failure> {
+    match check_split(plan, problem.network(), link, Power::ZERO).first() {
+        None => Ok(()),
+        Some(fault) => {
+            let error = anyhow!("the plan does not add up: {fault}; please report this");
+            Err(Failure::new(Code::Internal, error))
+        }
+    }
+}
+
 /// What the fastest split of each baseline takes, without limits; nothing where there is none.
 fn others(problem: &SplitProblem) -> Result<Vec<(SplitAlgorithm, Option<Nanos>)>, Failure> {
-    let goal = SplitGoal {
-        minimise: Quantity::Latency,
-        limits: SplitLimits::default(),
-    };
     let baselines = [
         SplitAlgorithm::PhoneOnly,
         SplitAlgorithm::ServerOnly,
         SplitAlgorithm::Neurosurgeon,
     ];
     let latency = |algorithm| {
-        let outcome = split(problem, goal, algorithm).exit_with(Code::Internal)?;
-        Ok((algorithm, outcome.plan().map(|plan| plan.cost().latency)))
+        let plan = fastest(problem, algorithm)?;
+        Ok((algorithm, plan.map(|plan| plan.cost().latency)))
     };
     baselines.into_iter().map(latency).collect()
 }
 
-impl Beside {
-    /// The plan's groups, those beside one another on one processor as one.
-    fn stretches(&self, plan: &SplitPlan) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = Vec::new();
-        for group in plan.groups() {
-            let processor = self.network.processor(group).unwrap_or("?").to_owned();
-            let PlacedGroup { segment, side } = *group;
-            match stretches.last_mut() {
-                Some(last) if last.side == side && last.processor == processor => {
-                    if let Ok(both) = Segment::new(last.segment.first(), segment.last()) {
-                        last.segment = both;
-                    }
-                }
-                _ => stretches.push(Stretch {
-                    segment,
-                    side,
-                    processor,
-                }),
-            }
-        }
-        stretches
-    }
+/// The fastest split by an algorithm, without limits; nothing where there is none.
+fn fastest(
+    problem: &SplitProblem,
+    algorithm: SplitAlgorithm,
+) -> Result<Option<SplitPlan>, Failure> {
+    let goal = SplitGoal {
+        minimise: Quantity::Latency,
+        limits: SplitLimits::default(),
+    };
+    let outcome = split(problem, goal, algorithm).exit_with(Code::Internal)?;
+    Ok(outcome.plan().cloned())
+}
 
+/// A plan's groups, those beside one another on one processor as one.
+fn stretches(network: &MeasuredNetwork, plan: &SplitPlan) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for group in plan.groups() {
+        let processor = network.processor(group).unwrap_or("?").to_owned();
+        let PlacedGroup { segment, side } = *group;
+        match stretches.last_mut() {
+            Some(last) if last.side == side && last.processor == processor => {
+                if let Ok(both) = Segment::new(last.segment.first(), segment.last()) {
+                    last.segment = both;
+                }
+            }
+            _ => stretches.push(Stretch {
+                segment,
+                side,
+                processor,
+            }),
+        }
+    }
+    stretches
+}
+
+impl Planned {
     /// Whether anything of it is simulated.
     fn is_simulated(&self) -> bool {
         self.phone.header.simulated
@@ -203,12 +280,13 @@ impl Beside {
             || self.link.header.shape.is_some()
     }
 
-    fn text(
-        &self,
-        plan: &SplitPlan,
-        others: &[(SplitAlgorithm, Option<Nanos>)],
-        is_run: bool,
-    ) -> String {
+    /// Whether any of it is of an emulated processor, which has no phone's times.
+    fn is_emulated(&self) -> bool {
+        self.phone.header.emulated || self.server.header.emulated
+    }
+
+    fn text(&self, is_run: bool) -> String {
+        let plan = &self.plan;
         let (phone, server) = (&self.phone.header, &self.server.header);
         let link = &self.link.header;
         let shares = plan.shares();
@@ -220,23 +298,26 @@ impl Beside {
                 server.device.name,
                 link.name,
                 link.kind,
-                if self.is_simulated() {
-                    ", simulated"
-                } else {
-                    ""
+                match (self.is_simulated(), self.is_emulated()) {
+                    (true, _) => ", simulated",
+                    (false, true) => ", emulated",
+                    (false, false) => "",
                 },
             ),
             format!(
-                "{}: {}; phone {}, upload {}, server {}, download {}",
+                "{}: {}{}; phone {}, upload {}, server {}, download {}",
                 plan.algorithm(),
                 plan.cost().latency,
+                self.intervals
+                    .all
+                    .map_or_else(String::new, |(low, high)| { format!(" ({low} to {high})") }),
                 shares.phone,
                 shares.upload,
                 shares.server,
                 shares.download
             ),
         ];
-        let stretches = self.stretches(plan).into_iter();
+        let stretches = stretches(&self.network, plan).into_iter();
         let row = |it: Stretch| -> Cells {
             vec![it.segment.to_string(), it.side.to_string(), it.processor]
         };
@@ -253,7 +334,8 @@ impl Beside {
             };
             lines.push(format!("{}: {what}, {}", transfer.direction, tensor.bytes));
         }
-        let others: Vec<String> = others
+        let others: Vec<String> = self
+            .others
             .iter()
             .map(|(algorithm, latency)| match latency {
                 Some(latency) => format!("{algorithm} {latency}"),
@@ -261,24 +343,24 @@ impl Beside {
             })
             .collect();
         lines.push(format!("Compared with: {}", others.join(", ")));
+        let interval = match self.intervals.all {
+            Some(_) => "In brackets the 95 % interval of what was measured",
+            None => "What was measured gives no interval",
+        };
         let end = match is_run {
             true => "",
             false => ", and nothing was run",
         };
         lines.push(format!(
-            "Estimates without intervals; accuracy and energy are not planned with{end}"
+            "{interval}; accuracy and energy are not planned with{end}"
         ));
         lines.join("\n")
     }
 
-    fn json(
-        &self,
-        plan: &SplitPlan,
-        others: &[(SplitAlgorithm, Option<Nanos>)],
-        verified: Option<&VerifiedSplit>,
-    ) -> Value {
+    fn json(&self, verified: Option<&VerifiedSplit>) -> Value {
+        let plan = &self.plan;
         let shares = plan.shares();
-        let stretches = self.stretches(plan);
+        let stretches = stretches(&self.network, plan);
         let groups: Vec<Value> = stretches
             .iter()
             .map(|it| {
@@ -302,7 +384,8 @@ impl Beside {
                 })
             })
             .collect();
-        let others: serde_json::Map<String, Value> = others
+        let others: serde_json::Map<String, Value> = self
+            .others
             .iter()
             .map(|(algorithm, latency)| (algorithm.to_string(), json!(latency)))
             .collect();
@@ -313,10 +396,12 @@ impl Beside {
             "link": self.link.header.name,
             "kind": self.link.header.kind,
             "simulated": self.is_simulated(),
+            "emulated": self.is_emulated(),
             "algorithm": plan.algorithm().name(),
             "groups": groups,
             "transfers": transfers,
             "latency_ns": plan.cost().latency,
+            "latency_ci95_ns": self.intervals.all.map(|(low, high)| [low, high]),
             "phone_ns": shares.phone,
             "upload_ns": shares.upload,
             "server_ns": shares.server,

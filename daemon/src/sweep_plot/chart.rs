@@ -1,4 +1,4 @@
-//! One chart of a sweep: what is reached over what is asked for.
+//! One chart of a sweep: what is reached over what is asked for, or over what the world is like.
 
 use layerlab_campaign::plot::axis::{Axis, Unit};
 use layerlab_campaign::plot::canvas::{Canvas, Drawn, GRID, HEAD, INK, LABEL, LINE, Pixel, QUIET};
@@ -18,7 +18,15 @@ pub(super) struct Chart {
     up: (&'static str, Axis),
     lines: Vec<ChartLine>,
     on_one: Vec<((f64, f64), RGBColor)>,
+    bands: Vec<Band>,
     holds: Holds,
+}
+
+/// A colour behind the lines, from one place across to another.
+pub(super) struct Band {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) colour: RGBColor,
 }
 
 /// Which other limits an answer keeps as well.
@@ -28,6 +36,8 @@ pub(super) enum Holds {
     ForMore,
     /// Lower ones: what is accurate enough is so where less is required.
     ForLess,
+    /// None: what is across is no limit, and lines go straight from point to point.
+    Nowhere,
 }
 
 /// What one algorithm reached, by limits, lowest first.
@@ -71,7 +81,27 @@ impl Chart {
             up: (up.0, axis(ys, up.1)),
             lines,
             on_one,
+            bands: Vec::new(),
             holds,
+        }
+    }
+
+    /// A chart on which every step, across and up, is as many times the last.
+    pub(super) fn logarithmic(
+        title: &'static str,
+        across: (&'static str, Axis),
+        up: (&'static str, Axis),
+        lines: Vec<ChartLine>,
+        bands: Vec<Band>,
+    ) -> Chart {
+        Chart {
+            title,
+            across,
+            up,
+            lines,
+            on_one: Vec::new(),
+            bands,
+            holds: Holds::Nowhere,
         }
     }
 
@@ -90,12 +120,18 @@ impl Chart {
             let x = self.across.1.pixel(x, frame.left, frame.right);
             (x, self.up.1.pixel(y, frame.foot, frame.top))
         };
+        for band in &self.bands {
+            let ends = [band.from, band.to];
+            let [from, to] = ends.map(|x| self.across.1.pixel(x, frame.left, frame.right));
+            canvas.fill((from, frame.top), (to, frame.foot), band.colour)?;
+        }
         self.draw_axes(canvas, &frame)?;
         for ((x, y), colour) in &self.on_one {
             let from = at(*x, *y);
             let end = match self.holds {
                 Holds::ForMore => frame.right,
                 Holds::ForLess => frame.left,
+                Holds::Nowhere => from.0,
             };
             canvas.dashes(from, (end, from.1), *colour)?;
         }
@@ -111,6 +147,7 @@ impl Chart {
                 let corner = match self.holds {
                     Holds::ForMore => at(b.limit, from),
                     Holds::ForLess => at(a.limit, to),
+                    Holds::Nowhere => at(b.limit, to),
                 };
                 let steps = [at(a.limit, from), corner, at(b.limit, to)];
                 canvas.line(&steps, line.colour, width)?;

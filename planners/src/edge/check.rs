@@ -94,19 +94,25 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Pays for one transfer: L + S/B, the radio at α t + β for S/B, and the idle phone for L (jointdnn Eq. 21).
+    /// Pays for one transfer: its wait and S/B, the radio at α t + β for S/B, and the idle phone for the wait (jointdnn
+    /// Eq. 21).
     fn cross(&mut self, link: &Link, idle: Power, direction: Direction, bytes: Bytes) {
-        let (bps, slope, total) = match direction {
+        let (bps, wait, slope, total) = match direction {
             Direction::Upload => {
                 let slope = link.radio.upload_microwatts_per_mbps;
-                (link.upload_bps, slope, &mut self.upload)
+                (link.upload_bps, link.upload_wait, slope, &mut self.upload)
             }
             Direction::Download => {
                 let slope = link.radio.download_microwatts_per_mbps;
-                (link.download_bps, slope, &mut self.download)
+                (
+                    link.download_bps,
+                    link.download_wait,
+                    slope,
+                    &mut self.download,
+                )
             }
         };
-        let (bps, wait) = (u128::from(bps), u128::from(link.round_trip.as_nanos()));
+        let (bps, wait) = (u128::from(bps), u128::from(wait.as_nanos()));
         let sending = rounded(u128::from(bytes.as_bytes()) * 8 * 1_000_000_000, bps);
         let rising = rounded(u128::from(slope) * bps, 1_000_000);
         let power = rising + u128::from(link.radio.base.as_microwatts());

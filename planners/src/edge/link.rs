@@ -24,8 +24,10 @@ pub struct Link {
     pub upload_bps: u64,
     /// Download bandwidth, in bit/s.
     pub download_bps: u64,
-    /// L of each transfer, a full round trip with the answer; 0 in the paper.
-    pub round_trip: Nanos,
+    /// What an upload takes beside its bytes; 0 in the paper.
+    pub upload_wait: Nanos,
+    /// What a download takes beside its bytes; 0 in the paper.
+    pub download_wait: Nanos,
     /// What the radio draws.
     pub radio: RadioPower,
 }
@@ -55,7 +57,8 @@ impl PaperLink {
         Link {
             upload_bps: bps[0],
             download_bps: bps[1],
-            round_trip: Nanos::ZERO,
+            upload_wait: Nanos::ZERO,
+            download_wait: Nanos::ZERO,
             radio: RadioPower {
                 upload_microwatts_per_mbps: microwatts[0],
                 download_microwatts_per_mbps: microwatts[1],
@@ -74,6 +77,14 @@ impl Link {
         }
     }
 
+    /// What a transfer takes beside its bytes.
+    pub const fn wait(&self, direction: Direction) -> Nanos {
+        match direction {
+            Direction::Upload => self.upload_wait,
+            Direction::Download => self.download_wait,
+        }
+    }
+
     /// What the phone draws while it transfers at full bandwidth (jointdnn Eq. 21), to the nearest microwatt;
     /// saturates.
     pub fn power(&self, direction: Direction) -> Power {
@@ -88,8 +99,8 @@ impl Link {
         Power::from_microwatts(rising.saturating_add(base))
     }
 
-    /// What one transfer costs: L + S/B, to the nearest nanosecond, and the radio's power for S/B with `idle` power for
-    /// L.
+    /// What one transfer costs: its wait and S/B, to the nearest nanosecond, and the radio's power for S/B with `idle` power
+    /// for the wait.
     ///
     /// # Errors
     /// No bandwidth that way.
@@ -106,7 +117,8 @@ impl Link {
         let scaled_bits = u128::from(bytes.as_bytes()) * 8_000_000_000;
         let nanos = (scaled_bits + bandwidth / 2) / bandwidth;
         let sending = Nanos::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let energy = self.power(direction).over(sending) + idle.over(self.round_trip);
-        Ok((self.round_trip + sending, energy))
+        let wait = self.wait(direction);
+        let energy = self.power(direction).over(sending) + idle.over(wait);
+        Ok((wait + sending, energy))
     }
 }

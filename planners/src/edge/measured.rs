@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use layerlab_profiles::document::{Header, Processor, ProcessorKind, Profile};
 use layerlab_profiles::link::{LinkDirection, LinkDocument};
+use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::ProcessorTimes;
 use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
 
@@ -14,7 +15,8 @@ use super::link::{Link, RadioPower};
 use super::network::{Group, PhoneCost, SplitNetwork, chain_tensors};
 use super::placed_group::PlacedGroup;
 use super::side::Side;
-use crate::profile::{ProfileError, layer_times};
+use crate::processor_table::ProcessorTable;
+use crate::profile::{ProfileError, table};
 
 /// What cannot be split together.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,19 @@ pub enum MeasuredSplitError {
         /// Those that it has.
         known: String,
     },
+    /// The link was measured from another phone.
+    #[error(
+        "the link {link} was measured from the phone {serial}, and the profile is of the phone {profiled}; measure the link \
+         from that one"
+    )]
+    OtherPhone {
+        /// The link's name.
+        link: String,
+        /// The serial of the phone that measured it.
+        serial: String,
+        /// The serial of the profile's phone.
+        profiled: String,
+    },
     /// A link's document lacks a direction.
     #[error("the link {link} was not measured as {direction}; measure it again")]
     NoDirection {
@@ -78,7 +93,7 @@ pub enum MeasuredSplitError {
 pub struct MeasuredNetwork {
     network: SplitNetwork,
     /// The processors that may be used, on the phone and on the server.
-    processors: [Vec<String>; 2],
+    processors: [Vec<ProcessorTable>; 2],
     /// Which of them runs a group soonest, on the phone and on the server.
     soonest: BTreeMap<Segment, [Option<usize>; 2]>,
 }
@@ -101,9 +116,9 @@ impl MeasuredNetwork {
         let mut times = [Vec::new(), Vec::new()];
         for (side, profile) in Side::ALL.into_iter().zip([phone, server]) {
             for processor in usable(profile, side, chosen[side as usize])? {
-                let layers = layer_times(profile, &processor.name)?;
-                processors[side as usize].push(processor.name.clone());
-                times[side as usize].push(ProcessorTimes::new(processor.kind, &layers));
+                let table = table(profile, processor)?;
+                times[side as usize].push(ProcessorTimes::new(processor.kind, &table.times));
+                processors[side as usize].push(table);
             }
         }
         let mut groups = Vec::with_capacity(layers * (layers + 1) / 2);
@@ -146,14 +161,26 @@ impl MeasuredNetwork {
 
     /// The processor of a plan's group, by its name in its side's profile.
     pub fn processor(&self, group: &PlacedGroup) -> Option<&str> {
-        let side = group.side as usize;
-        let place = self.soonest.get(&group.segment)?[side]?;
-        self.processors[side].get(place).map(String::as_str)
+        let place = self.place(group)?;
+        let processor = self.processors[group.side as usize].get(place);
+        processor.map(|processor| processor.name.as_str())
+    }
+
+    /// The processors of a side that may be used.
+    pub(super) fn processors(&self, side: Side) -> &[ProcessorTable] {
+        &self.processors[side as usize]
+    }
+
+    /// Which of them a plan's group runs on.
+    pub(super) fn place(&self, group: &PlacedGroup) -> Option<usize> {
+        self.soonest.get(&group.segment)?[group.side as usize]
     }
 }
 
-/// The link of a document, whose radio costs nothing: energy is not measured. Its round trip is the longer of those that
-/// uploads and downloads have.
+/// The link of a document, whose radio costs nothing: energy is not measured.
+///
+/// Both directions were measured with a full round trip L each, as a request and its answer. A request that has layers run
+/// uploads and downloads within one such round trip, so that either way is charged half of its own L.
 ///
 /// # Errors
 /// When a direction is missing.
@@ -170,7 +197,8 @@ pub fn measured_link(document: &LinkDocument) -> Result<Link, MeasuredSplitError
     Ok(Link {
         upload_bps: upload.bandwidth_bps,
         download_bps: download.bandwidth_bps,
-        round_trip: no_less_than_nothing(upload.round_trip.value.max(download.round_trip.value)),
+        upload_wait: half(upload.round_trip),
+        download_wait: half(download.round_trip),
         radio: RadioPower {
             upload_microwatts_per_mbps: 0,
             download_microwatts_per_mbps: 0,
@@ -179,9 +207,43 @@ pub fn measured_link(document: &LinkDocument) -> Result<Link, MeasuredSplitError
     })
 }
 
+/// Half of a round trip, to the nearest nanosecond.
+fn half(round_trip: Estimate) -> Nanos {
+    Nanos::from_nanos(
+        no_less_than_nothing(round_trip.value)
+            .as_nanos()
+            .div_ceil(2),
+    )
+}
+
+/// Refuses a link that is known to be of another phone than the profile.
+///
+/// # Errors
+/// When both say which phone it was, and it was not the same one.
+pub fn refuse_other_phone(phone: &Profile, link: &LinkDocument) -> Result<(), MeasuredSplitError> {
+    let profiled = &phone.header.provenance.phone;
+    let measured = &link.header.provenance.phone;
+    match (profiled, measured) {
+        (Some(one), Some(other)) if one.serial != other.described.serial => {
+            Err(MeasuredSplitError::OtherPhone {
+                link: link.header.name.clone(),
+                serial: other.described.serial.clone(),
+                profiled: one.serial.clone(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn refuse_unless_same(phone: &Profile, server: &Profile) -> Result<(), MeasuredSplitError> {
     let (one, other) = (&phone.header.model, &server.header.model);
-    if one.sha256 != other.sha256 || one.external_weights != other.external_weights {
+    // Older profiles do not say what weights lay beside the model.
+    let weights = one
+        .external_weights
+        .as_ref()
+        .zip(other.external_weights.as_ref());
+    let are_other_weights = weights.is_some_and(|(one, other)| one != other);
+    if one.sha256 != other.sha256 || are_other_weights {
         return Err(MeasuredSplitError::OtherModel {
             phone: one.name.clone(),
             server: other.name.clone(),

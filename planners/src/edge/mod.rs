@@ -18,7 +18,7 @@
 //! - Algorithm 1: all limits hold together (printed: the last one overwrites the others).
 //! - Figure 7: a group that makes a skip's source before its last layer, and is not the whole of the skip, is split
 //!   there.
-//! - While the server computes, and during a transfer's round trip, the phone draws idle power (printed: none).
+//! - While the server computes, and while a transfer waits, the phone draws idle power (printed: none).
 
 pub mod algorithm;
 pub mod check;
@@ -27,6 +27,7 @@ pub mod energy;
 pub mod error;
 pub mod goal;
 pub mod link;
+mod margin;
 pub mod measured;
 pub mod network;
 pub mod placed_group;
@@ -44,7 +45,8 @@ pub use energy::{Energy, Power};
 pub use error::SplitError;
 pub use goal::{SplitGoal, SplitLimits};
 pub use link::{Link, PaperLink, RadioPower};
-pub use measured::{MeasuredNetwork, MeasuredSplitError, measured_link};
+pub use margin::LatencyIntervals;
+pub use measured::{MeasuredNetwork, MeasuredSplitError, measured_link, refuse_other_phone};
 pub use network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
 pub use placed_group::PlacedGroup;
 pub use plan::{

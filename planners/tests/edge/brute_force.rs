@@ -58,11 +58,19 @@ fn link_costs(planted: &Planted, server: u32) -> Costs {
 
 fn crossing(planted: &Planted, is_upload: bool, bytes: u64) -> Costs {
     let (link, radio) = (planted.link, planted.link.radio);
-    let (bps, slope) = match is_upload {
-        true => (link.upload_bps, radio.upload_microwatts_per_mbps),
-        false => (link.download_bps, radio.download_microwatts_per_mbps),
+    let (bps, wait, slope) = match is_upload {
+        true => (
+            link.upload_bps,
+            link.upload_wait,
+            radio.upload_microwatts_per_mbps,
+        ),
+        false => (
+            link.download_bps,
+            link.download_wait,
+            radio.download_microwatts_per_mbps,
+        ),
     };
-    let wait = link.round_trip.as_nanos();
+    let wait = wait.as_nanos();
     let nanos = nearest(u128::from(bytes) * 8_000_000_000, u128::from(bps));
     let power =
         radio.base.as_microwatts() + nearest(u128::from(slope) * u128::from(bps), 1_000_000);

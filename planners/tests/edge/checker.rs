@@ -17,7 +17,8 @@ fn planned() -> (Planted, SplitPlan) {
             .network
             .with_returned_weights(weights)
             .expect("one for each");
-        planted.link.round_trip = Nanos::from_millis(2);
+        planted.link.upload_wait = Nanos::from_millis(2);
+        planted.link.download_wait = Nanos::from_millis(3);
         planted.idle = Power::from_microwatts(300_000);
         let limits = SplitLimits {
             latency: Some(Nanos::from_millis(10_000)),
@@ -76,7 +77,8 @@ fn every_number_of_the_link_counts() {
     };
     costs(&|one| one.link.upload_bps += 1_000);
     costs(&|one| one.link.download_bps += 1_000);
-    costs(&|one| one.link.round_trip = Nanos::ZERO);
+    costs(&|one| one.link.upload_wait = Nanos::ZERO);
+    costs(&|one| one.link.download_wait = Nanos::ZERO);
     costs(&|one| one.link.radio.upload_microwatts_per_mbps += 1_000);
     costs(&|one| one.link.radio.download_microwatts_per_mbps += 1_000);
     costs(&|one| one.link.radio.base = Power::from_microwatts(1));

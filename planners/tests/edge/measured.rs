@@ -4,13 +4,16 @@ use std::path::Path;
 
 use layerlab_planners::edge::{
     MeasuredNetwork, MeasuredSplitError, PlacedGroup, Power, Quantity, Side, SplitAlgorithm,
-    SplitGoal, SplitLimits, SplitPlan, SplitProblem, check_split, measured_link, split,
+    SplitGoal, SplitLimits, SplitPlan, SplitProblem, check_split, measured_link,
+    refuse_other_phone, split,
 };
-use layerlab_planners::profile::layer_times;
-use layerlab_profiles::document::{Host, ProcessorKind, Profile, Program};
+use layerlab_planners::placement::PackedPlacement;
+use layerlab_planners::profile::{layer_times, time_table_of};
+use layerlab_profiles::document::{HashedFile, Host, Phone, ProcessorKind, Profile, Program};
 use layerlab_profiles::link::{
-    LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkFit, LinkHeader, LinkKind,
-    LinkMethod, LinkProvenance, LinkRow, MeasuredFrom,
+    Exchange, LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkFit, LinkHeader,
+    LinkKind, LinkMethod, LinkPhone, LinkProvenance, LinkRow, LinkSample, MeasuredFrom,
+    PhoneAttached, ServerTimes, half_width_ns, transfers,
 };
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
@@ -173,7 +176,8 @@ fn plans_over_measured_links_add_up_and_are_no_worse_than_their_baselines() {
     for mbit in [1, 100, 100_000] {
         let bps = mbit * 1_000_000;
         let over = measured_link(&link(bps, 2 * bps, [300_000, -5])).expect("both ways");
-        assert_eq!(over.round_trip, Nanos::from_micros(300));
+        assert_eq!(over.upload_wait, Nanos::from_micros(150));
+        assert_eq!(over.download_wait, Nanos::ZERO);
         assert_eq!((over.upload_bps, over.download_bps), (bps, 2 * bps));
         let idle = Power::from_microwatts(0);
         let problem = SplitProblem::new(network.network().clone(), &over, idle);
@@ -206,6 +210,149 @@ fn plans_over_measured_links_add_up_and_are_no_worse_than_their_baselines() {
     );
 }
 
+/// A request that uploads the input and downloads the result takes one round trip, which both directions measured.
+#[test]
+fn a_request_pays_for_one_round_trip() {
+    let profile = published("oneplus7/vocnet-mini");
+    let network = MeasuredNetwork::new(&profile, &profile, [&[], &[]]).expect("one model");
+    let over = measured_link(&link(8_000_000, 4_000_000, [20_000_000, 30_000_001]));
+    let over = over.expect("both ways");
+    let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
+    let problem = problem.expect("moderate costs");
+    let goal = SplitGoal {
+        minimise: Quantity::Latency,
+        limits: SplitLimits::default(),
+    };
+    let outcome = split(&problem, goal, SplitAlgorithm::ServerOnly).expect("a sensible goal");
+    let plan = outcome.plan().expect("no limits");
+    let [input, result] = [
+        profile.layers.first().expect("a layer").input_bytes,
+        profile.layers.last().expect("a layer").output_bytes,
+    ];
+    // A byte takes 1 µs up and 2 µs down.
+    let up = 10_000_000 + input.as_bytes() * 1_000;
+    let down = 15_000_001 + result.as_bytes() * 2_000;
+    let shares = plan.shares();
+    assert_eq!(shares.upload.as_nanos(), up);
+    assert_eq!(shares.download.as_nanos(), down);
+    assert_eq!(
+        plan.cost().latency.as_nanos(),
+        up + shares.server.as_nanos() + down
+    );
+}
+
+/// Transfers of two sizes each way, `spread` more or less than L + S/B.
+fn with_samples(mut document: LinkDocument, spread: u64) -> LinkDocument {
+    let sizes = [16_384_u64, 1 << 20];
+    for row in &document.rows {
+        let exchange = Exchange::from(row.direction);
+        let round_trip = row.fit.round_trip.value.as_nanos().unsigned_abs();
+        for index in 0..12_u32 {
+            let size = sizes[index as usize % 2];
+            let sending = size * 8_000_000_000 / row.fit.bandwidth_bps;
+            let more = [0, 2 * spread, spread][index as usize / 2 % 3];
+            document.samples.push(LinkSample {
+                exchange,
+                index,
+                connection: 0,
+                bytes: Bytes::from_bytes(size),
+                started: Nanos::ZERO,
+                duration: Nanos::from_nanos(round_trip + sending + more),
+                server: ServerTimes::default(),
+            });
+        }
+    }
+    document
+}
+
+fn half_width(interval: Option<(Nanos, Nanos)>) -> f64 {
+    let (low, high) = interval.expect("an interval");
+    (high - low).as_nanos() as f64 / 2.0
+}
+
+#[test]
+fn a_plan_is_as_sure_as_what_it_is_the_sum_of() {
+    let (phone, server) = (
+        published("oneplus7/vocnet-mini"),
+        published("mate10pro/vocnet-mini"),
+    );
+    let network = MeasuredNetwork::new(&phone, &server, [&[], &[]]).expect("one model");
+    let empty = link(50_000_000, 80_000_000, [2_000_000, 3_000_000]);
+    let over = measured_link(&empty).expect("both ways");
+    let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
+    let problem = problem.expect("moderate costs");
+    let goal = SplitGoal {
+        minimise: Quantity::Latency,
+        limits: SplitLimits::default(),
+    };
+    let plan = |algorithm| -> SplitPlan {
+        let outcome = split(&problem, goal, algorithm).expect("a sensible goal");
+        outcome.plan().expect("no limits").clone()
+    };
+    // All layers on one CPU are as sure as T(L).
+    let of_all = |profile: &Profile| {
+        let table = time_table_of(profile, &["cpu", "npu"]).expect("whole tables");
+        let all = PackedPlacement::all_on(0, profile.layers.len()).expect("few layers");
+        let (low, high) = table.interval(&all).expect("intervals");
+        (high - low).as_nanos() as f64 / 2.0
+    };
+    let alone = network.intervals(&plan(SplitAlgorithm::PhoneOnly), &empty);
+    assert!((half_width(alone.phone) - of_all(&phone)).abs() <= 1.0);
+    assert_eq!(alone.all, alone.phone, "nothing crosses");
+    assert_eq!(half_width(alone.link), 0.0);
+    let there = plan(SplitAlgorithm::ServerOnly);
+    let unknown = network.intervals(&there, &empty);
+    assert_eq!((unknown.all, unknown.link), (None, None));
+    let mut widths = Vec::new();
+    for spread in [10_000, 1_000_000] {
+        let measured = with_samples(empty.clone(), spread);
+        let sure = network.intervals(&there, &measured);
+        assert!((half_width(sure.server) - of_all(&server)).abs() <= 1.0);
+        let sum = half_width(sure.link).hypot(half_width(sure.server));
+        assert!((half_width(sure.all) - sum).abs() <= 2.0, "{sure:?}");
+        let (low, high) = sure.all.expect("an interval");
+        assert!((low..=high).contains(&there.cost().latency), "{sure:?}");
+        let half = |direction, bytes| {
+            let transfers = transfers(&measured.samples, direction);
+            half_width_ns(&transfers, 0.5, bytes).expect("enough")
+        };
+        let (first, last) = (&phone.layers[0], phone.layers.last().expect("a layer"));
+        let up = half(LinkDirection::Upload, first.input_bytes);
+        let down = half(LinkDirection::Download, last.output_bytes);
+        assert!((half_width(sure.link) - up.hypot(down)).abs() <= 2.0);
+        widths.push(half_width(sure.link));
+    }
+    assert!(widths[0] < widths[1] / 10.0, "{widths:?}");
+}
+
+#[test]
+fn a_link_of_another_phone_is_refused() {
+    let mut profile = published("oneplus7/vocnet-mini");
+    let mut link = link(1, 1, [0, 0]);
+    refuse_other_phone(&profile, &link).expect("nobody knows which phone it was");
+    let phone = |serial: &str| Phone {
+        serial: serial.to_owned(),
+        ..Phone::default()
+    };
+    link.header.provenance.phone = Some(LinkPhone {
+        described: phone("R1"),
+        agent: link.header.provenance.program.clone(),
+        attached: PhoneAttached::Cable,
+        tunnelled: false,
+    });
+    refuse_other_phone(&profile, &link).expect("nobody knows which phone was profiled");
+    profile.header.provenance.phone = Some(phone("R1"));
+    refuse_other_phone(&profile, &link).expect("the same");
+    profile.header.provenance.phone = Some(phone("R2"));
+    let said = refuse_other_phone(&profile, &link)
+        .expect_err("another")
+        .to_string();
+    assert!(
+        said.contains("from the phone R1") && said.contains("of the phone R2"),
+        "{said}"
+    );
+}
+
 #[test]
 fn what_does_not_belong_together_is_refused_with_its_remedy() {
     let phone = published("oneplus7/vocnet-mini");
@@ -219,6 +366,22 @@ fn what_does_not_belong_together_is_refused_with_its_remedy() {
         said.contains("profile the phone's model on the server"),
         "{said}"
     );
+    // Profiles of version 3 do not say that no weights lie beside the model, and later ones do.
+    let with_weights = |weights: Option<Vec<HashedFile>>| {
+        let mut profile = phone.clone();
+        profile.header.model.external_weights = weights;
+        profile
+    };
+    let (old, new) = (with_weights(None), with_weights(Some(Vec::new())));
+    for (phone, server) in [(&old, &new), (&new, &old), (&new, &new)] {
+        MeasuredNetwork::new(phone, server, [&[], &[]]).expect("one model");
+    }
+    let weights = HashedFile {
+        name: "weights.bin".to_owned(),
+        sha256: "ab".repeat(32),
+    };
+    let said = refused(&new, &with_weights(Some(vec![weights])), [&[], &[]]);
+    assert!(said.contains("which is another file"), "{said}");
     let mut resized = phone.clone();
     resized.layers[0].output_bytes = Bytes::from_bytes(1);
     let said = refused(&phone, &resized, [&[], &[]]);

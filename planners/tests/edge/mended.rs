@@ -12,7 +12,8 @@ fn link() -> Link {
     Link {
         upload_bps: 8_000,
         download_bps: 4_000,
-        round_trip: Nanos::ZERO,
+        upload_wait: Nanos::ZERO,
+        download_wait: Nanos::ZERO,
         radio: RadioPower {
             upload_microwatts_per_mbps: 0,
             download_microwatts_per_mbps: 250_000_000,
@@ -90,13 +91,14 @@ fn only_a_change_of_side_moves_anything() {
     assert_eq!(plan.transfers().len(), 2);
 }
 
-/// While the server computes for 5 ms, and in the 2 round trips of 3 ms, the phone idles at 1 W.
+/// While the server computes for 5 ms, and in the waits of 4 ms and 2 ms, the phone idles at 1 W.
 #[test]
 fn an_idle_phone_spends_energy() {
     let tensors = chain_tensors(&bytes(&[7, 3]), true);
     let network = SplitNetwork::new(1, vec![group(1, 1, 0, 5)], tensors).expect("a network");
     let link = Link {
-        round_trip: Nanos::from_millis(3),
+        upload_wait: Nanos::from_millis(4),
+        download_wait: Nanos::from_millis(2),
         ..link()
     };
     let plan = fastest_idle(&network, &link, Power::from_microwatts(1_000_000));

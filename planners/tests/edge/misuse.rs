@@ -105,7 +105,7 @@ fn links_that_carry_nothing_and_costs_beyond_sums_are_refused() {
         "the download bandwidth is 0 bit/s; give what the link carries"
     );
     let slow = Link {
-        round_trip: Nanos::from_nanos(u64::MAX),
+        upload_wait: Nanos::from_nanos(u64::MAX),
         ..link
     };
     assert!(problem(&network, slow).contains("more than 10^15 ns or nJ"));

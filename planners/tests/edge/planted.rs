@@ -48,7 +48,8 @@ impl Planted {
         let link = Link {
             upload_bps: random.random_range(1_000_000..20_000_000),
             download_bps: random.random_range(2_000_000..50_000_000),
-            round_trip: Nanos::from_nanos(random.random_range(0..3) * 2_345_678),
+            upload_wait: Nanos::from_nanos(random.random_range(0..3) * 2_345_678),
+            download_wait: Nanos::from_nanos(random.random_range(0..3) * 1_234_567),
             radio: RadioPower {
                 upload_microwatts_per_mbps: random.random_range(100_000..400_000),
                 download_microwatts_per_mbps: random.random_range(50_000..150_000),

@@ -78,6 +78,56 @@ pub enum FitError {
 /// # Errors
 /// When there are too few, or larger ones did not take longer.
 pub fn fit(transfers: &[TimedTransfer]) -> Result<LinkFit, FitError> {
+    let Fitted {
+        line,
+        covariance,
+        students_t,
+    } = fit_line(transfers)?;
+    let (intercept_error, slope_error) = (covariance.a.sqrt(), covariance.d.sqrt());
+    let (low, high) = (
+        line.slope - students_t * slope_error,
+        line.slope + students_t * slope_error,
+    );
+    Ok(LinkFit {
+        bandwidth_bps: bits_per_second(line.slope).round() as u64,
+        bandwidth_ci95_bps: (low > 0.0).then(|| {
+            let ends = (bits_per_second(high), bits_per_second(low));
+            (ends.0.floor() as u64, ends.1.ceil() as u64)
+        }),
+        round_trip: Estimate::around(line.intercept, Some(students_t * intercept_error)),
+        residual_percent: line.residual_percent(transfers),
+    })
+}
+
+/// Half the width of the 95 % interval of `round_trips` L + S/B, in ns, as [`fit`] fits them to `transfers`. L and B err
+/// together: this is less than their two intervals make of it where S is among the sizes that were measured.
+///
+/// # Errors
+/// Those of [`fit`].
+pub fn half_width_ns(
+    transfers: &[TimedTransfer],
+    round_trips: f64,
+    bytes: Bytes,
+) -> Result<f64, FitError> {
+    let fitted = fit_line(transfers)?;
+    let bytes = bytes.as_bytes() as f64;
+    let Symmetric { a, b, d } = fitted.covariance;
+    let variance =
+        a * round_trips * round_trips + 2.0 * b * round_trips * bytes + d * bytes * bytes;
+    // Rounding may leave a variance of nothing below zero.
+    Ok(fitted.students_t * variance.max(0.0).sqrt())
+}
+
+/// The fitted line, and how sure it is.
+struct Fitted {
+    line: Line,
+    /// Of intercept and slope.
+    covariance: Symmetric,
+    /// How many standard errors there are to each side of a 95 % interval.
+    students_t: f64,
+}
+
+fn fit_line(transfers: &[TimedTransfer]) -> Result<Fitted, FitError> {
     let sizes = by_size(transfers);
     if transfers.len() < FEWEST || sizes.len() < 2 {
         return Err(FitError::TooFew {
@@ -98,19 +148,12 @@ pub fn fit(transfers: &[TimedTransfer]) -> Result<LinkFit, FitError> {
     if line.slope <= 0.0 {
         return Err(FitError::NotLonger);
     }
-    let (intercept_error, slope_error) = line.standard_errors(transfers, &sizes, &scales);
-    // Student's t needs degrees of freedom, of which there are at least four.
-    let t = StudentsT::new(0.0, 1.0, (transfers.len() - 2) as f64)
-        .map_or(f64::NAN, |students| students.inverse_cdf(0.975));
-    let (low, high) = (line.slope - t * slope_error, line.slope + t * slope_error);
-    Ok(LinkFit {
-        bandwidth_bps: bits_per_second(line.slope).round() as u64,
-        bandwidth_ci95_bps: (low > 0.0).then(|| {
-            let ends = (bits_per_second(high), bits_per_second(low));
-            (ends.0.floor() as u64, ends.1.ceil() as u64)
-        }),
-        round_trip: Estimate::around(line.intercept, Some(t * intercept_error)),
-        residual_percent: line.residual_percent(transfers),
+    Ok(Fitted {
+        line,
+        covariance: line.covariance(transfers, &sizes, &scales),
+        // Student's t needs degrees of freedom, of which there are at least four.
+        students_t: StudentsT::new(0.0, 1.0, (transfers.len() - 2) as f64)
+            .map_or(f64::NAN, |students| students.inverse_cdf(0.975)),
     })
 }
 
@@ -279,14 +322,14 @@ impl Line {
         Line::through(transfers, |place, _| weights[place], sizes)
     }
 
-    /// The standard errors of intercept and slope: the sandwich estimate, in which each residual is divided by what the
-    /// fit leaves of it (HC3).
-    fn standard_errors(
+    /// The covariance of intercept and slope: the sandwich estimate, in which each residual is divided by what the fit
+    /// leaves of it (HC3).
+    fn covariance(
         &self,
         transfers: &[TimedTransfer],
         sizes: &[OfSize],
         scales: &[f64],
-    ) -> (f64, f64) {
+    ) -> Symmetric {
         let (mut all, mut bread, mut filling) = (
             Symmetric::default(),
             Symmetric::default(),
@@ -313,13 +356,16 @@ impl Line {
             filling.add((clipped / scale).powi(2), size);
         }
         let inverse = bread.inverse();
-        let variance = |x: f64, y: f64| {
-            // (x, y) is a row of the bread's inverse.
-            x * x * filling.a + 2.0 * x * y * filling.b + y * y * filling.d
+        // Two rows of the bread's inverse.
+        let between = |(x, y): (f64, f64), (v, w): (f64, f64)| {
+            x * v * filling.a + (x * w + y * v) * filling.b + y * w * filling.d
         };
-        let intercept = variance(inverse.a, inverse.b);
-        let slope = variance(inverse.b, inverse.d);
-        (intercept.sqrt(), slope.sqrt())
+        let (intercept, slope) = ((inverse.a, inverse.b), (inverse.b, inverse.d));
+        Symmetric {
+            a: between(intercept, intercept),
+            b: between(intercept, slope),
+            d: between(slope, slope),
+        }
     }
 
     fn residual_percent(&self, transfers: &[TimedTransfer]) -> f64 {

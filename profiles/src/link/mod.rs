@@ -18,11 +18,11 @@ mod sample;
 pub use document::{LINK_JSON, LinkDocument};
 pub use error::LinkDocumentError;
 pub use findings::{LinkFinding, check_link, check_link_directory};
-pub use fit::{FitError, LinkFit, TimedTransfer, UNSTEADY_ABOVE_PERCENT, fit};
+pub use fit::{FitError, LinkFit, TimedTransfer, UNSTEADY_ABOVE_PERCENT, fit, half_width_ns};
 pub use header::{
     LINK_FORMAT, LINK_VERSION, LinkHeader, LinkMethod, LinkProvenance, LinkShape, MeasuredFrom,
 };
 pub use kind::{BadLinkName, LinkDirection, LinkKind, link_name};
 pub use phone::{LinkPhone, OtherKind, PhoneAttached};
-pub use row::LinkRow;
+pub use row::{LinkRow, transfers};
 pub use sample::{Exchange, LinkSample, ServerTimes, TraceInterval};

@@ -27,14 +27,7 @@ impl LinkRow {
         LinkDirection::ALL
             .into_iter()
             .map(|direction| {
-                let transfers: Vec<TimedTransfer> = samples
-                    .iter()
-                    .filter(|sample| sample.exchange == Exchange::from(direction))
-                    .map(|sample| TimedTransfer {
-                        bytes: sample.bytes,
-                        duration: sample.duration,
-                    })
-                    .collect();
+                let transfers = transfers(samples, direction);
                 Ok(LinkRow {
                     direction,
                     fit: fit(&transfers)?,
@@ -44,6 +37,18 @@ impl LinkRow {
             })
             .collect()
     }
+}
+
+/// The transfers one way among `samples`.
+pub fn transfers(samples: &[LinkSample], direction: LinkDirection) -> Vec<TimedTransfer> {
+    samples
+        .iter()
+        .filter(|sample| sample.exchange == Exchange::from(direction))
+        .map(|sample| TimedTransfer {
+            bytes: sample.bytes,
+            duration: sample.duration,
+        })
+        .collect()
 }
 
 /// The median of the echoes; nothing with no interval where there are none.

@@ -1,5 +1,6 @@
 //! Links: a server and who measures the way to it, over real sockets, and everything that can be wrong with either.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,16 +20,16 @@ use super::assert_fails;
 const SOON: [&str; 6] = ["--shape", "400mbit,2ms", "--repeats", "2", "--echoes", "6"];
 
 /// A folder with a token file.
-struct Place(tempfile::TempDir);
+pub(super) struct Place(pub(super) tempfile::TempDir);
 
 impl Place {
-    fn new() -> Place {
+    pub(super) fn new() -> Place {
         let place = Place(tempfile::tempdir().expect("a folder"));
         Token::read_or_make(&place.token()).expect("room");
         place
     }
 
-    fn token(&self) -> PathBuf {
+    pub(super) fn token(&self) -> PathBuf {
         self.0.path().join("token")
     }
 
@@ -37,7 +38,7 @@ impl Place {
     }
 
     /// A server in this process, which knows the token.
-    fn server(&self) -> Server {
+    pub(super) fn server(&self) -> Server {
         let token = Token::read(&self.token()).expect("just made");
         let program = "layerlab test".to_owned();
         Server::start(listener(), token, program, ServerLimits::default()).expect("a thread")
@@ -60,7 +61,7 @@ impl Place {
     }
 }
 
-fn listener() -> TcpListener {
+pub(super) fn listener() -> TcpListener {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port")
 }
 
@@ -144,7 +145,7 @@ fn a_link_that_was_not_shaped_is_measured() {
 
 /// Carries two connections to `server`: the one that looks whether it is there, and of the next so many bytes. Then it is
 /// gone.
-fn dying(server: SocketAddr, bytes: u64) -> SocketAddr {
+pub(super) fn dying(server: SocketAddr, bytes: u64) -> SocketAddr {
     let listener = listener();
     let address = listener.local_addr().expect("bound");
     thread::spawn(move || {
@@ -328,12 +329,13 @@ fn a_token_file_that_is_none_is_refused_with_its_remedy() {
     );
 }
 
-/// The command, and the address that it says it listens on.
-fn edge_server(token: &Path) -> (Child, String) {
+/// The command with these options, and the address that it says it listens on.
+pub(super) fn edge_server(token: &Path, options: &[&OsStr]) -> (Child, String) {
     let mut command = layerlab();
     command.args(["edge-server", "--listen", "127.0.0.1:0", "--token-file"]);
     let mut child = command
         .arg(token)
+        .args(options)
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
@@ -358,7 +360,7 @@ fn interrupt(child: &Child) {
 fn the_server_makes_a_secret_serves_and_ends_when_it_is_interrupted() {
     let place = Place::new();
     fs::remove_file(place.token()).expect("ours");
-    let (mut server, address) = edge_server(&place.token());
+    let (mut server, address) = edge_server(&place.token(), &[]);
     let mode = fs::metadata(place.token())
         .expect("made")
         .permissions()

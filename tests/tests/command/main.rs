@@ -6,6 +6,7 @@ mod gate;
 mod links;
 mod plan_cost;
 mod plan_edge;
+mod plan_edge_verified;
 mod plan_thermal;
 mod published;
 mod quantise;

@@ -10,7 +10,7 @@ use layerlab_profiles::link::{
     LinkProvenance, LinkSample, MeasuredFrom, ServerTimes,
 };
 use layerlab_profiles::{Bytes, Nanos};
-use layerlab_tests::{layerlab, output, root, succeed};
+use layerlab_tests::{layerlab, output, root, stderr, succeed};
 
 use super::assert_fails;
 
@@ -19,7 +19,16 @@ fn published(name: &str) -> PathBuf {
 }
 
 /// A link of so much and 100 µs each way, published: what is measured of one on a busy machine would be another each time.
-fn link(folder: &Path, megabits: u64) -> PathBuf {
+pub(super) fn link(folder: &Path, megabits: u64) -> PathBuf {
+    link_with(folder, megabits, |_| {})
+}
+
+/// The same, of which more is said.
+pub(super) fn link_with(
+    folder: &Path,
+    megabits: u64,
+    change: impl FnOnce(&mut LinkHeader),
+) -> PathBuf {
     let sizes = [16 << 10, 1 << 20].map(Bytes::from_bytes);
     let mut planned = vec![(Exchange::Echo, Bytes::from_bytes(64)); 6];
     for exchange in [Exchange::Upload, Exchange::Download] {
@@ -44,7 +53,7 @@ fn link(folder: &Path, megabits: u64) -> PathBuf {
         }
     };
     let samples = (0..).zip(planned).map(sample).collect();
-    let header = LinkHeader {
+    let mut header = LinkHeader {
         format: LINK_FORMAT.to_owned(),
         version: LINK_VERSION,
         name: "lab".to_owned(),
@@ -78,6 +87,7 @@ fn link(folder: &Path, megabits: u64) -> PathBuf {
             phone: None,
         },
     };
+    change(&mut header);
     let out = folder.join("link");
     fs::create_dir(&out).expect("room");
     let link = LinkDocument::new(header, samples, Vec::new()).expect("a link");
@@ -110,7 +120,9 @@ fn a_phone_beside_a_server_is_planned_for_over_a_measured_link() {
         "(simulated) beside",
         "over lab (wifi), simulated",
         "joint: ",
+        " to ",
         "Compared with: phone-only ",
+        "In brackets the 95 % interval",
         "nothing was run",
     ] {
         assert!(said.contains(words), "`{words}` is missing in: {said}");
@@ -121,6 +133,9 @@ fn a_phone_beside_a_server_is_planned_for_over_a_measured_link() {
     };
     let joint = json(&[]);
     assert_eq!(joint["simulated"], true);
+    let [low, high] = [0, 1].map(|end| joint["latency_ci95_ns"][end].as_u64());
+    let latency = joint["latency_ns"].as_u64();
+    assert!(low < latency && latency < high, "{joint}");
     let latency = |plan: &serde_json::Value| plan["latency_ns"].as_u64().expect("a time");
     for baseline in ["phone-only", "server-only", "neurosurgeon"] {
         let alone = latency(&json(&["--algorithm", baseline]));
@@ -186,4 +201,93 @@ fn what_cannot_be_planned_is_one_sentence() {
     let text = fs::read_to_string(&links).expect("a table");
     fs::write(&links, text.replace("upload,", "upload,1")).expect("room");
     assert_fails(&refused(&[]), 6, &["contradicts itself"]);
+}
+
+#[test]
+fn a_sweep_over_bandwidths_leaves_the_phone_as_the_link_becomes_faster() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plot = folder.path().join("regions.svg");
+    let sweep = |options: &[&str]| {
+        let mut command = layerlab();
+        command.args(["plan", "edge", "sweep", "--profile"]);
+        command
+            .arg(published("mate10pro/yolo-mini"))
+            .arg("--remote");
+        command.arg(published("oneplus7/yolo-mini"));
+        command.args(["--remote-processors", "npu", "--steps", "9"]);
+        command.args(options);
+        command
+    };
+    let drawn = [
+        "--round-trip",
+        "2ms",
+        "--plot",
+        plot.to_str().expect("UTF-8"),
+    ];
+    let said = succeed(&mut sweep(&drawn));
+    let mut table = csv::Reader::from_reader(said.as_bytes());
+    let rows: Vec<std::collections::BTreeMap<String, String>> =
+        table.deserialize().collect::<Result<_, _>>().expect("rows");
+    let number = |row: usize, column: &str| -> u64 {
+        rows[row][column]
+            .parse()
+            .unwrap_or_else(|_| panic!("{column} of {row}"))
+    };
+    assert_eq!(rows.len(), 9);
+    assert_eq!(number(0, "bandwidth_bps"), 100_000);
+    assert_eq!(number(8, "bandwidth_bps"), 1_000_000_000);
+    assert_eq!(rows[0]["region"], "phone");
+    assert_ne!(rows[8]["region"], "phone");
+    assert!(rows[8]["layers"].contains(" server npu"), "{said}");
+    for (row, told) in rows.iter().enumerate() {
+        assert_eq!(told["simulated"], "true");
+        assert_eq!(number(row, "round_trip_ns"), 2_000_000);
+        let parts = ["phone_ns", "upload_ns", "server_ns", "download_ns"];
+        let parts: u64 = parts.into_iter().map(|part| number(row, part)).sum();
+        assert_eq!(parts, number(row, "latency_ns"), "{row}");
+        for baseline in ["phone_only", "server_only", "neurosurgeon"] {
+            let alone = number(row, &format!("{baseline}_latency_ns"));
+            assert!(number(row, "latency_ns") <= alone, "{baseline} in {row}");
+        }
+        if row > 0 {
+            assert!(number(row, "latency_ns") <= number(row - 1, "latency_ns"));
+        }
+    }
+    // 150,528 bytes up and 5,880 down, with one round trip: what the bandwidth changes is the bytes alone.
+    let bits = 8.0 * (150_528.0 + 5_880.0);
+    let sending = |row: usize| bits * 1e9 / number(row, "bandwidth_bps") as f64;
+    let slower = number(0, "server_only_latency_ns") - number(8, "server_only_latency_ns");
+    assert!((slower as f64 - (sending(0) - sending(8))).abs() < 3.0);
+    let picture = fs::read_to_string(&plot).expect("a picture");
+    for words in ["SIMULATED", "all layers on the phone", "1 Gbit/s"] {
+        assert!(
+            picture.contains(words),
+            "`{words}` is missing in the picture"
+        );
+    }
+
+    let refused = |options: &[&str]| output(&mut sweep(options));
+    assert_fails(
+        &refused(&["--from", "2mbit", "--to", "1mbit"]),
+        2,
+        &["--from is not below --to"],
+    );
+    let nowhere = folder.path().join("nowhere/regions.svg");
+    let nowhere = nowhere.to_str().expect("UTF-8");
+    assert_fails(
+        &refused(&["--plot", nowhere]),
+        5,
+        &["cannot write", "nowhere"],
+    );
+    let unit = refused(&["--from", "5"]);
+    assert_eq!(unit.status.code(), Some(2));
+    assert!(
+        stderr(&unit).contains("kbit, mbit or gbit"),
+        "{}",
+        stderr(&unit)
+    );
+    let mut alone = layerlab();
+    let alone = output(alone.args(["plan", "edge"]));
+    assert_eq!(alone.status.code(), Some(2));
+    assert!(stderr(&alone).contains("--profile"), "{}", stderr(&alone));
 }

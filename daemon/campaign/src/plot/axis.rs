@@ -9,6 +9,8 @@ pub enum Unit {
     Percent,
     /// Fractions, as accuracies are.
     Fraction,
+    /// Bits in a second, named in the unit that reads best.
+    Bandwidth,
 }
 
 /// From a value to its place.
@@ -52,8 +54,8 @@ impl Axis {
         }
     }
 
-    /// Times, each step as many times longer as the last, over at least these values, which are more than 0.
-    pub fn logarithmic(low: f64, high: f64) -> Axis {
+    /// Each step as many times the last, over at least these values, which are more than 0.
+    pub fn logarithmic(low: f64, high: f64, unit: Unit) -> Axis {
         let exponents = low.log10().floor() as i32..=high.log10().ceil() as i32;
         let steps = exponents.flat_map(|exponent| [1.0, 2.0, 5.0].map(|of| (of, exponent)));
         let values: Vec<(f64, bool)> = steps
@@ -73,7 +75,7 @@ impl Axis {
         // Where there are few decades, twos and fives are named as well.
         let is_short = shown().count() <= TICKS as usize + 2;
         let named = shown().filter(|(_, is_decade)| *is_decade || is_short);
-        let ticks = named.map(|(value, _)| (*value, name(*value, *value, *value, Unit::Time)));
+        let ticks = named.map(|(value, _)| (*value, name(*value, *value, *value, unit)));
         Axis {
             low,
             high,
@@ -121,6 +123,10 @@ fn name(value: f64, step: f64, most: f64, unit: Unit) -> String {
         Unit::Time => (1.0, " ns"),
         Unit::Percent => (1.0, " %"),
         Unit::Fraction => (1.0, ""),
+        Unit::Bandwidth if most >= 1e9 => (1e9, " Gbit/s"),
+        Unit::Bandwidth if most >= 1e6 => (1e6, " Mbit/s"),
+        Unit::Bandwidth if most >= 1e3 => (1e3, " kbit/s"),
+        Unit::Bandwidth => (1.0, " bit/s"),
     };
     let decimals = (-(step / scale).log10().floor()).clamp(0.0, 6.0) as usize;
     // No name is -0.
@@ -152,11 +158,21 @@ mod tests {
 
     #[test]
     fn logarithmic_axes_name_decades_each_in_its_unit() {
-        let axis = Axis::logarithmic(700.0, 1.2e6);
+        let axis = Axis::logarithmic(700.0, 1.2e6, Unit::Time);
         assert_eq!(names(&axis), ["1 µs", "10 µs", "100 µs", "1 ms"]);
         assert_eq!(
-            names(&Axis::logarithmic(1.1e6, 4.0e6)),
+            names(&Axis::logarithmic(1.1e6, 4.0e6, Unit::Time)),
             ["1 ms", "2 ms", "5 ms"]
+        );
+        assert_eq!(
+            names(&Axis::logarithmic(1e5, 1e9, Unit::Bandwidth)),
+            [
+                "100 kbit/s",
+                "1 Mbit/s",
+                "10 Mbit/s",
+                "100 Mbit/s",
+                "1 Gbit/s"
+            ]
         );
         // What is below the foot, or nothing, lies at the foot.
         assert_eq!(axis.share(-5.0), 0.0);

@@ -121,8 +121,8 @@ impl Panel {
                 let low = all.iter().copied().fold(f64::MAX, f64::min);
                 let high = all.iter().copied().fold(0.0, f64::max);
                 match high > 0.0 {
-                    true => Axis::logarithmic(low, high),
-                    false => Axis::logarithmic(1e3, 1e6),
+                    true => Axis::logarithmic(low, high, Unit::Time),
+                    false => Axis::logarithmic(1e3, 1e6, Unit::Time),
                 }
             }
         }
@@ -193,7 +193,7 @@ fn stacks_axis(stacks: &[Vec<Part>], unit: Unit) -> Axis {
     let high = match unit {
         Unit::Time => highest_shown(stacks),
         // Of savings and losses the large ones are what is looked for.
-        Unit::Percent | Unit::Fraction => {
+        Unit::Percent | Unit::Fraction | Unit::Bandwidth => {
             stacks.iter().map(|stack| top_of(stack)).fold(0.0, f64::max)
         }
     };

@@ -10,7 +10,7 @@ use layerlab_edge::Token;
 use layerlab_farm::adb::Printable;
 use layerlab_farm::{Connection, ConnectionError, Link as _};
 use layerlab_lab::text_table::{Cells, table};
-use layerlab_planners::edge::{LatencyShares, Side, SplitPlan};
+use layerlab_planners::edge::{LatencyIntervals, LatencyShares, Side, SplitPlan};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Header;
 use layerlab_profiles::link::LinkHeader;
@@ -281,7 +281,7 @@ impl Talk {
 }
 
 impl VerifiedSplit {
-    pub(super) fn text(&self, plan: &SplitPlan) -> String {
+    pub(super) fn text(&self, plan: &SplitPlan, sure: &LatencyIntervals) -> String {
         let LatencyShares {
             phone,
             upload,
@@ -289,20 +289,23 @@ impl VerifiedSplit {
             download,
         } = plan.shares();
         let mut rows: Vec<Cells> = Vec::new();
-        let mut row = |name: &str, predicted: Option<Nanos>, measured: &Summary| {
-            let interval = measured.median_ci95;
+        let between = |interval: Option<(Nanos, Nanos)>| {
+            interval.map_or_else(String::new, |(low, high)| format!("{low} to {high}"))
+        };
+        let mut row = |name: &str, predicted: Option<Nanos>, sure, measured: &Summary| {
             rows.push(vec![
                 name.to_owned(),
                 predicted.map_or_else(String::new, |it| it.to_string()),
+                between(sure),
                 measured.median.to_string(),
-                interval.map_or_else(String::new, |(low, high)| format!("{low} to {high}")),
+                between(measured.median_ci95),
             ]);
         };
-        row("all", Some(plan.cost().latency), &self.total);
-        row("phone", Some(phone), &self.phone);
-        row("link", Some(upload + download), &self.link);
-        row("server", Some(server), &self.compute);
-        row("its queue", None, &self.queue);
+        row("all", Some(plan.cost().latency), sure.all, &self.total);
+        row("phone", Some(phone), sure.phone, &self.phone);
+        row("link", Some(upload + download), sure.link, &self.link);
+        row("server", Some(server), sure.server, &self.compute);
+        row("its queue", None, None, &self.queue);
         let mut lines = vec![
             format!(
                 "Run {} times on {} with the server at {}; medians of",
@@ -311,8 +314,14 @@ impl VerifiedSplit {
                 Printable(&self.server)
             ),
             table(
-                &["part", "predicted", "measured", "95 % interval"],
-                &[1, 2],
+                &[
+                    "part",
+                    "predicted",
+                    "95 % interval",
+                    "measured",
+                    "95 % interval",
+                ],
+                &[1, 3],
                 rows,
             ),
             self.agreement_text(),

@@ -1,0 +1,118 @@
+//! How sure a plan over a measured link is of its latency: 95 % intervals, from those of the layer times on both sides and
+//! of the link's fit.
+
+use layerlab_profiles::document::ProcessorKind;
+use layerlab_profiles::link::{LinkDirection, LinkDocument, half_width_ns, transfers};
+use layerlab_profiles::placement::MOST_PROCESSORS;
+use layerlab_profiles::{Bytes, Nanos, Placement, SignedNanos};
+
+use super::measured::MeasuredNetwork;
+use super::plan::SplitPlan;
+use super::side::{Direction, Side};
+use crate::interval;
+use crate::processor_table::ProcessorTable;
+
+/// The 95 % intervals of a plan's latency and of its parts. Nothing where what was measured gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyIntervals {
+    /// Of all of it.
+    pub all: Option<(Nanos, Nanos)>,
+    /// Of computing on the phone.
+    pub phone: Option<(Nanos, Nanos)>,
+    /// Of uploads and downloads together.
+    pub link: Option<(Nanos, Nanos)>,
+    /// Of computing on the server.
+    pub server: Option<(Nanos, Nanos)>,
+}
+
+impl MeasuredNetwork {
+    /// The intervals of a plan of this network over the measured `link`.
+    ///
+    /// Phone, uploads, downloads and server were measured apart, so that their errors are independent and half-widths add in
+    /// squares. What is the same in several requests errs together.
+    pub fn intervals(&self, plan: &SplitPlan, link: &LinkDocument) -> LatencyIntervals {
+        let on_phone = self.half_width_on(Side::Phone, plan);
+        let on_server = self.half_width_on(Side::Server, plan);
+        let up = self.half_width_of(Direction::Upload, plan, link);
+        let down = self.half_width_of(Direction::Download, plan, link);
+        let shares = plan.shares();
+        let together = |halves: &[Option<f64>]| {
+            let squares = halves.iter().map(|half| half.map(|half| half * half));
+            squares.sum::<Option<f64>>().map(f64::sqrt)
+        };
+        LatencyIntervals {
+            all: around(
+                plan.cost().latency,
+                together(&[on_phone, on_server, up, down]),
+            ),
+            phone: around(shares.phone, on_phone),
+            link: around(shares.upload + shares.download, together(&[up, down])),
+            server: around(shares.server, on_server),
+        }
+    }
+
+    /// Half the width of the interval of what a side computes, in ns.
+    fn half_width_on(&self, side: Side, plan: &SplitPlan) -> Option<f64> {
+        // Layers of the other side take no time on a processor of their own.
+        let used = self.processors(side);
+        let elsewhere = ProcessorTable {
+            name: "elsewhere".to_owned(),
+            kind: ProcessorKind::Cpu,
+            times: vec![Some(interval::NOTHING); self.network().layers() as usize],
+            unsupported: Vec::new(),
+            fit: None,
+            shared_error: 0.0,
+            memory: None,
+        };
+        let mut processors = vec![elsewhere];
+        processors.extend_from_slice(used);
+        let mut digits = Vec::new();
+        for group in plan.groups() {
+            let place = match group.side == side {
+                true => u8::try_from(self.place(group)? + 1).ok()?,
+                false => 0,
+            };
+            digits.extend(std::iter::repeat_n(place, group.segment.layers() as usize));
+        }
+        if processors.len() > MOST_PROCESSORS {
+            return None;
+        }
+        let placement = Placement::new(digits);
+        let (low, high) = interval::of(SignedNanos::ZERO, &processors, &placement)?;
+        Some((high - low).as_nanos() as f64 / 2.0)
+    }
+
+    /// Half the width of the interval of what crosses one way, in ns. Half of a round trip belongs to each crossing.
+    fn half_width_of(
+        &self,
+        direction: Direction,
+        plan: &SplitPlan,
+        link: &LinkDocument,
+    ) -> Option<f64> {
+        let tensors = self.network().tensors();
+        let crossing = plan.transfers().iter();
+        let crossing = crossing.filter(|one| one.direction == direction);
+        let (mut count, mut bytes) = (0_u32, Bytes::ZERO);
+        for one in crossing {
+            count += 1;
+            bytes = bytes + tensors[one.tensor].bytes;
+        }
+        if count == 0 {
+            return Some(0.0);
+        }
+        let measured = match direction {
+            Direction::Upload => LinkDirection::Upload,
+            Direction::Download => LinkDirection::Download,
+        };
+        let transfers = transfers(&link.samples, measured);
+        half_width_ns(&transfers, f64::from(count) / 2.0, bytes).ok()
+    }
+}
+
+fn around(time: Nanos, half_width: Option<f64>) -> Option<(Nanos, Nanos)> {
+    let half = half_width.filter(|half| half.is_finite())?;
+    let nanos = time.as_nanos();
+    let half = half.ceil() as u64;
+    let ends = (nanos.saturating_sub(half), nanos.saturating_add(half));
+    Some((Nanos::from_nanos(ends.0), Nanos::from_nanos(ends.1)))
+}
