@@ -115,7 +115,10 @@ impl Lever {
 
     /// Subtracts `by` times another one.
     fn subtract(&mut self, by: f64, other: &Lever) {
-        let of_both = other.first.saturating_sub(self.first).min(self.covariances.len());
+        let of_both = other
+            .first
+            .saturating_sub(self.first)
+            .min(self.covariances.len());
         let (before, both) = self.covariances.split_at_mut(of_both);
         for (node, covariance) in (self.first..).zip(before) {
             *covariance -= by * other.get(node);
