@@ -2,7 +2,7 @@
 
 use layerlab_profiles::Nanos;
 use layerlab_profiles::moved::has_moved;
-use layerlab_protocol::{Conditions, Hygiene, Rejection};
+use layerlab_protocol::{Conditions, Event, Hygiene, Rejection};
 
 /// Android's thermal status of a device that does not throttle.
 const NONE: u8 = 0;
@@ -74,6 +74,20 @@ fn cap_changed(start: &Conditions, end: &Conditions) -> Option<Rejection> {
     Some(Rejection::ClockCapChanged {
         group: changed.0.clone(),
     })
+}
+
+/// How many blocks of these were measured again because of what else ran.
+pub(crate) fn disturbed<'a>(events: impl Iterator<Item = &'a Event>) -> u32 {
+    let is_disturbed = |event: &&Event| {
+        matches!(
+            event,
+            Event::BlockEnded {
+                rejection: Some(Rejection::Disturbed { .. }),
+                ..
+            }
+        )
+    };
+    events.filter(is_disturbed).count() as u32
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use layerlab_profiles::Nanos;
 use layerlab_profiles::soak::{self, FEWEST_STEADY_MINUTES, Slice};
 use layerlab_protocol::{Entry, Event, Order, RunId, Work};
 
+use crate::hygiene::disturbed;
 use crate::journal::{Journal, JournalError};
-use crate::timing::disturbed;
 
 /// What the name of a run's journal ends with.
 const JOURNAL: &str = ".jsonl";

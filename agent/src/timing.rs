@@ -9,6 +9,7 @@ mod recovery;
 mod sentinel;
 mod soak;
 mod turns;
+mod watch;
 
 use std::collections::BTreeSet;
 
@@ -21,11 +22,10 @@ use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
 use crate::runtime::{RuntimeError, Runtimes, loaded_event, timing_input};
 use block::{Blocks, Outcome, Turns};
-use disturbance::Watch;
-pub(crate) use disturbance::disturbed;
 use inferences::Inferences;
 use loaded::{LoadedSegment, NotLoaded};
 use progress::Progress;
+use watch::Watch;
 
 /// Times the segments of an order.
 pub(crate) fn time(

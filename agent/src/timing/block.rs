@@ -7,10 +7,10 @@ use layerlab_profiles::Nanos;
 use layerlab_profiles::moved::{Warming, warming};
 use layerlab_protocol::{Event, Rejection};
 
-use super::disturbance::Watch;
 use super::inferences::Inferences;
 use super::loaded::LoadedSegment;
 use super::progress::Progress;
+use super::watch::Watch;
 use crate::device::Invocation;
 use crate::ended::Ended;
 use crate::hygiene::{self, End};

@@ -1,35 +1,14 @@
 //! What else ran on the device while a block was measured.
 
-use layerlab_protocol::{Disturbance, Event, Rejection};
+use layerlab_protocol::{Disturbance, Rejection};
 
 use super::block::Blocks;
-use crate::device::ProcessorTime;
+use super::watch::Watch;
 use crate::ended::Ended;
 
 /// So many blocks of a run are measured again because of what else runs on the device. Where it never rests, the next ones count as
 /// they are.
 const MOST_AGAIN: u32 = 3;
-
-/// What was seen since a block began.
-#[derive(Default)]
-pub(super) struct Watch {
-    samples: u64,
-    /// How many of them began without cores of their own; `None` until the device told of any.
-    crowded: Option<u64>,
-    began: Option<ProcessorTime>,
-}
-
-impl Watch {
-    /// The next inference begins, which gives so many samples, with or without cores of its own.
-    pub(super) fn saw(&mut self, has_cores: Option<bool>, samples: usize) {
-        let samples = samples as u64;
-        self.samples += samples;
-        if let Some(has_cores) = has_cores {
-            let crowded = if has_cores { 0 } else { samples };
-            *self.crowded.get_or_insert(0) += crowded;
-        }
-    }
-}
 
 impl Blocks<'_> {
     /// From now on is watched what else runs. So many samples of the block were taken by an agent that was killed.
@@ -69,18 +48,4 @@ impl Blocks<'_> {
         self.watch.saw(has_cores, samples);
         Ok(())
     }
-}
-
-/// How many blocks of these were measured again because of what else ran.
-pub(crate) fn disturbed<'a>(events: impl Iterator<Item = &'a Event>) -> u32 {
-    let is_disturbed = |event: &&Event| {
-        matches!(
-            event,
-            Event::BlockEnded {
-                rejection: Some(Rejection::Disturbed { .. }),
-                ..
-            }
-        )
-    };
-    events.filter(is_disturbed).count() as u32
 }
