@@ -144,6 +144,11 @@ impl Server {
     pub fn connections(&self) -> usize {
         self.shared.open().len()
     }
+
+    /// How many requests wait until another one is computed.
+    pub fn waiting(&self) -> usize {
+        self.shared.turn.waiting()
+    }
 }
 
 impl Drop for Server {

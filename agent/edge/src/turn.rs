@@ -6,8 +6,14 @@ use std::time::Duration;
 /// What one connection has at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
-    is_taken: Mutex<bool>,
+    state: Mutex<State>,
     freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_taken: bool,
+    waiting: usize,
 }
 
 /// The one turn. It ends when this is dropped.
@@ -17,26 +23,34 @@ pub(crate) struct TakenTurn<'a>(&'a Turn);
 impl Turn {
     /// Waits for the turn, at most so long.
     pub(crate) fn take(&self, patience: Duration) -> Option<TakenTurn<'_>> {
+        let mut state = self.lock();
+        state.waiting += 1;
         let waited = self
             .freed
-            .wait_timeout_while(self.lock(), patience, |is_taken| *is_taken);
-        let mut is_taken = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(it, _)| it);
-        if *is_taken {
+            .wait_timeout_while(state, patience, |state| state.is_taken);
+        let mut state = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(it, _)| it);
+        state.waiting -= 1;
+        if state.is_taken {
             return None;
         }
-        *is_taken = true;
+        state.is_taken = true;
         Some(TakenTurn(self))
     }
 
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        // It is replaced as a whole.
-        self.is_taken.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How many wait for it.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().waiting
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is locked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for TakenTurn<'_> {
     fn drop(&mut self) {
-        *self.0.lock() = false;
+        self.0.lock().is_taken = false;
         self.0.freed.notify_one();
     }
 }
