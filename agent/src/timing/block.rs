@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use layerlab_profiles::moved::{Warming, warming};
 use layerlab_profiles::Nanos;
+use layerlab_profiles::moved::{Warming, warming};
 use layerlab_protocol::{Event, Rejection};
 
 use super::inferences::Inferences;
