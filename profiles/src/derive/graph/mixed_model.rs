@@ -8,7 +8,10 @@ use super::parts::Parts;
 pub(super) struct MixedModel<'a> {
     pub(super) cells: &'a [Cell],
     pub(super) parts: &'a Parts,
-    load_variance: f64,
+    /// The inverse of the variance that loads and inferences give each cell.
+    pub(super) weights: Vec<f64>,
+    /// The part that each cell's weight is of its segment's.
+    pub(super) shares: Vec<f64>,
     /// The sum of weights of each segment, and its weighted mean.
     pub(super) sums: Vec<f64>,
     means: Vec<f64>,
@@ -29,14 +32,17 @@ impl<'a> MixedModel<'a> {
         let mut model = MixedModel {
             cells,
             parts,
-            load_variance,
+            weights: cells
+                .iter()
+                .map(|cell| 1.0 / (load_variance + cell.inference))
+                .collect(),
+            shares: Vec::new(),
             sums: vec![0.0; segments],
             means: vec![0.0; segments],
             diagonal: vec![0.0; visits],
             moments: vec![0.0; visits],
         };
-        for cell in cells {
-            let weight = model.weight(cell);
+        for (cell, weight) in cells.iter().zip(&model.weights) {
             model.sums[cell.segment] += weight;
             model.means[cell.segment] += weight * cell.value;
             model.diagonal[cell.visit] += weight;
@@ -44,15 +50,15 @@ impl<'a> MixedModel<'a> {
         for (mean, sum) in model.means.iter_mut().zip(&model.sums) {
             *mean /= sum;
         }
-        for cell in cells {
+        for (cell, weight) in cells.iter().zip(&model.weights) {
             let deviation = cell.value - model.means[cell.segment];
-            model.moments[cell.visit] += model.weight(cell) * deviation;
+            model.moments[cell.visit] += weight * deviation;
         }
+        let weighed = cells.iter().zip(&model.weights);
+        model.shares = weighed
+            .map(|(cell, weight)| weight / model.sums[cell.segment])
+            .collect();
         model
-    }
-
-    pub(super) fn weight(&self, cell: &Cell) -> f64 {
-        1.0 / (self.load_variance + cell.inference)
     }
 
     /// The speeds of the visits; without a variance as they are, else shrunk towards 0 as that says.
@@ -67,13 +73,12 @@ impl<'a> MixedModel<'a> {
     /// (A + ridge) x, where A are the mixed-model equations of the speeds without the μ.
     fn product(&self, ridge: f64, x: &[f64]) -> Vec<f64> {
         let mut of_segments = vec![0.0; self.sums.len()];
-        for cell in self.cells {
-            of_segments[cell.segment] += self.weight(cell) * x[cell.visit];
+        for (cell, weight) in self.cells.iter().zip(&self.weights) {
+            of_segments[cell.segment] += weight * x[cell.visit];
         }
         let diagonal = self.diagonal.iter().zip(x);
         let mut product: Vec<f64> = diagonal.map(|(d, x)| (d + ridge) * x).collect();
-        for cell in self.cells {
-            let share = self.weight(cell) / self.sums[cell.segment];
+        for (cell, share) in self.cells.iter().zip(&self.shares) {
             product[cell.visit] -= share * of_segments[cell.segment];
         }
         product
@@ -138,17 +143,16 @@ impl<'a> MixedModel<'a> {
     }
 
     pub(super) fn weighted_squares(&self, residuals: &[f64]) -> f64 {
-        let cells = self.cells.iter().zip(residuals);
+        let cells = self.weights.iter().zip(residuals);
         cells
-            .map(|(cell, residual)| self.weight(cell) * residual * residual)
+            .map(|(weight, residual)| weight * residual * residual)
             .sum()
     }
 
     /// μ of each segment, given the speeds.
     pub(super) fn values(&self, speeds: &[f64]) -> Vec<f64> {
         let mut values = self.means.clone();
-        for cell in self.cells {
-            let share = self.weight(cell) / self.sums[cell.segment];
+        for (cell, share) in self.cells.iter().zip(&self.shares) {
             values[cell.segment] -= share * speeds[cell.visit];
         }
         values

@@ -72,8 +72,7 @@ impl TwoWay {
         let residuals = model.residuals(&free);
         let spread = count - segments as f64;
         let mut cells_of = vec![0.0_f64; segments];
-        for (cell, residual) in cells.iter().zip(&residuals) {
-            let weight = model.weight(cell);
+        for ((cell, weight), residual) in cells.iter().zip(&model.weights).zip(&residuals) {
             effects[cell.segment].scatter += weight * residual * residual;
             cells_of[cell.segment] += 1.0;
         }
@@ -107,8 +106,7 @@ fn load_variance(cells: &[Cell], parts: &Parts, segments: usize, freedom: f64) -
         let model = MixedModel::of(cells, parts, segments, variance);
         let residuals = model.residuals(&model.speeds(None));
         let (mut squares, mut slope) = (0.0, 0.0);
-        for (cell, residual) in cells.iter().zip(&residuals) {
-            let weight = model.weight(cell);
+        for (weight, residual) in model.weights.iter().zip(&residuals) {
             squares += weight * residual * residual;
             slope += weight * weight * residual * residual;
         }
@@ -193,9 +191,9 @@ fn effects(
     }
     let ridge = 1.0 / speed_variance;
     let mut mean = vec![0.0; speeds.len()];
-    for cell in model.cells {
+    for (cell, share) in model.cells.iter().zip(&model.shares) {
         let count = parts.segments[parts.of_visit[cell.visit]];
-        mean[cell.visit] += model.weight(cell) / model.sums[cell.segment] / count;
+        mean[cell.visit] += share / count;
     }
     let solved = model.solve(ridge, &mean);
     let own =
@@ -208,8 +206,7 @@ fn effects(
     for (effect, &part) in segments.iter_mut().zip(&parts.of_segment) {
         effect.own_speed_variance = none[part];
     }
-    for cell in model.cells {
-        let share = model.weight(cell) / model.sums[cell.segment];
+    for (cell, &share) in model.cells.iter().zip(&model.shares) {
         segments[cell.segment].own_speed_variance += own(cell.visit, share) - own(cell.visit, 0.0);
     }
     (segments, common.into_iter().fold(0.0, f64::max))

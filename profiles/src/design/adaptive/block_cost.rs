@@ -1,5 +1,7 @@
 //! About how much device time blocks take, with all that is not their samples.
 
+use std::collections::BTreeMap;
+
 use super::Overhead;
 use crate::derive::graph::Observations;
 use crate::segment::Segment;
@@ -31,24 +33,30 @@ impl BlockCost<'_> {
             ..
         } = self.overhead;
         let gap = per_sample.as_nanos() as f64;
+        let averages_ns = self.averages_ns();
         let longest = self.observations.segments.iter();
         let longest_ns = longest.map(|one| one.time_ns).fold(0.0, f64::max);
         let blocks = segments.len().div_ceil(self.segments_per_block) as f64;
         let each = |segment: &Segment| {
+            let share = f64::from(segment.layers()) / f64::from(self.longest);
+            let average_ns = averages_ns.get(&segment.layers()).copied();
+            let time_ns = average_ns.unwrap_or(longest_ns * share);
             let samples = WARM_UP + self.repetitions as f64;
-            self.overhead.load_ns(*segment) + samples * (self.time_ns(*segment, longest_ns) + gap)
+            self.overhead.load_ns(*segment) + samples * (time_ns + gap)
         };
         let of_blocks = per_block.as_nanos() as f64 + OF_THE_WHOLE * (longest_ns + gap);
         blocks * of_blocks + segments.iter().map(each).sum::<f64>()
     }
 
-    fn time_ns(&self, segment: Segment, longest_ns: f64) -> f64 {
-        let alike = self.observations.segments.iter();
-        let alike = alike.filter(|one| one.segment.layers() == segment.layers());
-        let (sum, count) = alike.fold((0.0, 0), |(sum, count), one| (sum + one.time_ns, count + 1));
-        match count {
-            0 => longest_ns * f64::from(segment.layers()) / f64::from(self.longest),
-            count => sum / f64::from(count),
+    /// How long segments of so many layers took on average.
+    fn averages_ns(&self) -> BTreeMap<u32, f64> {
+        let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for one in &self.observations.segments {
+            let (sum, count) = sums.entry(one.segment.layers()).or_default();
+            *sum += one.time_ns;
+            *count += 1.0;
         }
+        let average = |(layers, (sum, count)): (u32, (f64, f64))| (layers, sum / count);
+        sums.into_iter().map(average).collect()
     }
 }
