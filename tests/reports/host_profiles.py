@@ -16,7 +16,9 @@ Needs nothing but Python; a tool, of which nothing in layerlab needs anything.
 import argparse
 import csv
 import json
+import math
 import multiprocessing
+import statistics
 import subprocess
 import time
 from collections import Counter
@@ -60,20 +62,32 @@ def rows(folder: Path, table: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+# The 97.5th percentiles of Student's t, from one degree of freedom on.
+STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131]
+
+
+def whole_of_visits(visits: list[float]) -> tuple[float, float, float]:
+    """The geometric mean of the whole's times in each visit, and its 95 % interval."""
+    logarithms = [math.log(time) for time in visits]
+    freedom = len(logarithms) - 1
+    error = statistics.stdev(logarithms) / math.sqrt(len(logarithms))
+    reach = STUDENT[min(freedom, len(STUDENT)) - 1] * error
+    middle = statistics.mean(logarithms)
+    return math.exp(middle), math.exp(middle - reach), math.exp(middle + reach)
+
+
 def parts_and_whole(folder: Path) -> dict[str, tuple[float, float, float, float]]:
-    """Of each processor the sum of its layers and, of the whole as it was timed, the median and its 95 % interval; in ns."""
-    layers = str(len(rows(folder, "layers.csv")))
+    """Of each processor that is timed layer by layer the sum of its layers and, of the whole as it was timed at both ends of
+    the blocks that count, its time with a 95 % interval that holds what differs between visits; in ns."""
     found = {}
-    for whole in rows(folder, "segments.csv"):
-        if (whole["first_layer"], whole["last_layer"]) != ("1", layers) or not whole["median_ci95_low_ns"]:
+    for measurement in json.loads((folder / "profile.json").read_text(encoding="utf-8"))["measurements"]:
+        name = measurement["processor"]
+        if measurement["design"] != "layer-pass":
             continue
-        name = whole["processor"]
-        times = [row for row in rows(folder, "times.csv") if row["processor"] == name]
-        times.sort(key=lambda row: int(row["layer"]))
-        total = sum(float(row["compute_ns"]) for row in times)
-        total += float(times[0]["to_processor_ns"] or 0) + float(times[-1]["from_processor_ns"] or 0)
-        ends = (float(whole[column]) for column in ("median_ns", "median_ci95_low_ns", "median_ci95_high_ns"))
-        found[name] = (total, *ends)
+        total = sum(float(row["compute_ns"]) for row in rows(folder, "times.csv") if row["processor"] == name)
+        blocks = [row for row in rows(folder, "blocks.csv") if row["processor"] == name and not row["rejection"]]
+        visits = [math.sqrt(float(row["sentinel_before_ns"]) * float(row["sentinel_after_ns"])) for row in blocks]
+        found[name] = (total, *whole_of_visits(visits))
     return found
 
 
@@ -92,10 +106,10 @@ def report(layerlab: Path, name: str, folders: list[Path]) -> None:
     checked = agreeing = 0
     misfits = []
     for folder in published:
-        for total, median, low, high in parts_and_whole(folder).values():
+        for total, whole, low, high in parts_and_whole(folder).values():
             checked += 1
             agreeing += low <= total <= high
-            misfits.append(abs(total / median - 1))
+            misfits.append(abs(total / whole - 1))
     shares = []
     for place in range(0, len(folders) - 1, 2):
         one, other = folders[place : place + 2]
