@@ -8,6 +8,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use layerlab_lab::config::{Config, ConfigChange, DEFAULT, Loaded, places};
 use layerlab_lab::text_table::table;
+use layerlab_web::check_address;
 
 #[derive(clap::Subcommand)]
 pub(super) enum ConfigCommand {
@@ -38,6 +39,7 @@ pub(super) fn run(command: &ConfigCommand) -> Result<(), Failure> {
     };
     let variable = |name: &str| std::env::var_os(name);
     let loaded = Config::load(file.as_deref(), variable).exit_with(Code::Input)?;
+    check_address(&loaded.config.web).exit_with(Code::Input)?;
     if json {
         return output::print_json(&Report {
             read: &loaded.read,

@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::adb::{AdbArgs, BY_ITSELF};
@@ -19,12 +20,14 @@ use layerlab_lab::clock::Clock;
 use layerlab_lab::config::{Config, Log};
 use layerlab_lab::dispatcher::{Dispatcher, Message};
 use layerlab_lab::farm::Farm;
+use layerlab_lab::front_desk::FrontDesk;
 use layerlab_lab::intake::Intake;
 use layerlab_lab::night::Reports;
 use layerlab_lab::record::Kept;
 use layerlab_lab::socket::Listener;
 use layerlab_lab::state::{LabState, Rules};
-use layerlab_lab::store::{Store, StoreError};
+use layerlab_lab::store::{Reader, Store, StoreError};
+use layerlab_web::{TokenFile, WebError, WebLab, WebServer};
 
 /// How long commands wait for phones that are plugged in to be seen, when the lab has just been opened.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
@@ -83,6 +86,9 @@ async fn work(
     kept: Kept,
 ) -> Result<(), Failure> {
     let listener = Listener::bind(&folders.state).exit_with(Code::Output)?;
+    let web = WebServer::bind(&config.web).await;
+    let web = web.map_err(|error| Failure::new(web_code(&error), error))?;
+    let models = config.web.models.clone();
     let rules = Rules::of(&config);
     let fleet = fleet(&config, adb, &folders).await;
     let reports = Reports {
@@ -114,14 +120,40 @@ async fn work(
         let messages = messages.clone();
         async move { farm.watch(fleet, messages, seen).await }
     });
-    let intake = Intake::in_state(&folders.state, profiles);
-    let listening = tokio::spawn(async move {
-        // What is asked meanwhile waits, so that no job is told that the phone beside it was never seen.
-        let _ = timeout(FIRST_LOOK, phones_seen).await;
-        listen(listener, intake, messages).await;
+    let desk = FrontDesk::new(Intake::in_state(&folders.state, profiles), messages);
+    // What is asked meanwhile waits, so that no job is told that the phone beside it was never seen.
+    let first_look = timeout(FIRST_LOOK, phones_seen).map(drop).shared();
+    let listening = tokio::spawn({
+        let (first_look, desk) = (first_look.clone(), desk.clone());
+        async move {
+            first_look.await;
+            listen(listener, desk).await;
+        }
     });
+    let (end_web, web_ends) = watch::channel(false);
+    let on_the_web = match web {
+        None => None,
+        Some(server) => {
+            let reader = Reader::open(&folders.state.join("lab")).await;
+            let lab = WebLab {
+                desk,
+                reader: reader.map_err(|error| Failure::new(store_code(&error), error))?,
+                tokens: TokenFile::in_state(&folders.state),
+                models,
+            };
+            Some(tokio::spawn(async move {
+                first_look.await;
+                tracing::info!("the lab is on the web at http://{}", server.address());
+                server.serve(lab, web_ends).await;
+            }))
+        }
+    };
     let reporting = tokio::spawn(reports.write(dispatcher.is_working()));
     let ended = dispatcher.run(inbox).await;
+    end_web.send_replace(true);
+    if let Some(serving) = on_the_web {
+        let _ = serving.await;
+    }
     for task in [watching, listening, reporting] {
         task.abort();
         // It has ended once it says so, one way or the other.
@@ -142,22 +174,12 @@ async fn fleet(config: &Config, adb: &AdbArgs, folders: &Folders) -> Fleet {
     fleet
 }
 
-/// Passes commands on to the dispatcher, with what they bring in the library.
-async fn listen(listener: Listener, intake: Intake, messages: mpsc::Sender<Message>) {
+/// Passes commands on to the front desk.
+async fn listen(listener: Listener, desk: FrontDesk) {
     loop {
         let (request, reply) = listener.accept().await;
-        let (messages, intake) = (messages.clone(), intake.clone());
-        tokio::spawn(async move {
-            if let Err(refused) = intake.take_in(&request).await {
-                return reply.send(refused).await;
-            }
-            let (to, answer) = oneshot::channel();
-            if messages.send(Message::Ask(request, to)).await.is_ok()
-                && let Ok(answer) = answer.await
-            {
-                reply.send(answer).await;
-            }
-        });
+        let desk = desk.clone();
+        tokio::spawn(async move { reply.send(desk.ask(request, None).await).await });
     }
 }
 
@@ -191,6 +213,13 @@ fn stop_when_told(messages: mpsc::Sender<Message>) -> impl Future<Output = ()> {
                 return;
             }
         }
+    }
+}
+
+fn web_code(error: &WebError) -> Code {
+    match error {
+        WebError::Open { .. } => Code::Input,
+        WebError::Listen { .. } => Code::Output,
     }
 }
 

@@ -49,6 +49,7 @@ mod setup;
 mod show;
 mod submit;
 mod sweep_plot;
+mod token;
 mod watch;
 
 use std::path::PathBuf;
@@ -123,6 +124,9 @@ enum LayerlabCommand {
     /// Add inference runtimes, such as ONNX Runtime, that phones are given beside their agents
     #[command(subcommand)]
     Runtime(runtime::RuntimeCommand),
+    /// Say who may ask the lab over the web
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Leave phones alone for a while
     #[command(subcommand)]
     Quarantine(quarantine::QuarantineCommand),
@@ -222,6 +226,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Lab(command) => prune::run(&command).await,
                 LayerlabCommand::Config(command) => config::run(&command),
                 LayerlabCommand::Runtime(command) => runtime::run(&command),
+                LayerlabCommand::Token(command) => token::run(&command),
                 LayerlabCommand::Quarantine(command) => quarantine::run(&command).await,
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
                 LayerlabCommand::EdgeServer(args) => edge_server::run(&args, cli.agent).await,

@@ -15,6 +15,7 @@ pub mod virtual_phone;
 pub mod wait;
 pub mod watch;
 pub mod watched;
+pub mod web;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

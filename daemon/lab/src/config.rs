@@ -4,6 +4,7 @@ mod load;
 mod value;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub struct Config {
     pub regression: Regression,
     /// Who is told how it went.
     pub report: ReportConfig,
+    /// Where and how the lab is on the web, if it is.
+    pub web: WebConfig,
 }
 
 /// `[lab]`.
@@ -156,6 +159,23 @@ pub struct ReportConfig {
     /// Where HTML reports are written, unless in the data folder.
     #[serde(deserialize_with = "value::folder")]
     pub folder: Option<PathBuf>,
+}
+
+/// `[web]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct WebConfig {
+    /// Where the lab is on the web, if it is.
+    #[serde(deserialize_with = "value::listen")]
+    pub listen: Option<SocketAddr>,
+    /// Whether a proxy in front of it encrypts what goes over the network.
+    pub behind_proxy: bool,
+    /// The names by which the lab is called, beside those of this machine to itself.
+    #[serde(deserialize_with = "value::hosts")]
+    pub hosts: Vec<String>,
+    /// The folder with the models and the evaluation sets of jobs that come over the web.
+    #[serde(deserialize_with = "value::folder")]
+    pub models: Option<PathBuf>,
 }
 
 impl Config {

@@ -37,10 +37,21 @@ pub enum Message {
     Devices(Vec<Device>),
     /// The names of the processors of a device.
     Processors(String, Vec<String>),
-    /// A command, and where its answer goes.
-    Ask(Request, oneshot::Sender<Answer>),
+    /// Somebody asks something.
+    Ask(Question),
     /// Finish or park what is in progress, and end.
     Stop,
+}
+
+/// A request, who asks, and where the answer goes.
+#[derive(Debug)]
+pub struct Question {
+    /// What is asked.
+    pub request: Request,
+    /// Who asks over the web; nobody for commands, which are the daemon's own user's.
+    pub by: Option<String>,
+    /// Where the answer goes.
+    pub to: oneshot::Sender<Answer>,
 }
 
 /// What is done once the store has what it rests on.
@@ -317,7 +328,7 @@ impl<B: Bench> Dispatcher<B> {
 
     fn take(&mut self, message: Message, then: &mut Vec<Then>) {
         let now = self.clock.now();
-        let (request, to) = match message {
+        let question = match message {
             Message::Devices(devices) => {
                 self.quarantine.agree(&mut self.state);
                 return self.state.devices(devices, now);
@@ -329,28 +340,28 @@ impl<B: Bench> Dispatcher<B> {
                 self.is_stopping = true;
                 return;
             }
-            Message::Ask(request, to) => (request, to),
+            Message::Ask(question) => question,
         };
-        match self.state.lookup_for(&request) {
-            Some(lookup) => self.lookups.request(&self.store, lookup, request, to),
-            None => self.answer(request, to, then),
+        match self.state.lookup_for(&question.request) {
+            Some(lookup) => self.lookups.request(&self.store, lookup, question),
+            None => self.answer(question, then),
         }
     }
 
     /// Goes on with what was looked up.
     fn found(&mut self, found: Found, then: &mut Vec<Then>) {
         match found {
-            Found::ForRequest(request, to, Ok(job)) => {
+            Found::ForRequest(question, Ok(job)) => {
                 if let Some(job) = job {
                     self.state.bring_back(job);
                 }
-                self.answer(request, to, then);
+                self.answer(question, then);
             }
-            Found::ForRequest(_, to, Err(error)) => {
+            Found::ForRequest(question, Err(error)) => {
                 // Nothing has changed: nothing has to be kept for the answer.
                 let code = RefusalCode::StoreFailed;
                 let message = error.to_string();
-                let _ = to.send(Answer::Refused { code, message });
+                let _ = question.to.send(Answer::Refused { code, message });
             }
             Found::OldJournals(searched, Ok(runs)) => {
                 self.state

@@ -23,6 +23,9 @@ use layerlab_campaign::{ModelFile, SetFile};
 /// The file that explains every key.
 pub const EXAMPLE: &str = include_str!("../../example-job.toml");
 
+/// What a job is called that came from elsewhere and does not say so itself.
+const ELSEWHERE: &str = "job.toml";
+
 /// A job file that was read; what it names was not looked at yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
@@ -47,6 +50,47 @@ impl JobFile {
     pub fn read(path: &Path) -> Result<JobFile, TomlFileError> {
         let table = toml_file::read("job file", path)?;
         JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()))
+    }
+
+    /// A job file that came from elsewhere as `text`. Its models and its set are files in `folder`, which it names by their
+    /// names alone, and its profiles are published where the lab's are: no path is followed that somebody else has written.
+    pub fn from_elsewhere(folder: &Path, text: &str) -> Result<JobFile, TomlFileError> {
+        let table = toml_file::parse(Path::new(ELSEWHERE), text)?;
+        let checked = JobFile::parse(&folder.join(ELSEWHERE), &table)
+            .and_then(|file| file.names_files_alone().map(|()| file));
+        checked.map_err(|wrong| wrong.within(PathBuf::from(ELSEWHERE)))
+    }
+
+    /// The text of the job file that says the same as `job`, in JSON.
+    pub fn text_of_json(job: &serde_json::Value) -> Result<String, toml::ser::Error> {
+        toml::to_string(&Table::try_from(job)?)
+    }
+
+    fn names_files_alone(&self) -> Result<(), BadKey> {
+        if self.content.profiles.is_some() {
+            let problem =
+                "a job from elsewhere is published where the lab's profiles are; leave it out";
+            return Err(bad("profiles", problem.to_owned()));
+        }
+        let models = self.content.models.iter().flat_map(|entry| {
+            let ModelTable {
+                file, quantised, ..
+            } = entry.clone().table();
+            std::iter::once(file).chain(quantised)
+        });
+        let set = self.accuracy.iter().map(|accuracy| accuracy.set.clone());
+        let files = models.map(|file| ("models", file));
+        let mut files = files.chain(set.map(|file| ("accuracy.set", file)));
+        match files.find(|(_, file)| Path::new(file.file_name().unwrap_or_default()) != file) {
+            Some((key, file)) => Err(bad(
+                key,
+                format!(
+                    "`{}` is a path; a job from elsewhere names files of the lab's folder for models by their names alone",
+                    file.display()
+                ),
+            )),
+            None => Ok(()),
+        }
     }
 
     fn parse(path: &Path, table: &Table) -> Result<JobFile, BadKey> {

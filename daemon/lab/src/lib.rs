@@ -9,6 +9,7 @@ pub mod decide;
 mod device;
 pub mod dispatcher;
 pub mod farm;
+pub mod front_desk;
 pub mod gates;
 pub mod intake;
 pub mod job;

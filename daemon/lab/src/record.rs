@@ -315,6 +315,13 @@ pub enum What {
         /// Why there will be no further attempt, for a person.
         reason: String,
     },
+    /// Somebody with a token had the lab do something over the web.
+    Asked {
+        /// The name of the token.
+        by: String,
+        /// What the lab was asked to do, such as `cancel`.
+        command: String,
+    },
     /// Something of the lab itself went wrong, and what it does about it.
     Trouble {
         /// What went wrong, and what the lab does about it, for a person.

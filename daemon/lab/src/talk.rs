@@ -87,6 +87,45 @@ pub enum Request {
     Status,
 }
 
+impl Request {
+    /// What it has the lab do, in the words of the commands; nothing if it only looks.
+    pub fn command(&self) -> Option<&'static str> {
+        match self {
+            Request::Submit { .. } => Some("submit"),
+            Request::Cancel { .. } => Some("cancel"),
+            Request::Pause { .. } => Some("pause"),
+            Request::Resume { .. } => Some("resume"),
+            Request::Retry { .. } => Some("retry"),
+            Request::Reserve { .. } => Some("reserve"),
+            Request::Release { .. } => Some("release"),
+            Request::Quarantine { .. } => Some("quarantine"),
+            Request::Lift { .. } => Some("lift the quarantine"),
+            Request::Prune { .. } => Some("prune"),
+            Request::Quarantined | Request::Status => None,
+        }
+    }
+
+    /// The job that it is about, if that is there already.
+    pub fn job(&self) -> Option<JobId> {
+        match self {
+            Request::Cancel { job }
+            | Request::Pause { job }
+            | Request::Resume { job }
+            | Request::Retry { job } => Some(*job),
+            _ => None,
+        }
+    }
+
+    /// The device that it is about, as it was asked for.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Request::Reserve { device, .. } | Request::Release { device } => Some(device),
+            Request::Quarantine { phone, .. } | Request::Lift { phone } => Some(phone),
+            _ => None,
+        }
+    }
+}
+
 /// What the daemon says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]

@@ -80,7 +80,12 @@ pub(super) fn read(what: &'static str, path: &Path) -> Result<Table, TomlFileErr
         let path = path.to_owned();
         return Err(TomlFileError::TooLong { what, path });
     }
-    toml::from_str(&text).map_err(|error| syntax(path, &text, &error))
+    parse(path, &text)
+}
+
+/// The table that `text` is, which came under the name `path`.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Table, TomlFileError> {
+    toml::from_str(text).map_err(|error| syntax(path, text, &error))
 }
 
 fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> TomlFileError {

@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 34] = [
+pub(crate) const COMMANDS: [&str; 35] = [
     "setup",
     "demo",
     "profile",
@@ -148,6 +148,7 @@ pub(crate) const COMMANDS: [&str; 34] = [
     "lab",
     "config",
     "runtime",
+    "token",
     "quarantine",
     "model",
     "edge-server",

@@ -14,6 +14,7 @@ mod publication;
 mod quarantine;
 mod regression;
 mod stopping;
+mod web;
 
 use layerlab_tests::lab::Lab;
 use layerlab_tests::model;

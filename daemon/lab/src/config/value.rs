@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -197,6 +198,34 @@ pub(super) fn webhook<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strin
         _ => Err(D::Error::custom(
             "this is no URL; write one that begins with http:// or https://, or \"\" for none",
         )),
+    }
+}
+
+/// Where to listen; nowhere if it is empty.
+pub(super) fn listen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| {
+        D::Error::custom(format!(
+            "`{text}` is no address to listen at; write an IP address and a port, such as \"127.0.0.1:8722\", or \"\" for none"
+        ))
+    })
+}
+
+/// Names of this lab on the web, with a port where that is not the usual one.
+pub(super) fn hosts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let hosts = Vec::<String>::deserialize(from)?;
+    let is_name = |host: &&String| {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+        !host.is_empty() && host.chars().all(allowed)
+    };
+    match hosts.iter().find(|host| !is_name(host)) {
+        Some(host) => Err(D::Error::custom(format!(
+            "`{host}` is no host; write a name such as \"lab.example\", with its port if that is not the usual one"
+        ))),
+        None => Ok(hosts.iter().map(|host| host.to_ascii_lowercase()).collect()),
     }
 }
 

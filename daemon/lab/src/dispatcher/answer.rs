@@ -1,19 +1,15 @@
 //! What the dispatcher does about a request, and what it answers.
 
-use tokio::sync::oneshot;
-
-use super::{Dispatcher, Then};
+use super::{Dispatcher, Question, Then};
 use crate::bench::Bench;
+use crate::record::What;
 use crate::status::status;
 use crate::talk::{Answer, Request};
 
 impl<B: Bench> Dispatcher<B> {
-    pub(super) fn answer(
-        &mut self,
-        request: Request,
-        to: oneshot::Sender<Answer>,
-        then: &mut Vec<Then>,
-    ) {
+    pub(super) fn answer(&mut self, Question { request, by, to }: Question, then: &mut Vec<Then>) {
+        let asked = by.zip(request.command());
+        let (job, device) = (request.job(), request.device().map(str::to_owned));
         let now = self.clock.now();
         let state = &mut self.state;
         let answer = match request {
@@ -54,6 +50,19 @@ impl<B: Bench> Dispatcher<B> {
                 return;
             }
         };
+        if let Some((by, command)) = asked {
+            let job = match &answer {
+                // Nothing was changed.
+                Answer::Refused { .. } | Answer::Known { .. } => {
+                    return then.push(Then::Answer(to, answer));
+                }
+                Answer::Submitted { job, .. } => Some(*job),
+                _ => job,
+            };
+            let command = command.to_owned();
+            let device = device.as_deref();
+            state.tell(now, job, None, device, What::Asked { by, command });
+        }
         then.push(Then::Answer(to, answer));
     }
 }

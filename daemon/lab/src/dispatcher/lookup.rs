@@ -4,12 +4,11 @@ use std::future::pending;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::oneshot;
 
+use super::Question;
 use crate::record::{Job, JobWithRuns, Run, RunNumber};
 use crate::state::{ArchiveLookup, OldJournals, PublicationOutcome};
 use crate::store::{Store, StoreError};
-use crate::talk::{Answer, Request};
 
 /// The searches that have not ended.
 #[derive(Default)]
@@ -22,11 +21,7 @@ pub(super) struct Lookups(FuturesUnordered<BoxFuture<'static, Found>>);
 )]
 pub(super) enum Found {
     /// The job that a request is about, if it is in the store.
-    ForRequest(
-        Request,
-        oneshot::Sender<Answer>,
-        Result<Option<JobWithRuns>, StoreError>,
-    ),
+    ForRequest(Question, Result<Option<JobWithRuns>, StoreError>),
     /// Runs with old journals.
     OldJournals(OldJournals, Result<Vec<Run>, StoreError>),
     /// Publication of a run was tried again.
@@ -44,20 +39,14 @@ impl Lookups {
         }
     }
 
-    pub(super) fn request(
-        &self,
-        store: &Store,
-        lookup: ArchiveLookup,
-        request: Request,
-        to: oneshot::Sender<Answer>,
-    ) {
+    pub(super) fn request(&self, store: &Store, lookup: ArchiveLookup, question: Question) {
         let store = store.clone();
         self.0.push(Box::pin(async move {
             let found = match lookup {
                 ArchiveLookup::Job(id) => store.job(id).await,
                 ArchiveLookup::Content(sha256) => store.done_with_content(&sha256).await,
             };
-            Found::ForRequest(request, to, found)
+            Found::ForRequest(question, found)
         }));
     }
 

@@ -49,6 +49,7 @@ impl What {
                 format!("worse than {}: {}", than.display(), numbers.join("; "))
             }
             What::Failed { reason } => format!("given up: {reason}"),
+            What::Asked { by, command } => format!("{by} asked over the web to {command}"),
             What::Trouble { reason } => format!("trouble: {reason}"),
         }
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use layerlab_lab::bench::{Assignment, Bench, Desk, Passed, wait_until_ready};
 use layerlab_lab::clock::Clock;
 use layerlab_lab::config::Config;
-use layerlab_lab::dispatcher::{Dispatcher, Message};
+use layerlab_lab::dispatcher::{Dispatcher, Message, Question};
 use layerlab_lab::gates::{Patience, Readings, Thresholds};
 use layerlab_lab::record::Kept;
 use layerlab_lab::state::{LabState, Rules, StayOutcome};
@@ -68,7 +68,12 @@ impl<B: Bench + Clone> PlayedLab<B> {
 
     pub(crate) async fn ask(&self, request: Request) -> Answer {
         let (to, answer) = oneshot::channel();
-        self.send(Message::Ask(request, to)).await;
+        self.send(Message::Ask(Question {
+            request,
+            by: None,
+            to,
+        }))
+        .await;
         answer.await.expect("an answer")
     }
 

@@ -63,6 +63,10 @@ pub(super) enum WhatRow {
     Trouble {
         reason: String,
     },
+    Asked {
+        by: String,
+        command: String,
+    },
 }
 
 impl From<What> for WhatRow {
@@ -92,6 +96,7 @@ impl From<What> for WhatRow {
             What::Published { profile, findings } => WhatRow::Published { profile, findings },
             What::Worse { than, numbers } => WhatRow::Worse { than, numbers },
             What::Failed { reason } => WhatRow::Failed { reason },
+            What::Asked { by, command } => WhatRow::Asked { by, command },
             What::Trouble { reason } => WhatRow::Trouble { reason },
         }
     }
@@ -124,6 +129,7 @@ impl From<WhatRow> for What {
             WhatRow::Published { profile, findings } => What::Published { profile, findings },
             WhatRow::Worse { than, numbers } => What::Worse { than, numbers },
             WhatRow::Failed { reason } => What::Failed { reason },
+            WhatRow::Asked { by, command } => What::Asked { by, command },
             WhatRow::Trouble { reason } => What::Trouble { reason },
         }
     }

@@ -179,10 +179,10 @@ fn runs_of_version_1_are_read_and_version_2_is_written() {
     check_newest(include_str!("frozen/run-2.jsonl"), &[full_run(), worse]);
 }
 
-/// Events have been of version 2 since devices in quarantine may be used again before its end, and of version 3 since
-/// profiles are compared with those before them.
+/// Events have been of version 2 since devices in quarantine may be used again before its end, of version 3 since
+/// profiles are compared with those before them, and of version 4 since the lab is on the web.
 #[test]
-fn events_of_older_versions_are_read_and_version_3_is_written() {
+fn events_of_older_versions_are_read_and_version_4_is_written() {
     check(include_str!("frozen/event-1.jsonl"), &events());
     let mut all = events();
     all.push(Event {
@@ -199,7 +199,16 @@ fn events_of_older_versions_are_read_and_version_3_is_written() {
         },
         ..samples::event(23)
     });
-    check_newest(include_str!("frozen/event-3.jsonl"), &all);
+    check(include_str!("frozen/event-3.jsonl"), &all);
+    all.push(Event {
+        run: Some(2),
+        what: What::Asked {
+            by: "night-planner".to_owned(),
+            command: "cancel".to_owned(),
+        },
+        ..samples::event(24)
+    });
+    check_newest(include_str!("frozen/event-4.jsonl"), &all);
 }
 
 #[test]

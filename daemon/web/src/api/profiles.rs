@@ -1,0 +1,222 @@
+//! Profiles that the lab has published, and their files.
+
+use std::io;
+use std::path::Path;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use layerlab_lab::query::{IndexedProfile, indexed_profiles};
+use layerlab_lab::record::RunNumber;
+use layerlab_profiles::document::ProfileDigest;
+use layerlab_profiles::sha256;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::extract::{InPath, InQuery};
+use super::list::{Chosen, List};
+use crate::lab::WebState;
+use crate::problem::Problem;
+
+/// A published profile.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ShownProfile {
+    /// The number of the run that gave it, by which it is found here.
+    run: i64,
+    /// The job that asked for it.
+    job: i64,
+    /// The model's name.
+    model: String,
+    /// What the lab calls the device.
+    device: String,
+    /// Whether the device is simulated: its times are then modelled, not measured.
+    simulated: bool,
+    /// When it was published.
+    published: Timestamp,
+}
+
+impl From<IndexedProfile> for ShownProfile {
+    fn from(profile: IndexedProfile) -> ShownProfile {
+        ShownProfile {
+            run: profile.run,
+            job: profile.job,
+            model: profile.model,
+            device: profile.device,
+            simulated: profile.simulated,
+            published: profile.published,
+        }
+    }
+}
+
+/// Which profiles.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChosenProfiles {
+    /// Of the model of this name.
+    model: Option<String>,
+    /// On the device of this name, serial or address.
+    device: Option<String>,
+    /// Published then or later.
+    since: Option<Timestamp>,
+    /// Published before.
+    until: Option<Timestamp>,
+    /// The number of the page, from 1; pages have 50 profiles each.
+    #[param(minimum = 1)]
+    page: Option<usize>,
+}
+
+/// The profiles that the lab has published, by model and device, the newest of each first.
+#[utoipa::path(
+    get,
+    path = "/api/v1/profiles",
+    params(ChosenProfiles),
+    responses(
+        (status = OK, body = List<ShownProfile>),
+        (status = "4XX", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn list(
+    State(state): State<WebState>,
+    InQuery(chosen): InQuery<ChosenProfiles>,
+) -> Result<Json<List<ShownProfile>>, Problem> {
+    let kept = state.lab.reader.all().await?;
+    let mut profiles = indexed_profiles(&kept, chosen.model.as_deref(), chosen.device.as_deref());
+    profiles.retain(|profile| {
+        chosen.since.is_none_or(|since| profile.published >= since)
+            && chosen.until.is_none_or(|until| profile.published < until)
+    });
+    let page = Chosen { page: chosen.page };
+    Ok(Json(List::of(profiles, &page, ShownProfile::from)))
+}
+
+/// A published profile and its files.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ProfileInFull {
+    /// The profile itself.
+    #[serde(flatten)]
+    profile: ShownProfile,
+    /// What its content is called, as `layerlab check --digest` takes it; nothing if its folder has changed since.
+    digest: Option<String>,
+    /// The names of its files.
+    files: Vec<String>,
+}
+
+/// One profile, and which files it has.
+#[utoipa::path(
+    get,
+    path = "/api/v1/profiles/{run}",
+    params(("run" = i64, Path, description = "The number of the run that gave it")),
+    responses(
+        (status = OK, body = ProfileInFull),
+        (status = "4XX", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn show(
+    State(state): State<WebState>,
+    InPath(run): InPath<RunNumber>,
+) -> Result<Json<ProfileInFull>, Problem> {
+    let profile = published(&state, run).await?;
+    let folder = profile.folder.clone();
+    let looked = tokio::task::spawn_blocking(move || {
+        let digest = ProfileDigest::of_folder(&folder).ok();
+        files(&folder).map(|files| (files, digest.map(|digest| digest.to_string())))
+    });
+    let looked = looked.await.map_err(Problem::internal)?;
+    let (files, digest) = looked.map_err(|error| gone(run, &error))?;
+    Ok(Json(ProfileInFull {
+        profile: profile.into(),
+        digest,
+        files,
+    }))
+}
+
+/// One file of a profile. What is published never changes, so that it may be kept.
+#[utoipa::path(
+    get,
+    path = "/api/v1/profiles/{run}/files/{name}",
+    params(
+        ("run" = i64, Path, description = "The number of the run that gave the profile"),
+        ("name" = String, Path, description = "The name of the file, as the profile lists it"),
+        ("if-none-match" = Option<String>, Header, description = "The ETag of a copy that is there already"),
+    ),
+    responses(
+        (status = OK, description = "The file", body = [u8], content_type = "application/octet-stream"),
+        (status = NOT_MODIFIED, description = "The copy is right"),
+        (status = "4XX", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn file(
+    State(state): State<WebState>,
+    InPath((run, name)): InPath<(RunNumber, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let folder = published(&state, run).await?.folder;
+    let wanted = name.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        // Only what the folder lists is opened: a name that leads elsewhere is none of these.
+        match files(&folder)?.into_iter().find(|file| *file == wanted) {
+            Some(file) => std::fs::read(folder.join(file)).map(Some),
+            None => Ok(None),
+        }
+    });
+    let read = read.await.map_err(Problem::internal)?;
+    let Some(content) = read.map_err(|error| gone(run, &error))? else {
+        let detail = format!(
+            "the profile of run {run} has no file of this name; /api/v1/profiles/{run} lists them"
+        );
+        return Err(Problem::not_found(detail));
+    };
+    let tag = format!("\"{}\"", sha256(&content));
+    let same = headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut same = same.filter_map(|tags| tags.to_str().ok());
+    let is_known = same.any(|tags| tags == "*" || tags.split(',').any(|one| one.trim() == tag));
+    let kind = match name.rsplit_once('.').map(|(_, kind)| kind) {
+        Some("json") => "application/json",
+        Some("csv") => "text/csv; charset=utf-8",
+        // A picture that came from somewhere could run what is in it.
+        _ => "application/octet-stream",
+    };
+    let kept = [
+        (header::ETAG, tag.as_str()),
+        (
+            header::CACHE_CONTROL,
+            "private, max-age=31536000, immutable",
+        ),
+    ];
+    if is_known {
+        return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+    }
+    Ok((kept, [(header::CONTENT_TYPE, kind)], content).into_response())
+}
+
+async fn published(state: &WebState, run: RunNumber) -> Result<IndexedProfile, Problem> {
+    let kept = state.lab.reader.all().await?;
+    let mut profiles = indexed_profiles(&kept, None, None).into_iter();
+    profiles
+        .find(|profile| profile.run == run)
+        .ok_or_else(|| Problem::not_found(format!("run {run} has published no profile")))
+}
+
+/// The names of the regular files in a folder, in order.
+fn files(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn gone(run: RunNumber, error: &io::Error) -> Problem {
+    tracing::warn!(run, %error, "a published profile cannot be read");
+    let detail = format!("the folder of the profile of run {run} is gone, or cannot be read");
+    Problem::new(StatusCode::GONE, crate::ProblemKind::Input, detail)
+}

@@ -1,0 +1,92 @@
+//! Which requests are looked at: those for this lab's own names, and from no other site. A page somewhere on the web can make
+//! its reader's browser ask the lab, under a name of its own that leads to the lab's address; it cannot make it lie about these.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::problem::Problem;
+
+/// The names by which the lab is called.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnHosts(Arc<BTreeSet<String>>);
+
+impl OwnHosts {
+    /// The names of a lab that listens at `address` and is also called `others`.
+    pub(crate) fn new(address: SocketAddr, others: &[String]) -> OwnHosts {
+        const USUAL: u16 = 80;
+        let port = address.port();
+        let own = ["localhost", "127.0.0.1", "[::1]"].into_iter();
+        let mut hosts: BTreeSet<String> = others.iter().cloned().collect();
+        hosts.extend(own.clone().map(|host| format!("{host}:{port}")));
+        if port == USUAL {
+            hosts.extend(own.map(str::to_owned));
+        }
+        OwnHosts(Arc::new(hosts))
+    }
+
+    fn has(&self, host: &str) -> bool {
+        self.0.contains(&host.to_ascii_lowercase())
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Problem> {
+        let headers = request.headers();
+        let named = request.uri().authority().map(|named| named.as_str());
+        let host = one(headers, header::HOST)?;
+        let hosts = [named, host].into_iter().flatten();
+        if host.is_none() || !hosts.into_iter().all(|host| self.has(host)) {
+            let detail = "this lab is not called so; ask for it by a name that `web.hosts` lists";
+            return Err(Problem::usage(StatusCode::MISDIRECTED_REQUEST, detail));
+        }
+        let is_own = |origin: &str| {
+            let host = origin.split_once("://").map(|(_, host)| host);
+            host.is_some_and(|host| self.has(host))
+        };
+        let site = one(headers, HeaderName::from_static("sec-fetch-site"))?;
+        let is_elsewhere = one(headers, header::ORIGIN)?.is_some_and(|origin| !is_own(origin));
+        if is_elsewhere || matches!(site, Some("cross-site" | "same-site")) {
+            let detail = "this request comes from another site; only the lab's own pages and programs may ask it";
+            return Err(Problem::usage(StatusCode::FORBIDDEN, detail));
+        }
+        Ok(())
+    }
+}
+
+/// The value of a header that may be there once.
+fn one(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Problem> {
+    let mut values = headers.get_all(&name).iter();
+    match (values.next().map(HeaderValue::to_str), values.next()) {
+        (None, _) => Ok(None),
+        (Some(Ok(value)), None) => Ok(Some(value)),
+        _ => {
+            let detail = format!("the header `{name}` is not one text; send it once");
+            Err(Problem::usage(StatusCode::BAD_REQUEST, detail))
+        }
+    }
+}
+
+/// Refuses what is for another host or from another site. Whatever is answered runs no script and is kept by nobody, unless
+/// the answer itself says so.
+pub(crate) async fn guard(State(hosts): State<OwnHosts>, request: Request, next: Next) -> Response {
+    let mut response = match hosts.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    let policy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        let entry = headers.entry(name);
+        entry.or_insert(HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,66 @@
+//! What handlers reach of the lab.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use layerlab_lab::front_desk::FrontDesk;
+use layerlab_lab::store::Reader;
+use layerlab_lab::talk::{Answer, Request, Status};
+use tokio::time::timeout;
+
+use crate::failures::Failures;
+use crate::problem::Problem;
+use crate::token::TokenFile;
+
+/// After this nobody waits for the lab any more.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The same for a job, of which the lab reads and copies the models first.
+const DEADLINE_OF_JOBS: Duration = Duration::from_secs(600);
+
+/// The lab as handlers reach it.
+#[derive(Clone, Debug)]
+pub struct WebLab {
+    /// Answers what is asked.
+    pub desk: FrontDesk,
+    /// Reads what is kept.
+    pub reader: Reader,
+    /// Who may ask.
+    pub tokens: TokenFile,
+    /// The folder with the models of jobs that come over the web, if they may come.
+    pub models: Option<PathBuf>,
+}
+
+/// The same, with what the web itself remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct WebState {
+    pub(crate) lab: Arc<WebLab>,
+    pub(crate) failures: Arc<Failures>,
+}
+
+impl WebState {
+    /// What the lab answers to somebody with the token of this name, or to the web itself; refusals are problems.
+    pub(crate) async fn ask(&self, request: Request, by: Option<&str>) -> Result<Answer, Problem> {
+        let deadline = match request {
+            Request::Submit { .. } => DEADLINE_OF_JOBS,
+            _ => DEADLINE,
+        };
+        let answer = self.lab.desk.ask(request, by.map(str::to_owned));
+        match timeout(deadline, answer).await {
+            Ok(Answer::Refused { code, message }) => Err(Problem::refused(code, message)),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(Problem::unavailable(format!(
+                "the lab has not answered for {} s; ask again later",
+                deadline.as_secs()
+            ))),
+        }
+    }
+
+    pub(crate) async fn status(&self) -> Result<Status, Problem> {
+        match self.ask(Request::Status, None).await? {
+            Answer::Status(status) => Ok(status),
+            other => Err(Problem::unexpected(other)),
+        }
+    }
+}

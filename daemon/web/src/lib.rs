@@ -1,0 +1,22 @@
+//! The lab on the web: an API for people and programs elsewhere that hold a token. It asks the lab what commands ask it,
+//! by the same front desk and the same queries, and keeps nothing of its own but the tokens.
+
+mod access;
+mod address;
+mod api;
+mod error;
+mod failures;
+mod guard;
+mod health;
+mod lab;
+mod problem;
+mod server;
+mod token;
+
+pub use address::check_address;
+pub use api::description;
+pub use error::WebError;
+pub use lab::WebLab;
+pub use problem::ProblemKind;
+pub use server::WebServer;
+pub use token::{NewToken, Role, Token, TokenError, TokenFile};

@@ -1,0 +1,171 @@
+//! Serves connections: so many at once, each with limits on what it sends and on its time, until the daemon ends.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use layerlab_lab::config::WebConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::access::{Peer, with_token};
+use crate::api;
+use crate::guard::{OwnHosts, guard};
+use crate::health::{healthz, readyz};
+use crate::lab::{WebLab, WebState};
+use crate::problem::Problem;
+use crate::{WebError, check_address};
+
+/// Connections at once; more wait in the system's queue.
+const MOST_CONNECTIONS: usize = 128;
+
+/// The head of a request comes within this, or the connection ends; so does one on which nothing is asked.
+const HEAD_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Longer heads are nobody's.
+const LONGEST_HEAD: usize = 32 << 10;
+
+/// A connection ends after this, whatever it is doing: who does not read would keep it for ever. Longer than any answer takes.
+const LONGEST_CONNECTION: Duration = Duration::from_secs(900);
+
+/// Answers that are on their way when the daemon ends have so long.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The lab's door to the web.
+#[derive(Debug)]
+pub struct WebServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    hosts: OwnHosts,
+}
+
+impl WebServer {
+    /// Listens as the configuration says; none if it says nowhere.
+    pub async fn bind(config: &WebConfig) -> Result<Option<WebServer>, WebError> {
+        let Some(address) = check_address(config)? else {
+            return Ok(None);
+        };
+        let failed = |source| WebError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Some(WebServer {
+            listener,
+            address,
+            hosts: OwnHosts::new(address, &config.hosts),
+        }))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` changes or is dropped, and ends when the answers on their way are sent.
+    pub async fn serve(self, lab: WebLab, mut stop: watch::Receiver<bool>) {
+        let router = router(lab, self.hosts);
+        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let mut connections = JoinSet::new();
+        loop {
+            while connections.try_join_next().is_some() {}
+            let accepted = tokio::select! {
+                accepted = accept(&self.listener, &room) => accepted,
+                _ = stop.changed() => break,
+            };
+            match accepted {
+                Ok((stream, peer, place)) => {
+                    let (router, stop) = (router.clone(), stop.clone());
+                    connections.spawn(async move {
+                        connection(stream, peer, router, stop).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot take a connection from the web");
+                    // There are no descriptors left, say.
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+            }
+        }
+        let ended = async { while connections.join_next().await.is_some() {} };
+        let _ = timeout(FAREWELL, ended).await;
+    }
+}
+
+type Place = tokio::sync::OwnedSemaphorePermit;
+
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, SocketAddr, Place)> {
+    let place = room.clone().acquire_owned().await;
+    let place = place.map_err(io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer, place))
+}
+
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) {
+    let service = TowerToHyperService::new(router.layer(Extension(Peer(peer))));
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_DEADLINE)
+        .max_buf_size(LONGEST_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut serving = std::pin::pin!(serving);
+    let served = timeout(LONGEST_CONNECTION, async {
+        tokio::select! {
+            served = serving.as_mut() => return served,
+            _ = stop.changed() => serving.as_mut().graceful_shutdown(),
+        }
+        serving.await
+    });
+    match served.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection from the web broke"),
+        Err(_) => tracing::debug!(%peer, "a connection from the web took too long"),
+    }
+}
+
+fn router(lab: WebLab, hosts: OwnHosts) -> Router {
+    let state = WebState {
+        lab: Arc::new(lab),
+        failures: Arc::default(),
+    };
+    let (api, _) = api::routes().split_for_parts();
+    let api = api.route_layer(from_fn_with_state(state.clone(), with_token));
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/api/v1/openapi.json", get(api::openapi))
+        .merge(api)
+        .fallback(nothing_there)
+        .method_not_allowed_fallback(not_so)
+        .layer(from_fn(api::within_time))
+        .layer(from_fn_with_state(hosts, guard))
+        .with_state(state)
+}
+
+async fn nothing_there() -> Response {
+    Problem::not_found("there is nothing at this path; /api/v1/openapi.json says what there is")
+        .into_response()
+}
+
+async fn not_so() -> Response {
+    let detail = "this path does not take that method; /api/v1/openapi.json says which it takes";
+    Problem::usage(StatusCode::METHOD_NOT_ALLOWED, detail).into_response()
+}

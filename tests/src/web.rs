@@ -1,0 +1,178 @@
+//! A lab on the web, asked as programs elsewhere ask it.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+/// Longer than any answer takes on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// What a daemon logs when its lab is on the web, before the address.
+const ON_THE_WEB: &str = "the lab is on the web at http://";
+
+/// What is answered.
+#[derive(Debug)]
+pub struct Answered {
+    /// The status.
+    pub status: u16,
+    /// The headers, by their names in small letters.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Answered {
+    /// The body, which is JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// A header's value; empty if there is none.
+    pub fn header(&self, name: &str) -> &str {
+        let header = self.headers.iter().find(|(known, _)| known == name);
+        header.map_or("", |(_, value)| value)
+    }
+
+    /// That it is a problem document of this status, which says so much.
+    #[track_caller]
+    pub fn is_problem(&self, status: u16, said: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert_eq!(
+            self.header("content-type"),
+            "application/problem+json",
+            "{self:?}"
+        );
+        let problem = self.json();
+        assert_eq!(problem["status"], status, "{self:?}");
+        let kind = problem["type"].as_str().expect("a type");
+        assert!(kind.starts_with("urn:layerlab:problem:"), "{self:?}");
+        let detail = problem["detail"].as_str().expect("a sentence");
+        assert!(detail.contains(said), "{self:?}");
+    }
+}
+
+/// Asks a lab over the web, with or without a token.
+#[derive(Clone, Debug)]
+pub struct WebClient {
+    agent: ureq::Agent,
+    /// Where the lab listens.
+    pub address: String,
+    token: Option<String>,
+}
+
+impl WebClient {
+    /// Of the lab's daemon that was started last, which is waited for; without a token.
+    #[track_caller]
+    pub fn of(lab: &Lab) -> WebClient {
+        let addresses = || -> Vec<String> {
+            let log = lab.log();
+            let lines = log.lines();
+            let ends = lines.filter_map(|line| line.split_once(ON_THE_WEB));
+            ends.map(|(_, address)| address.trim().to_owned()).collect()
+        };
+        lab.wait_for("a lab on the web", || !addresses().is_empty());
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(DEADLINE));
+        WebClient {
+            agent: config.build().into(),
+            address: addresses().pop().expect("there is one"),
+            token: None,
+        }
+    }
+
+    /// The same with a token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> WebClient {
+        WebClient {
+            token: Some(token.trim().to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// The same with a new token of this role.
+    #[must_use]
+    pub fn with_role(&self, lab: &Lab, role: &str) -> WebClient {
+        let name = format!("the.{role}");
+        self.with_token(&lab.succeed(&["token", "create", &name, "--role", role]))
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What is at a path.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> Answered {
+        self.get_with(path, &[])
+    }
+
+    /// The same with further headers.
+    #[track_caller]
+    pub fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answered {
+        let mut request = self.agent.get(self.url(path));
+        if let Some((name, value)) = self.own_header() {
+            request = request.header(name, value);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        answered(request.call())
+    }
+
+    /// Removes what is at a path.
+    #[track_caller]
+    pub fn delete(&self, path: &str) -> Answered {
+        let mut request = self.agent.delete(self.url(path));
+        if let Some((name, value)) = self.own_header() {
+            request = request.header(name, value);
+        }
+        answered(request.call())
+    }
+
+    /// Sends a body of a media type to a path.
+    #[track_caller]
+    pub fn post(&self, path: &str, media_type: &str, body: &str) -> Answered {
+        let mut request = self.agent.post(self.url(path)).content_type(media_type);
+        if let Some((name, value)) = self.own_header() {
+            request = request.header(name, value);
+        }
+        answered(request.send(body))
+    }
+
+    fn own_header(&self) -> Option<(&'static str, String)> {
+        let token = self.token.as_ref()?;
+        Some(("authorization", format!("Bearer {token}")))
+    }
+
+    /// What the lab says to these bytes until it ends the connection.
+    #[track_caller]
+    pub fn said_to(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("a lab");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a deadline");
+        // It may have refused before it has read all.
+        let _ = stream.write_all(bytes);
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        String::from_utf8_lossy(&said).into_owned()
+    }
+}
+
+#[track_caller]
+fn answered(response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answered {
+    let mut response = response.expect("an answer");
+    let text = |value: &ureq::http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    let headers = response.headers().iter();
+    Answered {
+        status: response.status().as_u16(),
+        headers: headers
+            .map(|(name, value)| (name.as_str().to_owned(), text(value)))
+            .collect(),
+        body: response.body_mut().read_to_string().expect("a body"),
+    }
+}
