@@ -108,6 +108,7 @@ async fn work(
         key,
         store.clone(),
     );
+    let last_event = store.last_event();
     let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host)
         .with_quarantine(Quarantine::in_folder(&folders.state));
@@ -139,6 +140,7 @@ async fn work(
                 desk,
                 reader: reader.map_err(|error| Failure::new(store_code(&error), error))?,
                 tokens: TokenFile::in_state(&folders.state),
+                last_event,
                 models,
             };
             Some(tokio::spawn(async move {

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use layerlab_campaign::plot;
+pub(super) use layerlab_lab::text_table::estimate;
 
 #[derive(clap::Args)]
 pub(super) struct ShowArgs {
@@ -138,17 +139,6 @@ fn methods(profile: &Profile) -> String {
 
 fn numerics(processor: &Processor) -> String {
     format!("{:?}", processor.numerics).to_lowercase()
-}
-
-/// A value with half the width of its 95 % interval; a question mark when the interval contains zero.
-pub(super) fn estimate(estimate: &Estimate) -> String {
-    let mark = if estimate.is_unresolved() { "? " } else { "" };
-    match estimate.ci95 {
-        None => estimate.value.to_string(),
-        Some((low, high)) => {
-            format!("{mark}{} ± {}", estimate.value, (high - low).half())
-        }
-    }
 }
 
 /// What processors cannot run, and why.

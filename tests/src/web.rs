@@ -1,6 +1,6 @@
 //! A lab on the web, asked as programs elsewhere ask it.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -75,9 +75,14 @@ impl WebClient {
             let ends = lines.filter_map(|line| line.split_once(ON_THE_WEB));
             ends.map(|(_, address)| address.trim().to_owned()).collect()
         };
-        lab.wait_for("a lab on the web", || !addresses().is_empty());
+        let opened = || lab.log().matches("the lab is open").count();
+        lab.wait_for("a lab on the web", || {
+            (1..=addresses().len()).contains(&opened())
+        });
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
             .timeout_global(Some(DEADLINE));
         WebClient {
             agent: config.build().into(),
@@ -91,6 +96,15 @@ impl WebClient {
     pub fn with_token(&self, token: &str) -> WebClient {
         WebClient {
             token: Some(token.trim().to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// The same with the token of another client.
+    #[must_use]
+    pub fn with_token_of(&self, other: &WebClient) -> WebClient {
+        WebClient {
+            token: other.token.clone(),
             ..self.clone()
         }
     }
@@ -145,6 +159,20 @@ impl WebClient {
         answered(request.send(body))
     }
 
+    /// The events that happened after the one of number `after`, as they come.
+    #[track_caller]
+    pub fn events(&self, after: i64) -> EventReader {
+        let mut request = self.agent.get(self.url("/api/v1/events"));
+        if let Some((name, value)) = self.own_header() {
+            request = request.header(name, value);
+        }
+        let request = request.header("last-event-id", after.to_string());
+        let response = request.call().expect("an answer");
+        let kind = response.headers().get("content-type");
+        assert_eq!(kind.expect("a type"), "text/event-stream");
+        EventReader(BufReader::new(response.into_body().into_reader()))
+    }
+
     fn own_header(&self) -> Option<(&'static str, String)> {
         let token = self.token.as_ref()?;
         Some(("authorization", format!("Bearer {token}")))
@@ -160,6 +188,47 @@ impl WebClient {
         let mut said = Vec::new();
         let _ = stream.read_to_end(&mut said);
         String::from_utf8_lossy(&said).into_owned()
+    }
+}
+
+/// A stream of events that is read.
+pub struct EventReader(BufReader<ureq::BodyReader<'static>>);
+
+impl EventReader {
+    /// The next event, with its number; nothing if the stream ends.
+    pub fn next_event(&mut self) -> Option<(i64, Value)> {
+        let (mut number, mut data) = (None, None);
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).unwrap_or(0) == 0 {
+                return None;
+            }
+            match line.trim_end().split_once(": ") {
+                Some(("id", id)) => number = id.parse().ok(),
+                Some(("data", json)) => data = serde_json::from_str(json).ok(),
+                _ if line.trim_end().is_empty() => {
+                    if let (Some(number), Some(data)) = (number.take(), data.take()) {
+                        return Some((number, data));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// All events up to the first of this kind.
+    #[track_caller]
+    pub fn until(&mut self, kind: &str) -> Vec<(i64, Value)> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next_event();
+            let event = event.unwrap_or_else(|| panic!("no {kind} after {events:?}"));
+            let is_last = event.1["kind"] == kind;
+            events.push(event);
+            if is_last {
+                return events;
+            }
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-const STYLE: &str = include_str!("page.css");
+/// The style of such pages.
+pub const STYLE: &str = include_str!("page.css");
 
 /// Even if markup came in by some name, it could neither run nor fetch anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";

@@ -1,6 +1,7 @@
-//! Tables for a terminal.
+//! Tables for a terminal, and what stands in tables.
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use layerlab_profiles::summary::Estimate;
 
 /// One row of a table.
 pub type Cells = Vec<String>;
@@ -27,4 +28,15 @@ pub fn table(heads: &[&str], right: &[usize], rows: impl IntoIterator<Item = Cel
         .map(|line| line.trim_end().to_owned())
         .collect();
     lines.join("\n")
+}
+
+/// A value with half the width of its 95 % interval; a question mark when the interval contains zero.
+pub fn estimate(estimate: &Estimate) -> String {
+    let mark = if estimate.is_unresolved() { "? " } else { "" };
+    match estimate.ci95 {
+        None => estimate.value.to_string(),
+        Some((low, high)) => {
+            format!("{mark}{} ± {}", estimate.value, (high - low).half())
+        }
+    }
 }

@@ -13,29 +13,54 @@ use jiff::Timestamp;
 use crate::failures::PERIOD;
 use crate::lab::WebState;
 use crate::problem::Problem;
-use crate::token::Role;
+use crate::token::{Role, Token};
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
+/// The cookie in which browsers keep the token.
+pub(crate) const COOKIE: &str = "layerlab";
+
 /// Who asks.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
-    pub(crate) name: String,
-    role: Role,
-}
+pub(crate) struct Caller(Token);
 
 impl Caller {
     fn allowed(self, needed: Role) -> Result<Caller, Problem> {
-        if self.role >= needed {
+        let role = self.0.role;
+        if role >= needed {
             return Ok(self);
         }
-        let role = self.role;
         let detail = format!(
             "this takes the role {needed}, and your token has {role}; ask for another token"
         );
         Err(Problem::usage(StatusCode::FORBIDDEN, detail))
+    }
+
+    /// Whether the token still allows anything: an answer that goes on for long may outlive it.
+    pub(crate) async fn is_still_valid(&self, state: &WebState) -> bool {
+        let (tokens, token) = (state.lab.tokens.clone(), self.0.clone());
+        let valid = tokio::task::spawn_blocking(move || tokens.has(&token, Timestamp::now()));
+        matches!(valid.await, Ok(Ok(true)))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Problem> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        caller.ok_or_else(|| Problem::internal("a request came by without a token"))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Peer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Peer, Problem> {
+        let peer = parts.extensions.get::<Peer>().copied();
+        peer.ok_or_else(|| Problem::internal("a request came from nowhere"))
     }
 }
 
@@ -48,22 +73,19 @@ pub(crate) struct Admin;
 impl<S: Send + Sync> FromRequestParts<S> for Operator {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Operator, Problem> {
-        Ok(Operator(caller(parts)?.allowed(Role::Operator)?.name))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Operator, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        Ok(Operator(caller.allowed(Role::Operator)?.0.name))
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Admin {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Admin, Problem> {
-        caller(parts)?.allowed(Role::Admin).map(|_| Admin)
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Admin, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        caller.allowed(Role::Admin).map(|_| Admin)
     }
-}
-
-fn caller(parts: &Parts) -> Result<Caller, Problem> {
-    let caller = parts.extensions.get::<Caller>().cloned();
-    caller.ok_or_else(|| Problem::internal("a request came by without a token"))
 }
 
 /// Lets requests pass that have a valid token.
@@ -72,19 +94,29 @@ pub(crate) async fn with_token(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let Some(Peer(peer)) = request.extensions().get().copied() else {
-        return Err(Problem::internal("a request came from nowhere"));
-    };
-    let secret = bearer(request.headers()).map(str::to_owned);
-    let caller = known(&state, secret, peer).await?;
-    request.extensions_mut().insert(caller);
+    admit(&state, &mut request).await?;
     Ok(next.run(request).await)
 }
 
-async fn known(
+/// Notes in a request who asks, if its token is valid.
+pub(crate) async fn admit(state: &WebState, request: &mut Request) -> Result<(), Problem> {
+    let Some(peer) = request.extensions().get::<Peer>().copied() else {
+        return Err(Problem::internal("a request came from nowhere"));
+    };
+    let headers = request.headers();
+    let secret = bearer(headers)
+        .or_else(|| cookie(headers))
+        .map(str::to_owned);
+    let caller = known(state, secret, peer).await?;
+    request.extensions_mut().insert(caller);
+    Ok(())
+}
+
+/// Whose token a secret is, if it is valid.
+pub(crate) async fn known(
     state: &WebState,
     secret: Option<String>,
-    peer: SocketAddr,
+    Peer(peer): Peer,
 ) -> Result<Caller, Problem> {
     let refused = |detail| Problem::usage(StatusCode::UNAUTHORIZED, detail);
     let Some(secret) = secret else {
@@ -98,10 +130,7 @@ async fn known(
         Problem::unavailable("the lab cannot read its tokens; the daemon's log says why")
     })?;
     if let Some(token) = found {
-        return Ok(Caller {
-            name: token.name,
-            role: token.role,
-        });
+        return Ok(Caller(token));
     }
     match state.failures.note(peer.ip(), Instant::now()) {
         false => Err(refused(
@@ -122,4 +151,14 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
         .ok()?
         .split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let cookies = cookies.filter_map(|cookies| cookies.to_str().ok());
+    let mut cookies = cookies.flat_map(|cookies| cookies.split(';'));
+    cookies.find_map(|one| match one.trim().split_once('=') {
+        Some((COOKIE, secret)) if !secret.is_empty() => Some(secret),
+        _ => None,
+    })
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -48,8 +48,12 @@ impl OwnHosts {
             host.is_some_and(|host| self.has(host))
         };
         let site = one(headers, HeaderName::from_static("sec-fetch-site"))?;
+        let mode = one(headers, HeaderName::from_static("sec-fetch-mode"))?;
+        // Somebody follows a link: a page is shown, to which the browser does not tell the token.
+        let is_link = request.method() == Method::GET && mode == Some("navigate");
         let is_elsewhere = one(headers, header::ORIGIN)?.is_some_and(|origin| !is_own(origin));
-        if is_elsewhere || matches!(site, Some("cross-site" | "same-site")) {
+        let is_from_elsewhere = matches!(site, Some("cross-site" | "same-site"));
+        if is_elsewhere || is_from_elsewhere && !is_link {
             let detail = "this request comes from another site; only the lab's own pages and programs may ask it";
             return Err(Problem::usage(StatusCode::FORBIDDEN, detail));
         }

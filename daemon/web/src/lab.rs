@@ -7,8 +7,10 @@ use std::time::Duration;
 use layerlab_lab::front_desk::FrontDesk;
 use layerlab_lab::store::Reader;
 use layerlab_lab::talk::{Answer, Request, Status};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::explorer::Explorers;
 use crate::failures::Failures;
 use crate::problem::Problem;
 use crate::token::TokenFile;
@@ -28,6 +30,8 @@ pub struct WebLab {
     pub reader: Reader,
     /// Who may ask.
     pub tokens: TokenFile,
+    /// Tells the number of the last event that can be read.
+    pub last_event: watch::Receiver<i64>,
     /// The folder with the models of jobs that come over the web, if they may come.
     pub models: Option<PathBuf>,
 }
@@ -37,6 +41,11 @@ pub struct WebLab {
 pub(crate) struct WebState {
     pub(crate) lab: Arc<WebLab>,
     pub(crate) failures: Arc<Failures>,
+    pub(crate) explorers: Arc<Explorers>,
+    /// Tells when the daemon ends, with what would go on for ever.
+    pub(crate) ending: watch::Receiver<bool>,
+    /// Whether what is sent is encrypted on its way.
+    pub(crate) is_encrypted: bool,
 }
 
 impl WebState {

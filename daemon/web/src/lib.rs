@@ -5,11 +5,15 @@ mod access;
 mod address;
 mod api;
 mod error;
+mod explorer;
 mod failures;
 mod guard;
 mod health;
 mod lab;
+mod metrics;
+mod pages;
 mod problem;
+mod published;
 mod server;
 mod token;
 

@@ -117,6 +117,16 @@ impl Problem {
         }
     }
 
+    /// Whether it is of this status.
+    pub(crate) fn is(&self, status: StatusCode) -> bool {
+        self.status == status.as_u16()
+    }
+
+    /// Its status, its kind in a few words, and what is wrong, for a page.
+    pub(crate) fn told(&self) -> (u16, &'static str, &str) {
+        (self.status, self.title, &self.detail)
+    }
+
     pub(crate) fn retry_after(mut self, seconds: u64) -> Problem {
         self.retry_after_seconds = Some(seconds);
         self

@@ -18,17 +18,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
 
 use crate::access::{Peer, with_token};
 use crate::api;
 use crate::guard::{OwnHosts, guard};
 use crate::health::{healthz, readyz};
 use crate::lab::{WebLab, WebState};
+use crate::metrics::metrics;
+use crate::pages;
 use crate::problem::Problem;
 use crate::{WebError, check_address};
 
-/// Connections at once; more wait in the system's queue.
-const MOST_CONNECTIONS: usize = 128;
+/// Connections at once; more wait in the system's queue. Each page that is looked at keeps one for its events.
+const MOST_CONNECTIONS: usize = 512;
 
 /// The head of a request comes within this, or the connection ends; so does one on which nothing is asked.
 const HEAD_DEADLINE: Duration = Duration::from_secs(10);
@@ -36,7 +39,10 @@ const HEAD_DEADLINE: Duration = Duration::from_secs(10);
 /// Longer heads are nobody's.
 const LONGEST_HEAD: usize = 32 << 10;
 
-/// A connection ends after this, whatever it is doing: who does not read would keep it for ever. Longer than any answer takes.
+/// Who has read nothing of an answer for so long, though the system's buffers are full, is dropped.
+const LONGEST_STALL: Duration = Duration::from_secs(30);
+
+/// A connection ends after this, whatever it is doing: longer than any answer takes but streams, which go on with another.
 const LONGEST_CONNECTION: Duration = Duration::from_secs(900);
 
 /// Answers that are on their way when the daemon ends have so long.
@@ -48,6 +54,7 @@ pub struct WebServer {
     listener: TcpListener,
     address: SocketAddr,
     hosts: OwnHosts,
+    is_encrypted: bool,
 }
 
 impl WebServer {
@@ -63,6 +70,7 @@ impl WebServer {
             listener,
             address,
             hosts: OwnHosts::new(address, &config.hosts),
+            is_encrypted: config.behind_proxy,
         }))
     }
 
@@ -73,7 +81,14 @@ impl WebServer {
 
     /// Serves until `stop` changes or is dropped, and ends when the answers on their way are sent.
     pub async fn serve(self, lab: WebLab, mut stop: watch::Receiver<bool>) {
-        let router = router(lab, self.hosts);
+        let state = WebState {
+            lab: Arc::new(lab),
+            failures: Arc::default(),
+            explorers: Arc::default(),
+            ending: stop.clone(),
+            is_encrypted: self.is_encrypted,
+        };
+        let router = router(state, self.hosts);
         let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         let mut connections = JoinSet::new();
         loop {
@@ -86,7 +101,7 @@ impl WebServer {
                 Ok((stream, peer, place)) => {
                     let (router, stop) = (router.clone(), stop.clone());
                     connections.spawn(async move {
-                        connection(stream, peer, router, stop).await;
+                        connection(stream, peer, router, stop, LONGEST_STALL).await;
                         drop(place);
                     });
                 }
@@ -119,13 +134,16 @@ async fn connection(
     peer: SocketAddr,
     router: Router,
     mut stop: watch::Receiver<bool>,
+    longest_stall: Duration,
 ) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(longest_stall));
     let service = TowerToHyperService::new(router.layer(Extension(Peer(peer))));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_DEADLINE)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut serving = std::pin::pin!(serving);
     let served = timeout(LONGEST_CONNECTION, async {
         tokio::select! {
@@ -141,18 +159,16 @@ async fn connection(
     }
 }
 
-fn router(lab: WebLab, hosts: OwnHosts) -> Router {
-    let state = WebState {
-        lab: Arc::new(lab),
-        failures: Arc::default(),
-    };
+fn router(state: WebState, hosts: OwnHosts) -> Router {
     let (api, _) = api::routes().split_for_parts();
+    let api = api.route("/metrics", get(metrics));
     let api = api.route_layer(from_fn_with_state(state.clone(), with_token));
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/api/v1/openapi.json", get(api::openapi))
         .merge(api)
+        .merge(pages::routes(&state))
         .fallback(nothing_there)
         .method_not_allowed_fallback(not_so)
         .layer(from_fn(api::within_time))
@@ -169,3 +185,6 @@ async fn not_so() -> Response {
     let detail = "this path does not take that method; /api/v1/openapi.json says which it takes";
     Problem::usage(StatusCode::METHOD_NOT_ALLOWED, detail).into_response()
 }
+
+#[cfg(test)]
+mod tests;

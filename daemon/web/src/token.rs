@@ -209,6 +209,13 @@ impl TokenFile {
         Ok(found.filter(|token| token.is_valid(now)))
     }
 
+    /// Whether this token is still there, and allows anything at `now`.
+    pub fn has(&self, token: &Token, now: Timestamp) -> Result<bool, TokenError> {
+        let tokens = self.list()?.into_iter();
+        let mut same = tokens.filter(|one| one.sha256 == token.sha256);
+        Ok(same.any(|one| one.is_valid(now)))
+    }
+
     fn change(
         &self,
         change: impl FnOnce(&mut Vec<Token>) -> Result<(), TokenError>,

@@ -1,7 +1,10 @@
 //! The lab on the web: the real daemon, asked over HTTP.
 
 mod changes;
+mod events;
 mod guarded;
+mod pages;
+mod plans;
 mod reading;
 
 use std::path::Path;

@@ -16,20 +16,24 @@ const CHANGED_PERCENT: f64 = 2.0;
 impl Report {
     /// The report as an HTML document, with times in `zone` and the plots that were read.
     pub fn html(&self, zone: &TimeZone) -> String {
+        page(&self.headline, &self.body(zone, &link))
+    }
+
+    /// What such a document says; `link` leads to a profile by its folder.
+    pub fn body(&self, zone: &TimeZone, link: &dyn Fn(&Path) -> Option<String>) -> Markup {
         let sections = self.sections(zone);
-        let body = html! {
+        html! {
             h1 { (self.headline) }
             p.period { (self.period(zone)) }
             @if sections.is_empty() {
                 p { "Nothing happened." }
             }
             @let (grave, others): (Vec<&Section>, Vec<&Section>) = sections.iter().partition(|section| section.grave);
-            @for section in grave { (table(section)) }
+            @for section in grave { (table(section, link)) }
             (self.matrix())
-            @for section in others { (table(section)) }
+            @for section in others { (table(section, link)) }
             (self.plots())
-        };
-        page(&self.headline, &body)
+        }
     }
 
     fn matrix(&self) -> Markup {
@@ -119,7 +123,7 @@ fn in_matrix(field: &Field<'_>) -> Markup {
     }
 }
 
-fn table(section: &Section) -> Markup {
+fn table(section: &Section, link: &dyn Fn(&Path) -> Option<String>) -> Markup {
     let number = |column: usize| section.right.contains(&column);
     html! {
         h2.grave[section.grave] { (section.title) }
@@ -136,7 +140,7 @@ fn table(section: &Section) -> Markup {
                     @for row in &section.rows {
                         tr {
                             @for (column, (cell, head)) in row.iter().zip(section.heads).enumerate() {
-                                td.number[number(column)] data-head=(head) { (in_cell(cell)) }
+                                td.number[number(column)] data-head=(head) { (in_cell(cell, link)) }
                             }
                         }
                     }
@@ -146,7 +150,7 @@ fn table(section: &Section) -> Markup {
     }
 }
 
-fn in_cell(cell: &Cell) -> Markup {
+fn in_cell(cell: &Cell, link: &dyn Fn(&Path) -> Option<String>) -> Markup {
     // Text that turns around would make one name look like another.
     let text = Printable(&cell.to_string()).to_string();
     match cell {

@@ -32,13 +32,14 @@ use writer::{KeepRequest, QUEUE, StoreHand};
 use layerlab_farm::folders::make_private;
 
 pub use error::StoreError;
-pub use reader::Reader;
+pub use reader::{Reader, StoreCounts};
 
 /// The store of the lab whose daemon this is.
 #[derive(Clone, Debug)]
 pub struct Store {
     requests: mpsc::Sender<KeepRequest>,
     trouble: watch::Receiver<Option<String>>,
+    last_event: watch::Receiver<i64>,
     reader: Reader,
     _lock: Arc<Lock>,
 }
@@ -49,11 +50,13 @@ impl Store {
     pub async fn open(folder: &Path) -> Result<(Store, Kept), StoreError> {
         let (hand, lock, reader, kept) = apart(opened(folder.to_owned())).await??;
         let (requests, received) = mpsc::channel(QUEUE);
-        let (publisher, trouble) = watch::channel(None);
-        tokio::spawn(writer::write(received, hand, publisher));
+        let (trouble_seen, trouble) = watch::channel(None);
+        let (event_kept, last_event) = watch::channel(kept.last_event);
+        tokio::spawn(writer::write(received, hand, trouble_seen, event_kept));
         let store = Store {
             requests,
             trouble,
+            last_event,
             reader,
             _lock: lock,
         };
@@ -77,6 +80,11 @@ impl Store {
     /// Why nothing can be written now, such as a full disk, or why a journal cannot go on.
     pub fn trouble(&self) -> watch::Receiver<Option<String>> {
         self.trouble.clone()
+    }
+
+    /// The number of the last event that is in the store, 0 before the first.
+    pub fn last_event(&self) -> watch::Receiver<i64> {
+        self.last_event.clone()
     }
 
     /// The journal of a run as far as it was kept, in order.

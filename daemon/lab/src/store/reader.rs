@@ -102,6 +102,21 @@ impl Reader {
         bodies.iter().map(|body| self.record(body)).collect()
     }
 
+    /// What happened after the event of number `after`, in order, at most `most` events.
+    pub async fn events_after(&self, after: i64, most: u32) -> Result<Vec<Event>, StoreError> {
+        let reader = self.clone();
+        let bodies: Vec<String> = apart(async move {
+            sqlx::query_scalar("SELECT body FROM events WHERE number > $1 ORDER BY number LIMIT $2")
+                .bind(after)
+                .bind(most)
+                .fetch_all(&mut *reader.connection.lock().await)
+                .await
+        })
+        .await?
+        .map_err(|error| self.failed(&error))?;
+        bodies.iter().map(|body| self.record(body)).collect()
+    }
+
     /// The journal of a run as far as it was kept, in order.
     pub async fn entries(&self, run: &RunId) -> Result<Vec<Entry>, StoreError> {
         let reader = self.clone();
@@ -146,6 +161,35 @@ impl Reader {
         Ok(sizes.collect())
     }
 
+    /// How many jobs, runs and events the store holds.
+    pub async fn counts(&self) -> Result<StoreCounts, StoreError> {
+        let reader = self.clone();
+        let counted = async move {
+            let mut connection = reader.connection.lock().await;
+            let mut view = connection.begin().await?;
+            let mut all = Vec::new();
+            for count in [
+                "SELECT state, COUNT(*) FROM jobs GROUP BY state",
+                "SELECT state, COUNT(*) FROM runs GROUP BY state",
+                "SELECT kind, COUNT(*) FROM events GROUP BY kind",
+            ] {
+                let rows: Vec<(String, i64)> = sqlx::query_as(count).fetch_all(&mut *view).await?;
+                all.push(rows.into_iter().collect());
+            }
+            view.commit().await?;
+            Ok(all)
+        };
+        let all: Vec<BTreeMap<String, i64>> =
+            apart(counted).await?.map_err(|error| self.failed(&error))?;
+        let mut all = all.into_iter();
+        let mut next = || all.next().unwrap_or_default();
+        Ok(StoreCounts {
+            jobs: next(),
+            runs: next(),
+            events: next(),
+        })
+    }
+
     fn by<K: Ord, T: StoredRecord>(
         &self,
         bodies: &[String],
@@ -172,6 +216,17 @@ impl Reader {
     pub(super) fn failed(&self, error: &sqlx::Error) -> StoreError {
         StoreError::of_database(&self.path, error)
     }
+}
+
+/// How much the store holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounts {
+    /// Jobs, by the words of their states.
+    pub jobs: BTreeMap<String, i64>,
+    /// Runs, by the words of their states.
+    pub runs: BTreeMap<String, i64>,
+    /// Events since the lab began, by their kinds.
+    pub events: BTreeMap<String, i64>,
 }
 
 /// Which jobs and runs are read.

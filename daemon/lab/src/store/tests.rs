@@ -532,3 +532,38 @@ async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
     let (_store, _) = reopened(store, folder.path()).await;
     assert!(size() < full / 10, "{} of {full} bytes", size());
 }
+
+#[tokio::test]
+async fn events_are_read_on_from_a_number_and_the_last_one_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, _) = open(folder.path()).await;
+    let mut last = store.last_event();
+    assert_eq!(*last.borrow_and_update(), 0);
+    let reader = Reader::open(folder.path()).await.expect("a store");
+    let changes = (1..=5).map(|number| RecordChange::Event(event(number)));
+    store.keep(changes.collect()).await.expect("kept");
+    let told = last.wait_for(|last| *last == 5);
+    tokio::time::timeout(Duration::from_secs(60), told)
+        .await
+        .expect("it is told")
+        .expect("the store is open");
+    let after = |number, most| reader.events_after(number, most);
+    let expected: Vec<_> = (3..=5).map(event).collect();
+    assert_eq!(after(2, 64).await.expect("events"), expected);
+    assert_eq!(after(2, 2).await.expect("events"), expected[..2]);
+    assert!(after(5, 64).await.expect("events").is_empty());
+    let counts = reader.counts().await.expect("counts");
+    assert_eq!(counts.events.values().sum::<i64>(), 5);
+    assert!(counts.jobs.is_empty() && counts.runs.is_empty());
+    // What was kept before comes again: nothing new is told.
+    store
+        .keep(vec![RecordChange::Event(event(2))])
+        .await
+        .expect("kept");
+    assert_eq!(*last.borrow(), 5);
+    let (store, _) = {
+        drop(reader);
+        reopened(store, folder.path()).await
+    };
+    assert_eq!(*store.last_event().borrow(), 5);
+}

@@ -36,11 +36,13 @@ pub(super) async fn write(
     mut requests: mpsc::Receiver<KeepRequest>,
     mut hand: StoreHand,
     trouble: watch::Sender<Option<String>>,
+    last_event: watch::Sender<i64>,
 ) {
     let mut bulletin = Bulletin {
         disk: None,
         journals: BTreeMap::new(),
         trouble,
+        last_event,
     };
     let mut waiting = Vec::with_capacity(QUEUE);
     while requests.recv_many(&mut waiting, QUEUE).await > 0 {
@@ -207,6 +209,8 @@ struct Bulletin {
     /// Journals of which entries were refused, until they go on as they should.
     journals: BTreeMap<RunId, String>,
     trouble: watch::Sender<Option<String>>,
+    /// The number of the last event that was written.
+    last_event: watch::Sender<i64>,
 }
 
 impl Bulletin {
@@ -232,10 +236,12 @@ impl Bulletin {
             match outcome {
                 Ok(()) => {
                     for change in changes {
-                        if let RecordChange::Entries { run, .. } | RecordChange::JournalGone(run) =
-                            change
-                        {
-                            self.journals.remove(run);
+                        match change {
+                            RecordChange::Entries { run, .. } | RecordChange::JournalGone(run) => {
+                                self.journals.remove(run);
+                            }
+                            RecordChange::Event(event) => self.happened(event.number),
+                            _ => {}
                         }
                     }
                 }
@@ -251,6 +257,14 @@ impl Bulletin {
             }
         }
         self.publish();
+    }
+
+    fn happened(&self, number: i64) {
+        self.last_event.send_if_modified(|last| {
+            let is_newer = number > *last;
+            *last = number.max(*last);
+            is_newer
+        });
     }
 
     fn publish(&self) {

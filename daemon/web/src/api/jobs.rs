@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use layerlab_lab::job_file::{JobFile, ResolvedJob};
 use layerlab_lab::query::{Page, ShownJob as JobWithEvents, listed_jobs};
-use layerlab_lab::record::{Event, Job, JobId};
+use layerlab_lab::record::{Job, JobId};
 use layerlab_lab::talk::{Answer, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::events::ShownEvent;
 use super::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use super::runs::ShownRun;
@@ -116,33 +117,6 @@ pub(super) async fn list(
         waiting_for: listed.waiting_for,
     };
     Ok(Json(List::of(jobs, &Chosen { page }, shown)))
-}
-
-/// Something that happened to a job.
-#[derive(Serialize, ToSchema)]
-pub(super) struct ShownEvent {
-    /// Counts all events of the lab, from 1.
-    number: i64,
-    /// When it happened.
-    at: Timestamp,
-    /// The run that it is about.
-    run: Option<i64>,
-    /// The device that it is about.
-    device: Option<String>,
-    /// What happened, for a person.
-    what: String,
-}
-
-impl From<&Event> for ShownEvent {
-    fn from(event: &Event) -> ShownEvent {
-        ShownEvent {
-            number: event.number,
-            at: event.at,
-            run: event.run,
-            device: event.device.clone(),
-            what: event.what.to_string(),
-        }
-    }
 }
 
 /// A job with a page of its runs, and what happened.

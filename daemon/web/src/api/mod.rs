@@ -1,9 +1,11 @@
 //! `/api/v1`: each path with its description, from which the description of the whole follows.
 
 mod devices;
+mod events;
 mod extract;
 mod jobs;
 mod list;
+mod plans;
 mod profiles;
 mod reports;
 mod reservations;
@@ -68,7 +70,10 @@ pub(crate) fn routes() -> OpenApiRouter<WebState> {
         .routes(routes!(profiles::list))
         .routes(routes!(profiles::show))
         .routes(routes!(profiles::file))
+        .routes(routes!(plans::explore))
+        .routes(routes!(plans::plan))
         .routes(routes!(reports::show))
+        .routes(routes!(events::stream))
         .routes(routes!(tokens::list))
         .routes(routes!(tokens::revoke))
 }

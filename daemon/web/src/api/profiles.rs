@@ -1,8 +1,5 @@
 //! Profiles that the lab has published, and their files.
 
-use std::io;
-use std::path::Path;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -19,6 +16,7 @@ use super::extract::{InPath, InQuery};
 use super::list::{Chosen, List};
 use crate::lab::WebState;
 use crate::problem::Problem;
+use crate::published::PublishedProfile;
 
 /// A published profile.
 #[derive(Serialize, ToSchema)]
@@ -119,14 +117,13 @@ pub(super) async fn show(
     State(state): State<WebState>,
     InPath(run): InPath<RunNumber>,
 ) -> Result<Json<ProfileInFull>, Problem> {
-    let profile = published(&state, run).await?;
-    let folder = profile.folder.clone();
+    let profile = PublishedProfile::of_run(&state.lab.reader, run).await?;
     let looked = tokio::task::spawn_blocking(move || {
-        let digest = ProfileDigest::of_folder(&folder).ok();
-        files(&folder).map(|files| (files, digest.map(|digest| digest.to_string())))
+        let digest = ProfileDigest::of_folder(&profile.folder).ok();
+        let files = profile.files()?;
+        Ok::<_, Problem>((profile.0, files, digest.map(|digest| digest.to_string())))
     });
-    let looked = looked.await.map_err(Problem::internal)?;
-    let (files, digest) = looked.map_err(|error| gone(run, &error))?;
+    let (profile, files, digest) = looked.await.map_err(Problem::internal)??;
     Ok(Json(ProfileInFull {
         profile: profile.into(),
         digest,
@@ -155,17 +152,10 @@ pub(super) async fn file(
     InPath((run, name)): InPath<(RunNumber, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let folder = published(&state, run).await?.folder;
+    let profile = PublishedProfile::of_run(&state.lab.reader, run).await?;
     let wanted = name.clone();
-    let read = tokio::task::spawn_blocking(move || {
-        // Only what the folder lists is opened: a name that leads elsewhere is none of these.
-        match files(&folder)?.into_iter().find(|file| *file == wanted) {
-            Some(file) => std::fs::read(folder.join(file)).map(Some),
-            None => Ok(None),
-        }
-    });
-    let read = read.await.map_err(Problem::internal)?;
-    let Some(content) = read.map_err(|error| gone(run, &error))? else {
+    let read = tokio::task::spawn_blocking(move || profile.file(&wanted));
+    let Some(content) = read.await.map_err(Problem::internal)?? else {
         let detail = format!(
             "the profile of run {run} has no file of this name; /api/v1/profiles/{run} lists them"
         );
@@ -192,31 +182,4 @@ pub(super) async fn file(
         return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
     }
     Ok((kept, [(header::CONTENT_TYPE, kind)], content).into_response())
-}
-
-async fn published(state: &WebState, run: RunNumber) -> Result<IndexedProfile, Problem> {
-    let kept = state.lab.reader.all().await?;
-    let mut profiles = indexed_profiles(&kept, None, None).into_iter();
-    profiles
-        .find(|profile| profile.run == run)
-        .ok_or_else(|| Problem::not_found(format!("run {run} has published no profile")))
-}
-
-/// The names of the regular files in a folder, in order.
-fn files(folder: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            names.extend(entry.file_name().into_string());
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn gone(run: RunNumber, error: &io::Error) -> Problem {
-    tracing::warn!(run, %error, "a published profile cannot be read");
-    let detail = format!("the folder of the profile of run {run} is gone, or cannot be read");
-    Problem::new(StatusCode::GONE, crate::ProblemKind::Input, detail)
 }

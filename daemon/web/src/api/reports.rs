@@ -58,7 +58,12 @@ pub(super) async fn show(
         let detail = "the period ends before it begins; give a later `until`";
         return Err(Problem::usage(StatusCode::BAD_REQUEST, detail));
     }
-    let report = query::report(&state.lab.reader, since, until).await?;
+    let mut report = query::report(&state.lab.reader, since, until).await?;
+    let read = tokio::task::spawn_blocking(move || {
+        report.read_profiles(false);
+        report
+    });
+    let report = read.await.map_err(Problem::internal)?;
     Ok(Json(ShownReport {
         headline: report.headline.clone(),
         report: serde_json::to_value(&report).map_err(Problem::internal)?,

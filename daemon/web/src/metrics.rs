@@ -1,0 +1,179 @@
+//! What a Prometheus server collects: how the lab is now, and how much happened since it began. Everything is looked up when it is
+//! asked for, so that nothing is counted twice or lost when a daemon ends.
+
+use std::fmt::{Display, Write};
+use std::time::Instant;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use layerlab_lab::store::StoreCounts;
+use layerlab_lab::talk::{DeviceState, Status};
+
+use crate::lab::WebState;
+use crate::problem::Problem;
+
+/// The text format of Prometheus, whose version it is.
+const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+const STATES: [DeviceState; 7] = [
+    DeviceState::Free,
+    DeviceState::Busy,
+    DeviceState::Waiting,
+    DeviceState::Parking,
+    DeviceState::Reserved,
+    DeviceState::Quarantined,
+    DeviceState::Gone,
+];
+
+/// All metrics.
+pub(crate) async fn metrics(State(state): State<WebState>) -> Result<Response, Problem> {
+    let asked = Instant::now();
+    let status = state.status().await?;
+    let answered = Instant::now();
+    let counts = state.lab.reader.counts().await?;
+    let counted = Instant::now();
+    let mut text = MetricsText::default();
+    of_lab(&mut text, &status, &counts);
+    let seconds = |from: Instant, until: Instant| until.duration_since(from).as_secs_f64();
+    text.family(
+        "layerlab_answer_seconds",
+        "gauge",
+        "How long a part of the lab took to answer for this page.",
+    );
+    for (part, took) in [
+        ("dispatcher", seconds(asked, answered)),
+        ("store", seconds(answered, counted)),
+    ] {
+        text.sample("layerlab_answer_seconds", &[("part", part)], took);
+    }
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.0).into_response())
+}
+
+fn of_lab(text: &mut MetricsText, status: &Status, counts: &StoreCounts) {
+    text.family(
+        "layerlab_info",
+        "gauge",
+        "The version of the daemon; always 1.",
+    );
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    text.sample("layerlab_info", &version, 1);
+    text.family(
+        "layerlab_ready",
+        "gauge",
+        "1 if nothing keeps the lab from working, else 0.",
+    );
+    text.sample("layerlab_ready", &[], u8::from(status.trouble.is_none()));
+    text.family(
+        "layerlab_devices",
+        "gauge",
+        "Devices of the lab in each state.",
+    );
+    for state in STATES {
+        let count = status.devices.iter().filter(|it| it.state == state).count();
+        let state = state.to_string();
+        text.sample("layerlab_devices", &[("state", state.as_str())], count);
+    }
+    text.family(
+        "layerlab_device_state",
+        "gauge",
+        "The state of a device; always 1. A simulated device says so.",
+    );
+    for device in &status.devices {
+        let (state, simulated) = (device.state.to_string(), device.device.simulated);
+        let labels = [
+            ("device", device.device.name.as_str()),
+            ("simulated", if simulated { "true" } else { "false" }),
+            ("state", state.as_str()),
+        ];
+        text.sample("layerlab_device_state", &labels, 1);
+    }
+    text.family(
+        "layerlab_device_samples",
+        "gauge",
+        "Samples and answers of the run that a device has.",
+    );
+    for device in &status.devices {
+        if let Some((done, _)) = device.progress {
+            let labels = [("device", device.device.name.as_str())];
+            text.sample("layerlab_device_samples", &labels, done);
+        }
+    }
+    text.family(
+        "layerlab_waiting_runs",
+        "gauge",
+        "Runs that wait for a device, a window or anything else.",
+    );
+    let waiting: usize = status.waiting.iter().map(|waiting| waiting.runs).sum();
+    text.sample("layerlab_waiting_runs", &[], waiting);
+    for (name, kind, help, label, counts) in [
+        (
+            "layerlab_jobs",
+            "gauge",
+            "Jobs in each state.",
+            "state",
+            &counts.jobs,
+        ),
+        (
+            "layerlab_runs",
+            "gauge",
+            "Runs in each state.",
+            "state",
+            &counts.runs,
+        ),
+        (
+            "layerlab_events_total",
+            "counter",
+            "What happened since the lab began, such as blocks that were rejected.",
+            "kind",
+            &counts.events,
+        ),
+    ] {
+        text.family(name, kind, help);
+        for (value, count) in counts {
+            text.sample(name, &[(label, value.as_str())], count);
+        }
+    }
+}
+
+/// Metrics in the text format of Prometheus.
+#[derive(Default)]
+struct MetricsText(String);
+
+impl MetricsText {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing into a string does not fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
+            .collect();
+        let _ = match labels.as_slice() {
+            [] => writeln!(self.0, "{name} {value}"),
+            labels => writeln!(self.0, "{name}{{{}}} {value}", labels.join(",")),
+        };
+    }
+}
+
+/// The value of a label: a name may be anything.
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_be_taken_for_another_sample() {
+        let mut text = MetricsText::default();
+        text.sample("up", &[("device", "a\"} 1\nup{b=\"\\")], 1);
+        assert_eq!(text.0, "up{device=\"a\\\"} 1\\nup{b=\\\"\\\\\"} 1\n");
+    }
+}

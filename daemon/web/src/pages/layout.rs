@@ -1,0 +1,150 @@
+//! What all pages have in common: their head, the way from one to another, and how they are sent.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use layerlab_lab::store::StoreError;
+use maud::{DOCTYPE, Markup, html};
+
+use crate::problem::Problem;
+
+/// Scripts, styles and connections come from the lab alone, and nothing that a name brings in runs or fetches anything.
+/// Pictures may be part of the page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// The ways that lead from every page.
+const WAYS: [(&str, &str); 4] = [
+    ("/", "Devices"),
+    ("/jobs", "Jobs"),
+    ("/profiles", "Profiles"),
+    ("/report", "Report"),
+];
+
+/// A page of the lab.
+pub(super) struct Page {
+    title: String,
+    path: &'static str,
+    is_live: bool,
+    script: Option<&'static str>,
+    content: Markup,
+}
+
+impl Page {
+    /// A page below one of the ways, such as `/jobs`.
+    pub(super) fn new(title: impl Into<String>, path: &'static str, content: Markup) -> Page {
+        Page {
+            title: title.into(),
+            path,
+            is_live: false,
+            script: None,
+            content,
+        }
+    }
+
+    /// One that shows what happens as it happens.
+    #[must_use]
+    pub(super) fn live(self) -> Page {
+        Page {
+            is_live: true,
+            script: Some("/assets/live.js"),
+            ..self
+        }
+    }
+
+    /// One with a script of its own.
+    #[must_use]
+    pub(super) fn with_script(self, script: &'static str) -> Page {
+        Page {
+            script: Some(script),
+            ..self
+        }
+    }
+
+    fn html(&self) -> String {
+        let is_here = |path: &str| (path == self.path).then_some("page");
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (self.title) " · layerlab" }
+                    link rel="icon" href="data:,";
+                    link rel="stylesheet" href="/assets/page.css";
+                    link rel="stylesheet" href="/assets/web.css";
+                    @if let Some(script) = self.script { script src=(script) defer {} }
+                }
+                body {
+                    header.site {
+                        a.skip href="#content" { "Skip to content" }
+                        a.home href="/" { "layerlab" }
+                        @if !self.path.is_empty() {
+                            nav aria-label="Pages" {
+                                @for (path, name) in WAYS { a href=(path) aria-current=[is_here(path)] { (name) } }
+                            }
+                            @if self.is_live { span.live #connection role="status" { "not live" } }
+                            form action="/logout" method="post" { button.quiet { "Log out" } }
+                        }
+                    }
+                    main #content { (self.content) }
+                }
+            }
+        };
+        page.into_string()
+    }
+}
+
+impl IntoResponse for Page {
+    fn into_response(self) -> Response {
+        let policy = HeaderValue::from_static(POLICY);
+        (
+            [(header::CONTENT_SECURITY_POLICY, policy)],
+            Html(self.html()),
+        )
+            .into_response()
+    }
+}
+
+/// What went wrong, as a page.
+pub(super) struct ProblemPage(pub(super) Problem);
+
+impl From<Problem> for ProblemPage {
+    fn from(problem: Problem) -> ProblemPage {
+        ProblemPage(problem)
+    }
+}
+
+impl From<StoreError> for ProblemPage {
+    fn from(error: StoreError) -> ProblemPage {
+        ProblemPage(error.into())
+    }
+}
+
+impl IntoResponse for ProblemPage {
+    fn into_response(self) -> Response {
+        let (status, title, detail) = self.0.told();
+        let content = html! {
+            h1 { (title) }
+            p { (detail) }
+            p { a href="/" { "To the devices" } }
+        };
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        (status, Page::new(title, "/none", content)).into_response()
+    }
+}
+
+/// What pages say of numbers that nobody measured.
+pub(super) fn simulated_mark(simulated: bool, emulated: bool) -> Markup {
+    html! {
+        @if simulated {
+            " " span.simulated title="Its times are modelled, not measured." { "simulated" }
+        } @else if emulated {
+            " " span.simulated title="A processor was emulated: its times are no device's." { "emulated" }
+        }
+    }
+}
+
+/// A state as a badge, in its colour.
+pub(super) fn badge(state: &str) -> Markup {
+    html! { span class={ "badge " (state) } { (state) } }
+}

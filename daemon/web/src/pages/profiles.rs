@@ -1,0 +1,168 @@
+//! The profiles that the lab has published, and one of them with what each layer costs.
+
+use axum::extract::{Path, Query, State};
+use layerlab_campaign::publish::PLOT;
+use layerlab_farm::adb::Printable;
+use layerlab_lab::page::picture;
+use layerlab_lab::query::{Page as ListPage, indexed_profiles};
+use layerlab_lab::record::RunNumber;
+use layerlab_lab::text_table::estimate;
+use layerlab_profiles::check::check;
+use layerlab_profiles::document::{LayerTimeRow, Processor, ProcessorKind, Profile, ProfileDigest};
+use layerlab_profiles::summary::Estimate;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::jobs::more;
+use super::layout::{Page, ProblemPage, simulated_mark};
+use super::told::when;
+use crate::lab::WebState;
+use crate::problem::Problem;
+use crate::published::PublishedProfile;
+
+/// Which profiles.
+#[derive(Deserialize)]
+pub(super) struct Chosen {
+    model: Option<String>,
+    device: Option<String>,
+    page: Option<usize>,
+}
+
+/// All profiles, by model and device.
+pub(super) async fn list(
+    State(state): State<WebState>,
+    Query(chosen): Query<Chosen>,
+) -> Result<Page, ProblemPage> {
+    let kept = state.lab.reader.all().await?;
+    let named = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+    let (model, device) = (named(&chosen.model), named(&chosen.device));
+    let profiles = indexed_profiles(&kept, model.as_deref(), device.as_deref());
+    let (number, all) = (chosen.page.unwrap_or(1).max(1), profiles.len());
+    let profiles = ListPage::new(number).of(profiles);
+    let path = "/profiles?page=";
+    let content = html! {
+        h1 { "Profiles" }
+        form.filter action="/profiles" method="get" {
+            label { "Model " input name="model" value=[model.as_deref()]; }
+            label { "Device " input name="device" value=[device.as_deref()]; }
+            button { "Show" }
+        }
+        @if profiles.is_empty() { p { "There is none." } } @else {
+            div.table { table {
+                thead { tr { th scope="col" { "Model" } th scope="col" { "Device" } th scope="col" { "Published" } th scope="col" { "Run" } } }
+                tbody {
+                    @for profile in &profiles {
+                        tr {
+                            td data-head="Model" { a href={ "/profiles/" (profile.run) } { (Printable(&profile.model)) } }
+                            td data-head="Device" { (Printable(&profile.device)) (simulated_mark(profile.simulated, false)) }
+                            td data-head="Published" { (when(profile.published)) }
+                            td data-head="Run" { a href={ "/runs/" (profile.run) } { (profile.run) } }
+                        }
+                    }
+                }
+            } }
+        }
+        (more(number, profiles.len(), all, path))
+    };
+    Ok(Page::new("Profiles", "/profiles", content).live())
+}
+
+/// One profile.
+pub(super) async fn show(
+    State(state): State<WebState>,
+    Path(run): Path<RunNumber>,
+) -> Result<Page, ProblemPage> {
+    let published = PublishedProfile::of_run(&state.lab.reader, run).await?;
+    let content = tokio::task::spawn_blocking(move || content(&published));
+    let content = content.await.map_err(Problem::internal)??;
+    Ok(Page::new(format!("Profile {run}"), "/profiles", content))
+}
+
+fn content(published: &PublishedProfile) -> Result<Markup, Problem> {
+    let (run, folder) = (published.run, &published.folder);
+    let profile = published.read()?;
+    let header = &profile.header;
+    let digest = ProfileDigest::of_folder(folder).ok();
+    let plot = std::fs::read(folder.join(PLOT)).ok();
+    let findings = check(&profile);
+    let words = format!("What each layer of {} costs", header.model.name);
+    let wholes = header.processors.iter().zip(profile.whole_model_times());
+    Ok(html! {
+        h1 { (Printable(&header.model.name)) " on " (Printable(&header.device.name)) (simulated_mark(header.simulated, header.emulated)) }
+        dl {
+            dt { "Published" } dd { (when(published.published)) ", by " a href={ "/runs/" (run) } { "run " (run) } }
+            @if let Some(digest) = digest { dt { "Digest" } dd { code { (digest) } } }
+            @for (processor, whole) in wholes {
+                dt { "All on " (Printable(&processor.name)) }
+                dd { @match whole { Some(time) => (time), None => "cannot run every layer" } }
+            }
+        }
+        @if profile.header.processors.len() > 1 {
+            p { a.button href={ "/profiles/" (run) "/explore" } { "Explore placements" } }
+        }
+        @if !findings.is_empty() {
+            h2 { "What is doubtful" }
+            ul.plain { @for finding in &findings { li { (Printable(&finding.to_string())) } } }
+        }
+        @if let Some(plot) = plot { figure { (picture(&plot, &words)) } }
+        h2 { "Layers" }
+        (layers(&profile))
+        p.note { "Times are estimates ± half their 95 % interval; ? marks what cannot be told from zero." }
+        h2 { "Files" }
+        ul.plain {
+            @for name in published.files()? {
+                li { a href={ "/api/v1/profiles/" (run) "/files/" (name) } download=(name) { (name) } }
+            }
+        }
+    })
+}
+
+fn layers(profile: &Profile) -> Markup {
+    let processors = &profile.header.processors;
+    let row_of = |processor: &Processor, layer: u32| {
+        let mut rows = profile.times.iter();
+        rows.find(|row| row.processor == processor.name && row.layer == layer)
+    };
+    html! {
+        div.table { table.layers {
+            thead { tr {
+                th.number scope="col" { "Layer" } th scope="col" { "Name" } th.number scope="col" { "Output" }
+                @for processor in processors {
+                    @if processor.kind == ProcessorKind::Accelerator { th.number scope="col" { "to " (Printable(&processor.name)) } }
+                    th.number scope="col" { (Printable(&processor.name)) }
+                    @if processor.kind == ProcessorKind::Accelerator { th.number scope="col" { "from " (Printable(&processor.name)) } }
+                }
+            } }
+            tbody {
+                @for layer in &profile.layers {
+                    tr {
+                        td.number data-head="Layer" { (layer.number) }
+                        td data-head="Name" { (Printable(&layer.name)) }
+                        td.number data-head="Output" { (layer.output_bytes) }
+                        @for processor in processors { (cells(processor, row_of(processor, layer.number))) }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+fn cells(processor: &Processor, row: Option<&LayerTimeRow>) -> Markup {
+    let name = Printable(&processor.name).to_string();
+    let moved = |separate: Option<Estimate>, included: bool| match (separate, included) {
+        (Some(time), _) => estimate(&time),
+        (None, true) => "in compute".to_owned(),
+        (None, false) => String::new(),
+    };
+    let is_accelerator = processor.kind == ProcessorKind::Accelerator;
+    let time = row.map(|row| &row.time);
+    let to = time.map(|time| moved(time.to_processor, time.compute_includes.to_processor));
+    let from = time.map(|time| moved(time.from_processor, time.compute_includes.from_processor));
+    html! {
+        @if is_accelerator { td.number data-head={ "to " (name) } { (to.unwrap_or_default()) } }
+        td.number data-head=(name) {
+            @match time { Some(time) => (estimate(&time.compute)), None => "cannot run it" }
+        }
+        @if is_accelerator { td.number data-head={ "from " (name) } { (from.unwrap_or_default()) } }
+    }
+}
