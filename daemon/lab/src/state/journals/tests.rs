@@ -103,18 +103,22 @@ fn runs_that_have_been_over_for_long_lose_the_journals_of_all_attempts() {
         ended(4, RunState::Cancelled, 29),
     ]);
     let expected = [
+        "lab-home-1-1-energy",
         "lab-home-1-1-times",
         "lab-home-1-1-steady",
         "lab-home-1-1-accuracy",
+        "lab-home-2-1-energy",
         "lab-home-2-1-times",
         "lab-home-2-1-steady",
         "lab-home-2-1-accuracy",
+        "lab-home-2-2-energy",
         "lab-home-2-2-times",
         "lab-home-2-2-steady",
         "lab-home-2-2-accuracy",
     ];
     assert_eq!(removed(&mut state, now()), expected);
     let of_the_last = [
+        "lab-home-4-1-energy",
         "lab-home-4-1-times",
         "lab-home-4-1-steady",
         "lab-home-4-1-accuracy",
