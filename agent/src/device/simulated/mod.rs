@@ -2,12 +2,14 @@
 //! times, are its runtime's (`crate::runtime::simulated`).
 
 mod clock;
+mod drawing;
 mod file;
 mod gauge;
 mod heat;
 mod machine_noise;
 mod noise;
 mod shared;
+mod simulated_meter;
 mod state;
 mod switching;
 
@@ -26,7 +28,7 @@ pub use self::noise::Noise;
 pub(crate) use self::shared::SharedDevice;
 pub use self::switching::{Level, Switching};
 
-use self::gauge::SimulatedMeter;
+use self::simulated_meter::SimulatedMeter;
 use super::power::{MeterError, PowerMeter};
 use super::{Device, DeviceIdentity, Invocation};
 

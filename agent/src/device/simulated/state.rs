@@ -4,8 +4,8 @@ use layerlab_profiles::{Bytes, MilliCelsius, Nanos};
 use layerlab_protocol::Conditions;
 
 use super::clock::SimulatedClock;
+use super::drawing::Drawing;
 use super::file::DeviceFile;
-use super::gauge::Drawing;
 use super::heat::Heat;
 use super::machine_noise::{Loading, MachineNoise, MachineNoiseState};
 use crate::device::invocation::Invocation;
