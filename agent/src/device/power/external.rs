@@ -247,7 +247,9 @@ impl PowerMeter for ExternalMeter {
     }
 
     fn poll(&mut self, _now: Nanos) -> Result<(), MeterError> {
-        match self.shared.lines().ended.is_some() {
+        // The lock must not be held in the arms.
+        let has_ended = self.shared.lines().ended.is_some();
+        match has_ended {
             true => self.wait_for(|_| false).map(drop),
             false => Ok(()),
         }
