@@ -2,6 +2,7 @@
 
 mod block;
 mod disturbance;
+mod energy;
 mod inferences;
 mod loaded;
 mod progress;
@@ -65,6 +66,7 @@ pub(crate) fn time(
     match task.order.work {
         Work::TimeSegments { .. } => timing.time_segments(),
         Work::Soak { .. } => timing.soak(),
+        Work::MeasureEnergy { .. } => timing.energy(),
         _ => timing.time_passes(),
     }
 }

@@ -64,7 +64,10 @@ fn execute(
         Work::Survey { processors } => {
             return survey(task, queue, runtimes, &model, processors);
         }
-        Work::TimeSegments { segments, timing } => (segments.clone(), *timing),
+        Work::TimeSegments { segments, timing }
+        | Work::MeasureEnergy {
+            segments, timing, ..
+        } => (segments.clone(), *timing),
         Work::Soak {
             passes: false,
             timing,

@@ -8,6 +8,7 @@ use layerlab_campaign::{CampaignError, RunError};
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::AdbError;
 use layerlab_profiles::document::BuildError;
+use layerlab_profiles::energy::EnergyError;
 
 use super::exit::{Code, ExitWith, Failure};
 
@@ -25,6 +26,7 @@ pub(super) fn campaign_failure(error: CampaignError) -> Failure {
     let code = match &error {
         CampaignError::Publish(error) => publish_code(error),
         CampaignError::Plan(_)
+        | CampaignError::NoMeter
         | CampaignError::Processor(_)
         | CampaignError::Run(RunError::Planner(
             PlannerError::BudgetTooSmall { .. }
@@ -37,11 +39,13 @@ pub(super) fn campaign_failure(error: CampaignError) -> Failure {
         CampaignError::Run(RunError::Link(
             LinkError::Refused { .. } | LinkError::Adb(AdbError::AgentRefused { .. }),
         )) => Code::Input,
-        CampaignError::Build(BuildError::States { .. }) => Code::Device,
+        CampaignError::Build(BuildError::States { .. })
+        | CampaignError::Energy(EnergyError::Unseen { .. }) => Code::Device,
         CampaignError::Run(RunError::Planner(PlannerError::Observations { .. }))
         | CampaignError::Probe(_)
         | CampaignError::Journal(_)
         | CampaignError::Build(_)
+        | CampaignError::Energy(_)
         | CampaignError::Evaluation(_) => Code::Internal,
         CampaignError::Run(_) => Code::Device,
     };

@@ -3,6 +3,7 @@
 mod cache;
 pub(super) mod describe;
 mod edge;
+mod energy;
 pub(super) mod learnt;
 mod refine;
 pub(super) mod verify;
@@ -11,7 +12,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use describe::describe;
-use layerlab_planners::export::{VerifiedPlacement, outcomes_csv, outcomes_json, tried_csv};
+use layerlab_planners::export::{
+    VerifiedPlacement, outcomes_csv, outcomes_csv_with_energy, outcomes_json, tried_csv,
+};
 use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::sweep::{KeepingAlgorithm, accuracy_limits, sweep_keeping, time_limits};
 use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan_keeping};
@@ -32,6 +35,8 @@ pub(super) enum PlanCommand {
     MaxAccuracy(MaxAccuracy),
     /// The fastest placement that is at least so accurate
     MinTime(MinTime),
+    /// The placement that draws least within a time, or at an accuracy
+    MinEnergy(energy::MinEnergy),
     /// All algorithms over many limits, as CSV: accuracy over time limits, then time over accuracy limits
     Sweep(Sweep),
     /// Which layers to run on a phone and which on a server beside it, over a measured link
@@ -106,6 +111,7 @@ pub(super) async fn run(command: &PlanCommand, agent: Option<PathBuf>) -> Result
             let at_least = args.accuracy;
             one(&args.common, Goal::MinTime { at_least }, agent).await
         }
+        PlanCommand::MinEnergy(args) => energy::run(args),
         PlanCommand::Sweep(args) => all(args, agent).await,
         PlanCommand::Edge(args) => edge::run(args, agent).await,
     }
@@ -224,7 +230,16 @@ async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
             .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", file.display()))
             .exit_with(Code::Output)?;
     }
-    let csv = outcomes_csv(&learnt.source, &outcomes, &verified).exit_with(Code::Internal)?;
+    let (source, problem) = (&learnt.source, &learnt.problem);
+    let csv = match &learnt.profile.energy {
+        None => outcomes_csv(source, &outcomes, &verified),
+        Some(_) => {
+            let energies = energy::energies(&learnt)?;
+            let least = energy::least_within(problem, &energies, &goals)?;
+            outcomes_csv_with_energy(source, &outcomes, &verified, &energies, &least)
+        }
+    };
+    let csv = csv.exit_with(Code::Internal)?;
     output::print(csv.trim_end())
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::units::Nanos;
+use layerlab_protocol::MeterChoice;
 use time::OffsetDateTime;
 
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
@@ -17,8 +18,8 @@ use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};
 use layerlab_campaign::publish::folder_name;
 use layerlab_campaign::{
-    Campaign, CampaignAccuracy, CampaignError, InOut, Published, SteadySettings, TimesSettings,
-    UnfitDuration,
+    Campaign, CampaignAccuracy, CampaignError, EnergySettings, InOut, Published, SteadySettings,
+    TimesSettings, UnfitDuration, UnfitWindow,
 };
 use layerlab_farm::artifacts::{self, Artifacts};
 use layerlab_farm::discovery;
@@ -94,6 +95,18 @@ pub(super) struct SettingsArgs {
     /// minute by minute, and measure the layers again while it is hot. Of a device that does not get cool, these alone
     #[arg(long, value_name = "DURATION", value_parser = steady)]
     steady: Option<SteadySettings>,
+    /// Measure what inferences draw, too: run each segment for so long, such as 30s, and let the device idle as long between,
+    /// while a power meter is read. Takes a minute for each segment, processor and visit
+    #[arg(long, value_name = "DURATION", value_parser = energy_window)]
+    energy: Option<Nanos>,
+    /// With --energy: how often each segment is run so
+    #[arg(long, default_value_t = EnergySettings::VISITS, value_name = "COUNT", requires = "energy",
+          value_parser = clap::value_parser!(u32).range(3..))]
+    energy_visits: u32,
+    /// With --energy: the power meter: auto, rails, rapl, fuel-gauge, tcp:HOST:PORT or the path of a serial port, as the
+    /// device reaches it (docs/phones.md)
+    #[arg(long, default_value_t = MeterChoice::Any, value_name = "METER", requires = "energy")]
+    meter: MeterChoice,
     /// The idle time before each inference, in microseconds
     #[arg(long, default_value_t = TimesSettings::GAP_US, value_name = "MICROSECONDS")]
     gap_us: u64,
@@ -118,6 +131,13 @@ fn steady(text: &str) -> Result<SteadySettings, String> {
     SteadySettings::of(duration).map_err(|error| error.to_string())
 }
 
+/// How long windows of energy are.
+fn energy_window(text: &str) -> Result<Nanos, String> {
+    let duration: humantime::Duration = text.parse().map_err(|_| UnfitWindow.to_string())?;
+    let duration = std::time::Duration::from(duration).into();
+    EnergySettings::fit_window(duration).map_err(|error| error.to_string())
+}
+
 impl SettingsArgs {
     pub(super) fn settings(&self) -> TimesSettings {
         TimesSettings {
@@ -135,6 +155,11 @@ impl SettingsArgs {
                 AssumeName::Symmetric => InOut::Symmetric,
             },
             steady: self.steady,
+            energy: self.energy.map(|window| EnergySettings {
+                window,
+                visits: self.energy_visits,
+                meter: self.meter.clone(),
+            }),
             ..TimesSettings::default()
         }
     }

@@ -58,7 +58,10 @@ impl Follower for Bar {
     }
 
     async fn entry(&mut self, entry: &Entry) {
-        if matches!(entry.event, Event::Sample { .. } | Event::Judged { .. }) {
+        if matches!(
+            entry.event,
+            Event::Sample { .. } | Event::Judged { .. } | Event::EnergyWindow { .. }
+        ) {
             self.bar.inc(1);
             self.show_if_it_takes_long();
         }
@@ -94,6 +97,7 @@ impl<'a> CampaignBars<'a> {
 /// What the bar of a part is called.
 pub(super) fn title(part: CampaignPart, model: &str, device: &str) -> String {
     let what = match part {
+        CampaignPart::Energy => "energy of ",
         CampaignPart::Times => "",
         CampaignPart::Steady => "steady times of ",
         CampaignPart::Accuracy => "accuracy of ",

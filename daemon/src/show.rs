@@ -1,5 +1,6 @@
 //! `layerlab show`: a published profile as tables or JSON.
 
+mod energy;
 mod layers;
 mod phone;
 mod steady;
@@ -12,6 +13,9 @@ use layerlab_profiles::document::{
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::{Bytes, Layer, SignedNanos};
 use serde::Serialize;
+
+use energy::EnergyView;
+pub(crate) use energy::drawn;
 
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
@@ -76,6 +80,7 @@ fn tables_in(profile: &Profile, columns: Option<usize>) -> String {
     parts.extend(memory(profile).map(|text| in_lines(&text, columns)));
     parts.extend(totals(profile));
     parts.extend(steady::steady(profile));
+    parts.extend(energy::energy(profile));
     parts.join("\n\n")
 }
 
@@ -273,6 +278,8 @@ struct ProfileView<'a> {
     layers: &'a [Layer],
     times: Vec<TimeView<'a>>,
     unsupported: Vec<UnsupportedView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    energy: Option<EnergyView<'a>>,
 }
 
 /// Layers that a processor cannot run as one unit.
@@ -341,6 +348,7 @@ impl<'a> ProfileView<'a> {
             layers: &profile.layers,
             times: profile.times.iter().map(view).collect(),
             unsupported: profile.unsupported.iter().map(unsupported).collect(),
+            energy: EnergyView::of(profile),
         }
     }
 }

@@ -3,7 +3,8 @@
 //! The algorithms are those of MLMP (Tan and Cao, "Efficient Execution of Deep Neural Networks on Mobile
 //! Devices with NPU", IPSN 2021) with their gaps closed. They plan for a CPU and one accelerator; the fastest
 //! and the exhaustive search plan for up to four processors. Two problems: the most accurate placement within a
-//! time, and the fastest placement of at least an accuracy.
+//! time, and the fastest placement of at least an accuracy. Beside them: what draws least within either limit
+//! ([`least_energy`]).
 //!
 //! In steps: [`profile::time_table`] and [`AccuracyTable`] take what was measured, [`AccuracyModel::train`]
 //! learns the losses that were not, [`Problem::new`] puts the two together, and [`planning::plan`] answers a
@@ -26,6 +27,7 @@ pub mod features;
 pub mod front;
 pub mod goal;
 mod interval;
+pub mod least_energy;
 pub mod measured_rows;
 pub mod memory;
 pub mod outcome;
@@ -47,6 +49,7 @@ pub mod video;
 pub use accuracy::AccuracyModel;
 pub use confidence::Confidence;
 pub use goal::Goal;
+pub use least_energy::{EnergyLimit, EnergyPlan, least_energy};
 pub use memory::MemoryMode;
 pub use outcome::{Infeasible, Outcome, Plan};
 pub use planning::{plan, plan_keeping};

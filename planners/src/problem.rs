@@ -157,6 +157,15 @@ impl Problem {
         }
     }
 
+    /// The same problem where other numbers, such as energies, stand in the place of times.
+    pub(crate) fn with_times(self, times: TimeTable) -> Problem {
+        Problem {
+            times,
+            front: OnceLock::new(),
+            ..self
+        }
+    }
+
     /// With which confidence plans keep their limits.
     pub fn confidence(&self) -> Option<Confidence> {
         self.confidence

@@ -4,6 +4,7 @@ use layerlab_profiles::accuracy::{Part, is_reference};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::{Fit, GraphError};
 use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, ProcessorKind, Profile};
+use layerlab_profiles::energy::EnergyError;
 use layerlab_profiles::loading::LoadTimes;
 use layerlab_profiles::summary::Z_95;
 
@@ -65,6 +66,27 @@ pub enum ProfileError {
         /// The names of the processors.
         processors: String,
     },
+    /// The profile says nothing of energy.
+    #[error(
+        "the profile does not say what inferences draw; measure it with `layerlab profile --energy 30s`, or choose another goal"
+    )]
+    NoEnergy,
+    /// Energy was measured on other processors.
+    #[error(
+        "the profile does not say what every layer draws on `{processor}`; measure energy on it, too"
+    )]
+    NoEnergyOn {
+        /// The name of the processor.
+        processor: String,
+    },
+    /// Runs are to be loaded when they are needed, and nobody knows what that draws.
+    #[error(
+        "what loading layers draws is not measured: plan for little energy with --memory resident"
+    )]
+    NoLoadingEnergy,
+    /// The profile's windows no longer give its energies.
+    #[error(transparent)]
+    Energy(#[from] EnergyError),
     /// The measured combinations make no table.
     #[error(transparent)]
     Combinations(#[from] RowsError),
@@ -179,6 +201,42 @@ pub fn time_table_of(profile: &Profile, names: &[&str]) -> Result<TimeTable, Pro
         .map(|name| table(profile, named(profile, name)?))
         .collect::<Result<_, ProfileError>>()?;
     Ok(TimeTable::of(tables)?)
+}
+
+/// What each layer draws on the processors of `times`, which the profile calls by these names: a table of nanojoules in the
+/// place of nanoseconds. What processors cannot run, and what memory limits, is as there.
+pub fn energy_table(
+    profile: &Profile,
+    names: &[&str],
+    times: &TimeTable,
+) -> Result<TimeTable, ProfileError> {
+    let energy = profile.energy.as_ref().ok_or(ProfileError::NoEnergy)?;
+    if times.mode() == MemoryMode::Reload {
+        return Err(ProfileError::NoLoadingEnergy);
+    }
+    let tables = times.published().iter().zip(names);
+    let tables = tables.map(|(table, name)| {
+        let missing = || ProfileError::NoEnergyOn {
+            processor: (*name).to_owned(),
+        };
+        let found = energy.of_processor(name).ok_or_else(missing)?;
+        let layers = energy.of_layers(name, profile.header.model.layers);
+        let is_whole =
+            (layers.iter().zip(&table.times)).all(|(one, time)| one.is_some() == time.is_some());
+        if !is_whole {
+            return Err(missing());
+        }
+        Ok(ProcessorTable {
+            times: layers,
+            fit: match table.kind {
+                ProcessorKind::Cpu => None,
+                ProcessorKind::Accelerator => profile.energy_fit(name)?,
+            },
+            shared_error: found.shared_error(),
+            ..table.clone()
+        })
+    });
+    Ok(TimeTable::of(tables.collect::<Result<_, ProfileError>>()?)?)
 }
 
 /// What each layer costs on a processor, and what it cannot run.

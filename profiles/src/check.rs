@@ -8,6 +8,7 @@ mod blocks;
 mod clock;
 mod combinations;
 mod doubt;
+mod energy;
 mod evaluations;
 mod header;
 mod layers;
@@ -131,6 +132,7 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     placements::check(&subject, findings);
     arithmetic::check(&subject, findings);
     soak::check(&subject, findings);
+    energy::check(&subject, findings);
     evaluations::check(&subject, findings);
     plausible::check(&subject, findings);
     blocks::check(&subject, findings);

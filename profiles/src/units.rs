@@ -164,21 +164,63 @@ impl Sum for SignedNanos {
 impl fmt::Display for SignedNanos {
     /// Four significant digits in the largest unit that leaves a number of at least one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let magnitude = self.0.unsigned_abs();
-        let (scale, unit) = match magnitude {
-            0..1_000 => return f.pad(&format!("{} ns", self.0)),
-            1_000..1_000_000 => (1e3, "µs"),
-            1_000_000..1_000_000_000 => (1e6, "ms"),
-            _ => (1e9, "s"),
-        };
-        let value = self.0 as f64 / scale;
-        let decimals = match value.abs() {
-            v if v < 10.0 => 3,
-            v if v < 100.0 => 2,
-            _ => 1,
-        };
-        f.pad(&format!("{value:.decimals$} {unit}"))
+        f.pad(&in_thousands(self.0, ["ns", "µs", "ms", "s"]))
     }
+}
+
+/// An energy in nanojoules, or a difference of two.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+pub struct NanoJoules(i64);
+
+impl NanoJoules {
+    /// An energy of `nanojoules` nanojoules.
+    pub const fn from_nanojoules(nanojoules: i64) -> Self {
+        NanoJoules(nanojoules)
+    }
+
+    /// The energy in whole nanojoules.
+    pub const fn as_nanojoules(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for NanoJoules {
+    /// Four significant digits in the largest unit that leaves a number of at least one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&in_thousands(self.0, ["nJ", "µJ", "mJ", "J"]))
+    }
+}
+
+/// Four significant digits in the largest of these units, each a thousand of the one before, that leaves a number of at least
+/// one.
+fn in_thousands(value: i64, units: [&str; 4]) -> String {
+    let (scale, unit) = match value.unsigned_abs() {
+        0..1_000 => return format!("{value} {}", units[0]),
+        1_000..1_000_000 => (1e3, units[1]),
+        1_000_000..1_000_000_000 => (1e6, units[2]),
+        _ => (1e9, units[3]),
+    };
+    let value = value as f64 / scale;
+    let decimals = match value.abs() {
+        v if v < 10.0 => 3,
+        v if v < 100.0 => 2,
+        _ => 1,
+    };
+    format!("{value:.decimals$} {unit}")
 }
 
 /// A temperature in thousandths of a degree Celsius.
@@ -280,6 +322,13 @@ mod tests {
             (-12_345, "-12.35 µs"),
         ] {
             assert_eq!(SignedNanos::from_nanos(nanos).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn energies_read_likewise() {
+        for (nanojoules, text) in [(12, "12 nJ"), (-1_500_000, "-1.500 mJ")] {
+            assert_eq!(NanoJoules::from_nanojoules(nanojoules).to_string(), text);
         }
     }
 

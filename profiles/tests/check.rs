@@ -926,6 +926,8 @@ fn every_rule_has_a_fault_that_raises_it() {
         // These need a device that was kept busy: tests/soak.rs.
         Rule::ThermalContradiction,
         Rule::SoakContradiction,
+        // This needs a power meter: tests/energy.rs.
+        Rule::EnergyContradiction,
         // These need a least-squares profile: tests/least_squares.rs.
         Rule::AdditivityContradiction,
         Rule::NotAdditive,

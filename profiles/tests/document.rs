@@ -672,6 +672,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             probes,
             moving,
             soaking: Soaking::default(),
+            energy: None,
             steady: None,
         }
     })

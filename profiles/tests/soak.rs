@@ -5,8 +5,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 
+use common::spoiled::{changed, errors, finds, written};
 use common::{CPU, NPU, good_profile, header, layers, measured, samples};
-use layerlab_profiles::check::{Finding, Rule, Severity, check, check_directory};
+use layerlab_profiles::check::{Rule, check, check_directory};
 use layerlab_profiles::document::{
     Measured, PROFILE_JSON, Profile, STEADY_FOLDER, SoakPhase, SoakRow, SoakState,
 };
@@ -70,19 +71,6 @@ fn steady() -> Profile {
     Profile::build(header, layers(), measured).expect("steady")
 }
 
-fn errors(findings: Vec<Finding>) -> Vec<Rule> {
-    let errors = findings
-        .into_iter()
-        .filter(|one| one.severity == Severity::Error);
-    errors.map(|one| one.rule).collect()
-}
-
-fn written(profile: &Profile) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    profile.write(folder.path()).expect("room");
-    folder
-}
-
 #[test]
 fn what_the_slices_say_is_published() {
     let profile = steady();
@@ -138,44 +126,6 @@ fn a_steady_profile_that_was_changed_beside_a_cold_one_is_found() {
     assert!(error.contains("steady/profile.json was changed"), "{error}");
     let (_, findings) = check_directory(folder.path()).expect("a profile");
     assert_eq!(errors(findings), [Rule::FileChanged]);
-}
-
-/// The table with a number in this row, counted from 0 below the columns, one more; `None` where there is no number.
-fn changed(table: &str, row: usize, column: usize) -> Option<String> {
-    let mut reader = csv::ReaderBuilder::new();
-    let mut reader = reader.has_headers(false).from_reader(table.as_bytes());
-    let mut rows: Vec<Vec<String>> = reader
-        .records()
-        .map(|row| row.expect("a row").iter().map(str::to_owned).collect())
-        .collect();
-    let field = &mut rows[row + 1][column];
-    *field = (field.parse::<i64>().ok()? + 1).to_string();
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        writer.write_record(row).expect("equally long rows");
-    }
-    let bytes = writer.into_inner().expect("a vector takes all");
-    Some(String::from_utf8(bytes).expect("UTF-8"))
-}
-
-/// Whether `check` finds an error in the profile in `folder` once a file of it says something else and all hashes follow.
-fn finds(folder: &Path, file: &str, text: &str) -> bool {
-    let before = fs::read_to_string(folder.join(file)).expect("a file");
-    let json_before = fs::read_to_string(folder.join(PROFILE_JSON)).expect("the header");
-    let hash = |text: &str| layerlab_profiles::sha256(text.as_bytes());
-    fs::write(folder.join(file), text).expect("room");
-    if file != PROFILE_JSON {
-        let json = json_before.replace(&hash(&before), &hash(text));
-        assert_ne!(json, json_before);
-        fs::write(folder.join(PROFILE_JSON), json).expect("room");
-    }
-    let json = fs::read_to_string(folder.join(PROFILE_JSON)).expect("the header");
-    let digest = format!("{}  {PROFILE_JSON}\n", hash(&json));
-    fs::write(folder.join("profile.json.sha256"), digest).expect("room");
-    let found = check_directory(folder).map(|(_, findings)| errors(findings));
-    fs::write(folder.join(file), before).expect("room");
-    fs::write(folder.join(PROFILE_JSON), json_before).expect("room");
-    found.map_or(true, |rules| !rules.is_empty())
 }
 
 #[test]

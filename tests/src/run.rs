@@ -29,6 +29,7 @@ pub fn settings(samples_per_segment: u64, gap: Nanos) -> TimesSettings {
         budget: Nanos::ZERO,
         in_out: InOut::default(),
         steady: None,
+        energy: None,
         over_budget: OverBudget::Extend,
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use layerlab_profiles::Segment;
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::document;
-use layerlab_profiles::units::{Bytes, Nanos};
+use layerlab_profiles::energy::{EnergyWindow, Meter};
+use layerlab_profiles::units::{Bytes, NanoJoules, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::Conditions;
@@ -132,6 +133,32 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conditions: Option<Conditions>,
     },
+    /// Energy begins to be measured. What was journaled of that before, by an agent that was killed, is void.
+    EnergyBegun {
+        /// The power meter that is read.
+        meter: Meter,
+    },
+    /// The meter was read for a while.
+    EnergyWindow {
+        /// The segment that was run over and over; absent where the device idled.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        segment: Option<Segment>,
+        /// When it began, on the device's monotonic clock.
+        started_ns: Nanos,
+        /// How long it was.
+        duration_ns: Nanos,
+        /// How many inferences it holds.
+        runs: u64,
+        /// What the device drew, by the meter.
+        energy_nj: NanoJoules,
+        /// From how many readings that is known.
+        readings: u64,
+        /// The standard deviation of the readings, in µW.
+        scatter_uw: u64,
+        /// What all readings until now are multiples of, in µW; absent where that is not told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step_uw: Option<u64>,
+    },
     /// One answer was given under each of the order's placements, and judged.
     Judged {
         /// The answer, by its place in the evaluation set.
@@ -161,6 +188,35 @@ impl Event {
     /// Whether nothing more will be said about the order.
     pub fn is_final(&self) -> bool {
         matches!(self, Event::Finished | Event::Failed { .. })
+    }
+
+    /// The window that it is about, of an order that measures this processor; `None` of any other event.
+    pub fn energy_window(&self, processor: &str, order: u32) -> Option<EnergyWindow> {
+        let Event::EnergyWindow {
+            segment,
+            started_ns,
+            duration_ns,
+            runs,
+            energy_nj,
+            readings,
+            scatter_uw,
+            step_uw,
+        } = *self
+        else {
+            return None;
+        };
+        Some(EnergyWindow {
+            processor: processor.to_owned(),
+            order,
+            segment,
+            started: started_ns,
+            duration: duration_ns,
+            runs,
+            energy: energy_nj,
+            readings,
+            scatter_uw,
+            step_uw,
+        })
     }
 }
 

@@ -11,6 +11,7 @@ mod framing;
 mod journal;
 mod link;
 mod message;
+mod meter_choice;
 mod order;
 mod placed;
 
@@ -21,6 +22,7 @@ pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
 pub use journal::{Disturbance, Entry, Event, Failure, FailureKind, Rejection};
 pub use link::{Carried, ExchangeKind, Exchanged, MeasureLink, ShapedLink, TraceDirection};
 pub use message::{Refusal, Request, Response};
+pub use meter_choice::{BadMeterChoice, MeterChoice};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, TimingSettings, WarmUp, Work};
 pub use placed::{Placed, PlacedNode};
 

@@ -6,6 +6,8 @@ use layerlab_profiles::units::{Bytes, Nanos};
 use layerlab_profiles::{Placement, Segment};
 use serde::{Deserialize, Serialize};
 
+use crate::meter_choice::MeterChoice;
+
 /// The name of a run: what joins orders, journal entries and the published profile.
 ///
 /// It becomes a file name on the phone, so it is made of ASCII letters, digits, `-` and `_` alone.
@@ -121,6 +123,18 @@ pub enum Work {
         /// How a segment is warmed up, and when a device is cool.
         timing: TimingSettings,
     },
+    /// Each segment is run over and over while a power meter is read, between times in which the device idles (docs/method.md
+    /// §13): one visit to each of them.
+    MeasureEnergy {
+        /// The segments, each once; they are visited in random order.
+        segments: Vec<Segment>,
+        /// Which power meter is read.
+        meter: MeterChoice,
+        /// For how long it is read in each window, at least.
+        window_ns: Nanos,
+        /// How a segment is warmed up, and when a device is cool.
+        timing: TimingSettings,
+    },
     /// Which layers each of these processors cannot run, and of accelerators which segments their empty memory does not hold.
     /// Nothing is timed, and nothing loaded but by runtimes that cannot tell otherwise.
     Survey {
@@ -165,6 +179,7 @@ impl Order {
             | Work::TimePasses { .. }
             | Work::TimePlacement { .. }
             | Work::Soak { .. }
+            | Work::MeasureEnergy { .. }
             | Work::Survey { .. } => None,
         };
         let twin = self.quantised_sha256.as_deref();
@@ -180,6 +195,7 @@ impl Order {
             Work::TimeSegments { .. }
             | Work::TimePasses { .. }
             | Work::Soak { .. }
+            | Work::MeasureEnergy { .. }
             | Work::Survey { .. }
             | Work::Evaluate { .. } => None,
         };

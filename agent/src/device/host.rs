@@ -4,12 +4,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use layerlab_profiles::Nanos;
-use layerlab_protocol::{self as protocol, Clock, Conditions};
+use layerlab_protocol::{self as protocol, Clock, Conditions, MeterChoice};
 
 use super::battery::Battery;
 use super::cores::{CoreSet, core_sets};
 use super::free_cores::FreeCores;
 use super::kernel_throttling::KernelThrottling;
+use super::power::{MeterError, Meters, PowerMeter};
 use super::temperatures::Temperatures;
 use super::thermal_service::{DUMPSYS, ThermalService};
 use super::{Device, DeviceIdentity, ProcessorTime, conditions};
@@ -29,18 +30,21 @@ pub struct Host {
     thermal_service: ThermalService,
     kernel_throttling: KernelThrottling,
     battery: Battery,
+    meters: Meters,
 }
 
 impl Host {
     /// The device; its clock starts now.
     pub fn new() -> Self {
+        let start = Instant::now();
         Host {
-            start: Instant::now(),
+            start,
             cores: core_sets(Path::new(SYS)),
             free_cores: FreeCores::of(Path::new(PROC)),
             thermal_service: ThermalService::behind(Path::new(DUMPSYS)),
             kernel_throttling: KernelThrottling::told_under(Path::new(SYS)),
             battery: Battery::told_under(Path::new(SYS), Path::new(DUMPSYS)),
+            meters: Meters::told_under(Path::new(SYS), start),
         }
     }
 
@@ -89,6 +93,10 @@ impl Device for Host {
 
     fn processor_time(&mut self) -> Option<ProcessorTime> {
         ProcessorTime::read(Path::new(PROC))
+    }
+
+    fn power_meter(&mut self, choice: &MeterChoice) -> Result<Box<dyn PowerMeter>, MeterError> {
+        self.meters.open(choice, self.battery.charge().charging)
     }
 
     /// Whether it throttles, and how hot it is, is Android's to say; where Android does not, the kernel's.

@@ -22,6 +22,7 @@ enum Purpose {
     Sentinel { block: u64 },
     Poll { number: u64 },
     Soak,
+    Energy,
 }
 
 impl Invocation {
@@ -85,6 +86,16 @@ impl Invocation {
         }
     }
 
+    /// The inference that is run number `run` of those whose energy is measured in the order with this seed.
+    pub fn energy(seed: u64, run: u64) -> Self {
+        Invocation {
+            seed,
+            purpose: Purpose::Energy,
+            index: run,
+            step: 0,
+        }
+    }
+
     /// The inference that is step number `step` of a chain of segments, all of which go by this name.
     pub fn step(self, step: usize) -> Self {
         Invocation {
@@ -106,6 +117,7 @@ impl Invocation {
             Purpose::Sentinel { block } => (2, block),
             Purpose::Poll { number } => (3, number),
             Purpose::Soak => (4, 0),
+            Purpose::Energy => (5, 0),
         };
         let mut bytes = [0; 40];
         let words = [self.seed, purpose, of, self.index, self.step];

@@ -12,19 +12,21 @@ mod host;
 mod invocation;
 mod kernel_files;
 mod kernel_throttling;
+mod power;
 mod processor_time;
 pub mod simulated;
 mod temperatures;
 mod thermal_service;
 
 use layerlab_profiles::Nanos;
-use layerlab_protocol::{self as protocol, Conditions};
+use layerlab_protocol::{self as protocol, Conditions, MeterChoice};
 
 pub use self::cores::CoreSet;
 #[cfg(test)]
 pub(crate) use self::cores::allowed_cores;
 pub use self::host::Host;
 pub use self::invocation::Invocation;
+pub use self::power::{Drawn, MeterError, PowerMeter};
 pub use self::processor_time::ProcessorTime;
 
 /// A machine, a phone, or a simulation of one.
@@ -56,6 +58,9 @@ pub trait Device: Send {
     fn processor_time(&mut self) -> Option<ProcessorTime> {
         None
     }
+
+    /// Opens the power meter that was chosen.
+    fn power_meter(&mut self, choice: &MeterChoice) -> Result<Box<dyn PowerMeter>, MeterError>;
 
     /// Says which inference is timed next, once before each.
     ///

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use layerlab_profiles::Bytes;
-use layerlab_protocol::{Clock, Device as Identity};
+use layerlab_protocol::{Clock, Device as Identity, MeterChoice};
 
 use super::*;
-use crate::device::DeviceIdentity;
+use crate::device::{DeviceIdentity, MeterError, PowerMeter};
 use crate::runtime::Inference;
 
 /// What a reading takes.
@@ -46,6 +46,10 @@ impl Device for Planted {
         self.0.now.fetch_add(READING, Ordering::Relaxed);
         self.0.since.store(0, Ordering::Relaxed);
         Conditions::default()
+    }
+
+    fn power_meter(&mut self, _choice: &MeterChoice) -> Result<Box<dyn PowerMeter>, MeterError> {
+        Err(MeterError::NoGauge)
     }
 }
 

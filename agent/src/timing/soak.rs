@@ -6,6 +6,7 @@ use layerlab_profiles::summary::Summary;
 use layerlab_protocol::{Conditions, Event, FailureKind, Work};
 
 use super::Timing;
+use super::inferences::Inferences;
 use super::loaded::LoadedSegment;
 use crate::device::Invocation;
 use crate::ended::{Ended, failed};
@@ -105,7 +106,7 @@ impl Runs<'_, '_> {
     /// Times the model on the device as it is after rests; of two inferences after each the second, because processors sleep
     /// while they idle.
     fn rested(&mut self) -> Result<(), Ended> {
-        self.get_cool()?;
+        get_cool(&mut self.timing.blocks.inferences)?;
         let (_, took) = self.run()?;
         let rest = Nanos::from_nanos(took.as_nanos().saturating_mul(REST_OF_INFERENCES));
         for _ in 0..RESTED_RUNS {
@@ -120,19 +121,6 @@ impl Runs<'_, '_> {
                 median_ns,
                 conditions: Some(conditions),
             })?;
-        }
-        Ok(())
-    }
-
-    /// Rests until the device does not throttle, as long as that may take; it may throttle still then.
-    fn get_cool(&mut self) -> Result<(), Ended> {
-        let inferences = &mut self.timing.blocks.inferences;
-        let hygiene = inferences.settings.hygiene;
-        let begin = inferences.now();
-        while throttles(&inferences.conditions())
-            && inferences.now() < begin + hygiene.cool_down_deadline_ns
-        {
-            inferences.idle(hygiene.cool_down_poll_ns)?;
         }
         Ok(())
     }
@@ -175,6 +163,18 @@ impl Runs<'_, '_> {
     }
 }
 
-fn throttles(conditions: &Conditions) -> bool {
+/// Rests until the device does not throttle, as long as that may take; it may throttle still then.
+pub(super) fn get_cool(inferences: &mut Inferences<'_>) -> Result<(), Ended> {
+    let hygiene = inferences.settings.hygiene;
+    let begin = inferences.now();
+    while throttles(&inferences.conditions())
+        && inferences.now() < begin + hygiene.cool_down_deadline_ns
+    {
+        inferences.idle(hygiene.cool_down_poll_ns)?;
+    }
+    Ok(())
+}
+
+pub(super) fn throttles(conditions: &Conditions) -> bool {
     conditions.thermal_status.unwrap_or(0) > 0
 }

@@ -1,6 +1,7 @@
 //! Why a campaign gave no profile.
 
 use layerlab_profiles::document::{BuildError, EvaluationError};
+use layerlab_profiles::energy::EnergyError;
 
 use super::drive::RunError;
 use super::probes::ProbeError;
@@ -37,6 +38,12 @@ pub enum CampaignError {
     /// The answers do not fit the profile.
     #[error(transparent)]
     Evaluation(#[from] EvaluationError),
+    /// What was read of the power meter gives no energies of layers.
+    #[error(transparent)]
+    Energy(#[from] EnergyError),
+    /// There is nothing to measure on.
+    #[error("no processor of the device can run any layer, so that there is no energy to measure")]
+    NoMeter,
     /// The profile cannot be published.
     #[error(transparent)]
     Publish(#[from] PublishError),

@@ -6,6 +6,8 @@ use time::OffsetDateTime;
 /// The parts of a campaign, each with a journal of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CampaignPart {
+    /// What inferences draw.
+    Energy,
     /// How long everything takes.
     Times,
     /// How long everything takes on a device that has been kept busy.
@@ -16,7 +18,8 @@ pub enum CampaignPart {
 
 impl CampaignPart {
     /// Every part, in the order in which a campaign works on them.
-    pub const ALL: [CampaignPart; 3] = [
+    pub const ALL: [CampaignPart; 4] = [
+        CampaignPart::Energy,
         CampaignPart::Times,
         CampaignPart::Steady,
         CampaignPart::Accuracy,

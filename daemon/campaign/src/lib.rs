@@ -3,6 +3,7 @@
 
 mod answers;
 mod drive;
+mod energy;
 mod error;
 mod evaluation;
 pub mod evaluation_set;
@@ -31,6 +32,7 @@ use layerlab_profiles::document::{Fitness, Profile};
 
 pub use answers::LEAST_ANSWERS;
 pub use drive::{File, RunError, drive, forget};
+pub use energy::{EnergySettings, MeteredWindows, UnfitWindow, measure_energy};
 pub use error::{CampaignError, JournalTrouble};
 pub use evaluation::{Evaluated, EvaluationSettings, Placements, evaluate, evaluate_in};
 pub use follower::Follower;
@@ -181,6 +183,15 @@ impl Campaign<'_> {
             settings.hygiene.throttling_counts = true;
         }
         let steady = settings.steady.take();
+        let metered = match settings.energy.take() {
+            None => None,
+            Some(energy) => {
+                let journal = begun(follower, CampaignPart::Energy).await?;
+                let metered =
+                    measure_energy(link, model, &settings, &energy, &journal, follower).await;
+                Some(ended(link, follower, journal, metered, journals).await?)
+            }
+        };
         let journal = begun(follower, CampaignPart::Times).await?;
         let cold = measure_times(link, model, settings.clone(), &journal, follower).await;
         let cold = ended(link, follower, journal, cold, journals).await;
@@ -217,6 +228,9 @@ impl Campaign<'_> {
             }
         };
         profile.header.provenance.fitness = self.fitness.clone();
+        if let Some(metered) = metered {
+            profile = metered.added_to(profile)?;
+        }
         let Some((set, settings)) = accuracy else {
             return Ok(Parts {
                 profile,

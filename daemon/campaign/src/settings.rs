@@ -11,6 +11,7 @@ use layerlab_profiles::soak::{LONGEST, MINUTE, SHORTEST};
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::Hygiene;
 
+use super::energy::EnergySettings;
 use super::evaluation::{EvaluationSettings, Placements};
 
 /// What divides the cost of a cut between layers into moving in and moving out, with accelerators that are measured by
@@ -51,6 +52,8 @@ pub struct TimesSettings {
     pub in_out: InOut,
     /// How the device is made hot and steady before anything is measured; `None` where it is to be cool.
     pub steady: Option<SteadySettings>,
+    /// How what inferences draw is measured, before their times; `None` where it is not.
+    pub energy: Option<EnergySettings>,
 }
 
 /// How a device is brought into its steady state.
@@ -122,6 +125,7 @@ impl Default for TimesSettings {
             over_budget: OverBudget::default(),
             in_out: InOut::default(),
             steady: None,
+            energy: None,
         }
     }
 }

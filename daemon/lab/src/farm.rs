@@ -336,6 +336,7 @@ impl Bench for Farm {
             let spec = &assignment.job.spec;
             let was_worked_on = match part {
                 CampaignPart::Times => true,
+                CampaignPart::Energy => spec.measure.settings().energy.is_some(),
                 CampaignPart::Steady => spec.measure.settings().steady.is_some(),
                 CampaignPart::Accuracy => spec.accuracy.is_some(),
             };

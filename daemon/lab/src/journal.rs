@@ -8,6 +8,7 @@ use layerlab_campaign::CampaignPart;
 /// The name of the journal of a part of an attempt, the same for every daemon that goes on with it.
 pub fn name(lab: &str, run: RunNumber, attempt: u32, part: CampaignPart) -> RunId {
     let part = match part {
+        CampaignPart::Energy => "energy",
         CampaignPart::Times => "times",
         CampaignPart::Steady => "steady",
         CampaignPart::Accuracy => "accuracy",

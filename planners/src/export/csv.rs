@@ -1,15 +1,19 @@
 //! Outcomes and regressors as tables: one row each, a unit in every column's name.
 
+use layerlab_profiles::Placement;
 use serde::Serialize;
 
 use super::{ExportError, Source, VerifiedPlacements};
 use crate::accuracy::Tried;
 use crate::confidence::Confidence;
 use crate::goal::Goal;
+use crate::least_energy::{EnergyLimit, EnergyPlan};
 use crate::outcome::Outcome;
+use crate::placement::PackedPlacement;
+use crate::times::TimeTable;
 
 /// One row of the table: an outcome, and the profile that it was planned from.
-#[derive(Serialize)]
+#[derive(Clone, Default, Serialize)]
 struct OutcomeRow<'a> {
     model: &'a str,
     device: &'a str,
@@ -64,6 +68,97 @@ pub fn outcomes_csv(
             .iter()
             .map(|outcome| row(source, outcome, verified)),
     )
+}
+
+/// What a placement draws above what the idle device does.
+#[derive(Serialize)]
+struct EnergyColumns {
+    energy_nj: Option<i64>,
+    energy_ci95_low_nj: Option<i64>,
+    energy_ci95_high_nj: Option<i64>,
+}
+
+/// The same with three columns more, what each placement draws by `energies`, and a row for each of the limits within which the
+/// placement was sought that draws least.
+pub fn outcomes_csv_with_energy(
+    source: &Source,
+    outcomes: &[Outcome],
+    verified: &VerifiedPlacements,
+    energies: &TimeTable,
+    least: &[(EnergyLimit, Option<EnergyPlan>)],
+) -> Result<String, ExportError> {
+    let of_outcome = |outcome: &Outcome| {
+        let placement = outcome.plan().map(|plan| plan.combination());
+        let drawn = placement.and_then(|one| drawn(energies, one));
+        (row(source, outcome, verified), columns(drawn))
+    };
+    let of_least = |(limit, plan): &(EnergyLimit, Option<EnergyPlan>)| {
+        let drawn = plan
+            .as_ref()
+            .map(|plan| (plan.energy_nj, plan.energy_ci95_nj));
+        (least_row(source, *limit, plan.as_ref()), columns(drawn))
+    };
+    let all = outcomes.iter().map(of_outcome);
+    text(all.chain(least.iter().map(of_least)))
+}
+
+type Drawn = (i64, Option<(i64, i64)>);
+
+fn drawn(energies: &TimeTable, placement: &Placement) -> Option<Drawn> {
+    let placement = PackedPlacement::of(placement).ok()?;
+    let ci95 = energies.interval(&placement);
+    let ci95 = ci95.map(|(low, high)| (low.as_nanos(), high.as_nanos()));
+    Some((energies.total(&placement), ci95))
+}
+
+fn columns(drawn: Option<Drawn>) -> EnergyColumns {
+    let ci95 = drawn.and_then(|(_, ci95)| ci95);
+    EnergyColumns {
+        energy_nj: drawn.map(|(energy, _)| energy),
+        energy_ci95_low_nj: ci95.map(|(low, _)| low),
+        energy_ci95_high_nj: ci95.map(|(_, high)| high),
+    }
+}
+
+fn least_row<'a>(
+    source: &'a Source,
+    limit: EnergyLimit,
+    plan: Option<&EnergyPlan>,
+) -> OutcomeRow<'a> {
+    let (limit_time_ns, limit_accuracy) = match limit {
+        EnergyLimit::Time { within } => (Some(within.as_nanos()), None),
+        EnergyLimit::Accuracy { at_least } => (None, Some(at_least)),
+    };
+    let ci95 = plan.and_then(|plan| plan.time_ci95);
+    let interval = plan.and_then(|plan| plan.accuracy.interval);
+    OutcomeRow {
+        model: &source.model,
+        device: &source.device,
+        simulated: source.simulated,
+        emulated: source.emulated,
+        algorithm: "least-energy",
+        goal: "min-energy",
+        limit_time_ns,
+        limit_accuracy,
+        outcome: if plan.is_some() {
+            "planned"
+        } else {
+            "infeasible"
+        },
+        combination: plan.map(|plan| plan.combination.to_string()),
+        time_ns: plan.map(|plan| plan.time.as_nanos()),
+        time_ci95_low_ns: ci95.map(|(low, _)| low.as_nanos()),
+        time_ci95_high_ns: ci95.map(|(_, high)| high.as_nanos()),
+        accuracy: plan.map(|plan| plan.accuracy.value),
+        accuracy_low: interval.map(|(low, _)| low),
+        accuracy_high: interval.map(|(_, high)| high),
+        accuracy_clamped: plan.map(|plan| plan.accuracy.clamped),
+        keeps_limit: plan.map(|plan| plan.keeps_limit),
+        why: plan
+            .is_none()
+            .then(|| format!("no placement keeps the limit {limit}")),
+        ..OutcomeRow::default()
+    }
 }
 
 fn row<'a>(source: &'a Source, outcome: &Outcome, verified: &VerifiedPlacements) -> OutcomeRow<'a> {

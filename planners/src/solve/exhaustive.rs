@@ -1,8 +1,7 @@
 //! The optimum, by trying every placement: what other algorithms are judged by.
 
-use super::gray_code::GrayCode;
 use super::solver::{SearchOptions, Solver};
-use super::{Found, PlanError, fastest, is_answer, too_slow};
+use super::{EveryPlacement, Found, PlanError, fastest, is_answer, too_slow};
 use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::problem::{Problem, Triple};
@@ -47,19 +46,14 @@ impl Solver for Exhaustive {
         }
         let mut best: Option<Triple> = None;
         let mut batch = Vec::with_capacity(BATCH);
-        let mut candidate = problem.all_cpu();
-        batch.push(candidate);
-        let mut count = 1;
-        for (index, to) in GrayCode::new(layers, processors) {
+        let mut count = 0;
+        for candidate in EveryPlacement::of(problem) {
             if batch.len() == BATCH {
                 consider(problem, goal, &batch, &mut best);
                 batch.clear();
             }
-            candidate = problem.columns().moved(&candidate, index, to);
-            if problem.times().allows(&candidate.placement) {
-                batch.push(candidate);
-                count += 1;
-            }
+            batch.push(candidate);
+            count += 1;
         }
         consider(problem, goal, &batch, &mut best);
         Ok(Found::best_or(best, count, || {

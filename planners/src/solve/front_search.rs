@@ -15,9 +15,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::exhaustive::most_exhaustive_layers;
-use super::gray_code::GrayCode;
 use super::staircase::{Staircase, Step};
-use super::{fastest, heuristic, paper_beam};
+use super::{EveryPlacement, fastest, heuristic, paper_beam};
 use crate::features::Candidate;
 use crate::front::Front;
 use crate::goal::Goal;
@@ -91,15 +90,9 @@ impl FrontSearch<'_> {
     }
 
     fn try_all(&mut self) {
-        let problem = self.problem;
-        let (columns, times) = (problem.columns(), problem.times());
-        let mut candidate = problem.all_cpu();
-        let mut batch = vec![candidate];
-        for (index, to) in GrayCode::new(problem.layers(), problem.processors()) {
-            candidate = columns.moved(&candidate, index, to);
-            if times.allows(&candidate.placement) {
-                batch.push(candidate);
-            }
+        let mut batch = Vec::new();
+        for candidate in EveryPlacement::of(self.problem) {
+            batch.push(candidate);
             if batch.len() == BATCH {
                 self.offer(&batch);
                 batch.clear();

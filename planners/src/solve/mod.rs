@@ -2,6 +2,7 @@
 //! a line in the table below.
 
 mod error;
+mod every_placement;
 mod fixed;
 mod front_search;
 mod frontier;
@@ -22,6 +23,7 @@ use crate::times::Refusal;
 use solver::{SearchOptions, Solver};
 
 pub use error::PlanError;
+pub(crate) use every_placement::EveryPlacement;
 pub use exhaustive::most_exhaustive_layers;
 pub use front_search::{find_front, find_front_locally};
 pub use why::{TooLargePlacement, Why};

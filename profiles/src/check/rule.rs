@@ -70,6 +70,8 @@ pub enum Rule {
     MovingContradiction,
     /// What is said of how the device became steady does not follow from what was timed.
     SoakContradiction,
+    /// What is said of energy does not follow from what was read of the meter.
+    EnergyContradiction,
     /// The whole model takes another time than its layers and cuts together.
     SumContradiction,
     /// A row of `combinations.csv` does not follow from the others, or lacks its evaluation.
@@ -106,7 +108,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 46] = [
+    pub const ALL: [Rule; 47] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -137,6 +139,7 @@ impl Rule {
         Rule::AdditivityContradiction,
         Rule::MovingContradiction,
         Rule::SoakContradiction,
+        Rule::EnergyContradiction,
         Rule::SumContradiction,
         Rule::CombinationContradiction,
         Rule::RuntimeContradiction,
@@ -188,6 +191,7 @@ impl Rule {
             Rule::AdditivityContradiction => "additivity-contradiction",
             Rule::MovingContradiction => "moving-contradiction",
             Rule::SoakContradiction => "soak-contradiction",
+            Rule::EnergyContradiction => "energy-contradiction",
             Rule::SumContradiction => "sum-contradiction",
             Rule::CombinationContradiction => "combination-contradiction",
             Rule::RuntimeContradiction => "runtime-contradiction",
@@ -265,7 +269,8 @@ impl Rule {
             | Rule::TimeContradiction
             | Rule::AdditivityContradiction
             | Rule::MovingContradiction
-            | Rule::SoakContradiction => "rebuild the profile from its samples",
+            | Rule::SoakContradiction
+            | Rule::EnergyContradiction => "rebuild the profile from its samples",
             Rule::MissingRow | Rule::SegmentOutsideDesign | Rule::SampleCount => {
                 "let the run finish, or measure again with the design that the header names"
             }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Load, ProbeSample, ProvedPlacement, Sample, SoakRow, Unsupported};
+use crate::energy::{EnergyWindow, Meter};
 use crate::segment::Segment;
 use crate::units::{MilliCelsius, Nanos};
 
@@ -139,4 +140,8 @@ pub struct Measured {
     pub probes: Vec<ProbeSample>,
     /// What was timed while the device was kept busy, to be steady.
     pub soak: Vec<SoakRow>,
+    /// The windows in which a power meter was read.
+    pub energy: Vec<EnergyWindow>,
+    /// That meter.
+    pub meter: Option<Meter>,
 }

@@ -39,6 +39,9 @@ impl Profile {
             mut probes,
             sentinels: _,
             soak,
+            // A run of its own, whose windows come later.
+            energy: _,
+            meter: _,
         } = measured;
         let of_blocks = blocks.iter().map(|block| block.processor.as_str());
         refuse_strangers(&header, of_blocks)?;
@@ -127,6 +130,7 @@ impl Profile {
             probes,
             moving: moving.into_iter().map(|one| one.moving).collect(),
             soaking,
+            energy: None,
             steady: None,
         })
     }
@@ -168,6 +172,7 @@ impl Profile {
             steady: steady.transpose()?.map(Box::new),
             combinations: self.combinations.clone(),
             evaluations: self.evaluations.clone(),
+            energy: self.energy.clone(),
             ..rederived
         })
     }

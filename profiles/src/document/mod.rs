@@ -1,5 +1,5 @@
-//! The published profile: `profile.json` and twelve tables beside it, or fourteen where its times are steady ones. FORMAT.md
-//! says every field.
+//! The published profile: `profile.json` and twelve tables beside it, two more where its times are steady ones, and two more
+//! where energy was measured. FORMAT.md says every field.
 
 mod additivity;
 mod block;
@@ -8,6 +8,7 @@ mod build_error;
 mod combination;
 mod derivation;
 mod digest;
+mod energy;
 mod error;
 mod header;
 mod histogram;
@@ -38,6 +39,7 @@ pub use block::{Block, BlockEnd, Conditions, Disturbance, Measured, Rejected};
 pub use build_error::BuildError;
 pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judged_rows};
 pub use digest::{DIGEST_FILE, ExpectedDigest, NoDigest, ProfileDigest};
+pub use energy::{Energy, EnergyMeasurement, MeasuredEnergy, ProcessorEnergy};
 pub use error::{Contradiction, DocumentError, RowError};
 pub use header::{Clock, Device, FORMAT, HashedFile, Header, Model, VERSION};
 pub use histogram::{decode_histogram, encode_histogram};
@@ -118,6 +120,8 @@ pub struct Profile {
     /// `soak.csv`, `minutes.csv` and `soaks` of `profile.json`: how the device became steady, where these are times of a
     /// device in its steady state.
     pub soaking: Soaking,
+    /// `energy.csv`, `layer_energy.csv` and `energy` of `profile.json`: what inferences draw, where that was measured.
+    pub energy: Option<Energy>,
     /// The folder `steady`: the profile of the same device in its steady state, where this is one of a cool device that was
     /// measured both ways.
     pub steady: Option<Box<Profile>>,

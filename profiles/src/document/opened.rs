@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Additivity, Evaluation, Header, Moving, Soak};
+use super::{Additivity, Evaluation, Header, MeasuredEnergy, Moving, Soak};
 
 /// What `profile.json` says, in the terms of the newest version.
 pub(super) struct Opened {
@@ -11,6 +11,7 @@ pub(super) struct Opened {
     pub(super) moving: Vec<Moving>,
     pub(super) evaluations: Vec<Evaluation>,
     pub(super) soaks: Vec<Soak>,
+    pub(super) energy: Option<MeasuredEnergy>,
     /// The SHA-256 of the `profile.json` of the steady profile beside it, if there is one.
     pub(super) steady: Option<String>,
     /// The SHA-256 of each table that the version has, by the table's file.

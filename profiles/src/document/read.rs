@@ -8,16 +8,17 @@ use super::opened::Opened;
 use super::versions::{BLOCKS_V4, BlockRecordV4, open};
 use super::wire::{
     BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
-    DisturbedBlockRecord, InMemoryRecord, LAYERS, LOADS, LayerRecord, LoadRecord, MINUTES,
-    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES, SEGMENTS,
-    SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
-    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    DisturbedBlockRecord, ENERGY, EnergyRecord, InMemoryRecord, LAYER_ENERGY, LAYERS, LOADS,
+    LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES, PlacementRecord,
+    ProbeRecord, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES,
+    Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
-    Block, Contradiction, DIGEST_FILE, DocumentError, LayerTimeRow, Load, MinuteRow, Origin,
-    PROFILE_JSON, ProbeSample, Profile, ProfileDigest, ProvedPlacement, STEADY_FOLDER, Sample,
-    SoakRow, Soaking, Unsupported,
+    Block, Contradiction, DIGEST_FILE, DocumentError, Energy, LayerTimeRow, Load, Method,
+    MinuteRow, Origin, PROFILE_JSON, ProbeSample, Profile, ProfileDigest, ProvedPlacement,
+    STEADY_FOLDER, Sample, SoakRow, Soaking, Unsupported,
 };
+use crate::energy::EnergyWindow;
 use crate::layer::Layer;
 use crate::sha256;
 
@@ -70,6 +71,7 @@ fn read_alone(dir: &Path) -> Result<ReadAlone, DocumentError> {
         moving,
         evaluations,
         soaks,
+        energy,
         steady,
         hashes,
         version,
@@ -189,6 +191,19 @@ fn read_alone(dir: &Path) -> Result<ReadAlone, DocumentError> {
         Ok((row, Some((found, expected))))
     })?;
 
+    let windows = reading.table(ENERGY, |row: EnergyRecord<'_>| {
+        let found = row.origin;
+        let row = EnergyWindow::try_from(row)?;
+        let expected = of_samples(&row.processor);
+        Ok((row, Some((found, expected))))
+    })?;
+    let layer_energies = reading.table(LAYER_ENERGY, |row: TimeRecord<'_>| {
+        let found = row.origin;
+        let row = LayerTimeRow::try_from(row)?;
+        let expected = header.origin_of_times(&row.processor, Method::Graph);
+        Ok((row, Some((found, expected))))
+    })?;
+
     let profile = Profile {
         header,
         layers,
@@ -211,6 +226,11 @@ fn read_alone(dir: &Path) -> Result<ReadAlone, DocumentError> {
             minutes,
             found: soaks,
         },
+        energy: energy.map(|found| Energy {
+            windows,
+            layers: layer_energies,
+            found,
+        }),
         steady: None,
     };
     Ok((profile, reading.contradictions, steady))

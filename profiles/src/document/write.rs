@@ -6,14 +6,14 @@ use std::path::Path;
 
 use super::wire::{
     BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
-    DisturbedBlockRecord, Files, InMemoryRecord, LAYERS, LOADS, LayerRecord, LoadRecord, MINUTES,
-    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, ProfileJson, REJECTED, SAMPLES,
-    SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
-    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    DisturbedBlockRecord, ENERGY, EnergyRecord, Files, InMemoryRecord, LAYER_ENERGY, LAYERS, LOADS,
+    LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES, PlacementRecord,
+    ProbeRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord, SegmentRecord,
+    SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
-    DIGEST_FILE, DocumentError, FORMAT, PROFILE_JSON, Profile, ProfileDigest, STEADY_FOLDER,
-    Sample, VERSION,
+    DIGEST_FILE, DocumentError, FORMAT, Method, PROFILE_JSON, Profile, ProfileDigest,
+    STEADY_FOLDER, Sample, VERSION,
 };
 use crate::sha256;
 
@@ -133,7 +133,7 @@ impl Profile {
                 files.last().map(|(_, json)| sha256(json))
             }
         };
-        let of_soak = match self.soaking.rows.is_empty() {
+        let mut optional = match self.soaking.rows.is_empty() {
             true => Vec::new(),
             false => {
                 let rows = self.soaking.rows.iter();
@@ -147,8 +147,20 @@ impl Profile {
                 ]
             }
         };
+        if let Some(energy) = &self.energy {
+            let rows = energy.windows.iter();
+            let rows = rows.map(|row| EnergyRecord::from((row, origin(&row.processor))));
+            optional.push((ENERGY.file, table(ENERGY, ENERGY.encode(rows))?));
+            // Nothing of it is read from a meter: all are differences of windows.
+            let rows = energy.layers.iter().map(|row| {
+                let origin = header.origin_of_times(&row.processor, Method::Graph);
+                TimeRecord::from((row, origin))
+            });
+            let layers = table(LAYER_ENERGY, LAYER_ENERGY.encode(rows))?;
+            optional.push((LAYER_ENERGY.file, layers));
+        }
         let hash_of = |table: Table| {
-            let mut tables = of_soak.iter();
+            let mut tables = optional.iter();
             let found = tables.find(|(file, _)| *file == table.file);
             found.map(|(_, bytes)| sha256(bytes))
         };
@@ -156,6 +168,8 @@ impl Profile {
         let hashes = Files {
             soak: hash_of(SOAK),
             minutes: hash_of(MINUTES),
+            energy: hash_of(ENERGY),
+            layer_energy: hash_of(LAYER_ENERGY),
             layers: sha256(&layers),
             times: sha256(&times),
             cuts: sha256(&cuts),
@@ -190,7 +204,7 @@ impl Profile {
             (PLACEMENTS.file, placements),
             (PROBES.file, probes),
         ];
-        files.extend(of_soak);
+        files.extend(optional);
         files.push((DIGEST_FILE, digest.line().into_bytes()));
         files.push((PROFILE_JSON, json));
         Ok(files)

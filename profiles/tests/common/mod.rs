@@ -4,6 +4,7 @@
 
 pub(crate) mod everything;
 pub(crate) mod probe_samples;
+pub(crate) mod spoiled;
 pub(crate) mod visits;
 
 use std::collections::BTreeMap;

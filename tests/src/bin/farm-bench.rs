@@ -275,6 +275,7 @@ fn settings() -> TimesSettings {
         budget: Nanos::ZERO,
         in_out: InOut::Symmetric,
         steady: None,
+        energy: None,
         over_budget: OverBudget::Extend,
     }
 }

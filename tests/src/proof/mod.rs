@@ -4,6 +4,7 @@
 
 pub mod bound;
 pub mod device;
+pub mod energy;
 pub mod machine_noise;
 pub mod planted;
 pub mod plot;

@@ -7,6 +7,7 @@ mod links;
 mod plan_cost;
 mod plan_edge;
 mod plan_edge_verified;
+mod plan_energy;
 mod plan_thermal;
 mod published;
 mod quantise;

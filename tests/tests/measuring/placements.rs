@@ -55,6 +55,7 @@ async fn profile(device: &Path, model: &ModelFile, seed: u64, budget: Nanos) -> 
         // T(L) is the same however cuts divide.
         in_out: InOut::Symmetric,
         steady: None,
+        energy: None,
         over_budget: OverBudget::Extend,
     };
     let journal = KnownJournal::fresh();

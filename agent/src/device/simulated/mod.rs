@@ -2,21 +2,25 @@
 //! times, are its runtime's (`crate::runtime::simulated`).
 
 mod clock;
+mod drawing;
 mod file;
+mod gauge;
 mod heat;
 mod machine_noise;
 mod noise;
 mod shared;
+mod simulated_meter;
 mod state;
 mod switching;
 
 use layerlab_profiles::Nanos;
-use layerlab_protocol::{self as protocol, Conditions};
+use layerlab_protocol::{self as protocol, Conditions, MeterChoice};
 
 pub use self::file::{
     Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
     Throughput, Transfer,
 };
+pub use self::gauge::Gauge;
 pub use self::heat::Heat;
 pub(crate) use self::machine_noise::Loading;
 pub use self::machine_noise::{Cold, Correlated, MachineNoise};
@@ -24,6 +28,8 @@ pub use self::noise::Noise;
 pub(crate) use self::shared::SharedDevice;
 pub use self::switching::{Level, Switching};
 
+use self::simulated_meter::SimulatedMeter;
+use super::power::{MeterError, PowerMeter};
 use super::{Device, DeviceIdentity, Invocation};
 
 /// A simulated device that has been switched on.
@@ -66,7 +72,16 @@ impl Device for SimulatedDevice {
         self.0.state().conditions()
     }
 
+    fn power_meter(&mut self, choice: &MeterChoice) -> Result<Box<dyn PowerMeter>, MeterError> {
+        match choice {
+            MeterChoice::Any => Ok(Box::new(SimulatedMeter::of(self.0.clone())?)),
+            other => Err(MeterError::NotSimulated(other.clone())),
+        }
+    }
+
     fn announce(&mut self, invocation: Invocation) {
-        self.0.state().announced = Some(invocation);
+        let mut state = self.0.state();
+        state.night = invocation.seed();
+        state.announced = Some(invocation);
     }
 }

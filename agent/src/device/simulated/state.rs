@@ -4,6 +4,7 @@ use layerlab_profiles::{Bytes, MilliCelsius, Nanos};
 use layerlab_protocol::Conditions;
 
 use super::clock::SimulatedClock;
+use super::drawing::Drawing;
 use super::file::DeviceFile;
 use super::heat::Heat;
 use super::machine_noise::{Loading, MachineNoise, MachineNoiseState};
@@ -15,6 +16,11 @@ pub(super) struct SimulatedState {
     pub(super) clock: SimulatedClock,
     /// The inference that is timed next.
     pub(super) announced: Option<Invocation>,
+    /// The seed of the order that it belongs to, or that the last one did.
+    pub(super) night: u64,
+    /// What it draws, where it has a gauge.
+    pub(super) drawing: Drawing,
+    idle_watts: Option<f64>,
     heat: Option<Heat>,
     celsius: f64,
     /// When `celsius` was right.
@@ -35,6 +41,9 @@ impl SimulatedState {
         SimulatedState {
             clock: SimulatedClock::new(device.clock),
             announced: None,
+            night: 0,
+            drawing: Drawing::default(),
+            idle_watts: device.gauge.map(|gauge| gauge.idle_watts),
             heat: device.heat,
             celsius: device.heat.map_or(0.0, |heat| heat.ambient_celsius),
             celsius_at: Nanos::ZERO,
@@ -132,12 +141,15 @@ impl SimulatedState {
         self.taken[processor] = Bytes::from_bytes(left);
     }
 
-    /// Brings the temperature up to the clock.
-    fn settle(&mut self, watts: f64) {
+    /// Brings the temperature, and what was drawn, up to the clock.
+    pub(super) fn settle(&mut self, watts: f64) {
         let now = self.clock.now();
         if let Some(heat) = &self.heat {
             let elapsed = Nanos::from_nanos(now.as_nanos() - self.celsius_at.as_nanos());
             self.celsius = heat.after(self.celsius, watts, elapsed);
+        }
+        if let Some(idle) = self.idle_watts {
+            self.drawing.pass(now, idle + watts);
         }
         self.celsius_at = now;
     }

@@ -140,6 +140,16 @@ impl<'a> JournalIntake<'a> {
                     });
                 }
             }
+            Event::EnergyBegun { meter } => {
+                self.measured.energy.retain(|row| row.order != entry.order);
+                self.measured.meter = Some(meter);
+            }
+            event @ Event::EnergyWindow { .. } => {
+                if let Some(open) = self.open.get(&entry.order) {
+                    let window = event.energy_window(&open.processor, entry.order);
+                    self.measured.energy.extend(window);
+                }
+            }
             Event::CooledDown { rested_ns, .. } => self.rested = self.rested + rested_ns,
             Event::BlockStarted {
                 sentinel_ns,

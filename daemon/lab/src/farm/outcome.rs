@@ -39,6 +39,8 @@ pub(super) fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutc
         | CampaignError::Journal(_)
         | CampaignError::Build(_)
         | CampaignError::Evaluation(_)
+        | CampaignError::Energy(_)
+        | CampaignError::NoMeter
         | CampaignError::Publish(_) => StayOutcome::Failed { reason },
     }
 }

@@ -33,6 +33,7 @@ mod two_way;
 mod visit_samples;
 mod visits;
 mod whole;
+mod windows;
 
 pub use additivity::{AdditivityTest, HeldBack, additivity};
 pub use connected::GraphError;
@@ -45,6 +46,7 @@ pub use states::{TwoStates, two_states};
 pub use visit_samples::{Visit, VisitSamples};
 pub use visits::{FEWEST_VISITS, observe_visits, visit_speeds};
 pub use whole::{WholeAgainstParts, whole_against_parts};
+pub use windows::{WindowMean, observe_windows};
 
 pub(crate) use contrast::Contrast;
 pub(crate) use derived_number::{DerivedNumber, LayerNumbers};

@@ -149,6 +149,7 @@ impl From<ProfileJsonV3> for Opened {
             moving: Vec::new(),
             evaluations: json.evaluations.into_iter().map(Into::into).collect(),
             soaks: Vec::new(),
+            energy: None,
             steady: None,
             hashes: json.files.into(),
             version: 3,

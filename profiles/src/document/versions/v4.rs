@@ -92,6 +92,7 @@ impl From<ProfileJsonV4> for Opened {
             moving: json.moving,
             evaluations: json.evaluations.into_iter().map(Into::into).collect(),
             soaks: Vec::new(),
+            energy: None,
             steady: None,
             hashes: BTreeMap::from([
                 (LAYERS.file, files.layers),

@@ -4,6 +4,7 @@
 mod block_record;
 mod combination_record;
 mod cut_record;
+mod energy_record;
 mod layer_record;
 mod load_record;
 mod minute_record;
@@ -23,6 +24,7 @@ pub(super) use block_record::{
 };
 pub(super) use combination_record::{COMBINATIONS, CombinationRecord};
 pub(super) use cut_record::{CUTS, CutRecord};
+pub(super) use energy_record::{ENERGY, EnergyRecord, LAYER_ENERGY};
 pub(super) use layer_record::{LAYERS, LayerRecord};
 pub(super) use load_record::{LOADS, LoadRecord};
 pub(super) use minute_record::{MINUTES, MinuteRecord};

@@ -4,13 +4,13 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BLOCKS, COMBINATIONS, CUTS, LAYERS, LOADS, MINUTES, PLACEMENTS, PROBES, REJECTED, SAMPLES,
-    SEGMENTS, SOAK, TIMES, UNSUPPORTED,
+    BLOCKS, COMBINATIONS, CUTS, ENERGY, LAYER_ENERGY, LAYERS, LOADS, MINUTES, PLACEMENTS, PROBES,
+    REJECTED, SAMPLES, SEGMENTS, SOAK, TIMES, UNSUPPORTED,
 };
 use crate::document::opened::Opened;
 use crate::document::{
-    Additivity, Device, Evaluation, FORMAT, Header, Measurement, Model, Moving, Processor, Profile,
-    Program, Provenance, Soak, VERSION,
+    Additivity, Device, Evaluation, FORMAT, Header, MeasuredEnergy, Measurement, Model, Moving,
+    Processor, Profile, Program, Provenance, Soak, VERSION,
 };
 use crate::soak::Thermal;
 
@@ -52,6 +52,9 @@ pub(in crate::document) struct ProfileJson {
     /// How the device became steady, for each processor, where these are steady times; absent elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     soaks: Vec<Soak>,
+    /// How energy was measured, and what follows for each processor; absent where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    energy: Option<MeasuredEnergy>,
     /// The SHA-256 of `steady/profile.json`, the profile of the same device in its steady state, in hexadecimal; absent where
     /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,6 +132,22 @@ pub(in crate::document) struct Files {
     )]
     #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub(in crate::document) minutes: Option<String>,
+    /// What was read of a power meter; absent where energy was not measured.
+    #[serde(
+        rename = "energy.csv",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) energy: Option<String>,
+    /// What each layer draws; absent likewise.
+    #[serde(
+        rename = "layer_energy.csv",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub(in crate::document) layer_energy: Option<String>,
 }
 
 impl From<(&Profile, Files, Option<String>)> for ProfileJson {
@@ -149,6 +168,7 @@ impl From<(&Profile, Files, Option<String>)> for ProfileJson {
             moving: profile.moving.clone(),
             evaluations: profile.evaluations.clone(),
             soaks: profile.soaking.found.clone(),
+            energy: profile.energy.as_ref().map(|energy| energy.found.clone()),
             steady,
             provenance: header.provenance,
             written_by: header.written_by,
@@ -160,7 +180,12 @@ impl From<(&Profile, Files, Option<String>)> for ProfileJson {
 impl From<ProfileJson> for Opened {
     fn from(json: ProfileJson) -> Self {
         let files = json.files;
-        let optional = [(SOAK.file, files.soak), (MINUTES.file, files.minutes)];
+        let optional = [
+            (SOAK.file, files.soak),
+            (MINUTES.file, files.minutes),
+            (ENERGY.file, files.energy),
+            (LAYER_ENERGY.file, files.layer_energy),
+        ];
         let optional = optional.into_iter();
         let optional = optional.filter_map(|(file, hash)| Some((file, hash?)));
         Opened {
@@ -181,6 +206,7 @@ impl From<ProfileJson> for Opened {
             moving: json.moving,
             evaluations: json.evaluations,
             soaks: json.soaks,
+            energy: json.energy,
             steady: json.steady,
             hashes: [
                 (LAYERS.file, files.layers),

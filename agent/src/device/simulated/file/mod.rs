@@ -5,6 +5,7 @@
 
 mod check;
 mod error;
+mod gauge;
 mod machine;
 mod raw;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use serde::Deserialize;
 pub use self::error::DeviceFileError;
 
 use self::raw::RawDevice;
+use super::gauge::Gauge;
 use super::heat::Heat;
 use super::machine_noise::MachineNoise;
 use super::noise::Noise;
@@ -32,6 +34,8 @@ pub struct DeviceFile {
     pub clock: ClockKind,
     /// How the device warms up and slows down; `None` if it never does.
     pub heat: Option<Heat>,
+    /// What tells how much it draws; `None` if nothing does.
+    pub gauge: Option<Gauge>,
     /// How the times of the whole machine move.
     pub machine_noise: MachineNoise,
     /// Its processors, each under a name of its own. At least one.
@@ -75,7 +79,7 @@ pub struct SimulatedProcessor {
     pub load_bytes_per_s: Option<f64>,
     /// How its times scatter.
     pub noise: Noise,
-    /// The power that it turns into heat while it computes.
+    /// What it draws while it computes, and turns into heat.
     pub power_watts: f64,
 }
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::check::{
     ABOVE_ZERO, AT_LEAST_ONE, AT_LEAST_ZERO, GAIN, PROBABILITY, Place, Range, SPEED, TEMPERATURE,
 };
+use super::gauge::RawGauge;
 use super::machine::RawMachineNoise;
 use super::{
     Accumulate, Arithmetic, ClockKind, DeviceFile, DeviceFileError, OnChip, SimulatedProcessor,
@@ -24,6 +25,8 @@ pub(super) struct RawDevice {
     /// "exact" or "real".
     clock: Option<ClockKind>,
     heat: Option<RawHeat>,
+    /// Absent: nothing tells how much it draws.
+    gauge: Option<RawGauge>,
     /// How the times of the whole machine move; absent: not at all.
     machine_noise: Option<RawMachineNoise>,
     #[serde(default)]
@@ -108,6 +111,7 @@ impl RawDevice {
         let name = place.name(self.name)?;
         let clock = place.required("clock", self.clock, "\"exact\" or \"real\"")?;
         let heat = self.heat.map(|heat| heat.check(file)).transpose()?;
+        let gauge = self.gauge.map(|gauge| gauge.check(file)).transpose()?;
         let machine_noise = self
             .machine_noise
             .map(|noise| noise.check(file))
@@ -128,6 +132,7 @@ impl RawDevice {
             name,
             clock,
             heat,
+            gauge,
             machine_noise: machine_noise.unwrap_or_default(),
             processors,
         })

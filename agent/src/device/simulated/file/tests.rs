@@ -350,3 +350,48 @@ fn every_device_that_comes_with_layerlab_is_good() {
     }
     assert!(devices >= 5);
 }
+
+#[test]
+fn a_gauge_is_read_as_it_is_described_and_refused_by_the_field_that_is_wrong() {
+    let with_gauge = |lines: &str| text().replace("[heat]", &format!("[gauge]\n{lines}\n[heat]"));
+    let device = DeviceFile::parse(
+        "d.toml",
+        &with_gauge(
+            "idle_watts = 0.8\nstep_watts = 0.005\nperiod_ms = 1000\ndelay_ms = 500\npowered = true",
+        ),
+    );
+    let gauge = device.expect("a good file").gauge.expect("a gauge");
+    assert_eq!((gauge.idle_watts, gauge.step_watts), (0.8, 0.005));
+    assert_eq!(
+        (gauge.period, gauge.delay),
+        (Nanos::from_millis(1_000), Nanos::from_millis(500))
+    );
+    assert!(gauge.powered && gauge.offset_watts == 0.0 && gauge.noise_watts == 0.0);
+    assert_eq!(
+        DeviceFile::parse("d.toml", &text())
+            .expect("a good file")
+            .gauge,
+        None
+    );
+    for (lines, field) in [
+        ("step_watts = 0.005\nperiod_ms = 1000", "idle_watts"),
+        (
+            "idle_watts = 0.8\nstep_watts = 0\nperiod_ms = 1000",
+            "step_watts",
+        ),
+        (
+            "idle_watts = 0.8\nstep_watts = 0.005\nperiod_ms = 0",
+            "period_ms",
+        ),
+        (
+            "idle_watts = 0.8\nstep_watts = 0.005\nperiod_ms = 9\nnoise_watts = -1",
+            "noise_watts",
+        ),
+    ] {
+        let refused = sentence(&with_gauge(lines));
+        assert!(
+            refused.contains("[gauge]") && refused.contains(field),
+            "{refused}"
+        );
+    }
+}

@@ -103,18 +103,22 @@ fn runs_that_have_been_over_for_long_lose_the_journals_of_all_attempts() {
         ended(4, RunState::Cancelled, 29),
     ]);
     let expected = [
+        "lab-home-1-1-energy",
         "lab-home-1-1-times",
         "lab-home-1-1-steady",
         "lab-home-1-1-accuracy",
+        "lab-home-2-1-energy",
         "lab-home-2-1-times",
         "lab-home-2-1-steady",
         "lab-home-2-1-accuracy",
+        "lab-home-2-2-energy",
         "lab-home-2-2-times",
         "lab-home-2-2-steady",
         "lab-home-2-2-accuracy",
     ];
     assert_eq!(removed(&mut state, now()), expected);
     let of_the_last = [
+        "lab-home-4-1-energy",
         "lab-home-4-1-times",
         "lab-home-4-1-steady",
         "lab-home-4-1-accuracy",
@@ -153,13 +157,13 @@ fn a_cancelled_run_keeps_its_journal_until_it_has_left_its_device() {
     let later = now() + days(41);
     state.left("phone", StayOutcome::Parked, Spent::default(), later);
     state.take_changes();
-    assert_eq!(removed(&mut state, later).len(), 6);
+    assert_eq!(removed(&mut state, later).len(), 8);
 }
 
 #[test]
 fn a_run_that_is_tried_again_has_journals_again() {
     let mut state = lab(vec![ended(1, RunState::Failed, 40)]);
-    assert_eq!(removed(&mut state, now()).len(), 3);
+    assert_eq!(removed(&mut state, now()).len(), 4);
     assert_eq!(state.retry(1, now()), Answer::Done);
     let run = &state.kept.runs[&1];
     assert_eq!((run.state, run.journals_removed), (RunState::Queued, None));
@@ -174,10 +178,10 @@ fn it_is_looked_once_a_day_and_at_once_for_more_than_are_removed_together() {
         remove(&mut state, at);
         (state.next_removal(), state.take_changes().len())
     };
-    assert_eq!(remove(now()), (soon, RUNS_AT_ONCE * 4));
+    assert_eq!(remove(now()), (soon, RUNS_AT_ONCE * 5));
     // Whatever else it is woken for.
     assert_eq!(remove(now()), (soon, 0));
-    assert_eq!(remove(soon), (soon + days(1), 4));
+    assert_eq!(remove(soon), (soon + days(1), 5));
 }
 
 #[test]
@@ -195,6 +199,6 @@ fn runs_that_are_in_the_store_alone_lose_their_journals_too() {
         journals_removed: Some(now()),
         ..ended(7, RunState::Done, 31)
     };
-    assert_eq!(changes.len(), 4);
-    assert_eq!(changes[3], RecordChange::Run(expected));
+    assert_eq!(changes.len(), 5);
+    assert_eq!(changes[4], RecordChange::Run(expected));
 }
