@@ -19,11 +19,10 @@ use layerlab_agent::link::LinkTurn;
 use layerlab_agent::machine::{Machine, SharedMachine};
 use layerlab_agent::queue::Queue;
 use layerlab_agent::reading_cost::{Turns, after_readings, reading_times};
-use layerlab_agent::runtime::onnxruntime::{
-    CHILD_COMMAND, OnnxRuntimeOptions, OnnxRuntimeSetup, serve_runtime,
-};
 use layerlab_agent::runtime::simulated::SimulatedRuntime;
-use layerlab_agent::runtime::{Runtimes, registry, timing_input};
+use layerlab_agent::runtime::{
+    CHILD_COMMAND, OnnxRuntimeOptions, Runtimes, RuntimesSetup, registry, timing_input,
+};
 use layerlab_agent::serve::{Address, Server};
 use layerlab_agent::{ModelWithTwin, pipe, truth, work};
 use layerlab_edge::{self as edge, Models, ServerLimits, Token};
@@ -151,7 +150,7 @@ impl DeviceArgs {
             }
             None => {
                 let host = Host::new();
-                let runtimes = registry::runtimes(host.cores(), &self.onnxruntime_setup(state)?)?;
+                let runtimes = registry::runtimes(host.cores(), &self.runtimes_setup(state)?)?;
                 (Box::new(host), runtimes)
             }
         })
@@ -159,11 +158,11 @@ impl DeviceArgs {
 }
 
 impl DeviceArgs {
-    fn onnxruntime_setup(&self, state: Option<&Path>) -> anyhow::Result<OnnxRuntimeSetup> {
+    fn runtimes_setup(&self, state: Option<&Path>) -> anyhow::Result<RuntimesSetup> {
         let program = std::env::current_exe().context("the agent does not know its own program")?;
         let scratch = state.map_or_else(std::env::temp_dir, |state| state.join("runtime"));
-        Ok(OnnxRuntimeSetup {
-            options: self.onnxruntime.clone(),
+        Ok(RuntimesSetup {
+            onnxruntime: self.onnxruntime.clone(),
             program,
             scratch,
             compiled: state.map(|state| state.join("compiled")),
@@ -232,7 +231,7 @@ fn main() -> ExitCode {
             Err(error) => (Err(error), BAD_INPUT),
         },
         Command::Pipe { to } => (open_pipe(&to), FAILED),
-        Command::RuntimeChild => serve_runtime(),
+        Command::RuntimeChild => registry::serve_runtime(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -372,12 +371,12 @@ fn print_readings(times: u32, model: Option<&Path>, turns: Turns) -> anyhow::Res
 }
 
 /// The agent's own runtime alone.
-fn no_other_runtime() -> anyhow::Result<OnnxRuntimeSetup> {
+fn no_other_runtime() -> anyhow::Result<RuntimesSetup> {
     let none = DeviceArgs {
         device: None,
         onnxruntime: OnnxRuntimeOptions::default(),
     };
-    none.onnxruntime_setup(None)
+    none.runtimes_setup(None)
 }
 
 fn print_truth(

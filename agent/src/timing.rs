@@ -94,6 +94,7 @@ impl Timing<'_> {
                 return Ok(());
             }
             let resumes = self.resumes_block();
+            self.blocks.inferences.runtimes.begin_visit();
             let sentinel = self.load_sentinel(&candidates)?;
             let place = sentinel.place;
             let others = candidates.into_iter();
@@ -250,6 +251,14 @@ impl Timing<'_> {
                 .runtimes
                 .supports(processor, &inferences.model, segment)?;
         }
+        let Inferences {
+            task,
+            device,
+            runtimes,
+            ..
+        } = &mut self.blocks.inferences;
+        device.part_visits(&format!("{} {}", task.order.run, task.order.processor));
+        runtimes.begin_visit();
         let mut group = Vec::new();
         for place in 0..self.segments.len() {
             let segment = self.segments[place];
@@ -316,7 +325,7 @@ impl Timing<'_> {
             ..
         } = &mut self.blocks.inferences;
         let processor = task.order.processor_of(segment);
-        let session = runtimes.load(processor, model, segment)?;
+        let session = runtimes.load_timed(processor, model, segment)?;
         queue.record(task, loaded_event(processor, segment, session.as_ref()))?;
         let frontier = model.model().frontier(segment.first() - 1);
         Ok(LoadedSegment {

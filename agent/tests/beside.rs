@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use layerlab_agent::device::Host;
 use layerlab_agent::edge_models::EdgeModels;
-use layerlab_agent::runtime::onnxruntime::{OnnxRuntimeOptions, OnnxRuntimeSetup};
+use layerlab_agent::runtime::{OnnxRuntimeOptions, RuntimesSetup};
 use layerlab_agent::runtime::{Runtimes, registry};
 use layerlab_edge::{InferRequest, Inferred, Models, Server, ServerLimits, Token};
 use layerlab_model::Network;
@@ -134,8 +134,8 @@ fn model() -> Model {
 }
 
 fn runtimes() -> Runtimes {
-    let none = OnnxRuntimeSetup {
-        options: OnnxRuntimeOptions::default(),
+    let none = RuntimesSetup {
+        onnxruntime: OnnxRuntimeOptions::default(),
         program: PathBuf::new(),
         scratch: std::env::temp_dir(),
         compiled: None,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use layerlab_agent::ModelWithTwin;
 use layerlab_agent::device::Host;
 use layerlab_agent::edge_models::{EdgeModels, crossing, hash_bytes};
-use layerlab_agent::runtime::onnxruntime::{OnnxRuntimeOptions, OnnxRuntimeSetup};
+use layerlab_agent::runtime::{OnnxRuntimeOptions, RuntimesSetup};
 use layerlab_agent::runtime::{Runtimes, registry, timing_input};
 use layerlab_agent::wire_tensors::{from_wire, to_wire};
 use layerlab_edge::{
@@ -30,8 +30,8 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn runtimes() -> Runtimes {
-    let none = OnnxRuntimeSetup {
-        options: OnnxRuntimeOptions::default(),
+    let none = RuntimesSetup {
+        onnxruntime: OnnxRuntimeOptions::default(),
         program: PathBuf::new(),
         scratch: std::env::temp_dir(),
         compiled: None,

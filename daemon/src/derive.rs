@@ -26,7 +26,7 @@ pub(super) struct DeriveArgs {
     replace: bool,
 }
 
-/// The methods that apply to accelerators; a CPU's times stay the medians of its samples.
+/// The methods that apply to accelerators; the times of a processor that is timed layer by layer stay as they are.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum MethodName {
     /// The papers' differencing; needs every prefix and every suffix

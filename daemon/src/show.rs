@@ -119,6 +119,7 @@ fn methods(profile: &Profile) -> String {
         .zip(&profile.header.measurements)
         .map(|(processor, measurement)| {
             let method = match measurement.method {
+                Method::Robust => "robust times of each layer, visit by visit",
                 Method::Median => "medians",
                 Method::Differencing => "derived by differencing (mlmp §4.2.2)",
                 Method::Graph => {

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The median of the layer's own samples.
+    /// The robust time of the layer's own samples, visit by visit, the speeds of visits taken out (docs/method.md §4).
+    Robust,
+    /// The median of the layer's own samples, whatever visit they are of.
     Median,
     /// The papers' differencing of prefix and suffix medians (mlmp §4.2.2).
     Differencing,
@@ -31,6 +33,7 @@ impl Method {
     /// The word in the tables.
     pub fn name(self) -> &'static str {
         match self {
+            Method::Robust => "robust",
             Method::Median => "median",
             Method::Differencing => "differencing",
             Method::Graph => "least-squares",

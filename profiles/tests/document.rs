@@ -222,6 +222,7 @@ fn any_time() -> impl Strategy<Value = LayerTimeRow> {
         prop::option::of(any_estimate()),
     );
     let method = prop::sample::select(vec![
+        Method::Robust,
         Method::Median,
         Method::Differencing,
         Method::Graph,

@@ -6,8 +6,8 @@ use common::visits::{SAMPLES_OF_VISIT, profile_of_visits, run_of_visits};
 use common::{CPU, NPU, layers};
 use layerlab_profiles::check::{Rule, Severity, check};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{BuildError, Method, Profile, Rejected, Sample};
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::document::{BuildError, LayerTimeRow, Method, Profile, Rejected, Sample};
+use layerlab_profiles::{Nanos, Segment, SignedNanos};
 
 /// A profile of visits at these speeds, on whose accelerator the whole takes `whole` times as long as its parts say.
 fn profile(speeds: &[f64], whole: f64) -> Result<Profile, BuildError> {
@@ -162,4 +162,64 @@ fn blocks_that_differ_by_more_than_their_ends_explain_are_unsteady() {
     };
     assert!(!is_unsteady(&[1.0, 1.01, 0.99, 1.0, 1.02]));
     assert!(is_unsteady(&[1.0, 1.05, 0.95, 1.02, 0.98, 1.06]));
+}
+
+/// A profile of five visits in which one inference in three of each layer on the CPU takes a tenth longer, and the passes at
+/// their ends as long as all that comes to.
+fn skewed(method: Method) -> Profile {
+    let (mut header, mut measured) = run_of_visits(&[1.0, 1.01, 0.99, 1.0, 1.0], 1.0);
+    header.measurements[0].method = method;
+    let longer = |time: Nanos, by: f64| Nanos::from_nanos((time.as_nanos() as f64 * by) as u64);
+    let of_cpu = |sample: &&mut Sample| sample.processor == CPU;
+    let mut turns = vec![0_u64; layers().len() + 1];
+    for sample in measured.samples.iter_mut().filter(of_cpu) {
+        let turn = &mut turns[sample.segment.first() as usize];
+        // Each layer at another time, so that most passes have one such inference.
+        if (*turn + u64::from(sample.segment.first())).is_multiple_of(3) {
+            sample.duration = longer(sample.duration, 1.1);
+        }
+        *turn += 1;
+    }
+    for block in measured
+        .blocks
+        .iter_mut()
+        .filter(|block| block.processor == CPU)
+    {
+        for end in [&mut block.before.sentinel, &mut block.after.sentinel] {
+            *end = longer(*end, 1.0 + 0.1 / 3.0);
+        }
+    }
+    Profile::build(header, layers(), measured).expect("a profile")
+}
+
+#[test]
+fn robust_times_of_skewed_layers_add_up_and_their_medians_do_not() {
+    let misfit = |method| {
+        let profile = skewed(method);
+        let of_cpu = |row: &&LayerTimeRow| row.processor == CPU;
+        let times = profile.times.iter().filter(of_cpu);
+        let sum: i64 = times.map(|row| row.time.compute.value.as_nanos()).sum();
+        let ends = profile.blocks.iter().filter(|block| block.processor == CPU);
+        let logarithms = ends.flat_map(|block| [block.before.sentinel, block.after.sentinel]);
+        let logarithms: Vec<f64> = logarithms.map(|end| (end.as_nanos() as f64).ln()).collect();
+        let whole = (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp();
+        sum as f64 / whole - 1.0
+    };
+    let (robust, of_medians) = (misfit(Method::Robust), misfit(Method::Median));
+    assert!(robust.abs() < 0.005, "{robust}");
+    assert!(of_medians < -0.02, "{of_medians}");
+    assert_eq!(errors(&skewed(Method::Robust)), []);
+    assert_eq!(errors(&skewed(Method::Median)), [Rule::SumContradiction]);
+}
+
+#[test]
+fn robust_times_are_made_again_from_their_samples() {
+    let profile = skewed(Method::Robust);
+    assert!(profile.times.iter().any(|row| row.method == Method::Robust));
+    let again = profile.rederive(Method::Graph).expect("all layers");
+    assert_eq!(again.times, profile.times);
+    let mut changed = profile.clone();
+    changed.times[0].time.compute.value =
+        changed.times[0].time.compute.value + SignedNanos::from_nanos(1);
+    assert_eq!(errors(&changed), [Rule::TimeContradiction]);
 }

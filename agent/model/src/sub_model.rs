@@ -9,7 +9,7 @@ use crate::constant::Constant;
 use crate::graph::named;
 use crate::pairs::{EntryPair, free_name};
 use crate::tensor::TensorSpec;
-use crate::{ModelError, encode, infer, no_ops, pairs};
+use crate::{ModelError, encode, infer, no_ops, pairs, read};
 
 /// Layers i..=j as a valid ONNX model: it takes the frontier before i and gives the frontier after j, each
 /// in its order. Nodes that do nothing, such as a `Dropout`, are left out. What a quantised network has rounded is
@@ -44,6 +44,14 @@ impl SubModel {
     /// something else: there it rounds otherwise where it sees both in one segment.
     pub fn optimized(&self) -> Result<TypedModel, ModelError> {
         infer::optimized(&self.model)
+    }
+
+    /// The same of a segment in the form of a file, which [`SubModel::into_bytes`] gave.
+    ///
+    /// # Errors
+    /// When it is no such file, or tract cannot run it.
+    pub fn optimized_from(bytes: &[u8]) -> Result<TypedModel, ModelError> {
+        infer::optimized(&read::from_bytes(bytes, "a segment".to_owned())?)
     }
 
     /// Cuts out the `nodes` that are marked as inside; those marked with none are constant and come along

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::CoresWait;
+
 /// Where the kernel says how many threads run or wait for a core.
 const LOADAVG: &str = "loadavg";
 
@@ -43,9 +45,16 @@ impl FreeCores {
         }
     }
 
-    /// Waits until so many threads have cores of their own, as long as there is patience, and says whether they have. `None`
-    /// where the kernel does not tell.
-    pub(super) fn wait_for(&mut self, threads: u32) -> Option<bool> {
+    /// Waits until so many threads have cores of their own, as long as there is patience, and says whether they have, and how
+    /// long that took. `None` where the kernel does not tell.
+    pub(super) fn wait_for(&mut self, threads: u32) -> Option<CoresWait> {
+        let begin = Instant::now();
+        let answer = |has_cores| {
+            Some(CoresWait {
+                has_cores,
+                waited: begin.elapsed().into(),
+            })
+        };
         let mut is_first_look = true;
         loop {
             let since = self.looked.elapsed();
@@ -54,13 +63,13 @@ impl FreeCores {
                 if is_first_look {
                     self.patience = (self.patience + since).min(PATIENCE);
                 }
-                return Some(true);
+                return answer(true);
             }
             if !is_first_look {
                 self.patience = self.patience.saturating_sub(since);
             }
             if self.patience.is_zero() {
-                return Some(false);
+                return answer(false);
             }
             is_first_look = false;
             thread::sleep(LOOK);
@@ -132,13 +141,14 @@ mod tests {
         let proc = machine(2, 2);
         let mut free = FreeCores::of(proc.path());
         free.patience = LOOK * 4;
-        assert_eq!(free.wait_for(2), Some(false));
+        let waited = free.wait_for(2).expect("it tells");
+        assert!(!waited.has_cores && waited.waited >= (LOOK * 3).into());
         assert_eq!(free.patience, Duration::ZERO);
         // Without patience nobody waits.
-        assert_eq!(free.wait_for(2), Some(false));
+        assert!(!free.wait_for(2).expect("it tells").has_cores);
         set_running(proc.path(), 1);
         thread::sleep(LOOK);
-        assert_eq!(free.wait_for(2), Some(true));
+        assert!(free.wait_for(2).expect("it tells").has_cores);
         assert!(free.patience >= LOOK, "{free:?}");
     }
 
@@ -150,7 +160,7 @@ mod tests {
         free.patience = Duration::from_secs(600);
         let path = proc.path().to_owned();
         let other = thread::spawn(move || set_running(&path, 1));
-        while free.wait_for(2) != Some(true) {}
+        while !free.wait_for(2).expect("it tells").has_cores {}
         other.join().expect("nothing to fail");
         assert!(free.patience > Duration::ZERO);
     }

@@ -50,9 +50,14 @@ pub trait Device: Send {
 
     /// Waits until so many threads have cores that nothing else runs on, as far as its patience goes, and says whether they have.
     /// `None` where that is not told; a simulated device runs nothing else.
-    fn wait_for_cores(&mut self, _threads: u32) -> Option<bool> {
+    fn wait_for_cores(&mut self, _threads: u32) -> Option<CoresWait> {
         None
     }
+
+    /// Waits until it is a while since the last visit of `what` began, and begins another one. A machine keeps the state that it
+    /// is in, with what its neighbours do, for seconds: visits in one of them agree with each other and are wrong together. A
+    /// simulated device has only the states that its file plants, and does not wait.
+    fn part_visits(&mut self, _what: &str) {}
 
     /// The time of all its cores until now, where it is told.
     fn processor_time(&mut self) -> Option<ProcessorTime> {
@@ -67,6 +72,15 @@ pub trait Device: Send {
     /// A simulated device draws the inference's noise from it, so that a measurement that goes on after the agent was
     /// killed gives the samples of one that was not interrupted. A real device does not care.
     fn announce(&mut self, _invocation: Invocation) {}
+}
+
+/// How a wait for cores ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoresWait {
+    /// Whether nothing else ran on them then.
+    pub has_cores: bool,
+    /// How long it took, in nanoseconds.
+    pub waited: Nanos,
 }
 
 /// What a device is.

@@ -6,8 +6,10 @@
 mod error;
 mod memory;
 pub mod onnxruntime;
+mod process;
 pub mod registry;
 mod runtimes;
+mod setup;
 pub mod simulated;
 mod tensor;
 mod timing_input;
@@ -22,7 +24,9 @@ use layerlab_protocol::{Event, Library, Numerics, Placed, ProcessorKind};
 
 pub(crate) use self::error::SegmentOnProcessor;
 pub use self::error::{RuntimeError, Unsupported};
+pub use self::process::CHILD_COMMAND;
 pub use self::runtimes::{DuplicateProcessor, Runtimes};
+pub use self::setup::{OnnxRuntimeOptions, RuntimesSetup};
 pub use self::tensor::{Tensor, TensorError};
 pub use self::timing_input::timing_input;
 
@@ -103,6 +107,27 @@ pub trait Runtime: Send {
         network: &Arc<Network>,
         segment: Segment,
     ) -> Result<Box<dyn Session>, RuntimeError>;
+
+    /// Begins a visit: what is loaded to be timed from now on shares no process, and so no place in memory, with what was
+    /// before. A layer can be a fifth slower in one process than in the next, and the same in all of one. A runtime whose times
+    /// do not depend on memory has nothing to do.
+    fn begin_visit(&mut self) {}
+
+    /// Like [`Runtime::load`], to be timed: in the process of the visit.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::load`].
+    ///
+    /// # Panics
+    /// As [`Runtime::load`].
+    fn load_timed(
+        &mut self,
+        processor: usize,
+        network: &Arc<Network>,
+        segment: Segment,
+    ) -> Result<Box<dyn Session>, RuntimeError> {
+        self.load(processor, network, segment)
+    }
 }
 
 /// A segment that is loaded on a processor. Dropping it frees its memory.

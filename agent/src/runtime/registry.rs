@@ -1,18 +1,22 @@
 //! The runtimes of a real machine. A simulated device has one of its own.
 
-use super::onnxruntime::{OnnxRuntimeError, OnnxRuntimeSetup};
-use super::{DuplicateProcessor, Runtime, Runtimes};
+use layerlab_profiles::document::ONNX_RUNTIME;
+
+use super::onnxruntime::{self, OnnxRuntimeError};
+use super::process::{self, Engine, RuntimeSetup};
+use super::setup::RuntimesSetup;
+use super::{DuplicateProcessor, Runtime, Runtimes, tract};
 use crate::device::CoreSet;
 
 /// Makes a runtime ready on a machine that has these cores, of which the first set is all of them; `None` where the
 /// machine does not have the runtime.
 type RuntimeOffer =
-    fn(&[CoreSet], &OnnxRuntimeSetup) -> Result<Option<Box<dyn Runtime>>, OnnxRuntimeError>;
+    fn(&[CoreSet], &RuntimesSetup) -> Result<Option<Box<dyn Runtime>>, OnnxRuntimeError>;
 
 /// One line for each runtime.
 const RUNTIMES: &[RuntimeOffer] = &[
-    |cores, _| Ok(super::tract::offered(cores)), // always there, on the CPU
-    super::onnxruntime::offered,                 // where the agent is told where its library is
+    |cores, setup| Ok(tract::offered(cores, setup)), // always there, on the CPU
+    onnxruntime::offered,                            // where the agent is told where its library is
 ];
 
 /// Why the runtimes of a machine cannot be used.
@@ -30,10 +34,24 @@ pub enum RegistryError {
 ///
 /// # Errors
 /// When one that the agent was told of cannot be used, or two of them offer a processor of the same name.
-pub fn runtimes(cores: &[CoreSet], setup: &OnnxRuntimeSetup) -> Result<Runtimes, RegistryError> {
+pub fn runtimes(cores: &[CoreSet], setup: &RuntimesSetup) -> Result<Runtimes, RegistryError> {
     let mut runtimes = Vec::new();
     for offer in RUNTIMES {
         runtimes.extend(offer(cores, setup)?);
     }
     Ok(Runtimes::new(runtimes)?)
+}
+
+/// What the child process of a runtime does, which the agent starts: it loads the runtime that it is told, and runs segments
+/// until the agent is gone.
+pub fn serve_runtime() -> ! {
+    process::serve(engine)
+}
+
+fn engine(setup: &RuntimeSetup) -> Result<Box<dyn Engine>, String> {
+    match setup.runtime.as_str() {
+        tract::TRACT => tract::start(&setup.setup),
+        ONNX_RUNTIME => onnxruntime::start(&setup.setup),
+        other => Err(format!("this agent has no runtime `{other}`")),
+    }
 }

@@ -137,6 +137,27 @@ impl Runtimes {
         self.runtimes[runtime].load(place, network, segment)
     }
 
+    /// Begins a visit on all processors, as [`Runtime::begin_visit`] says.
+    pub fn begin_visit(&mut self) {
+        for runtime in &mut self.runtimes {
+            runtime.begin_visit();
+        }
+    }
+
+    /// Like [`Runtimes::load`], to be timed: in the process of the visit.
+    ///
+    /// # Errors
+    /// Those of [`Runtimes::load`].
+    pub fn load_timed(
+        &mut self,
+        processor: &str,
+        model: &ModelWithTwin,
+        segment: Segment,
+    ) -> Result<Box<dyn Session>, RuntimeError> {
+        let (runtime, place, network) = self.owner_that_supports(processor, model, segment)?;
+        self.runtimes[runtime].load_timed(place, network, segment)
+    }
+
     /// The place of the runtime that can run the segment on the processor, the processor's place there, and the network
     /// that it runs: the one place where the model or its twin is chosen.
     fn owner_that_supports<'m>(

@@ -219,7 +219,11 @@ impl Blocks<'_> {
 
     /// Runs the sentinel until it becomes no faster any more: what was loaded a moment ago, on cores that were idle, is often
     /// slower than it will be.
-    fn settle(&mut self, group: &mut [LoadedSegment], turns: Turns) -> Result<(), Ended> {
+    pub(super) fn settle(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+    ) -> Result<(), Ended> {
         let mut runs = 0;
         let mut window = FIRST_WINDOW;
         let mut before = self.window(group, turns, window, &mut runs)?;
@@ -345,9 +349,9 @@ impl Blocks<'_> {
         runs: &mut Vec<Nanos>,
         more: u32,
     ) -> Result<Nanos, Ended> {
-        let sentinel = sentinel_of(group, turns);
         for _ in 0..more {
-            self.inferences.gap()?;
+            self.settled_gap(group, turns)?;
+            let sentinel = sentinel_of(group, turns);
             let invocation = occasion.invocation(self.inferences.seed(), runs.len() as u32);
             runs.push(self.inferences.pass_time(sentinel, invocation)?);
         }

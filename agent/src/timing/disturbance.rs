@@ -1,14 +1,24 @@
 //! What else ran on the device while a block was measured.
 
+use layerlab_profiles::Nanos;
 use layerlab_protocol::{Disturbance, Rejection};
 
-use super::block::Blocks;
+use super::block::{Blocks, Turns};
+use super::loaded::LoadedSegment;
 use super::watch::Watch;
+use crate::device::CoresWait;
 use crate::ended::Ended;
 
 /// So many blocks of a run are measured again because of what else runs on the device. Where it never rests, the next ones count as
 /// they are.
 const MOST_AGAIN: u32 = 3;
+
+/// After so long a wait caches and clocks are those of others: inferences were then a third slower at first, and less so for the
+/// next tenth of a second.
+const COLD_AFTER: Nanos = Nanos::from_millis(20);
+
+/// Settling takes a while, in which others may come again; where they do each time, it is measured as it is.
+const MOST_SETTLINGS: u32 = 3;
 
 impl Blocks<'_> {
     /// From now on is watched what else runs. So many samples of the block were taken by an agent that was killed.
@@ -43,9 +53,31 @@ impl Blocks<'_> {
     }
 
     /// Idles for the gap before an inference that gives so many samples, and notes whether it begins with cores of its own.
-    pub(super) fn watched_gap(&mut self, samples: usize) -> Result<(), Ended> {
-        let has_cores = self.inferences.gap()?;
-        self.watch.saw(has_cores, samples);
+    pub(super) fn watched_gap(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+        samples: usize,
+    ) -> Result<(), Ended> {
+        let cores = self.settled_gap(group, turns)?;
+        self.watch.saw(cores.map(|cores| cores.has_cores), samples);
         Ok(())
+    }
+
+    /// Idles for the gap before an inference. Where cores had to be waited for then, what is loaded settles anew.
+    pub(super) fn settled_gap(
+        &mut self,
+        group: &mut [LoadedSegment],
+        turns: Turns,
+    ) -> Result<Option<CoresWait>, Ended> {
+        let mut cores = self.inferences.gap()?;
+        for _ in 0..MOST_SETTLINGS {
+            if cores.is_none_or(|cores| cores.waited < COLD_AFTER) {
+                break;
+            }
+            self.settle(group, turns)?;
+            cores = self.inferences.gap()?;
+        }
+        Ok(cores)
     }
 }

@@ -58,6 +58,7 @@ impl Timing<'_> {
         if places.is_empty() {
             return Ok(());
         }
+        windows.timing.blocks.inferences.runtimes.begin_visit();
         get_cool(&mut windows.timing.blocks.inferences)?;
         windows.idle()?;
         for place in places {

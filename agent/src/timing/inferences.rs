@@ -6,7 +6,7 @@ use layerlab_protocol::{Conditions, Event, Order, TimingSettings, WarmUp};
 
 use super::loaded::LoadedSegment;
 use crate::ModelWithTwin;
-use crate::device::{Device, Invocation, ProcessorTime};
+use crate::device::{CoresWait, Device, Invocation, ProcessorTime};
 use crate::ended::Ended;
 use crate::queue::{Queue, Task};
 use crate::runtime::{Inference, Runtimes, Session, Tensor};
@@ -63,9 +63,9 @@ impl Inferences<'_> {
         self.queue.wants(self.task)
     }
 
-    /// Idles for the order's gap, and then until the processor's threads have cores of their own. Whether they have, where
+    /// Idles for the order's gap, and then until the processor's threads have cores of their own. How that ended, where
     /// the device tells.
-    pub(super) fn gap(&mut self) -> Result<Option<bool>, Ended> {
+    pub(super) fn gap(&mut self) -> Result<Option<CoresWait>, Ended> {
         self.idle(self.settings.gap_ns)?;
         let processor = self.runtimes.processor(&self.task.order.processor);
         // One that computes elsewhere has a thread here that waits for it.
@@ -177,7 +177,7 @@ impl Inferences<'_> {
         let started = self.device.now();
         let Some(session) = session else {
             let processor = self.task.order.processor_of(segment);
-            let mut session = self.runtimes.load(processor, &self.model, segment)?;
+            let mut session = self.runtimes.load_timed(processor, &self.model, segment)?;
             self.device.announce(invocation);
             let mut inference = session.run(inputs)?;
             inference.duration = inference.duration + session.load_time();

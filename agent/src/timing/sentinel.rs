@@ -100,7 +100,7 @@ impl Timing<'_> {
         is_there(
             inferences
                 .runtimes
-                .load(processor, &inferences.model, segment),
+                .load_timed(processor, &inferences.model, segment),
         )
     }
 }

@@ -46,7 +46,10 @@ impl Timing<'_> {
         };
         let group = match passes {
             true => self.load_pass()?,
-            false => vec![self.load_sentinel(&[])?],
+            false => {
+                self.blocks.inferences.runtimes.begin_visit();
+                vec![self.load_sentinel(&[])?]
+            }
         };
         let mut runs = Runs {
             timing: self,

@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::block::Blocks;
+use super::block::{Blocks, Turns};
 use super::inferences::TimedInference;
 use super::loaded::LoadedSegment;
 use crate::device::Invocation;
@@ -33,7 +33,7 @@ impl Blocks<'_> {
                 if self.progress.done.contains(&index) {
                     continue;
                 }
-                self.watched_gap(1)?;
+                self.watched_gap(group, Turns::Mixed, 1)?;
                 let loaded = &mut group[member];
                 let invocation = Invocation::sample(self.inferences.seed(), index);
                 let timed = self.inferences.run(loaded, invocation)?;
@@ -58,7 +58,7 @@ impl Blocks<'_> {
             {
                 continue;
             }
-            self.watched_gap(group.len())?;
+            self.watched_gap(group, Turns::Chain, group.len())?;
             let invocation = Invocation::sample(self.inferences.seed(), repetition);
             let timed = self.inferences.pass(group, invocation)?;
             for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {

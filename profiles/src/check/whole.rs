@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{Findings, Rule, Subject};
-use crate::derive::graph::{ErrorVariance, WholeAgainstParts, whole_against_parts};
-use crate::document::{Measurement, Method};
+use crate::derive::graph::{
+    ErrorVariance, Visit, VisitSamples, WholeAgainstParts, visit_times, whole_against_parts,
+};
+use crate::document::{Measurement, Method, visit_samples};
 use crate::segment::Segment;
 use crate::summary::median_of_sorted;
-use crate::units::Nanos;
 
 /// How seldom chance may explain a contradiction.
 const IMPROBABLE: f64 = 0.001;
@@ -22,7 +23,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Findings) {
         .filter(|measurement| !subject.profile.header.is_emulated(&measurement.processor));
     let contradictions = real.filter_map(|measurement| {
         let found = match measurement.method {
-            Method::Median => of_passes(subject, measurement),
+            Method::Median | Method::Robust => of_passes(subject, measurement),
             Method::Graph | Method::Probed => of_segments(subject, measurement),
             // The papers' formulas hold for any segment times; there is nothing left to test.
             Method::Differencing => None,
@@ -69,28 +70,25 @@ fn of_segments(subject: &Subject<'_>, measurement: &Measurement) -> Option<Whole
     )
 }
 
-/// A processor that is read in passes: in each visit the medians of its layers against the passes at the visit's ends.
+/// A processor that is read in passes: in each visit the times of its layers against the passes at the visit's ends.
 fn of_passes(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAgainstParts> {
     measurement.visits?;
     let profile = subject.profile;
-    let processor = &measurement.processor;
     let whole = Segment::whole(subject.layers.max(1));
     if measurement.sentinel != Some(whole) {
         return None;
     }
-    let mut visits: BTreeMap<(u32, u32), BTreeMap<Segment, Vec<Nanos>>> = BTreeMap::new();
-    let samples = profile.samples.iter();
-    for sample in samples.filter(|sample| sample.processor == *processor) {
-        let visit = visits.entry((sample.order, sample.block)).or_default();
-        let of_segment = visit.entry(sample.segment).or_default();
-        of_segment.push(sample.duration);
-    }
-    let ratios = profile.blocks.iter().filter_map(|block| {
-        let visit = visits.get(&(block.order, block.number))?;
+    let samples = visit_samples(measurement, profile.samples.iter(), &profile.blocks);
+    let visits = match measurement.method {
+        Method::Robust => visit_times(&samples),
+        _ => medians_of_visits(&samples),
+    };
+    let ratios = samples.sentinels.iter().filter_map(|(visit, ends)| {
+        let times = visits.get(visit)?;
         let parts: f64 = (1..=subject.layers)
-            .map(|layer| Some(median_ns(visit.get(&Segment::single(layer))?)))
+            .map(|layer| times.get(&Segment::single(layer)))
             .sum::<Option<f64>>()?;
-        let ends = [block.before.sentinel, block.after.sentinel].map(|end| end.as_nanos() as f64);
+        let ends = ends.map(|end| end.as_nanos() as f64);
         Some(((ends[0] * ends[1]).sqrt() / parts).ln())
     });
     let ratios: Vec<f64> = ratios.filter(|ratio| ratio.is_finite()).collect();
@@ -107,9 +105,16 @@ fn of_passes(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAg
     Some(WholeAgainstParts::new(mean, error))
 }
 
-/// The middle of a layer's times in one visit.
-fn median_ns(times: &[Nanos]) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    median_of_sorted(&sorted).as_nanos() as f64
+/// The middle of each segment's times in each visit, in ns.
+fn medians_of_visits(samples: &VisitSamples) -> BTreeMap<Visit, BTreeMap<Segment, f64>> {
+    let mut by_visit: BTreeMap<Visit, BTreeMap<Segment, f64>> = BTreeMap::new();
+    for (&segment, visits) in &samples.segments {
+        for (&visit, times) in visits {
+            let mut sorted = times.clone();
+            sorted.sort_unstable();
+            let median = median_of_sorted(&sorted).as_nanos() as f64;
+            by_visit.entry(visit).or_default().insert(segment, median);
+        }
+    }
+    by_visit
 }

@@ -21,7 +21,7 @@ impl DesignRules for LayerPass {
     }
 
     fn methods(&self) -> &'static [Method] {
-        &[Method::Median]
+        &[Method::Robust, Method::Median]
     }
 
     fn may_measure(&self, _stretch: &StretchLayers, segment: Segment) -> bool {

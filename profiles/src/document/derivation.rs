@@ -9,7 +9,7 @@ use crate::derive::graph::{
     self, DerivedNumber, ErrorVariance, Fit, GraphError, InShares, LayerNumbers, MovingModel,
     Observations, additivity,
 };
-use crate::derive::{DifferencingError, LayerTime, MissingLayer, differencing, medians};
+use crate::derive::{DifferencingError, Includes, LayerTime, MissingLayer, differencing, medians};
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
 use crate::supported::{StretchLayers, SupportedLayers};
@@ -232,6 +232,7 @@ fn of_stretch(
 ) -> Result<OfStretch, Lacks> {
     let layers = stretch.layers();
     match measurement.method {
+        Method::Robust => of_robust_times(layers, timings).map_err(Lacks::Median),
         Method::Median => medians(layers, &timings.summaries)
             .map(|times| of_medians(times, timings.observations.as_ref()))
             .map_err(Lacks::Median),
@@ -248,6 +249,48 @@ fn of_stretch(
             by_least_squares(measurement, stretch, timings, &shares).map_err(Lacks::Graph)
         }
     }
+}
+
+/// Layer times that are the robust times of each layer's samples, with their errors where those are known.
+fn of_robust_times(layers: u32, timings: &Timings) -> Result<OfStretch, MissingLayer> {
+    let observations = timings.observations.as_ref();
+    let observations = observations.ok_or(MissingLayer { layer: 1 })?;
+    let own = |layer| {
+        let own = observations.own_error(Segment::single(layer));
+        own.ok_or(MissingLayer { layer })
+    };
+    let known = |error| observations.has_spread.then_some(error);
+    let (mut sum, mut errors, mut numbers) = (0.0, Vec::new(), Vec::new());
+    for layer in 1..=layers {
+        let (value_ns, error) = own(layer)?;
+        sum += value_ns;
+        errors.push(error);
+        let error = ErrorVariance::sum([error, observations.shared_by_times(value_ns)]);
+        numbers.push(LayerNumbers {
+            compute: DerivedNumber {
+                value_ns,
+                error: known(error),
+            },
+            to_processor: None,
+            from_processor: None,
+        });
+    }
+    errors.push(observations.shared_by_times(sum));
+    let time = |numbers: &LayerNumbers| LayerTime {
+        compute: numbers.compute.estimate(),
+        compute_includes: Includes::default(),
+        to_processor: None,
+        from_processor: None,
+    };
+    let times: Vec<LayerTime> = numbers.iter().map(time).collect();
+    Ok(OfStretch {
+        numbers,
+        whole: Some(DerivedNumber {
+            value_ns: sum,
+            error: known(ErrorVariance::sum(errors)),
+        }),
+        ..OfStretch::from(times)
+    })
 }
 
 /// Layer times that are medians, with their errors where visits tell them.

@@ -6,6 +6,7 @@ use super::{Block, Measurement, Profile, Sample};
 use crate::derive::graph::{
     ErrorVariance, Observations, Visit, VisitSamples, observe, observe_visits,
 };
+use crate::method::Method;
 use crate::segment::Segment;
 use crate::summary::Summary;
 use crate::units::Nanos;
@@ -18,7 +19,8 @@ pub(crate) fn observed<'a>(
 ) -> Option<Observations> {
     match (measurement.visits, measurement.method) {
         (Some(_), _) => Some(observe_visits(&visit_samples(measurement, samples, blocks))),
-        (None, method) if method.is_least_squares() => {
+        (None, Method::Median | Method::Differencing) => None,
+        (None, Method::Robust | Method::Graph | Method::Probed) => {
             let mut durations: BTreeMap<Segment, Vec<Nanos>> = BTreeMap::new();
             for sample in samples.filter(|sample| sample.processor == measurement.processor) {
                 durations
@@ -28,7 +30,6 @@ pub(crate) fn observed<'a>(
             }
             Some(observe(&durations))
         }
-        (None, _) => None,
     }
 }
 
@@ -88,10 +89,12 @@ impl Profile {
         match measurement.and_then(|measurement| Some((measurement.method, observed(measurement)?)))
         {
             None => ErrorVariance::default(),
-            Some((method, observations)) if method.is_least_squares() => {
+            Some((Method::Median | Method::Differencing, observations)) => {
+                observations.visits.of_medians
+            }
+            Some((Method::Robust | Method::Graph | Method::Probed, observations)) => {
                 observations.visits.of_times
             }
-            Some((_, observations)) => observations.visits.of_medians,
         }
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn run_of_visits(speeds: &[f64], whole: f64) -> (Header, Measured) {
         measurement.visits = Some(visits);
         measurement.samples_per_segment = visits * SAMPLES_OF_VISIT;
     }
+    header.measurements[0].method = Method::Robust;
     (header.measurements[1].design, header.measurements[1].method) = (Design::Local, Method::Graph);
     let time = |processor: &str, segment: Segment, speed: f64, turn: u64| {
         let is_odd = processor == NPU && segment == Segment::whole(3);

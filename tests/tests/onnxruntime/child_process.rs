@@ -118,7 +118,7 @@ fn a_child_that_dies_again_and_again_is_an_error_that_names_segment_and_runtime(
         .err();
     assert_eq!(
         error.expect("each child dies").to_string(),
-        "cannot load layers 3..=3 on cpu:ort-all: the process of ONNX Runtime died (signal 11), twice"
+        "cannot load layers 3..=3 on cpu:ort-all: the process of onnxruntime died (signal 11), twice"
     );
     // The next segment is none the worse for it.
     symlink(agent_program(), &agent).expect("a link");

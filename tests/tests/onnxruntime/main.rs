@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use layerlab_agent::ModelWithTwin;
 use layerlab_agent::device::Host;
-use layerlab_agent::runtime::onnxruntime::{OnnxRuntimeOptions, OnnxRuntimeSetup};
 use layerlab_agent::runtime::registry::{self, RegistryError};
+use layerlab_agent::runtime::{OnnxRuntimeOptions, RuntimesSetup};
 use layerlab_agent::runtime::{Runtimes, Session, Tensor, timing_input};
 use layerlab_model::Network;
 use layerlab_profiles::Segment;
@@ -72,8 +72,8 @@ impl Lab {
     /// The runtimes, whose child processes run `program`.
     fn try_open_with(options: OnnxRuntimeOptions, program: PathBuf) -> Result<Lab, RegistryError> {
         let state = tempfile::tempdir().expect("a folder");
-        let setup = OnnxRuntimeSetup {
-            options,
+        let setup = RuntimesSetup {
+            onnxruntime: options,
             program,
             scratch: state.path().join("runtime"),
             compiled: Some(state.path().join("compiled")),

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use layerlab_agent::runtime::onnxruntime::OnnxRuntimeOptions;
+use layerlab_agent::runtime::OnnxRuntimeOptions;
 use layerlab_tests::succeed;
 
 use super::{Lab, SOC, cpu_alone, folders, with_hexagon};

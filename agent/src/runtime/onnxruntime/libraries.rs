@@ -11,6 +11,7 @@ use layerlab_protocol::Library;
 use sha2::{Digest, Sha256};
 
 use super::OnnxRuntimeError;
+use crate::runtime::process::hexadecimal;
 
 /// How the file of ONNX Runtime's library begins; a version may follow.
 const ONNX_RUNTIME: &str = "libonnxruntime.so";
@@ -103,11 +104,6 @@ pub(super) fn hashed(files: &[PathBuf]) -> Result<Vec<Library>, OnnxRuntimeError
         })
     };
     files.iter().map(hashed).collect()
-}
-
-/// Bytes as profiles write them.
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn refuse_other_backend(backend: &Path) -> Result<(), OnnxRuntimeError> {

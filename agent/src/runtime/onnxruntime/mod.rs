@@ -3,20 +3,17 @@
 //! It is loaded in child processes, one for each processor: a driver that crashes takes its process with it and no other,
 //! the threads of each keep to its cores, and no processor can change what another one is told.
 
-mod cache;
-mod child;
+mod engine;
 mod error;
 mod hexagon;
 mod libraries;
 mod offers;
-mod options;
-mod parent;
 mod probe;
 mod provider;
+mod setup;
 mod soc;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use layerlab_model::{Network, SubModel};
@@ -25,30 +22,15 @@ use layerlab_profiles::document::ONNX_RUNTIME;
 use layerlab_protocol::Library;
 use sha2::{Digest, Sha256};
 
-pub use self::child::serve_runtime;
 pub use self::error::OnnxRuntimeError;
 pub use self::hexagon::HexagonBarrier;
-pub use self::options::OnnxRuntimeOptions;
-pub use self::parent::connection::CHILD_COMMAND;
 
-use self::parent::loading::{LoadFailure, SharedChild};
-use self::parent::session::OnnxSession;
-use super::memory::estimated_memory;
+pub(super) use self::engine::start;
+
+use super::process::{LoadFailure, SharedChild};
+use super::setup::RuntimesSetup;
 use super::{ProcessorOffer, Runtime, RuntimeError, SegmentOnProcessor, Session, Unsupported};
 use crate::device::CoreSet;
-
-/// What it takes to offer the runtime.
-#[derive(Clone, Debug)]
-pub struct OnnxRuntimeSetup {
-    /// Where it is found, and how it is offered.
-    pub options: OnnxRuntimeOptions,
-    /// The agent's program, which is its child processes' as well.
-    pub program: PathBuf,
-    /// A folder for whatever the runtime may write.
-    pub scratch: PathBuf,
-    /// A folder for compiled models; without one, each is compiled whenever it is loaded.
-    pub compiled: Option<PathBuf>,
-}
 
 /// ONNX Runtime with the processors that passed their probes.
 struct OnnxRuntime {
@@ -75,7 +57,7 @@ struct OnnxProcessor {
 /// When it was told something that cannot be had.
 pub(super) fn offered(
     cores: &[CoreSet],
-    setup: &OnnxRuntimeSetup,
+    setup: &RuntimesSetup,
 ) -> Result<Option<Box<dyn Runtime>>, OnnxRuntimeError> {
     let Some(offered) = offers::processors(cores, setup)? else {
         return Ok(None);
@@ -145,23 +127,13 @@ impl Runtime for OnnxRuntime {
             processor: processor.offer.name.clone(),
             segment,
         };
-        let cut = network
-            .segment(segment)
-            .map_err(|error| subject.cannot_load(error))?;
-        match processor.child.load(&cut.into_bytes()) {
-            Ok(loaded) => Ok(Box::new(OnnxSession {
-                memory: estimated_memory(network, segment),
-                subject,
-                network: Arc::clone(network),
-                child: processor.child.clone(),
-                loaded,
-            })),
-            Err(LoadFailure::Refused(reason)) => Err(RuntimeError::Unsupported {
-                processor: subject.processor,
-                segment,
-                reason: Unsupported::because(reason),
-            }),
-            Err(LoadFailure::Failed(cause)) => Err(subject.cannot_load(cause)),
+        processor.child.load_segment(subject, network)
+    }
+
+    /// Each processor's child process ends.
+    fn begin_visit(&mut self) {
+        for processor in &self.processors {
+            processor.child.end();
         }
     }
 }

@@ -1,21 +1,24 @@
 //! Which processors ONNX Runtime offers here: those that pass a probe.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
+use layerlab_profiles::document::ONNX_RUNTIME;
 use layerlab_protocol::{Numerics, ProcessorKind};
 
-use super::cache::CompileCache;
-use super::child::messages::ChildSetup;
-use super::parent::connection::RuntimeChild;
-use super::parent::loading::{LoadFailure, SharedChild};
 use super::provider::{Provider, QnnHtp};
+use super::setup::OnnxSetup;
 use super::soc::Soc;
-use super::{OnnxProcessor, OnnxRuntimeError, OnnxRuntimeSetup, hexagon, libraries, probe};
+use super::{OnnxProcessor, OnnxRuntimeError, hexagon, libraries, probe};
 use crate::device::CoreSet;
 use crate::runtime::ProcessorOffer;
+use crate::runtime::process::{
+    CompileCache, LoadFailure, PlacementTerms, RuntimeChild, RuntimeSetup, SharedChild,
+};
+use crate::runtime::setup::RuntimesSetup;
 
 /// Whether this is a computer, on which Qualcomm's libraries emulate the Hexagon.
 const EMULATES: bool = cfg!(target_arch = "x86_64");
@@ -27,9 +30,9 @@ const ONE_PACKAGE: &str = "take the provider and all of Qualcomm's libraries fro
 /// What the runtime offers on a machine with these cores, if the agent was told where it is.
 pub(super) fn processors(
     cores: &[CoreSet],
-    setup: &OnnxRuntimeSetup,
+    setup: &RuntimesSetup,
 ) -> Result<Option<Offered>, OnnxRuntimeError> {
-    let options = &setup.options;
+    let options = &setup.onnxruntime;
     let Some(folder) = &options.onnxruntime else {
         let alone = [
             ("--qnn", options.qnn.is_some()),
@@ -92,7 +95,7 @@ pub(super) fn processors(
             // It was said of its other processor.
             continue;
         }
-        let setup_of_child = ChildSetup {
+        let setup_of_child = OnnxSetup {
             library: library.clone(),
             copies_count: offer.kind == ProcessorKind::Accelerator && provider == Provider::Cpu,
             provider,
@@ -156,11 +159,8 @@ fn phone_offers(cores: &[CoreSet]) -> Vec<Wanted> {
     ]
 }
 
-fn qnn_offers(
-    cores: &[CoreSet],
-    setup: &OnnxRuntimeSetup,
-) -> Result<Vec<Wanted>, OnnxRuntimeError> {
-    let options = &setup.options;
+fn qnn_offers(cores: &[CoreSet], setup: &RuntimesSetup) -> Result<Vec<Wanted>, OnnxRuntimeError> {
+    let options = &setup.onnxruntime;
     let (Some(folder), Some(all)) = (&options.qnn, cores.first()) else {
         let alone = [
             ("--qnn-libraries", options.qnn_libraries.is_some()),
@@ -232,8 +232,8 @@ fn soc_of_phone() -> String {
 /// Starts the processor's child process and has it load and run a model of one node.
 fn probed(
     offer: ProcessorOffer,
-    setup_of_child: ChildSetup,
-    setup: &OnnxRuntimeSetup,
+    setup_of_child: OnnxSetup,
+    setup: &RuntimesSetup,
 ) -> Result<(String, OnnxProcessor), OnnxRuntimeError> {
     let compiles = setup_of_child.provider.compiles();
     let options = published_options(&setup_of_child);
@@ -241,16 +241,25 @@ fn probed(
     if let Provider::QnnHtp(qnn) = &setup_of_child.provider {
         files.extend([qnn.plugin.clone(), qnn.backend.clone()]);
     }
-    let child = RuntimeChild::new(
-        setup.program.clone(),
-        setup.scratch.clone(),
-        setup_of_child.clone(),
+    let mut child = SharedChild::new(
+        RuntimeChild::new(
+            setup.child_program(environment(&setup_of_child.provider)),
+            RuntimeSetup {
+                runtime: ONNX_RUNTIME.to_owned(),
+                setup: serde_json::to_value(&setup_of_child).map_err(|error| {
+                    OnnxRuntimeError::Probe {
+                        processor: offer.name.clone(),
+                        cause: error.to_string(),
+                    }
+                })?,
+            },
+        ),
+        Some(placement_terms(&setup_of_child.provider)),
     );
-    let mut child = SharedChild::new(child, None);
     let loaded = match child.load(&probe::probe(offer.numerics)) {
         Ok(loaded) => loaded,
         Err(LoadFailure::Refused(said) | LoadFailure::Failed(said)) => {
-            let is_started = !child.lock().version().is_empty();
+            let is_started = !child.version().is_empty();
             return Err(failed_probe(
                 &offer.name,
                 &setup_of_child.provider,
@@ -270,7 +279,7 @@ fn probed(
             cause: error.to_string(),
         })?);
     }
-    let version = child.lock().version().to_owned();
+    let version = child.version();
     Ok((
         version,
         OnnxProcessor {
@@ -282,6 +291,47 @@ fn probed(
             supported: Mutex::new(HashMap::new()),
         },
     ))
+}
+
+/// What ONNX Runtime and its provider find in the environment of their process.
+fn environment(provider: &Provider) -> Vec<(&'static str, OsString)> {
+    // From 1.29 on ONNX Runtime reports to its maker unless it finds this when it starts.
+    let mut variables = vec![("ORT_DISABLE_TELEMETRY", OsString::from("1"))];
+    if let Provider::QnnHtp(qnn) = provider {
+        // Where the plugin's libraries find one another, and where the Hexagon finds its own.
+        let libraries = [&qnn.plugin, &qnn.backend];
+        for (variable, between) in [("LD_LIBRARY_PATH", ":"), ("ADSP_LIBRARY_PATH", ";")] {
+            variables.push((variable, folders(&libraries, variable, between)));
+        }
+    }
+    variables
+}
+
+/// The folders of `libraries`, and those that `variable` names already, each once.
+fn folders(libraries: &[&PathBuf], variable: &str, between: &str) -> OsString {
+    let named = std::env::var_os(variable).unwrap_or_default();
+    let named = named.to_string_lossy().into_owned();
+    let of_libraries = libraries.iter().filter_map(|library| library.parent());
+    let mut all: Vec<String> = Vec::new();
+    for folder in of_libraries
+        .map(Path::to_string_lossy)
+        .chain(named.split(between).map(Into::into))
+    {
+        if !folder.is_empty() && !all.iter().any(|other| *other == folder) {
+            all.push(folder.into_owned());
+        }
+    }
+    all.join(between).into()
+}
+
+/// What the provider's sessions prove.
+fn placement_terms(provider: &Provider) -> PlacementTerms {
+    let name = |file: &Path| Some(file.file_name()?.to_string_lossy().into_owned());
+    PlacementTerms {
+        fallback_refused: provider.refuses_fallback(),
+        backend: provider.backend().and_then(name),
+        compiles: provider.compiles(),
+    }
 }
 
 /// Why a processor failed its probe, of which `said` was said, by libraries that were loaded or while they were.
@@ -317,7 +367,7 @@ fn add_others(files: &mut Vec<PathBuf>, others: Vec<PathBuf>) {
 }
 
 /// All that may change times or answers.
-fn published_options(setup: &ChildSetup) -> BTreeMap<String, String> {
+fn published_options(setup: &OnnxSetup) -> BTreeMap<String, String> {
     let mut options = setup.provider.options();
     // Its path differs between machines; which library it is, the list of libraries says.
     options.remove("backend_path");

@@ -1,6 +1,7 @@
 //! tract on the CPU of the machine that the agent runs on: 32-bit floats, a thread for each core of a named set.
 
 mod convert;
+mod engine;
 mod session;
 mod threads;
 
@@ -14,28 +15,40 @@ use layerlab_protocol::{Numerics, ProcessorKind};
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
 pub(super) use self::convert::{from_tract, to_tract};
+pub(super) use self::engine::start;
 pub(super) use self::session::optimized;
 
 use self::session::TractSession;
 use super::memory::estimated_memory;
+use super::process::{RuntimeChild, RuntimeSetup, SharedChild};
+use super::setup::RuntimesSetup;
 use super::{ProcessorOffer, Runtime, RuntimeError, SegmentOnProcessor, Session, Unsupported};
 use crate::device::CoreSet;
+
+/// The runtime's name.
+pub(super) const TRACT: &str = "tract";
 
 /// The version of tract that the lock file pins; tract does not say it itself. Held by a test.
 const TRACT_VERSION: &str = "0.23.9";
 
-/// tract on each set of this machine's cores.
+/// tract on each set of this machine's cores: in the agent's own process where nobody times it, and in a child process for
+/// each visit where somebody does.
 struct TractRuntime {
     sets: Vec<CoreSet>,
     /// The threads of each set that was used, by its place.
     threads: BTreeMap<usize, Arc<ThreadPool>>,
+    /// The child process of each set that was timed, by its place.
+    children: BTreeMap<usize, SharedChild>,
+    setup: RuntimesSetup,
 }
 
 /// tract is part of the agent, so that every machine has it.
-pub(super) fn offered(cores: &[CoreSet]) -> Option<Box<dyn Runtime>> {
+pub(super) fn offered(cores: &[CoreSet], setup: &RuntimesSetup) -> Option<Box<dyn Runtime>> {
     Some(Box::new(TractRuntime {
         sets: cores.to_vec(),
         threads: BTreeMap::new(),
+        children: BTreeMap::new(),
+        setup: setup.clone(),
     }))
 }
 
@@ -48,11 +61,25 @@ impl TractRuntime {
         self.threads.insert(place, Arc::clone(&threads));
         Ok(threads)
     }
+
+    fn child(&mut self, place: usize) -> Result<SharedChild, serde_json::Error> {
+        if let Some(child) = self.children.get(&place) {
+            return Ok(child.clone());
+        }
+        let setup = RuntimeSetup {
+            runtime: TRACT.to_owned(),
+            setup: serde_json::to_value(&self.sets[place])?,
+        };
+        let child = RuntimeChild::new(self.setup.child_program(Vec::new()), setup);
+        let child = SharedChild::new(child, None);
+        self.children.insert(place, child.clone());
+        Ok(child)
+    }
 }
 
 impl Runtime for TractRuntime {
     fn name(&self) -> &str {
-        "tract"
+        TRACT
     }
 
     fn version(&self) -> &str {
@@ -108,16 +135,40 @@ impl Runtime for TractRuntime {
             subject,
         }))
     }
+
+    fn begin_visit(&mut self) {
+        for child in self.children.values() {
+            child.end();
+        }
+    }
+
+    fn load_timed(
+        &mut self,
+        processor: usize,
+        network: &Arc<Network>,
+        segment: Segment,
+    ) -> Result<Box<dyn Session>, RuntimeError> {
+        let subject = SegmentOnProcessor {
+            processor: self.sets[processor].name.clone(),
+            segment,
+        };
+        let child = self
+            .child(processor)
+            .map_err(|error| subject.cannot_load(error))?;
+        child.load_segment(subject, network)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use layerlab_model::ElementType;
     use layerlab_profiles::{Bytes, Nanos};
 
     use super::*;
     use crate::device::{Device, Host};
-    use crate::runtime::{Inference, Tensor, timing_input};
+    use crate::runtime::{Inference, OnnxRuntimeOptions, Tensor, timing_input};
 
     fn network(name: &str) -> Arc<Network> {
         let path = format!("{}/../tests/models/{name}.onnx", env!("CARGO_MANIFEST_DIR"));
@@ -125,7 +176,13 @@ mod tests {
     }
 
     fn tract(host: &Host) -> Box<dyn Runtime> {
-        offered(host.cores()).expect("it is always there")
+        let setup = RuntimesSetup {
+            onnxruntime: OnnxRuntimeOptions::default(),
+            program: PathBuf::new(),
+            scratch: std::env::temp_dir(),
+            compiled: None,
+        };
+        offered(host.cores(), &setup).expect("it is always there")
     }
 
     #[test]

@@ -7,7 +7,9 @@ use layerlab_model::SubModel;
 use layerlab_profiles::{Bytes, Nanos};
 use rayon::ThreadPool;
 use tract_linalg::multithread::{Executor, multithread_tract_scope};
-use tract_onnx::prelude::{TractResult, TypedRunnableModel, TypedSimpleState};
+use tract_onnx::prelude::{
+    TValue, TVec, TractResult, TypedModel, TypedRunnableModel, TypedSimpleState,
+};
 
 use super::convert::{from_tract, to_tract};
 use crate::runtime::{Inference, RuntimeError, SegmentOnProcessor, Session, Tensor};
@@ -32,27 +34,37 @@ impl Session for TractSession {
 
     fn run(&mut self, inputs: &[Tensor]) -> Result<Inference, RuntimeError> {
         let inputs = to_tract(inputs).map_err(|error| self.subject.cannot_run(error))?;
-        let executor = Executor::MultiThread(Arc::clone(&self.threads));
-        let state = &mut self.state;
-        // On a thread of the set from beginning to end: what tract does not spread runs there, too.
-        let (duration, outputs) = self.threads.install(|| {
-            multithread_tract_scope(executor, || {
-                let begin = Instant::now();
-                let outputs = state.run(inputs);
-                (begin.elapsed(), outputs)
-            })
-        });
-        let outputs = outputs
-            .and_then(from_tract)
+        let (duration, outputs) = timed(&mut self.state, &self.threads, inputs)
+            .and_then(|(duration, outputs)| Ok((duration, from_tract(outputs)?)))
             .map_err(|error| self.subject.cannot_run(error))?;
-        Ok(Inference {
-            outputs,
-            duration: duration.into(),
-        })
+        Ok(Inference { outputs, duration })
     }
+}
+
+/// What a segment gives, and how long that takes.
+pub(super) fn timed(
+    state: &mut TypedSimpleState,
+    threads: &Arc<ThreadPool>,
+    inputs: TVec<TValue>,
+) -> TractResult<(Nanos, TVec<TValue>)> {
+    let executor = Executor::MultiThread(Arc::clone(threads));
+    // On a thread of the set from beginning to end: what tract does not spread runs there, too.
+    threads.install(|| {
+        multithread_tract_scope(executor, || {
+            let begin = Instant::now();
+            let outputs = state.run(inputs);
+            let duration = begin.elapsed();
+            Ok((duration.into(), outputs?))
+        })
+    })
 }
 
 /// A segment as tract runs it fastest without letting the answers depend on where it was cut.
 pub(in crate::runtime) fn optimized(cut: &SubModel) -> TractResult<TypedSimpleState> {
-    TypedRunnableModel::new(cut.optimized()?)?.spawn()
+    ready(cut.optimized()?)
+}
+
+/// An optimised segment, ready to run.
+pub(super) fn ready(optimized: TypedModel) -> TractResult<TypedSimpleState> {
+    TypedRunnableModel::new(optimized)?.spawn()
 }

@@ -44,7 +44,7 @@ pub use noise::NoiseModel;
 pub use observation::{ErrorVariance, Observation, Observations, VisitSpread, observe};
 pub use states::{TwoStates, two_states};
 pub use visit_samples::{Visit, VisitSamples};
-pub use visits::{FEWEST_VISITS, observe_visits, visit_speeds};
+pub use visits::{FEWEST_VISITS, observe_visits, visit_speeds, visit_times};
 pub use whole::{WholeAgainstParts, whole_against_parts};
 pub use windows::{WindowMean, observe_windows};
 

@@ -90,6 +90,20 @@ pub fn visit_speeds(samples: &VisitSamples) -> BTreeMap<Visit, f64> {
     visits.into_iter().map(speed).collect()
 }
 
+/// The robust time of each segment in each of its visits, in ns.
+pub fn visit_times(samples: &VisitSamples) -> BTreeMap<Visit, BTreeMap<Segment, f64>> {
+    let analysis = VisitAnalysis::of(samples);
+    let mut by_visit: BTreeMap<Visit, BTreeMap<Segment, f64>> = BTreeMap::new();
+    let names: Vec<Visit> = analysis.visits.keys().copied().collect();
+    for (times, located) in analysis.times.iter().zip(&analysis.located) {
+        for (visit, location) in &located.cells {
+            let of_visit = by_visit.entry(names[*visit]).or_default();
+            of_visit.insert(times.segment, analysis.noise.time_at(location.place));
+        }
+    }
+    by_visit
+}
+
 /// The robust time of each segment, with what is known of its error from the spread of visits. There are no intervals
 /// where no segment was visited three times.
 pub fn observe_visits(samples: &VisitSamples) -> Observations {

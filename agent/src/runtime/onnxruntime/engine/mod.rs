@@ -1,5 +1,8 @@
 //! ONNX Runtime in the child process: its environment, and the sessions of one processor.
 
+mod convert;
+mod log;
+
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -16,36 +19,26 @@ use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue};
 use ort::value::DynTensor;
+use serde::Deserialize;
 
-use super::convert;
-use super::log::RuntimeLog;
-use super::messages::{ChildSetup, TensorHeader};
-use crate::runtime::onnxruntime::provider::Provider;
+use super::provider::Provider;
+use super::setup::OnnxSetup;
+use crate::runtime::process::{Engine, LoadedModel, ModelNotLoaded, TensorHeader};
+use log::RuntimeLog;
 
 /// The runtime, and what it loaded.
-pub(super) struct Engine {
+struct OnnxEngine {
     environment: Environment,
-    setup: ChildSetup,
+    setup: OnnxSetup,
     log: RuntimeLog,
-    /// The runtime's version.
-    pub(super) version: String,
-    sessions: HashMap<u64, LoadedModel>,
-    /// Where outputs are copied to, used again and again.
-    pub(super) outputs: Vec<u8>,
+    version: String,
+    sessions: HashMap<u64, ReadyModel>,
 }
 
 /// A model that is ready to run, with tensors for its inputs.
-struct LoadedModel {
+struct ReadyModel {
     session: Session,
     inputs: Vec<(TensorHeader, ElementType, DynTensor)>,
-}
-
-/// Why a model was not loaded.
-pub(super) enum ModelNotLoaded {
-    /// The processor cannot run it, for this reason.
-    Refused(String),
-    /// Anything else.
-    Failed(String),
 }
 
 impl From<ort::Error> for ModelNotLoaded {
@@ -54,12 +47,21 @@ impl From<ort::Error> for ModelNotLoaded {
     }
 }
 
-impl Engine {
+/// Loads ONNX Runtime in this process.
+///
+/// # Errors
+/// Why it cannot be loaded, for a person.
+pub(in crate::runtime) fn start(setup: &serde_json::Value) -> Result<Box<dyn Engine>, String> {
+    let setup = OnnxSetup::deserialize(setup).map_err(|error| error.to_string())?;
+    Ok(Box::new(OnnxEngine::start(setup)?))
+}
+
+impl OnnxEngine {
     /// Loads the libraries on the calling thread, to whose cores all threads of the runtime will be bound.
     ///
     /// # Errors
     /// Why it cannot be loaded, for a person.
-    pub(super) fn start(setup: ChildSetup) -> Result<Engine, String> {
+    fn start(setup: OnnxSetup) -> Result<OnnxEngine, String> {
         setup.cores.bind_this_thread();
         let log = RuntimeLog::default();
         let builder = ort::init_from(&setup.library).map_err(load_error)?;
@@ -77,105 +79,13 @@ impl Engine {
                 .register_ep_library(setup.provider.name(), &qnn.plugin)
                 .map_err(|error| format!("`{}` cannot be used: {error}", qnn.plugin.display()))?;
         }
-        Ok(Engine {
+        Ok(OnnxEngine {
             environment,
             setup,
             log,
             version,
             sessions: HashMap::new(),
-            outputs: Vec::new(),
         })
-    }
-
-    /// Makes `model` ready to run as `number`, and says how long that took and where its nodes were placed.
-    pub(super) fn load(
-        &mut self,
-        number: u64,
-        model: &[u8],
-        save_to: Option<&Path>,
-    ) -> Result<(Nanos, Vec<PlacedNode>), ModelNotLoaded> {
-        let begin = Instant::now();
-        let session = match self.session(model, save_to, LogLevel::Error) {
-            Ok(session) => session,
-            Err(error) => return Err(self.explained(model, error)),
-        };
-        let load_time = begin.elapsed().into();
-        let nodes = placed_nodes(&session)?;
-        let provider = self.setup.provider.name();
-        if let Some(elsewhere) = nodes.iter().find(|node| node.provider != provider) {
-            return Err(ModelNotLoaded::Refused(format!(
-                "ONNX Runtime placed {} at node {} on {} instead of {provider}",
-                elsewhere.operator, elsewhere.name, elsewhere.provider
-            )));
-        }
-        let mut inputs = Vec::new();
-        for input in session.inputs() {
-            let header = convert::header(input.dtype()).map_err(ModelNotLoaded::Failed)?;
-            let element = header.element_type().map_err(ModelNotLoaded::Failed)?;
-            let tensor = convert::zeros(element, &header.shape)?;
-            inputs.push((header, element, tensor));
-        }
-        self.sessions
-            .insert(number, LoadedModel { session, inputs });
-        Ok((load_time, nodes))
-    }
-
-    /// Runs session `number` on the tensors in `bytes`; the outputs' bytes are in [`Engine::outputs`] afterwards.
-    ///
-    /// The time is that of the run alone, or from before the inputs are copied to after the outputs are, as the setup
-    /// says.
-    pub(super) fn run(
-        &mut self,
-        number: u64,
-        headers: &[TensorHeader],
-        bytes: &[u8],
-    ) -> Result<(Nanos, Vec<TensorHeader>), String> {
-        let loaded = self
-            .sessions
-            .get_mut(&number)
-            .ok_or_else(|| format!("there is no session {number}"))?;
-        if !headers
-            .iter()
-            .eq(loaded.inputs.iter().map(|(header, _, _)| header))
-        {
-            return Err("the inputs are not those of the segment".to_owned());
-        }
-        self.outputs.clear();
-        let copies_begin = Instant::now();
-        let mut rest = bytes;
-        for (header, element, tensor) in &mut loaded.inputs {
-            let (this, others) = rest
-                .split_at_checked(header.bytes()?)
-                .ok_or("an input has too few bytes")?;
-            convert::fill(tensor, *element, this).map_err(|error| error.to_string())?;
-            rest = others;
-        }
-        let values: Vec<SessionInputValue<'_>> = loaded
-            .inputs
-            .iter()
-            .map(|(_, _, tensor)| tensor.into())
-            .collect();
-        let run_begin = Instant::now();
-        let outputs = loaded
-            .session
-            .run(values.as_slice())
-            .map_err(|error| error.to_string())?;
-        let run_time = run_begin.elapsed();
-        let mut told = Vec::with_capacity(outputs.len());
-        for output in outputs.values() {
-            let header = convert::append(&output, &mut self.outputs);
-            told.push(header.map_err(|error| error.to_string())?);
-        }
-        let time = match self.setup.copies_count {
-            true => copies_begin.elapsed(),
-            false => run_time,
-        };
-        Ok((time.into(), told))
-    }
-
-    /// Frees session `number`.
-    pub(super) fn forget(&mut self, number: u64) {
-        self.sessions.remove(&number);
     }
 
     fn session(
@@ -272,6 +182,102 @@ impl Engine {
     }
 }
 
+impl Engine for OnnxEngine {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn load(
+        &mut self,
+        number: u64,
+        model: &[u8],
+        save_to: Option<&Path>,
+    ) -> Result<LoadedModel, ModelNotLoaded> {
+        let begin = Instant::now();
+        let session = match self.session(model, save_to, LogLevel::Error) {
+            Ok(session) => session,
+            Err(error) => return Err(self.explained(model, error)),
+        };
+        let load_time = begin.elapsed().into();
+        let nodes = placed_nodes(&session)?;
+        let provider = self.setup.provider.name();
+        if let Some(elsewhere) = nodes.iter().find(|node| node.provider != provider) {
+            return Err(ModelNotLoaded::Refused(format!(
+                "ONNX Runtime placed {} at node {} on {} instead of {provider}",
+                elsewhere.operator, elsewhere.name, elsewhere.provider
+            )));
+        }
+        let mut inputs = Vec::new();
+        for input in session.inputs() {
+            let header = convert::header(input.dtype()).map_err(ModelNotLoaded::Failed)?;
+            let element = header.element_type().map_err(ModelNotLoaded::Failed)?;
+            let tensor = convert::zeros(element, &header.shape)?;
+            inputs.push((header, element, tensor));
+        }
+        self.sessions.insert(number, ReadyModel { session, inputs });
+        Ok(LoadedModel {
+            load_time,
+            nodes,
+            libraries: loaded_libraries(&self.setup),
+        })
+    }
+
+    /// The time is that of the run alone, or from before the inputs are copied to after the outputs are, as the setup
+    /// says.
+    fn run(
+        &mut self,
+        number: u64,
+        headers: &[TensorHeader],
+        bytes: &[u8],
+        copied: &mut Vec<u8>,
+    ) -> Result<(Nanos, Vec<TensorHeader>), String> {
+        let loaded = self
+            .sessions
+            .get_mut(&number)
+            .ok_or_else(|| format!("there is no session {number}"))?;
+        if !headers
+            .iter()
+            .eq(loaded.inputs.iter().map(|(header, _, _)| header))
+        {
+            return Err("the inputs are not those of the segment".to_owned());
+        }
+        let copies_begin = Instant::now();
+        let mut rest = bytes;
+        for (header, element, tensor) in &mut loaded.inputs {
+            let (this, others) = rest
+                .split_at_checked(header.bytes()?)
+                .ok_or("an input has too few bytes")?;
+            convert::fill(tensor, *element, this).map_err(|error| error.to_string())?;
+            rest = others;
+        }
+        let values: Vec<SessionInputValue<'_>> = loaded
+            .inputs
+            .iter()
+            .map(|(_, _, tensor)| tensor.into())
+            .collect();
+        let run_begin = Instant::now();
+        let outputs = loaded
+            .session
+            .run(values.as_slice())
+            .map_err(|error| error.to_string())?;
+        let run_time = run_begin.elapsed();
+        let mut told = Vec::with_capacity(outputs.len());
+        for output in outputs.values() {
+            let header = convert::append(&output, copied);
+            told.push(header.map_err(|error| error.to_string())?);
+        }
+        let time = match self.setup.copies_count {
+            true => copies_begin.elapsed(),
+            false => run_time,
+        };
+        Ok((time.into(), told))
+    }
+
+    fn forget(&mut self, number: u64) {
+        self.sessions.remove(&number);
+    }
+}
+
 fn placed_nodes(session: &Session) -> ort::Result<Vec<PlacedNode>> {
     let nodes = assigned_nodes(session)?.into_iter();
     Ok(nodes
@@ -321,7 +327,7 @@ fn load_error(error: ort::LoadDynamicError) -> String {
 }
 
 /// The files that are mapped into this process and lie beside the library or the provider's plugin.
-pub(super) fn loaded_libraries(setup: &ChildSetup) -> Vec<PathBuf> {
+fn loaded_libraries(setup: &OnnxSetup) -> Vec<PathBuf> {
     let mut folders = vec![setup.library.parent()];
     if let Provider::QnnHtp(qnn) = &setup.provider {
         folders.push(qnn.plugin.parent());

@@ -1,8 +1,11 @@
-//! What the agent is told about runtimes that are not part of it.
+//! What runtimes are told before they offer processors.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+
+use super::process::ChildProgram;
 
 /// Where runtimes are found that are not part of the agent, and how their processors are offered.
 #[derive(Args, Clone, Debug, Default)]
@@ -25,4 +28,28 @@ pub struct OnnxRuntimeOptions {
     /// Leave out what cannot be used, say why on standard output, and offer the rest
     #[arg(long, env = "LAYERLAB_LEAVE_OUT")]
     pub leave_out: bool,
+}
+
+/// What it takes to offer the runtimes of a machine.
+#[derive(Clone, Debug)]
+pub struct RuntimesSetup {
+    /// Where runtimes are found that are not part of the agent, and how they are offered.
+    pub onnxruntime: OnnxRuntimeOptions,
+    /// The agent's program, which is its child processes' as well.
+    pub program: PathBuf,
+    /// A folder for whatever runtimes may write.
+    pub scratch: PathBuf,
+    /// A folder for compiled models; without one, each is compiled whenever it is loaded.
+    pub compiled: Option<PathBuf>,
+}
+
+impl RuntimesSetup {
+    /// What child processes are started from, with these variables beside those of the agent.
+    pub(super) fn child_program(&self, environment: Vec<(&'static str, OsString)>) -> ChildProgram {
+        ChildProgram {
+            program: self.program.clone(),
+            scratch: self.scratch.clone(),
+            environment,
+        }
+    }
 }

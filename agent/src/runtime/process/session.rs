@@ -2,22 +2,55 @@
 
 use std::sync::Arc;
 
-use layerlab_model::{ElementType, Network, TensorSpec};
+use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::Placed;
 
 use super::connection::NoAnswer;
 use super::loading::{DEADLINE, LoadFailure, LoadedInChild, SharedChild};
-use crate::runtime::onnxruntime::child::messages::{ChildAnswer, ChildRequest, TensorHeader};
-use crate::runtime::{Inference, RuntimeError, SegmentOnProcessor, Session, Tensor};
+use super::messages::{ChildAnswer, ChildRequest, TensorHeader, tensors};
+use crate::runtime::memory::estimated_memory;
+use crate::runtime::{Inference, RuntimeError, SegmentOnProcessor, Session, Tensor, Unsupported};
 
 /// A segment, ready to run in a child process.
-pub(in crate::runtime::onnxruntime) struct OnnxSession {
-    pub(in crate::runtime::onnxruntime) subject: SegmentOnProcessor,
-    pub(in crate::runtime::onnxruntime) network: Arc<Network>,
-    pub(in crate::runtime::onnxruntime) memory: Bytes,
-    pub(in crate::runtime::onnxruntime) child: SharedChild,
-    pub(in crate::runtime::onnxruntime) loaded: LoadedInChild,
+struct ChildSession {
+    subject: SegmentOnProcessor,
+    network: Arc<Network>,
+    memory: Bytes,
+    child: SharedChild,
+    loaded: LoadedInChild,
+}
+
+impl SharedChild {
+    /// Makes a segment of `network` ready to run in the child.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Unsupported`] if the processor cannot run it, [`RuntimeError::Load`] for anything else.
+    pub(in crate::runtime) fn load_segment(
+        &self,
+        subject: SegmentOnProcessor,
+        network: &Arc<Network>,
+    ) -> Result<Box<dyn Session>, RuntimeError> {
+        let segment = subject.segment;
+        let cut = network
+            .segment(segment)
+            .map_err(|error| subject.cannot_load(error))?;
+        match self.load(&cut.into_bytes()) {
+            Ok(loaded) => Ok(Box::new(ChildSession {
+                memory: estimated_memory(network, segment),
+                subject,
+                network: Arc::clone(network),
+                child: self.clone(),
+                loaded,
+            })),
+            Err(LoadFailure::Refused(reason)) => Err(RuntimeError::Unsupported {
+                processor: subject.processor,
+                segment,
+                reason: Unsupported::because(reason),
+            }),
+            Err(LoadFailure::Failed(cause)) => Err(subject.cannot_load(cause)),
+        }
+    }
 }
 
 /// Why a run gave nothing.
@@ -28,7 +61,7 @@ enum RunFailure {
     Failed(String),
 }
 
-impl Session for OnnxSession {
+impl Session for ChildSession {
     fn memory(&self) -> Bytes {
         self.memory
     }
@@ -42,7 +75,7 @@ impl Session for OnnxSession {
     }
 
     fn placed(&self) -> Option<Placed> {
-        Some(self.loaded.placed.clone())
+        self.loaded.placed.clone()
     }
 
     /// A child that dies of it is replaced once.
@@ -50,21 +83,22 @@ impl Session for OnnxSession {
         self.refuse_misfits(inputs)?;
         let failure = match self.run_once(inputs) {
             Err(RunFailure::ChildLost(why)) => {
-                tracing::warn!(%why, "the process of ONNX Runtime is started again");
+                tracing::warn!(%why, "the process of a runtime is started again");
                 self.run_once(inputs)
             }
             answer => answer,
         };
         failure.map_err(|failure| match failure {
-            RunFailure::ChildLost(why) => self
-                .subject
-                .cannot_run(format!("the process of ONNX Runtime {why}, twice")),
+            RunFailure::ChildLost(why) => self.subject.cannot_run(format!(
+                "the process of {} {why}, twice",
+                self.child.lock().runtime()
+            )),
             RunFailure::Failed(cause) => self.subject.cannot_run(cause),
         })
     }
 }
 
-impl OnnxSession {
+impl ChildSession {
     fn run_once(&mut self, inputs: &[Tensor]) -> Result<Inference, RunFailure> {
         if self.is_lost()? {
             self.reload()?;
@@ -81,11 +115,8 @@ impl OnnxSession {
     }
 
     fn reload(&mut self) -> Result<(), RunFailure> {
-        let failed = |cause: String| {
-            RunFailure::Failed(format!(
-                "it was lost with the process of ONNX Runtime: {cause}"
-            ))
-        };
+        let failed =
+            |cause: String| RunFailure::Failed(format!("it was lost with its process: {cause}"));
         let cut = self.network.segment(self.subject.segment);
         let cut = cut.map_err(|error| failed(error.to_string()))?;
         self.loaded = self
@@ -100,7 +131,7 @@ impl OnnxSession {
     fn ask(&self, inputs: &[Tensor]) -> Result<Inference, RunFailure> {
         let run = ChildRequest::Run {
             session: self.loaded.session,
-            inputs: inputs.iter().map(header).collect(),
+            inputs: inputs.iter().map(TensorHeader::of).collect(),
         };
         let payload: Vec<&[u8]> = inputs.iter().map(Tensor::bytes).collect();
         let (answer, bytes) = self.child.lock().ask(&run, &payload, DEADLINE)?;
@@ -144,7 +175,7 @@ impl OnnxSession {
     }
 }
 
-impl Drop for OnnxSession {
+impl Drop for ChildSession {
     fn drop(&mut self) {
         self.child.forget(&self.loaded);
     }
@@ -162,27 +193,4 @@ impl From<NoAnswer> for RunFailure {
 fn fits(input: &Tensor, spec: &TensorSpec) -> bool {
     let shape = spec.shape.iter().map(|&length| length as usize);
     input.element() == spec.element && input.shape().iter().copied().eq(shape)
-}
-
-fn header(tensor: &Tensor) -> TensorHeader {
-    TensorHeader {
-        element: tensor.element().onnx(),
-        shape: tensor.shape().to_vec(),
-    }
-}
-
-/// The tensors whose bytes follow one another.
-fn tensors(headers: &[TensorHeader], bytes: &[u8]) -> Result<Vec<Tensor>, String> {
-    let mut rest = bytes;
-    let mut tensors = Vec::with_capacity(headers.len());
-    for header in headers {
-        let element: ElementType = header.element_type()?;
-        let (this, others) = rest
-            .split_at_checked(header.bytes()?)
-            .ok_or("an output has too few bytes")?;
-        let tensor = Tensor::new(element, header.shape.clone(), this.to_vec());
-        tensors.push(tensor.map_err(|error| error.to_string())?);
-        rest = others;
-    }
-    Ok(tensors)
 }

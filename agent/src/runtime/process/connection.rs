@@ -5,14 +5,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::runtime::onnxruntime::child::frames::{read_frame, write_frame};
-use crate::runtime::onnxruntime::child::messages::{ChildAnswer, ChildRequest, ChildSetup};
-use crate::runtime::onnxruntime::provider::Provider;
+use super::frames::{read_frame, write_frame};
+use super::messages::{ChildAnswer, ChildRequest, RuntimeSetup};
 
 /// The argument that makes the agent's program the child process of a runtime.
 pub const CHILD_COMMAND: &str = "runtime-child";
@@ -23,13 +22,21 @@ const START_DEADLINE: Duration = Duration::from_secs(120);
 /// A child whose socket is closed is dying; the system may still be writing down its memory.
 const DEATH_DEADLINE: Duration = Duration::from_secs(30);
 
-/// The child process of one processor, whether it lives or not.
-pub(in crate::runtime::onnxruntime) struct RuntimeChild {
+/// What child processes are started from.
+#[derive(Clone, Debug)]
+pub(in crate::runtime) struct ChildProgram {
     /// The agent's program.
-    pub(in crate::runtime::onnxruntime) program: PathBuf,
-    /// A folder for whatever the runtime may write, instead of the home folder and the current one.
-    pub(in crate::runtime::onnxruntime) scratch: PathBuf,
-    pub(in crate::runtime::onnxruntime) setup: ChildSetup,
+    pub(in crate::runtime) program: PathBuf,
+    /// A folder for whatever a runtime may write, instead of the home folder and the current one.
+    pub(in crate::runtime) scratch: PathBuf,
+    /// Variables that the process finds beside those of the agent.
+    pub(in crate::runtime) environment: Vec<(&'static str, OsString)>,
+}
+
+/// The child process of one processor, whether it lives or not.
+pub(in crate::runtime) struct RuntimeChild {
+    program: ChildProgram,
+    setup: RuntimeSetup,
     live: Option<LiveChild>,
     /// The number of the last child that was started.
     generation: u64,
@@ -46,7 +53,7 @@ struct LiveChild {
 
 /// Why a child did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::runtime::onnxruntime) enum NoAnswer {
+pub(super) enum NoAnswer {
     /// The process could not be started, or said that it cannot load the runtime.
     #[error("{0}")]
     NotStarted(String),
@@ -59,14 +66,9 @@ pub(in crate::runtime::onnxruntime) enum NoAnswer {
 }
 
 impl RuntimeChild {
-    pub(in crate::runtime::onnxruntime) fn new(
-        program: PathBuf,
-        scratch: PathBuf,
-        setup: ChildSetup,
-    ) -> RuntimeChild {
+    pub(in crate::runtime) fn new(program: ChildProgram, setup: RuntimeSetup) -> RuntimeChild {
         RuntimeChild {
             program,
-            scratch,
             setup,
             live: None,
             generation: 0,
@@ -76,23 +78,33 @@ impl RuntimeChild {
     }
 
     /// The number of the child that lives, which is started if there is none. Sessions of another number are lost.
-    pub(in crate::runtime::onnxruntime) fn generation(&mut self) -> Result<u64, NoAnswer> {
+    pub(super) fn generation(&mut self) -> Result<u64, NoAnswer> {
         self.alive()?;
         Ok(self.generation)
     }
 
     /// Whether the child of this number lives, as far as is known.
-    pub(in crate::runtime::onnxruntime) fn lives_as(&self, generation: u64) -> bool {
+    pub(super) fn lives_as(&self, generation: u64) -> bool {
         self.live.is_some() && self.generation == generation
     }
 
     /// The runtime's version; empty until a child was started.
-    pub(in crate::runtime::onnxruntime) fn version(&self) -> &str {
+    pub(in crate::runtime) fn version(&self) -> &str {
         &self.version
     }
 
+    /// The runtime, by its name.
+    pub(super) fn runtime(&self) -> &str {
+        &self.setup.runtime
+    }
+
+    /// Ends the child, if it lives: the next request starts another one, which has no session of this one.
+    pub(super) fn end(&mut self) {
+        self.live = None;
+    }
+
     /// A number for a session, which no other has.
-    pub(in crate::runtime::onnxruntime) fn new_session(&mut self) -> u64 {
+    pub(super) fn new_session(&mut self) -> u64 {
         self.sessions += 1;
         self.sessions
     }
@@ -101,7 +113,7 @@ impl RuntimeChild {
     ///
     /// # Errors
     /// When it cannot be started, dies, or is killed because the answer does not come within `deadline`.
-    pub(in crate::runtime::onnxruntime) fn ask(
+    pub(super) fn ask(
         &mut self,
         request: &ChildRequest,
         payload: &[&[u8]],
@@ -127,7 +139,7 @@ impl RuntimeChild {
 
     fn started(&mut self) -> Result<LiveChild, NoAnswer> {
         let mut live = self.spawned().map_err(|error| {
-            let program = self.program.display();
+            let program = self.program.program.display();
             NoAnswer::NotStarted(format!("cannot start `{program} {CHILD_COMMAND}`: {error}"))
         })?;
         self.generation += 1;
@@ -144,50 +156,30 @@ impl RuntimeChild {
     }
 
     fn spawned(&self) -> io::Result<LiveChild> {
-        std::fs::create_dir_all(&self.scratch)?;
+        let ChildProgram {
+            program,
+            scratch,
+            environment,
+        } = &self.program;
+        std::fs::create_dir_all(scratch)?;
         let (ours, theirs) = UnixStream::pair()?;
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(program);
         command
             .arg(CHILD_COMMAND)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             // Libraries print; what the child has to say goes over the socket, and to standard error.
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
-            .current_dir(&self.scratch)
-            .env("HOME", &self.scratch)
+            .current_dir(scratch)
+            .env("HOME", scratch)
             // What gives access to the agent is none of a driver's business.
             .env_remove("LAYERLAB_AGENT_TOKEN")
-            // From 1.29 on ONNX Runtime reports to its maker unless it finds this when it starts.
-            .env("ORT_DISABLE_TELEMETRY", "1");
-        if let Provider::QnnHtp(qnn) = &self.setup.provider {
-            // Where the plugin's libraries find one another, and where the Hexagon finds its own.
-            let libraries = [&qnn.plugin, &qnn.backend];
-            for (variable, between) in [("LD_LIBRARY_PATH", ":"), ("ADSP_LIBRARY_PATH", ";")] {
-                command.env(variable, folders(&libraries, variable, between));
-            }
-        }
+            .envs(environment.iter().map(|(name, value)| (name, value)));
         Ok(LiveChild {
             process: command.spawn()?,
             socket: ours,
         })
     }
-}
-
-/// The folders of `libraries`, and those that `variable` names already, each once.
-fn folders(libraries: &[&PathBuf], variable: &str, between: &str) -> OsString {
-    let named = std::env::var_os(variable).unwrap_or_default();
-    let named = named.to_string_lossy().into_owned();
-    let of_libraries = libraries.iter().filter_map(|library| library.parent());
-    let mut all: Vec<String> = Vec::new();
-    for folder in of_libraries
-        .map(Path::to_string_lossy)
-        .chain(named.split(between).map(Into::into))
-    {
-        if !folder.is_empty() && !all.iter().any(|other| *other == folder) {
-            all.push(folder.into_owned());
-        }
-    }
-    all.join(between).into()
 }
 
 impl LiveChild {

@@ -1,4 +1,4 @@
-//! What the agent and its child process say to each other.
+//! What the agent and the child process of a runtime say to each other.
 
 use std::path::PathBuf;
 
@@ -7,28 +7,22 @@ use layerlab_profiles::Nanos;
 use layerlab_protocol::PlacedNode;
 use serde::{Deserialize, Serialize};
 
-use crate::device::CoreSet;
-use crate::runtime::onnxruntime::provider::Provider;
+use crate::runtime::Tensor;
 
-/// What one child is for: one processor.
+/// What one child is for: a runtime on one processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::runtime::onnxruntime) struct ChildSetup {
-    /// ONNX Runtime's library.
-    pub(in crate::runtime::onnxruntime) library: PathBuf,
-    /// What computes.
-    pub(in crate::runtime::onnxruntime) provider: Provider,
-    /// The cores that the child's threads are bound to, and of which each has one thread.
-    pub(in crate::runtime::onnxruntime) cores: CoreSet,
-    /// Whether copying inputs into the runtime's own tensors and outputs out of them is part of an inference's time,
-    /// as it is on an accelerator.
-    pub(in crate::runtime::onnxruntime) copies_count: bool,
+pub(in crate::runtime) struct RuntimeSetup {
+    /// The runtime, by the name that profiles give it.
+    pub(in crate::runtime) runtime: String,
+    /// What the runtime is told, in a form of its own.
+    pub(in crate::runtime) setup: serde_json::Value,
 }
 
 /// What the agent asks for. The bytes of models and tensors follow as the frame's payload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::runtime::onnxruntime) enum ChildRequest {
-    /// The first request: load the library.
-    Start(ChildSetup),
+pub(super) enum ChildRequest {
+    /// The first request: load the runtime.
+    Start(RuntimeSetup),
     /// Make the model in the payload, or a compiled one, ready to run.
     Load {
         session: u64,
@@ -48,8 +42,8 @@ pub(in crate::runtime::onnxruntime) enum ChildRequest {
 
 /// What the child answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::runtime::onnxruntime) enum ChildAnswer {
-    /// The library is loaded.
+pub(super) enum ChildAnswer {
+    /// The runtime is loaded.
     Started { version: String },
     /// The session is ready.
     Loaded {
@@ -74,21 +68,51 @@ pub(in crate::runtime::onnxruntime) enum ChildAnswer {
 
 /// A tensor whose bytes are in the payload, one tensor after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::runtime::onnxruntime) struct TensorHeader {
+pub(in crate::runtime) struct TensorHeader {
     /// The number that ONNX has for the type of its elements.
-    pub(in crate::runtime::onnxruntime) element: i32,
-    pub(in crate::runtime::onnxruntime) shape: Vec<usize>,
+    pub(in crate::runtime) element: i32,
+    pub(in crate::runtime) shape: Vec<usize>,
 }
 
 impl TensorHeader {
+    /// What tensor it is whose bytes are in the payload.
+    pub(in crate::runtime) fn of(tensor: &Tensor) -> TensorHeader {
+        TensorHeader {
+            element: tensor.element().onnx(),
+            shape: tensor.shape().to_vec(),
+        }
+    }
+
     /// How many bytes the tensor has.
-    pub(in crate::runtime::onnxruntime) fn bytes(&self) -> Result<usize, String> {
+    pub(in crate::runtime) fn bytes(&self) -> Result<usize, String> {
         let size = self.element_type()?.bytes().as_bytes() as usize;
         Ok(self.shape.iter().product::<usize>() * size)
     }
 
     /// The type of its elements.
-    pub(in crate::runtime::onnxruntime) fn element_type(&self) -> Result<ElementType, String> {
+    pub(in crate::runtime) fn element_type(&self) -> Result<ElementType, String> {
         ElementType::from_onnx(self.element)
     }
+}
+
+/// The tensors whose bytes follow one another.
+///
+/// # Errors
+/// When the bytes are too few, for a person.
+pub(in crate::runtime) fn tensors(
+    headers: &[TensorHeader],
+    bytes: &[u8],
+) -> Result<Vec<Tensor>, String> {
+    let mut rest = bytes;
+    let mut tensors = Vec::with_capacity(headers.len());
+    for header in headers {
+        let element: ElementType = header.element_type()?;
+        let (this, others) = rest
+            .split_at_checked(header.bytes()?)
+            .ok_or("a tensor has too few bytes")?;
+        let tensor = Tensor::new(element, header.shape.clone(), this.to_vec());
+        tensors.push(tensor.map_err(|error| error.to_string())?);
+        rest = others;
+    }
+    Ok(tensors)
 }

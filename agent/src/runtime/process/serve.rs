@@ -7,14 +7,14 @@ use std::process;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use super::engine::{Engine, ModelNotLoaded, loaded_libraries};
+use super::engine::{Engine, EngineStart, ModelNotLoaded};
 use super::frames::{read_frame, write_frame};
-use super::messages::{ChildAnswer, ChildRequest, ChildSetup};
+use super::messages::{ChildAnswer, ChildRequest};
 
 /// Serves the agent at the other end of standard input, which is a socket, and ends the process when the agent ends or
 /// closes it. Nothing is torn down: that can crash in the libraries that were loaded.
-pub fn serve_runtime() -> ! {
-    let code = match serve() {
+pub(in crate::runtime) fn serve(start: EngineStart) -> ! {
+    let code = match try_to_serve(start) {
         Ok(()) => 0,
         Err(error) => {
             tracing::error!(%error, "the child process of a runtime cannot go on");
@@ -24,18 +24,30 @@ pub fn serve_runtime() -> ! {
     process::exit(code)
 }
 
-fn serve() -> io::Result<()> {
+fn try_to_serve(start: EngineStart) -> io::Result<()> {
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let requests = received(socket.try_clone()?);
-    let mut state: Option<(Engine, ChildSetup)> = None;
+    let mut engine: Option<Box<dyn Engine>> = None;
+    // Used again and again.
+    let mut outputs = Vec::new();
     while let Ok((request, payload)) = requests.recv() {
-        let answer = answered(&mut state, request, &payload);
-        drop(payload);
-        let outputs = match (&answer, &state) {
-            (ChildAnswer::Ran { .. }, Some((engine, _))) => engine.outputs.as_slice(),
-            _ => &[],
+        outputs.clear();
+        let answer = match (request, &mut engine) {
+            (ChildRequest::Start(setup), engine) => match start(&setup) {
+                Ok(started) => {
+                    let version = started.version().to_owned();
+                    *engine = Some(started);
+                    ChildAnswer::Started { version }
+                }
+                Err(cause) => ChildAnswer::Failed { cause },
+            },
+            (_, None) => ChildAnswer::Failed {
+                cause: "the runtime was not started".to_owned(),
+            },
+            (request, Some(engine)) => answered(engine.as_mut(), request, &payload, &mut outputs),
         };
-        write_frame(&mut socket, &answer, &[outputs])?;
+        drop(payload);
+        write_frame(&mut socket, &answer, &[&outputs])?;
     }
     Ok(())
 }
@@ -56,30 +68,20 @@ fn received(mut socket: UnixStream) -> Receiver<(ChildRequest, Vec<u8>)> {
 }
 
 fn answered(
-    state: &mut Option<(Engine, ChildSetup)>,
+    engine: &mut dyn Engine,
     request: ChildRequest,
     payload: &[u8],
+    outputs: &mut Vec<u8>,
 ) -> ChildAnswer {
-    match (request, state) {
-        (ChildRequest::Start(setup), state) => match Engine::start(setup.clone()) {
-            Ok(engine) => {
-                let version = engine.version.clone();
-                *state = Some((engine, setup));
-                ChildAnswer::Started { version }
-            }
-            Err(cause) => ChildAnswer::Failed { cause },
+    match request {
+        ChildRequest::Start(_) => ChildAnswer::Failed {
+            cause: "the runtime was started before".to_owned(),
         },
-        (_, None) => ChildAnswer::Failed {
-            cause: "the runtime was not started".to_owned(),
-        },
-        (
-            ChildRequest::Load {
-                session,
-                compiled,
-                save_to,
-            },
-            Some((engine, setup)),
-        ) => {
+        ChildRequest::Load {
+            session,
+            compiled,
+            save_to,
+        } => {
             let read = compiled.map(std::fs::read).transpose();
             let loaded = match read {
                 Ok(compiled) => {
@@ -89,22 +91,25 @@ fn answered(
                 Err(error) => Err(ModelNotLoaded::Failed(error.to_string())),
             };
             match loaded {
-                Ok((load_time, nodes)) => ChildAnswer::Loaded {
-                    load_time,
-                    nodes,
-                    libraries: loaded_libraries(setup),
+                Ok(loaded) => ChildAnswer::Loaded {
+                    load_time: loaded.load_time,
+                    nodes: loaded.nodes,
+                    libraries: loaded.libraries,
                 },
                 Err(ModelNotLoaded::Refused(reason)) => ChildAnswer::Refused { reason },
                 Err(ModelNotLoaded::Failed(cause)) => ChildAnswer::Failed { cause },
             }
         }
-        (ChildRequest::Run { session, inputs }, Some((engine, _))) => {
-            match engine.run(session, &inputs, payload) {
+        ChildRequest::Run { session, inputs } => {
+            match engine.run(session, &inputs, payload, outputs) {
                 Ok((duration, outputs)) => ChildAnswer::Ran { duration, outputs },
-                Err(cause) => ChildAnswer::Failed { cause },
+                Err(cause) => {
+                    outputs.clear();
+                    ChildAnswer::Failed { cause }
+                }
             }
         }
-        (ChildRequest::Forget { session }, Some((engine, _))) => {
+        ChildRequest::Forget { session } => {
             engine.forget(session);
             ChildAnswer::Forgotten
         }

@@ -12,14 +12,12 @@ use layerlab_protocol::{Library, PlacedNode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::libraries::hexadecimal;
-
 /// What the folder may hold. A phone has room for that; a night's segments of one model take less.
 const CAPACITY_BYTES: u64 = 2 << 30;
 
 /// The compiled models of one processor. Copies share the folder.
 #[derive(Clone, Debug)]
-pub(super) struct CompileCache {
+pub(in crate::runtime) struct CompileCache {
     folder: PathBuf,
     /// The SHA-256 over what the processor's runtime is: libraries, options, numerics.
     runtime: Vec<u8>,
@@ -51,7 +49,7 @@ pub(super) struct CompiledModel {
 impl CompileCache {
     /// The cache in `folder`, which is made if it is missing, for a processor that is described by `libraries` and
     /// `runtime`.
-    pub(super) fn open(
+    pub(in crate::runtime) fn open(
         folder: &Path,
         libraries: &[Library],
         runtime: &impl Serialize,
@@ -182,4 +180,9 @@ impl CompileCache {
 
 fn sha256(content: &[u8]) -> String {
     hexadecimal(&Sha256::digest(content))
+}
+
+/// Bytes as profiles write them.
+pub(in crate::runtime) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

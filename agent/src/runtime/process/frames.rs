@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 const LONGEST_MESSAGE: u64 = 64 << 20;
 
 /// Writes a message and its payload, whose parts follow one another.
-pub(in crate::runtime::onnxruntime) fn write_frame(
+pub(super) fn write_frame(
     writer: &mut impl Write,
     message: &impl Serialize,
     payload: &[&[u8]],
@@ -29,9 +29,7 @@ pub(in crate::runtime::onnxruntime) fn write_frame(
 ///
 /// # Errors
 /// What the other side's end or silence gives, and what it wrote that is no message.
-pub(in crate::runtime::onnxruntime) fn read_frame<M: DeserializeOwned>(
-    reader: &mut impl Read,
-) -> io::Result<(M, Vec<u8>)> {
+pub(super) fn read_frame<M: DeserializeOwned>(reader: &mut impl Read) -> io::Result<(M, Vec<u8>)> {
     let mut length = [0; 8];
     reader.read_exact(&mut length)?;
     let message_length = u64::from_le_bytes(length);

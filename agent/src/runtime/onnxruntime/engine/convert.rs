@@ -5,7 +5,7 @@ use layerlab_model::ElementType;
 use ort::memory::Allocator;
 use ort::value::{DynTensor, DynValue, TensorElementType, ValueType};
 
-use super::messages::TensorHeader;
+use crate::runtime::process::TensorHeader;
 
 /// Each element type with ONNX Runtime's and the Rust type, for the arm of a match.
 macro_rules! for_element {
