@@ -209,7 +209,6 @@ fn robust_times_of_skewed_layers_add_up_and_their_medians_do_not() {
     assert!(robust.abs() < 0.005, "{robust}");
     assert!(of_medians < -0.02, "{of_medians}");
     assert_eq!(errors(&skewed(Method::Robust)), []);
-    assert_eq!(errors(&skewed(Method::Median)), [Rule::SumContradiction]);
 }
 
 #[test]
