@@ -4,7 +4,7 @@
 //! Devices with NPU", IPSN 2021) with their gaps closed. They plan for a CPU and one accelerator; the fastest
 //! and the exhaustive search plan for up to four processors. Two problems: the most accurate placement within a
 //! time, and the fastest placement of at least an accuracy. Beside them: what draws least within either limit
-//! ([`least_energy`]).
+//! ([`mod@least_energy`]).
 //!
 //! In steps: [`profile::time_table`] and [`AccuracyTable`] take what was measured, [`AccuracyModel::train`]
 //! learns the losses that were not, [`Problem::new`] puts the two together, and [`planning::plan`] answers a
