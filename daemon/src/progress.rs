@@ -58,7 +58,10 @@ impl Follower for Bar {
     }
 
     async fn entry(&mut self, entry: &Entry) {
-        if matches!(entry.event, Event::Sample { .. } | Event::Judged { .. }) {
+        if matches!(
+            entry.event,
+            Event::Sample { .. } | Event::Judged { .. } | Event::FramesAnswered { .. }
+        ) {
             self.bar.inc(1);
             self.show_if_it_takes_long();
         }

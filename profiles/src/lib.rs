@@ -28,6 +28,7 @@ pub mod summary;
 pub mod supported;
 pub mod time_model;
 pub mod units;
+pub mod video;
 
 pub use layer::Layer;
 pub use placement::Placement;
