@@ -31,8 +31,8 @@ pub(super) const TRACT: &str = "tract";
 /// The version of tract that the lock file pins; tract does not say it itself. Held by a test.
 const TRACT_VERSION: &str = "0.23.9";
 
-/// tract on each set of this machine's cores: in the agent's own process where nobody times it, and in a child process for
-/// each visit where somebody does.
+/// tract on each set of this machine's cores: in a child process for each visit where a network is profiled, and else in the
+/// agent's own.
 struct TractRuntime {
     sets: Vec<CoreSet>,
     /// The threads of each set that was used, by its place.
