@@ -132,6 +132,6 @@ fn inputs_that_do_not_fit_are_an_error_of_one_line() {
     let error = lab.load_timed(Segment::single(2)).run(&[]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot run layers 2..=2 on cpu:all: it takes 1 tensors, not 0"
+        "cannot run layers 2..=2 on cpu:all: number of inputs: 0 given, 1 wanted"
     );
 }

@@ -1,6 +1,6 @@
 //! The turns that the segments of a block take, and the numbers of their samples.
 
-use layerlab_profiles::Segment;
+use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::Event;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -11,6 +11,35 @@ use super::inferences::TimedInference;
 use super::loaded::LoadedSegment;
 use crate::device::Invocation;
 use crate::ended::Ended;
+
+/// So long are samples of passes held back at most: so much of the work of an agent that is killed is done again.
+const LONGEST_HELD: Nanos = Nanos::from_millis(1_000);
+
+/// Samples that are taken and not yet written.
+struct Held {
+    samples: Vec<Sample>,
+    /// When the last ones were written.
+    since: Nanos,
+}
+
+struct Sample {
+    /// Its number in the order.
+    index: u64,
+    segment: Segment,
+    started: Nanos,
+    duration: Nanos,
+}
+
+impl Sample {
+    fn new(index: u64, segment: Segment, timed: &TimedInference) -> Sample {
+        Sample {
+            index,
+            segment,
+            started: timed.started,
+            duration: timed.inference.duration,
+        }
+    }
+}
 
 impl Blocks<'_> {
     /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all
@@ -37,16 +66,33 @@ impl Blocks<'_> {
                 let loaded = &mut group[member];
                 let invocation = Invocation::sample(self.inferences.seed(), index);
                 let timed = self.inferences.run(loaded, invocation)?;
-                self.record_sample(block, index, loaded.segment, &timed)?;
+                self.record_sample(block, &Sample::new(index, loaded.segment, &timed))?;
             }
         }
         Ok(())
     }
 
+    /// What passes give is written when they have gone on for a second, and when they end: writing wakes those who follow the
+    /// run, and on the cores that the next pass needs.
     pub(super) fn chain_turns(
         &mut self,
         block: u32,
         group: &mut [LoadedSegment],
+    ) -> Result<(), Ended> {
+        let mut held = Held {
+            samples: Vec::new(),
+            since: self.inferences.now(),
+        };
+        let ended = self.passes(block, group, &mut held);
+        let written = self.write(block, &mut held);
+        ended.and(written)
+    }
+
+    fn passes(
+        &mut self,
+        block: u32,
+        group: &mut [LoadedSegment],
+        held: &mut Held,
     ) -> Result<(), Ended> {
         for repetition in 0..self.repetitions() {
             let indices: Vec<u64> = (0..group.len())
@@ -63,28 +109,33 @@ impl Blocks<'_> {
             let timed = self.inferences.pass(group, invocation)?;
             for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {
                 if !self.progress.done.contains(&index) {
-                    self.record_sample(block, index, loaded.segment, timed)?;
+                    held.samples.push(Sample::new(index, loaded.segment, timed));
                 }
+            }
+            if self.inferences.now() >= held.since + LONGEST_HELD {
+                self.write(block, held)?;
             }
         }
         Ok(())
     }
 
-    fn record_sample(
-        &mut self,
-        block: u32,
-        index: u64,
-        segment: Segment,
-        timed: &TimedInference,
-    ) -> Result<(), Ended> {
+    fn write(&mut self, block: u32, held: &mut Held) -> Result<(), Ended> {
+        for sample in held.samples.drain(..) {
+            self.record_sample(block, &sample)?;
+        }
+        held.since = self.inferences.now();
+        Ok(())
+    }
+
+    fn record_sample(&mut self, block: u32, sample: &Sample) -> Result<(), Ended> {
         self.inferences.record(Event::Sample {
             block,
-            index,
-            segment,
-            started_ns: timed.started,
-            duration_ns: timed.inference.duration,
+            index: sample.index,
+            segment: sample.segment,
+            started_ns: sample.started,
+            duration_ns: sample.duration,
         })?;
-        self.progress.done.insert(index);
+        self.progress.done.insert(sample.index);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Findings, Rule, Subject};
 use crate::derive::graph::{
-    ErrorVariance, Visit, VisitSamples, WholeAgainstParts, visit_times, whole_against_parts,
+    ErrorVariance, Visit, VisitSamples, WholeAgainstParts, pass_times, whole_against_parts,
 };
 use crate::document::{Measurement, Method, visit_samples};
 use crate::segment::Segment;
@@ -80,14 +80,12 @@ fn of_passes(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAg
     }
     let samples = visit_samples(measurement, profile.samples.iter(), &profile.blocks);
     let visits = match measurement.method {
-        Method::Robust => visit_times(&samples),
-        _ => medians_of_visits(&samples),
+        // Their layers add up to them.
+        Method::Robust => pass_times(&samples),
+        _ => sums_of_medians(&samples, subject.layers),
     };
     let ratios = samples.sentinels.iter().filter_map(|(visit, ends)| {
-        let times = visits.get(visit)?;
-        let parts: f64 = (1..=subject.layers)
-            .map(|layer| times.get(&Segment::single(layer)))
-            .sum::<Option<f64>>()?;
+        let parts = visits.get(visit)?;
         let ends = ends.map(|end| end.as_nanos() as f64);
         Some(((ends[0] * ends[1]).sqrt() / parts).ln())
     });
@@ -105,16 +103,25 @@ fn of_passes(subject: &Subject<'_>, measurement: &Measurement) -> Option<WholeAg
     Some(WholeAgainstParts::new(mean, error))
 }
 
-/// The middle of each segment's times in each visit, in ns.
-fn medians_of_visits(samples: &VisitSamples) -> BTreeMap<Visit, BTreeMap<Segment, f64>> {
-    let mut by_visit: BTreeMap<Visit, BTreeMap<Segment, f64>> = BTreeMap::new();
-    for (&segment, visits) in &samples.segments {
-        for (&visit, times) in visits {
+/// The sum of the medians of so many layers' samples in each visit that timed all of them, in ns.
+fn sums_of_medians(samples: &VisitSamples, layers: u32) -> BTreeMap<Visit, f64> {
+    let mut by_visit: BTreeMap<Visit, (u32, f64)> = BTreeMap::new();
+    for layer in 1..=layers {
+        for (&visit, times) in samples
+            .segments
+            .get(&Segment::single(layer))
+            .into_iter()
+            .flatten()
+        {
             let mut sorted = times.clone();
             sorted.sort_unstable();
-            let median = median_of_sorted(&sorted).as_nanos() as f64;
-            by_visit.entry(visit).or_default().insert(segment, median);
+            let (count, sum) = by_visit.entry(visit).or_default();
+            *count += 1;
+            *sum += median_of_sorted(&sorted).as_nanos() as f64;
         }
     }
-    by_visit
+    let all = by_visit
+        .into_iter()
+        .filter(|(_, (count, _))| *count == layers);
+    all.map(|(visit, (_, sum))| (visit, sum)).collect()
 }

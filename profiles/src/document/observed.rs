@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Block, Measurement, Profile, Sample};
 use crate::derive::graph::{
-    ErrorVariance, Observations, Visit, VisitSamples, observe, observe_visits,
+    ErrorVariance, Observations, Visit, VisitSamples, observe, observe_passes, observe_visits,
 };
 use crate::method::Method;
 use crate::segment::Segment;
@@ -18,6 +18,9 @@ pub(crate) fn observed<'a>(
     blocks: &[Block],
 ) -> Option<Observations> {
     match (measurement.visits, measurement.method) {
+        (Some(_), Method::Robust) => {
+            Some(observe_passes(&visit_samples(measurement, samples, blocks)))
+        }
         (Some(_), _) => Some(observe_visits(&visit_samples(measurement, samples, blocks))),
         (None, Method::Median | Method::Differencing) => None,
         (None, Method::Robust | Method::Graph | Method::Probed) => {

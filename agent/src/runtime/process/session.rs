@@ -152,9 +152,9 @@ impl ChildSession {
         let frontier = self.network.frontier(self.subject.segment.first() - 1);
         if inputs.len() != frontier.len() {
             return Err(self.subject.cannot_run(format!(
-                "it takes {} tensors, not {}",
-                frontier.len(),
-                inputs.len()
+                "number of inputs: {} given, {} wanted",
+                inputs.len(),
+                frontier.len()
             )));
         }
         match inputs

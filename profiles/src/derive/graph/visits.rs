@@ -12,6 +12,7 @@ use super::location::{Location, MAD_TO_SIGMA, biweight_near, median};
 use super::moderation::Prior;
 use super::noise::{NoiseModel, Scatter};
 use super::observation::{ErrorVariance, Observation, Observations, VisitSpread, rounding_share};
+use super::passes::PassExcess;
 use super::two_way::{SegmentEffect, TwoWay};
 use super::visit_samples::{Visit, VisitSamples};
 use crate::segment::Segment;
@@ -91,8 +92,7 @@ pub fn visit_speeds(samples: &VisitSamples) -> BTreeMap<Visit, f64> {
 }
 
 /// The robust time of each segment in each of its visits, in ns.
-pub fn visit_times(samples: &VisitSamples) -> BTreeMap<Visit, BTreeMap<Segment, f64>> {
-    let analysis = VisitAnalysis::of(samples);
+fn visit_times(analysis: &VisitAnalysis) -> BTreeMap<Visit, BTreeMap<Segment, f64>> {
     let mut by_visit: BTreeMap<Visit, BTreeMap<Segment, f64>> = BTreeMap::new();
     let names: Vec<Visit> = analysis.visits.keys().copied().collect();
     for (times, located) in analysis.times.iter().zip(&analysis.located) {
@@ -107,6 +107,27 @@ pub fn visit_times(samples: &VisitSamples) -> BTreeMap<Visit, BTreeMap<Segment, 
 /// The robust time of each segment, with what is known of its error from the spread of visits. There are no intervals
 /// where no segment was visited three times.
 pub fn observe_visits(samples: &VisitSamples) -> Observations {
+    observations(VisitAnalysis::of(samples))
+}
+
+/// Likewise of layers that were timed in passes over all of them: their times add up to the passes.
+pub fn observe_passes(samples: &VisitSamples) -> Observations {
+    let analysis = VisitAnalysis::of(samples);
+    let excess = PassExcess::of(samples, &visit_times(&analysis));
+    let mut observations = observations(analysis);
+    for observation in &mut observations.segments {
+        observation.time_ns *= excess.mean.exp();
+    }
+    let of_times = observations.visits.of_times;
+    let excess = ErrorVariance {
+        variance: excess.variance,
+        freedom: excess.freedom,
+    };
+    observations.visits.of_times = ErrorVariance::sum([of_times, excess]);
+    observations
+}
+
+fn observations(analysis: VisitAnalysis) -> Observations {
     let VisitAnalysis {
         visits,
         times,
@@ -114,7 +135,7 @@ pub fn observe_visits(samples: &VisitSamples) -> Observations {
         located,
         inferences,
         two_way,
-    } = VisitAnalysis::of(samples);
+    } = analysis;
     let count = located.iter().map(|cells| cells.cells.len()).max();
     let count = count.unwrap_or(0);
     let has_spread = count >= FEWEST_VISITS && two_way.load_freedom > 0.0;
