@@ -23,6 +23,7 @@ use layerlab_lab::farm::Farm;
 use layerlab_lab::front_desk::FrontDesk;
 use layerlab_lab::intake::Intake;
 use layerlab_lab::night::Reports;
+use layerlab_lab::notice::Notice;
 use layerlab_lab::record::Kept;
 use layerlab_lab::socket::Listener;
 use layerlab_lab::state::{LabState, Rules};
@@ -94,7 +95,7 @@ async fn work(
     let reports = Reports {
         store: folders.state.join("lab"),
         folder: config.reports(&folders),
-        webhook: config.report.webhook.clone(),
+        notices: Notice::all(&config.report),
     };
     let runtimes = adb.host.settings();
     let profiles = config.profiles(&folders);

@@ -8,6 +8,8 @@ use jiff::tz::TimeZone;
 use super::exit::{Code, ExitWith, Failure};
 use super::{lab, output};
 use layerlab_campaign::publish::StagedFile;
+use layerlab_lab::config::Config;
+use layerlab_lab::notice::Notice;
 use layerlab_lab::when::{Direction, WhenError, point};
 
 #[derive(clap::Args)]
@@ -24,6 +26,12 @@ pub(super) struct ReportArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Also tell whom the configuration names (`webhook`, `mail-to`), as the daemon does when the lab has nothing left to do
+    #[arg(long)]
+    send: bool,
+    /// The configuration that says so [default: layerlab/config.toml in ~/.config, else in /etc]
+    #[arg(long, value_name = "FILE", requires = "send")]
+    config: Option<PathBuf>,
 }
 
 pub(super) async fn run(args: &ReportArgs) -> Result<(), Failure> {
@@ -33,8 +41,17 @@ pub(super) async fn run(args: &ReportArgs) -> Result<(), Failure> {
         let error = anyhow::anyhow!("--since is after --until; choose an earlier --since");
         return Err(Failure::new(Code::Usage, error));
     }
+    let notices = match args.send {
+        true => notices(args)?,
+        false => Vec::new(),
+    };
     let mut report = lab::report(since, until).await?;
     report.read_profiles(args.html.is_some());
+    for notice in &notices {
+        let sent = notice.send(&report, &zone).await;
+        let not_sent = |reason| anyhow::anyhow!("{} was not told: {reason}", notice.whom());
+        sent.map_err(|reason| Failure::new(Code::Output, not_sent(reason)))?;
+    }
     if args.json {
         return output::print_json(&report);
     }
@@ -45,6 +62,19 @@ pub(super) async fn run(args: &ReportArgs) -> Result<(), Failure> {
     let html = report.html(&zone);
     staged.publish(html.as_bytes()).exit_with(Code::Output)?;
     output::print(format_args!("{} In {}", report.headline, file.display()))
+}
+
+/// Whom the configuration names.
+fn notices(args: &ReportArgs) -> Result<Vec<Notice>, Failure> {
+    let loaded = Config::load(args.config.as_deref(), |name| std::env::var_os(name));
+    let notices = Notice::all(&loaded.exit_with(Code::Input)?.config.report);
+    if notices.is_empty() {
+        let error = anyhow::anyhow!(
+            "the configuration names nobody to tell; give `webhook` or `mail-to` in [report] a value"
+        );
+        return Err(Failure::new(Code::Input, error));
+    }
+    Ok(notices)
 }
 
 fn period(

@@ -80,6 +80,13 @@ impl Lab {
         self
     }
 
+    /// Sets a variable of its commands and of its daemon.
+    #[must_use]
+    pub fn with_variable(mut self, name: &'static str, value: OsString) -> Lab {
+        self.environment.push((name, value));
+        self
+    }
+
     /// A file of its own.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -87,6 +87,8 @@ pub struct Desk {
 pub enum News {
     /// The device is not ready, and why; or it is.
     NotReady(Option<String>),
+    /// How the device is, before its run.
+    Read(Box<Readings>),
     /// So many samples and answers, of so many.
     Progress(u64, Option<u64>),
     /// The names of the device's processors.
@@ -148,6 +150,9 @@ where
             readings = read() => readings,
             () = assignment.asked_to_leave() => break Passed::Left,
         };
+        if let Ok(readings) = &readings {
+            desk.tell(News::Read(Box::new(readings.clone()))).await;
+        }
         let verdict = match readings {
             Ok(readings) => gate.look(&readings, began.elapsed()),
             Err(why) => gate.unread(why, began.elapsed()),

@@ -18,7 +18,7 @@ use layerlab_farm::adb::Address;
 use layerlab_farm::folders::Folders;
 
 pub use load::{ConfigChange, ConfigError, Loaded, places};
-pub use value::{Charging, Log, ThermalStatus};
+pub use value::{Charging, Log, ThermalStatus, WebhookFormat};
 
 /// The file that explains every key and gives its default.
 pub const DEFAULT: &str = include_str!("../../default-config.toml");
@@ -156,6 +156,15 @@ pub struct ReportConfig {
     /// Where summaries are posted.
     #[serde(deserialize_with = "value::webhook")]
     pub webhook: Option<String>,
+    /// As what they are posted.
+    #[serde(deserialize_with = "value::webhook_format")]
+    pub webhook_format: WebhookFormat,
+    /// To whom they are mailed.
+    #[serde(deserialize_with = "value::mail_addresses")]
+    pub mail_to: Vec<String>,
+    /// Who sends them, unless the user of this host.
+    #[serde(deserialize_with = "value::mail_address")]
+    pub mail_from: Option<String>,
     /// Where HTML reports are written, unless in the data folder.
     #[serde(deserialize_with = "value::folder")]
     pub folder: Option<PathBuf>,

@@ -295,6 +295,10 @@ impl<B: Bench> Dispatcher<B> {
                 self.state.not_ready(device, reason, now);
                 may_leave
             }
+            News::Read(readings) => {
+                self.state.read(device, *readings, now);
+                false
+            }
             News::Processors(processors) => {
                 self.state.processors(device, processors);
                 false

@@ -38,6 +38,12 @@ pub struct Readings {
 }
 
 impl Readings {
+    /// How warm its battery is, in degrees Celsius.
+    pub fn battery_temperature_celsius(&self) -> Option<f64> {
+        let temperature = self.battery_temperature_millicelsius?;
+        Some(temperature.as_millicelsius() as f64 / 1_000.0)
+    }
+
     /// What the device does not tell, in words: such gates are open, and a report has to say so.
     pub fn unknown(&self) -> Vec<&'static str> {
         let known = [

@@ -17,6 +17,7 @@ pub mod job_file;
 pub mod journal;
 pub mod library;
 pub mod night;
+pub mod notice;
 pub mod page;
 pub mod query;
 pub mod readings;

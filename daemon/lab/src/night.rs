@@ -8,9 +8,9 @@ use jiff::tz::TimeZone;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::notice::Notice;
 use super::query;
 use super::report::Report;
-use super::webhook;
 use crate::store::{Reader, StoreError};
 
 /// The lab is at rest when no device has had a run for so long.
@@ -23,8 +23,8 @@ pub struct Reports {
     pub store: PathBuf,
     /// The folder of HTML files.
     pub folder: PathBuf,
-    /// The URL to post to.
-    pub webhook: Option<String>,
+    /// Whom to tell.
+    pub notices: Vec<Notice>,
 }
 
 impl Reports {
@@ -61,14 +61,15 @@ impl Reports {
 
     async fn publish(&self, mut report: Report) {
         report.read_profiles(true);
-        match report.write_html(&self.folder, &TimeZone::system()) {
+        let zone = TimeZone::system();
+        match report.write_html(&self.folder, &zone) {
             Ok(file) => {
                 tracing::info!(report = %file.display(), "{}", report.headline);
             }
             Err(error) => tracing::warn!(%error, "no report was written"),
         }
-        if let Some(url) = &self.webhook {
-            webhook::post(url, &report).await;
+        for notice in &self.notices {
+            notice.send_patiently(&report, &zone).await;
         }
     }
 }

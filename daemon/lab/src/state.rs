@@ -21,6 +21,7 @@ use super::record::{
     Device, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run, RunNumber, RunState,
     What,
 };
+use super::talk::DeviceReadings;
 use super::window::{Window, WindowState};
 
 pub use archive::ArchiveLookup;
@@ -112,6 +113,8 @@ pub struct Place {
     pub waited: SignedDuration,
     /// Why the run on it does not begin yet.
     pub not_ready: Option<String>,
+    /// How it was when it was last looked at.
+    pub read: Option<DeviceReadings>,
     /// Samples and answers of the run on it, and how many there will be.
     pub progress: (u64, Option<u64>),
     /// Whether a block of the run on it, or an answer, has ended since the run began here.

@@ -49,6 +49,7 @@ fn device(state: &LabState, name: &str, now: Timestamp) -> Option<DeviceStatus> 
         reason: doing.reason.filter(|reason| !reason.is_empty()),
         run,
         progress: place.filter(|_| run.is_some()).map(|place| place.progress),
+        read: place.and_then(|place| place.read.clone()),
         free_at,
     })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::gates::Readings;
 use super::job::{JobSpec, SymbolicSizes};
 use super::record::{Device, JobId, JobState, RunNumber};
 use layerlab_farm::quarantine::Entry;
@@ -275,6 +276,19 @@ pub struct DeviceStatus {
     pub progress: Option<(u64, Option<u64>)>,
     /// When it will be free, as far as past runs tell.
     pub free_at: Option<Timestamp>,
+    /// How it was when it was last looked at: before each run. Nothing if the daemon has not looked yet.
+    #[serde(default)]
+    pub read: Option<DeviceReadings>,
+}
+
+/// How a device was when it was looked at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceReadings {
+    /// When it was looked at.
+    pub at: Timestamp,
+    /// What it told.
+    #[serde(flatten)]
+    pub readings: Readings,
 }
 
 #[cfg(test)]

@@ -1,34 +1,14 @@
-//! Tells somebody's URL how the lab fared, if the configuration names one. Nothing of the lab depends on it.
+//! Posts to somebody's URL.
 //!
 //! `curl` does the sending: a TLS library of our own is much to build and to keep safe for one request a night.
 
 use std::io::Write;
 use std::process::Stdio;
-use std::time::Duration;
-
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::report::Report;
-
-/// Before each further try.
-const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
-
 /// How long a try may take.
 const DEADLINE_SECONDS: &str = "10";
-
-/// Posts `report` as JSON to `url`; what goes wrong is logged, and tried twice again.
-pub async fn post(url: &str, report: &Report) {
-    let mut pauses = PAUSES.into_iter();
-    while let Err(reason) = send(url, report).await {
-        let Some(pause) = pauses.next() else {
-            tracing::warn!("the summary was not posted: {reason}");
-            return;
-        };
-        tracing::info!("the summary was not posted, to be tried again: {reason}");
-        tokio::time::sleep(pause).await;
-    }
-}
 
 /// `url` without what may be secret in it: all but its scheme and its host.
 pub fn without_secrets(url: &str) -> String {
@@ -39,11 +19,14 @@ pub fn without_secrets(url: &str) -> String {
     format!("{scheme}://{host}{}", if is_all { "" } else { "/…" })
 }
 
-async fn send(url: &str, report: &Report) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("curl cannot be run: {error}");
+/// Posts `json` to `url`.
+///
+/// # Errors
+/// Why it was not posted, without what may be secret in `url`.
+pub async fn post(url: &str, json: &[u8]) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("curl cannot be run: {error}; install curl");
     let mut body = tempfile::NamedTempFile::new().map_err(said)?;
-    let json = serde_json::to_vec(report).map_err(|error| error.to_string())?;
-    body.write_all(&json).map_err(said)?;
+    body.write_all(json).map_err(said)?;
     let mut curl = Command::new("curl")
         // First, so that no file of the user's changes what the others mean.
         .arg("--disable")
@@ -90,15 +73,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    use jiff::Timestamp;
-
     use super::*;
-    use crate::record::Kept;
-
-    fn report() -> Report {
-        let now = Timestamp::UNIX_EPOCH;
-        Report::of(&Kept::default(), &[], now, now)
-    }
 
     /// Takes one request, answers it with `status` and gives it back.
     fn serve(status: &'static str) -> (String, std::thread::JoinHandle<String>) {
@@ -120,18 +95,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_summary_is_posted_as_json() {
+    async fn json_is_posted() {
         let (url, server) = serve("200 OK");
-        send(&url, &report()).await.expect("posted");
+        post(&url, b"{\"said\":\"Nothing was asked for.\"}")
+            .await
+            .expect("posted");
         let request = server.join().expect("a request");
         assert!(request.starts_with("POST /hook "), "{request}");
+        assert!(
+            request.contains("Content-Type: application/json"),
+            "{request}"
+        );
         assert!(request.contains("Nothing was asked for."), "{request}");
     }
 
     #[tokio::test]
     async fn a_refusal_is_said() {
         let (url, server) = serve("500 No");
-        let refused = send(&url, &report()).await.expect_err("refused");
+        let refused = post(&url, b"{}").await.expect_err("refused");
         assert!(refused.contains("500"), "{refused}");
         server.join().expect("a request");
     }

@@ -7,8 +7,9 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use layerlab_lab::gates::Readings;
 use layerlab_lab::store::StoreCounts;
-use layerlab_lab::talk::{DeviceState, Status};
+use layerlab_lab::talk::{DeviceState, DeviceStatus, Status};
 
 use crate::lab::WebState;
 use crate::problem::Problem;
@@ -99,6 +100,7 @@ fn of_lab(text: &mut MetricsText, status: &Status, counts: &StoreCounts) {
             text.sample("layerlab_device_samples", &labels, done);
         }
     }
+    of_readings(text, &status.devices);
     text.family(
         "layerlab_waiting_runs",
         "gauge",
@@ -132,6 +134,37 @@ fn of_lab(text: &mut MetricsText, status: &Status, counts: &StoreCounts) {
         text.family(name, kind, help);
         for (value, count) in counts {
             text.sample(name, &[(label, value.as_str())], count);
+        }
+    }
+}
+
+/// How each device was when it was last looked at, which is before each run.
+fn of_readings(text: &mut MetricsText, devices: &[DeviceStatus]) {
+    type Told = fn(&Readings) -> Option<f64>;
+    let all: [(&str, &str, Told); 3] = [
+        (
+            "layerlab_device_battery_percent",
+            "How full a device's battery was when it was last looked at, before a run.",
+            |it| it.battery_level_percent.map(f64::from),
+        ),
+        (
+            "layerlab_device_battery_celsius",
+            "How warm a device's battery was then.",
+            Readings::battery_temperature_celsius,
+        ),
+        (
+            "layerlab_device_thermal_status",
+            "What a device said about its heat then, from 0 (none) to 6 (shutdown).",
+            |it| it.thermal_status.map(f64::from),
+        ),
+    ];
+    for (name, help, told) in all {
+        text.family(name, "gauge", help);
+        for device in devices {
+            let readings = device.read.as_ref().map(|read| &read.readings);
+            if let Some(value) = readings.and_then(told) {
+                text.sample(name, &[("device", device.device.name.as_str())], value);
+            }
         }
     }
 }

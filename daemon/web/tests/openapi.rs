@@ -16,3 +16,28 @@ fn the_committed_description_is_that_of_the_code() {
         file.display()
     );
 }
+
+/// What programs that make clients rely on, and the macros do not see to.
+#[test]
+fn operations_have_names_of_their_own_and_parameters_stand_where_they_are_said_to() {
+    let description: serde_json::Value =
+        serde_json::from_str(&layerlab_web::description()).expect("JSON");
+    let mut names = std::collections::BTreeSet::new();
+    for (path, operations) in description["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let name = operation["operationId"].as_str().expect("a name");
+            assert!(names.insert(name), "{method} {path}: {name} is another's");
+            let parameters = operation["parameters"].as_array();
+            for parameter in parameters.into_iter().flatten() {
+                let name = parameter["name"].as_str().expect("a name");
+                let is_in_path = path.contains(&format!("{{{name}}}"));
+                assert_eq!(
+                    parameter["in"] == "path",
+                    is_in_path,
+                    "{method} {path}: {parameter}"
+                );
+            }
+        }
+    }
+    assert!(names.len() > 20, "{names:?}");
+}

@@ -8,6 +8,7 @@ mod jobs;
 mod killed;
 mod log;
 mod moved;
+mod notices;
 mod private;
 mod prune;
 mod publication;

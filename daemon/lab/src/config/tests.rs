@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::*;
+use crate::notice::Notice;
 
 /// Reads `text` as a user's file.
 fn load(text: &str) -> Result<Loaded, String> {
@@ -25,6 +26,7 @@ fn the_default_file_gives_every_key() {
     assert_eq!(default.lab.keep_journals, Duration::from_secs(30 * 86400));
     assert_eq!(default.gates.thermal_status, ThermalStatus::Light);
     assert_eq!(default.report.webhook, None);
+    assert_eq!(Notice::all(&default.report), []);
     let policy = layerlab_farm::Policy::default();
     assert_eq!(default.phones.patience, policy.patience);
     assert_eq!(default.phones.reboot, policy.may_reboot);
@@ -257,6 +259,19 @@ fn what_is_refused_is_said_in_a_sentence() {
         (
             "report.webhook = ['https://example.org/secret']",
             "config.toml: `report.webhook`: what stands here cannot; write a text in quotes, such as \"\"",
+        ),
+        (
+            "report.webhook-format = 'teams'",
+            "config.toml: `report.webhook-format`: `teams` is unknown; write json or slack",
+        ),
+        (
+            "report.mail-to = ['one@example.org, other@example.org']",
+            "config.toml: `report.mail-to`: `one@example.org, other@example.org` is no mail address; write one such as \
+             \"night@example.org\"",
+        ),
+        (
+            "report.mail-from = \"a\\nBcc:b\"",
+            "config.toml: `report.mail-from`: `a\\nBcc:b` is no mail address; write one such as \"night@example.org\"",
         ),
     ] {
         assert_eq!(load(text).expect_err(text), message);

@@ -21,6 +21,15 @@ pub enum Log {
     Json,
 }
 
+/// As what a summary is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookFormat {
+    /// As `layerlab report --json` prints it.
+    Json,
+    /// As Slack's incoming webhooks take it.
+    Slack,
+}
+
 /// Whether a phone must be charging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charging {
@@ -199,6 +208,47 @@ pub(super) fn webhook<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Strin
             "this is no URL; write one that begins with http:// or https://, or \"\" for none",
         )),
     }
+}
+
+pub(super) fn webhook_format<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<WebhookFormat, D::Error> {
+    let known = [
+        ("json", WebhookFormat::Json),
+        ("slack", WebhookFormat::Slack),
+    ];
+    one_of(from, &known)
+}
+
+pub(super) fn mail_addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let addresses = Vec::<String>::deserialize(from)?;
+    let wrong = addresses.iter().find(|address| !is_mail_address(address));
+    match wrong {
+        Some(address) => Err(D::Error::custom(no_mail_address(address))),
+        None => Ok(addresses),
+    }
+}
+
+/// A sender; none if it is empty.
+pub(super) fn mail_address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let address = String::deserialize(from)?;
+    match address.is_empty() || is_mail_address(&address) {
+        true => Ok(Some(address).filter(|address| !address.is_empty())),
+        false => Err(D::Error::custom(no_mail_address(&address))),
+    }
+}
+
+/// Whether it can stand in the head of a mail by itself: one address, or one of this host's users.
+fn is_mail_address(text: &str) -> bool {
+    let allowed = |c: char| !c.is_whitespace() && !c.is_control() && !",;:<>()\"\\".contains(c);
+    !text.is_empty() && text.chars().all(allowed) && text.matches('@').count() <= 1
+}
+
+fn no_mail_address(text: &str) -> String {
+    format!(
+        "`{}` is no mail address; write one such as \"night@example.org\"",
+        text.escape_debug()
+    )
 }
 
 /// Where to listen; nowhere if it is empty.

@@ -17,6 +17,7 @@ impl Place {
             begun: now,
             waited: SignedDuration::ZERO,
             not_ready: None,
+            read: None,
             has_ended_block: false,
             progress: (0, None),
             usual_wall_ms: None,

@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::publications::unpublished;
 use super::{LabState, Work};
+use crate::gates::Readings;
 use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, Verdict, What};
+use crate::talk::DeviceReadings;
 
 /// How a run left a device.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,6 +137,13 @@ impl LabState {
         place.not_ready.clone_from(&reason);
         if let (Some(reason), Some(run), true) = (reason, place.work.run(), is_new) {
             self.tell_of_run(now, run, What::NotReady { reason });
+        }
+    }
+
+    /// How the device is.
+    pub fn read(&mut self, device: &str, readings: Readings, now: Timestamp) {
+        if let Some(place) = self.places.get_mut(device) {
+            place.read = Some(DeviceReadings { at: now, readings });
         }
     }
 

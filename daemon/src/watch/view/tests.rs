@@ -49,6 +49,7 @@ fn trouble_comes_first_and_names_steer_no_terminal() {
             run: Some(7),
             progress: Some((12, Some(40))),
             free_at: Some(now()),
+            read: None,
         }],
         waiting: vec![WaitingRuns {
             job: 3,
@@ -134,6 +135,7 @@ fn busy_lab(jobs: i64) -> (Kept, Status) {
             run: Some(jobs),
             progress: Some((123_456, Some(1_234_567))),
             free_at: None,
+            read: None,
         }],
         waiting: waiting.collect(),
         ..Status::default()

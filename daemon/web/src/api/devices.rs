@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use layerlab_farm::quarantine::Entry;
+use layerlab_lab::gates::Readings;
 use layerlab_lab::talk::{Answer, DeviceStatus, Request};
 use layerlab_lab::when;
 use serde::{Deserialize, Serialize};
@@ -46,11 +47,21 @@ pub(super) struct ShownDevice {
     of: Option<u64>,
     /// When it will be free, as far as past runs tell.
     free_at: Option<Timestamp>,
+    /// When it was last looked at, which is before each run; the numbers that follow are from then.
+    read_at: Option<Timestamp>,
+    /// How full its battery is, if it has one and tells.
+    battery_level_percent: Option<u8>,
+    /// How warm its battery is, in degrees Celsius.
+    battery_temperature_celsius: Option<f64>,
+    /// What it says about its heat, from 0 (none) to 6 (shutdown).
+    thermal_status: Option<u8>,
 }
 
 impl From<DeviceStatus> for ShownDevice {
     fn from(status: DeviceStatus) -> ShownDevice {
         let device = status.device;
+        let read = status.read.as_ref();
+        let readings = read.map(|read| &read.readings);
         ShownDevice {
             name: device.name,
             serial: device.serial,
@@ -64,6 +75,10 @@ impl From<DeviceStatus> for ShownDevice {
             done: status.progress.map(|(done, _)| done),
             of: status.progress.and_then(|(_, of)| of),
             free_at: status.free_at,
+            read_at: read.map(|read| read.at),
+            battery_level_percent: readings.and_then(|it| it.battery_level_percent),
+            battery_temperature_celsius: readings.and_then(Readings::battery_temperature_celsius),
+            thermal_status: readings.and_then(|it| it.thermal_status),
         }
     }
 }
@@ -72,6 +87,7 @@ impl From<DeviceStatus> for ShownDevice {
 #[utoipa::path(
     get,
     path = "/api/v1/devices",
+    operation_id = "list_devices",
     params(Chosen),
     responses(
         (status = OK, body = List<ShownDevice>),
@@ -123,6 +139,7 @@ fn entries(answer: Answer) -> Result<Vec<Entry>, Problem> {
 #[utoipa::path(
     get,
     path = "/api/v1/quarantine",
+    operation_id = "list_quarantined",
     params(Chosen),
     responses(
         (status = OK, body = List<ShownQuarantine>),
@@ -156,6 +173,7 @@ pub(super) struct NewQuarantine {
 #[utoipa::path(
     post,
     path = "/api/v1/quarantine",
+    operation_id = "quarantine_device",
     request_body = NewQuarantine,
     responses(
         (status = CREATED, body = Vec<ShownQuarantine>),
@@ -185,6 +203,7 @@ pub(super) async fn quarantine(
 #[utoipa::path(
     delete,
     path = "/api/v1/quarantine/{device}",
+    operation_id = "lift_quarantine",
     params(("device" = String, Path, description = "The phone, as the list of those that are left alone names it")),
     responses(
         (status = NO_CONTENT, description = "It is used again"),

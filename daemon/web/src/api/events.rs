@@ -68,6 +68,7 @@ fn kind(what: &What) -> String {
 
 /// Where the stream begins.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Beginning {
     /// Begin after the event of this number; 0 is the very beginning. Without it, the stream begins now.
@@ -80,6 +81,7 @@ pub(super) struct Beginning {
 #[utoipa::path(
     get,
     path = "/api/v1/events",
+    operation_id = "stream_events",
     params(
         Beginning,
         ("last-event-id" = Option<i64>, Header, description = "Begin after the event of this number; goes before `after`"),

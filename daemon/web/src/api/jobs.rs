@@ -76,6 +76,7 @@ pub(super) struct ListedJob {
 
 /// Which jobs.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChosenJobs {
     /// Those that are over, too.
@@ -90,6 +91,7 @@ pub(super) struct ChosenJobs {
 #[utoipa::path(
     get,
     path = "/api/v1/jobs",
+    operation_id = "list_jobs",
     params(ChosenJobs),
     responses(
         (status = OK, body = List<ListedJob>),
@@ -137,6 +139,7 @@ pub(super) struct JobInFull {
 #[utoipa::path(
     get,
     path = "/api/v1/jobs/{id}",
+    operation_id = "show_job",
     params(("id" = i64, Path, description = "The number of the job"), Chosen),
     responses(
         (status = OK, body = JobInFull),
@@ -186,6 +189,7 @@ pub(super) struct SubmittedJob {
 
 /// How a job is submitted.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Submission {
     /// Even if a job that asks for the same is open or done.
@@ -197,6 +201,7 @@ pub(super) struct Submission {
 #[utoipa::path(
     post,
     path = "/api/v1/jobs",
+    operation_id = "submit_job",
     params(Submission),
     request_body(content(
         (serde_json::Value = "application/json"),
@@ -289,6 +294,7 @@ async fn done(state: &WebState, request: Request, by: &str) -> Result<StatusCode
 #[utoipa::path(
     post,
     path = "/api/v1/jobs/{id}/pause",
+    operation_id = "pause_job",
     params(("id" = i64, Path, description = "The number of the job")),
     responses(
         (status = NO_CONTENT, description = "It is done"),
@@ -308,6 +314,7 @@ pub(super) async fn pause(
 #[utoipa::path(
     post,
     path = "/api/v1/jobs/{id}/resume",
+    operation_id = "resume_job",
     params(("id" = i64, Path, description = "The number of the job")),
     responses(
         (status = NO_CONTENT, description = "It is done"),
@@ -327,6 +334,7 @@ pub(super) async fn resume(
 #[utoipa::path(
     post,
     path = "/api/v1/jobs/{id}/cancel",
+    operation_id = "cancel_job",
     params(("id" = i64, Path, description = "The number of the job")),
     responses(
         (status = NO_CONTENT, description = "It is done"),
@@ -346,6 +354,7 @@ pub(super) async fn cancel(
 #[utoipa::path(
     post,
     path = "/api/v1/jobs/{id}/retry",
+    operation_id = "retry_job",
     params(("id" = i64, Path, description = "The number of the job")),
     responses(
         (status = NO_CONTENT, description = "It is done"),

@@ -27,6 +27,7 @@ impl<T> List<T> {
 
 /// Which page of a list.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Chosen {
     /// The number of the page, from 1; pages have 50 things each.

@@ -114,6 +114,7 @@ impl ShownPlacement {
 #[utoipa::path(
     get,
     path = "/api/v1/profiles/{run}/placements/{placement}",
+    operation_id = "explore_placement",
     params(
         ("run" = i64, Path, description = "The number of the run that gave the profile"),
         ("placement" = String, Path, description = "A digit for each layer, layer 1 first: 0 is the CPU, the others are accelerators, in the order of `processors` of the answer"),
@@ -178,6 +179,7 @@ impl From<NewGoal> for Goal {
 #[utoipa::path(
     post,
     path = "/api/v1/plan",
+    operation_id = "plan",
     request_body = NewPlan,
     responses(
         (status = OK, description = "The plan, or why there is none", body = serde_json::Value),

@@ -50,6 +50,7 @@ impl From<IndexedProfile> for ShownProfile {
 
 /// Which profiles.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChosenProfiles {
     /// Of the model of this name.
@@ -69,6 +70,7 @@ pub(super) struct ChosenProfiles {
 #[utoipa::path(
     get,
     path = "/api/v1/profiles",
+    operation_id = "list_profiles",
     params(ChosenProfiles),
     responses(
         (status = OK, body = List<ShownProfile>),
@@ -106,6 +108,7 @@ pub(super) struct ProfileInFull {
 #[utoipa::path(
     get,
     path = "/api/v1/profiles/{run}",
+    operation_id = "show_profile",
     params(("run" = i64, Path, description = "The number of the run that gave it")),
     responses(
         (status = OK, body = ProfileInFull),
@@ -135,6 +138,7 @@ pub(super) async fn show(
 #[utoipa::path(
     get,
     path = "/api/v1/profiles/{run}/files/{name}",
+    operation_id = "download_profile_file",
     params(
         ("run" = i64, Path, description = "The number of the run that gave the profile"),
         ("name" = String, Path, description = "The name of the file, as the profile lists it"),

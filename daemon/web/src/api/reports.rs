@@ -14,6 +14,7 @@ use crate::problem::Problem;
 
 /// Of which time.
 #[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Period {
     /// The beginning; a day before the end if it is not said.
@@ -36,6 +37,7 @@ pub(super) struct ShownReport {
 #[utoipa::path(
     get,
     path = "/api/v1/report",
+    operation_id = "show_report",
     params(Period),
     responses(
         (status = OK, body = ShownReport),

@@ -47,6 +47,7 @@ impl From<&Reservation> for ShownReservation {
 #[utoipa::path(
     get,
     path = "/api/v1/reservations",
+    operation_id = "list_reservations",
     params(Chosen),
     responses(
         (status = OK, body = List<ShownReservation>),
@@ -82,6 +83,7 @@ pub(super) struct NewReservation {
 #[utoipa::path(
     post,
     path = "/api/v1/reservations",
+    operation_id = "reserve_device",
     request_body = NewReservation,
     responses(
         (status = NO_CONTENT, description = "It is reserved"),
@@ -111,6 +113,7 @@ pub(super) async fn reserve(
 #[utoipa::path(
     delete,
     path = "/api/v1/reservations/{device}",
+    operation_id = "release_device",
     params(("device" = String, Path, description = "The device's name or serial")),
     responses(
         (status = NO_CONTENT, description = "The lab has it back"),

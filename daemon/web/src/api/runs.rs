@@ -70,6 +70,7 @@ impl ShownRun {
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{number}",
+    operation_id = "show_run",
     params(("number" = i64, Path, description = "The number of the run")),
     responses(
         (status = OK, body = ShownRun),

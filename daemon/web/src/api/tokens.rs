@@ -57,6 +57,7 @@ impl From<TokenError> for Problem {
 #[utoipa::path(
     get,
     path = "/api/v1/tokens",
+    operation_id = "list_tokens",
     params(Chosen),
     responses(
         (status = OK, body = List<ShownToken>),
@@ -79,6 +80,7 @@ pub(super) async fn list(
 #[utoipa::path(
     delete,
     path = "/api/v1/tokens/{name}",
+    operation_id = "revoke_token",
     params(("name" = String, Path, description = "Who has it")),
     responses(
         (status = NO_CONTENT, description = "It is revoked"),

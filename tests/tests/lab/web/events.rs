@@ -126,4 +126,18 @@ fn metrics_are_those_of_the_lab() {
     };
     let mut samples = metrics.body.lines().filter(|line| !line.starts_with('#'));
     assert!(samples.all(described), "{}", metrics.body);
+    for file in ["grafana.json", "alerts.yml"] {
+        let asked = std::fs::read_to_string(file_of_docs(file)).expect("it is there");
+        let words = asked.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+        let names: Vec<&str> = words.filter(|it| it.starts_with("layerlab_")).collect();
+        assert!(!names.is_empty(), "{file}");
+        for name in names {
+            let help = format!("# HELP {name} ");
+            assert!(metrics.body.contains(&help), "{file} asks for {name}");
+        }
+    }
+}
+
+fn file_of_docs(name: &str) -> std::path::PathBuf {
+    layerlab_tests::file("../docs/monitoring").join(name)
 }
