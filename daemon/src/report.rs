@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::exit::{Code, ExitWith, Failure};
-use super::{lab, output};
+use super::output;
+use super::which_lab::LabArgs;
 use layerlab_campaign::publish::StagedFile;
 use layerlab_lab::when::{Direction, WhenError, point};
 
@@ -26,15 +27,15 @@ pub(super) struct ReportArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: &ReportArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: &ReportArgs, lab: &LabArgs) -> Result<(), Failure> {
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let (since, until) = period(args, now, &zone).exit_with(Code::Usage)?;
     if since > until {
         let error = anyhow::anyhow!("--since is after --until; choose an earlier --since");
         return Err(Failure::new(Code::Usage, error));
     }
-    let mut report = lab::report(since, until).await?;
-    report.read_profiles(args.html.is_some());
+    let lab = lab.open()?;
+    let report = lab.report(since, until, args.html.is_some()).await?;
     if args.json {
         return output::print_json(&report);
     }

@@ -66,6 +66,18 @@ impl JobFile {
         toml::to_string(&Table::try_from(job)?)
     }
 
+    /// What users call the job.
+    pub fn name(&self) -> String {
+        let stem = self.path.file_stem().unwrap_or_default();
+        let own = self.content.name.clone();
+        own.unwrap_or_else(|| stem.to_string_lossy().into_owned())
+    }
+
+    /// Whether the job comes again.
+    pub fn recurs(&self) -> bool {
+        self.content.every.is_some()
+    }
+
     fn names_files_alone(&self) -> Result<(), BadKey> {
         if self.content.profiles.is_some() {
             let problem =
@@ -125,6 +137,7 @@ impl JobFile {
         let folder = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         let folder = folder.parent().unwrap_or(Path::new("/"));
         let (not_before, deadline) = self.times(now)?;
+        let name = self.name();
         let content = self.content;
         let set = match &self.accuracy {
             Some(accuracy) => {
@@ -196,9 +209,8 @@ impl JobFile {
             }
             _ => None,
         };
-        let stem = self.path.file_stem().unwrap_or_default();
         let spec = JobSpec {
-            name: (content.name).unwrap_or_else(|| stem.to_string_lossy().into_owned()),
+            name,
             models,
             devices: self.devices,
             repeats: content.repeats,

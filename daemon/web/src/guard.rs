@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::VERSION_HEADER;
 use crate::problem::Problem;
 
 /// The names by which the lab is called.
@@ -84,6 +85,10 @@ pub(crate) async fn guard(State(hosts): State<OwnHosts>, request: Request, next:
     let headers = response.headers_mut();
     let policy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     for (name, value) in [
+        (
+            HeaderName::from_static(VERSION_HEADER),
+            env!("CARGO_PKG_VERSION"),
+        ),
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),

@@ -24,3 +24,6 @@ pub use lab::WebLab;
 pub use problem::ProblemKind;
 pub use server::WebServer;
 pub use token::{NewToken, Role, Token, TokenError, TokenFile};
+
+/// The header with the version of layerlab that each answer of a lab has.
+pub const VERSION_HEADER: &str = "layerlab-version";

@@ -1,8 +1,10 @@
 //! The lab on the web: the real daemon, asked over HTTP.
 
 mod changes;
+mod elsewhere;
 mod events;
 mod guarded;
+mod lost;
 mod pages;
 mod plans;
 mod reading;
