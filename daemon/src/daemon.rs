@@ -145,7 +145,7 @@ async fn work(
             };
             Some(tokio::spawn(async move {
                 first_look.await;
-                tracing::info!("the lab is on the web at http://{}", server.address());
+                tracing::info!("the lab is on the web at {}", server.url());
                 server.serve(lab, web_ends).await;
             }))
         }
@@ -220,7 +220,7 @@ fn stop_when_told(messages: mpsc::Sender<Message>) -> impl Future<Output = ()> {
 
 fn web_code(error: &WebError) -> Code {
     match error {
-        WebError::Open { .. } => Code::Input,
+        WebError::Open { .. } | WebError::Half { .. } | WebError::Certificate { .. } => Code::Input,
         WebError::Listen { .. } => Code::Output,
     }
 }

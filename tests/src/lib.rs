@@ -1,5 +1,6 @@
 //! What the whole-system tests share: the real binaries, and the files they are fed.
 
+pub mod certificate;
 pub mod door;
 pub mod elsewhere;
 pub mod farm;

@@ -2,6 +2,7 @@
 
 mod changes;
 mod elsewhere;
+mod encrypted;
 mod events;
 mod guarded;
 mod lost;
