@@ -5,6 +5,7 @@ mod elsewhere;
 mod encrypted;
 mod events;
 mod guarded;
+mod hostile;
 mod lost;
 mod pages;
 mod plans;
