@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use layerlab_campaign::publish::PLOT;
+use layerlab_lab::job_file::OutgoingFile;
 use layerlab_lab::query::{JobsAsked, Snapshot};
 use layerlab_lab::record::{JobId, JobState, RunNumber};
 use layerlab_lab::report::Report;
@@ -73,6 +74,13 @@ struct Submitted {
     runs: usize,
     known: Option<JobState>,
     warnings: Vec<String>,
+}
+
+/// How much of a file is there.
+#[derive(Default, Deserialize)]
+struct Uploaded {
+    bytes: u64,
+    whole: bool,
 }
 
 #[derive(Deserialize)]
@@ -167,6 +175,12 @@ impl Elsewhere {
             .await
     }
 
+    /// Sends the lab what a job brings, but for what is there already.
+    pub(super) async fn upload(&self, files: Vec<OutgoingFile>) -> Result<(), ElsewhereError> {
+        self.call(move |client| files.iter().try_for_each(|file| upload(client, file)))
+            .await
+    }
+
     /// Gives the lab the job that is written in `toml`.
     pub(super) async fn submit(&self, toml: String, again: bool) -> Result<Answer, ElsewhereError> {
         let path = format!("/api/v1/jobs?again={again}");
@@ -233,6 +247,30 @@ impl Elsewhere {
     pub(super) async fn archive(&self, run: RunNumber) -> Result<Vec<u8>, ElsewhereError> {
         let path = format!("/api/v1/profiles/{run}/archive");
         self.call(move |client| client.bytes(&path)).await
+    }
+}
+
+/// Sends a file, and goes on with it when the connection is lost, as long as it gets on.
+fn upload(client: &Client, file: &OutgoingFile) -> Result<(), ElsewhereError> {
+    let path = format!("/api/v1/files/{}", file.sha256);
+    let mut sent = None;
+    loop {
+        let there = match client.get::<Uploaded>(&path) {
+            Ok(there) => there,
+            Err(ElsewhereError::Missing { .. }) => Uploaded::default(),
+            Err(error) => return Err(error),
+        };
+        if there.whole {
+            return Ok(());
+        }
+        let offset = there.bytes;
+        match client.put(&format!("{path}?offset={offset}"), &file.path, offset) {
+            // It broke off after more than the time before.
+            Err(error) if error.may_pass() && sent.is_none_or(|sent| offset > sent) => {
+                sent = Some(offset);
+            }
+            sent => return sent,
+        }
     }
 }
 

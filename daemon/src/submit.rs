@@ -8,7 +8,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::which_lab::{Lab, LabArgs};
 use super::{job, lab, output};
 use layerlab_farm::adb::Printable;
-use layerlab_lab::job_file::{JobFile, ResolvedJob};
+use layerlab_lab::job_file::{JobFile, OutgoingJob, ResolvedJob};
 use layerlab_lab::talk::{Answer, Request};
 
 #[derive(clap::Args)]
@@ -48,8 +48,9 @@ pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure>
             lab::ask(&request).await?
         }
         Lab::Elsewhere(lab) => {
-            let text = std::fs::read_to_string(&args.job).exit_with(Code::Input)?;
-            lab.submit(text, args.again).await?
+            let job = OutgoingJob::read(&args.job, Timestamp::now()).exit_with(Code::Input)?;
+            lab.upload(job.files).await?;
+            lab.submit(job.text, args.again).await?
         }
     };
     if args.json {

@@ -176,6 +176,9 @@ pub struct WebConfig {
     pub key: Option<PathBuf>,
     /// Whether a proxy in front of it encrypts what goes over the network.
     pub behind_proxy: bool,
+    /// The longest file that may be uploaded, in MiB; none may if this is 0.
+    #[serde(deserialize_with = "value::upload_mebibytes")]
+    pub upload_mebibytes: u64,
     /// How long a client may keep the lab waiting before it is dropped.
     #[serde(deserialize_with = "value::interval")]
     pub patience: Duration,

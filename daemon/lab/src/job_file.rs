@@ -3,6 +3,7 @@
 mod content;
 mod keys;
 mod problems;
+mod sent;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ use content::{Accuracy, Content, ModelTable};
 use keys::BadKey;
 use layerlab_campaign::evaluation_set::fits_network;
 use layerlab_campaign::{ModelFile, SetFile};
+
+pub use sent::{OutgoingFile, OutgoingJob, SentJob};
 
 /// The file that explains every key.
 pub const EXAMPLE: &str = include_str!("../../example-job.toml");
@@ -55,10 +58,7 @@ impl JobFile {
     /// A job file that came from elsewhere as `text`. Its models and its set are files in `folder`, which it names by their
     /// names alone, and its profiles are published where the lab's are: no path is followed that somebody else has written.
     pub fn from_elsewhere(folder: &Path, text: &str) -> Result<JobFile, TomlFileError> {
-        let table = toml_file::parse(Path::new(ELSEWHERE), text)?;
-        let checked = JobFile::parse(&folder.join(ELSEWHERE), &table)
-            .and_then(|file| file.names_files_alone().map(|()| file));
-        checked.map_err(|wrong| wrong.within(PathBuf::from(ELSEWHERE)))
+        SentJob::parse(text)?.within(folder)
     }
 
     /// The text of the job file that says the same as `job`, in JSON.

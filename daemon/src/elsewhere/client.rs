@@ -1,6 +1,7 @@
 //! Asks a lab over HTTP. Calls block, each for so long at most.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
@@ -114,6 +115,27 @@ impl Client {
         self.json(answer)
     }
 
+    /// Sends what is in the file `from` after its first `offset` bytes to `path`.
+    pub(super) fn put(&self, path: &str, from: &Path, offset: u64) -> Result<(), ElsewhereError> {
+        let failed = |source| ElsewhereError::Read {
+            path: from.to_owned(),
+            source,
+        };
+        let mut file = File::open(from).map_err(failed)?;
+        let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        file.seek(SeekFrom::Start(offset.min(length)))
+            .map_err(failed)?;
+        let rest = length.saturating_sub(offset).to_string();
+        let headers = [
+            ("content-type", "application/octet-stream"),
+            ("content-length", rest.as_str()),
+            // What is too long is refused before it is sent.
+            ("expect", "100-continue"),
+        ];
+        let body = SendBody::from_owned_reader(file);
+        self.send(Method::PUT, path, &headers, body).map(drop)
+    }
+
     /// What the lab answers, unless it refuses.
     fn send(
         &self,
@@ -161,6 +183,7 @@ impl Client {
                 url: self.url.clone(),
                 said: detail,
             },
+            404 => ElsewhereError::Missing { said: detail },
             _ => ElsewhereError::Refused {
                 code: exit_code,
                 said: detail,

@@ -77,6 +77,20 @@ pub(crate) enum ElsewhereError {
         /// What the system said.
         reason: String,
     },
+    /// The lab has no such thing.
+    #[error("{said}")]
+    Missing {
+        /// What it said.
+        said: String,
+    },
+    /// A file of one's own cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The lab refuses it.
     #[error("{said}")]
     Refused {
@@ -140,7 +154,7 @@ impl From<ElsewhereError> for Failure {
         use ElsewhereError::*;
         let code = match &error {
             HostAlone | NoToken(_) | Token { .. } => Code::Usage,
-            Authority { .. } => Code::Input,
+            Authority { .. } | Missing { .. } | Read { .. } => Code::Input,
             NoHost { .. } | Unreachable { .. } | Untrusted { .. } | NoLab { .. } => Code::Device,
             Version { .. } | Lost { .. } | Strange { .. } => Code::Device,
             Logins { .. } | Readable { .. } => Code::Output,

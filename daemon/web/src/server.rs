@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::http::{Extensions, HeaderMap, StatusCode, Version, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
+use tower_http::compression::CompressionLayer;
 
 use crate::access::{Peer, with_token};
 use crate::api;
@@ -190,6 +191,7 @@ fn router(state: WebState, hosts: OwnHosts) -> Router {
     let (api, _) = api::routes().split_for_parts();
     let api = api.route("/metrics", get(metrics));
     let api = api.route_layer(from_fn_with_state(state.clone(), with_token));
+    let api = api.layer(CompressionLayer::new().compress_when(is_text));
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
@@ -201,6 +203,15 @@ fn router(state: WebState, hosts: OwnHosts) -> Router {
         .layer(from_fn(api::within_time))
         .layer(from_fn_with_state(hosts, guard))
         .with_state(state)
+}
+
+/// Tables and JSON become several times shorter; archives are compressed already, and events are to come at once.
+fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    ["application/json", "text/csv", "text/plain"]
+        .iter()
+        .any(|text| kind.starts_with(text))
 }
 
 async fn nothing_there() -> Response {

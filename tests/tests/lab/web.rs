@@ -10,6 +10,7 @@ mod lost;
 mod pages;
 mod plans;
 mod reading;
+mod uploads;
 
 use std::path::Path;
 

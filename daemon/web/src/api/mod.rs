@@ -3,6 +3,7 @@
 mod devices;
 mod events;
 mod extract;
+mod files;
 mod jobs;
 mod list;
 mod plans;
@@ -72,6 +73,7 @@ pub(crate) fn routes() -> OpenApiRouter<WebState> {
         .routes(routes!(profiles::show))
         .routes(routes!(profiles::file))
         .routes(routes!(profiles::archive))
+        .routes(routes!(files::show, files::put))
         .routes(routes!(plans::explore))
         .routes(routes!(plans::plan))
         .routes(routes!(reports::show))

@@ -166,7 +166,8 @@ pub(super) async fn file(
         );
         return Err(Problem::not_found(detail));
     };
-    let tag = format!("\"{}\"", sha256(&content));
+    // Weak, as the same may come compressed or not.
+    let tag = format!("W/\"{}\"", sha256(&content));
     let kind = match name.rsplit_once('.').map(|(_, kind)| kind) {
         Some("json") => "application/json",
         Some("csv") => "text/csv; charset=utf-8",
@@ -201,7 +202,8 @@ pub(super) async fn archive(
     let profile = PublishedProfile::of_run(&state.lab.reader, run).await?;
     let packed = tokio::task::spawn_blocking(move || profile.archive());
     let content = packed.await.map_err(Problem::internal)??;
-    let tag = format!("\"{}\"", sha256(&content));
+    // Weak, as the same may come compressed or not.
+    let tag = format!("W/\"{}\"", sha256(&content));
     let name = format!("attachment; filename=\"profile-{run}.zip\"");
     Ok(unless_known(&headers, &tag, || {
         let kind = [
@@ -223,8 +225,8 @@ fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Respons
     ];
     let same = headers.get_all(header::IF_NONE_MATCH).iter();
     let mut same = same.filter_map(|tags| tags.to_str().ok());
-    // What is compressed on its way has a weak tag.
-    let is_same = |one: &str| one.trim().trim_start_matches("W/") == tag;
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let is_same = |one: &str| opaque(one) == opaque(tag);
     match same.any(|tags| tags == "*" || tags.split(',').any(is_same)) {
         true => (StatusCode::NOT_MODIFIED, kept).into_response(),
         false => (kept, answer()).into_response(),
