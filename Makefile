@@ -1,7 +1,7 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo edge-demo npu-demo npu-test agent agent-test test slow-test fuzz bench dist dist-test
+.PHONY: demo farm-demo edge-demo npu-demo npu-test agent agent-test test slow-test fuzz bench deny dist dist-test
 
 demo: ## Times, accuracy, a plan and its proof on simulated phones, and a page of all of it; OPEN=1 opens it in a browser
 	cargo build --workspace --bin layerlab --bin layerlab-agent
@@ -51,6 +51,9 @@ dist: ## A Debian package and a tarball in target/dist; PROFILE=dev packs the de
 
 dist-test: ## Install, use and remove what make dist made, in an empty root; needs to be root on a Debian
 	packaging/test
+
+deny: ## Look whether all dependencies may be there: their licences, where they come from, and what is known to be unsafe
+	.ci/deny
 
 bench: ## Benchmarks of the arithmetic, of reading and writing profiles, of planning and of the lab's decisions
 	cargo bench --workspace --bench profile --bench adaptive --bench planners --bench edge --bench video --bench lab

@@ -28,7 +28,7 @@ use layerlab_lab::record::Kept;
 use layerlab_lab::socket::Listener;
 use layerlab_lab::state::{LabState, Rules};
 use layerlab_lab::store::{Reader, Store, StoreError};
-use layerlab_web::{TokenFile, WebError, WebLab, WebServer};
+use layerlab_web::{TokenFile, Uploads, WebError, WebLab, WebServer};
 
 /// How long commands wait for phones that are plugged in to be seen, when the lab has just been opened.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
@@ -90,6 +90,7 @@ async fn work(
     let web = WebServer::bind(&config.web).await;
     let web = web.map_err(|error| Failure::new(web_code(&error), error))?;
     let models = config.web.models.clone();
+    let uploads = Uploads::in_state(&folders.state, config.web.upload_mebibytes << 20);
     let rules = Rules::of(&config);
     let fleet = fleet(&config, adb, &folders).await;
     let reports = Reports {
@@ -143,10 +144,11 @@ async fn work(
                 tokens: TokenFile::in_state(&folders.state),
                 last_event,
                 models,
+                uploads,
             };
             Some(tokio::spawn(async move {
                 first_look.await;
-                tracing::info!("the lab is on the web at http://{}", server.address());
+                tracing::info!("the lab is on the web at {}", server.url());
                 server.serve(lab, web_ends).await;
             }))
         }
@@ -221,7 +223,7 @@ fn stop_when_told(messages: mpsc::Sender<Message>) -> impl Future<Output = ()> {
 
 fn web_code(error: &WebError) -> Code {
     match error {
-        WebError::Open { .. } => Code::Input,
+        WebError::Open { .. } | WebError::Half { .. } | WebError::Certificate { .. } => Code::Input,
         WebError::Listen { .. } => Code::Output,
     }
 }

@@ -9,19 +9,25 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::adb::{self, AdbArgs};
-use super::campaign::campaign_failure;
-use super::exit::Failure;
+use super::campaign::{agent_program, campaign_failure};
+use super::elsewhere::Elsewhere;
+use super::exit::{Code, Failure};
 use super::phone_processors::phone_processors;
 use super::runtimes::in_words;
+use super::which_lab::{Lab, LabArgs};
 use super::{lab, output};
 use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found, Printable, Values};
 use layerlab_farm::discovery::{self, HOST, LOCAL, Listed, ListedState};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::quarantine::Quarantine;
-use layerlab_lab::query::simulated_devices;
+use layerlab_lab::query::{JobsAsked, simulated_devices};
+use layerlab_lab::talk::DeviceStatus;
 use layerlab_lab::text_table::table;
 use layerlab_profiles::document::Processor;
+
+/// What is told of each device.
+const HEADS: [&str; 6] = ["device", "link", "kind", "state", "battery", "description"];
 
 #[derive(clap::Args)]
 pub(super) struct DevicesArgs {
@@ -33,7 +39,68 @@ pub(super) struct DevicesArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: &DevicesArgs, adb: &AdbArgs, agent: PathBuf) -> Result<(), Failure> {
+pub(super) async fn run(
+    args: &DevicesArgs,
+    adb: &AdbArgs,
+    lab: &LabArgs,
+    agent: Option<PathBuf>,
+) -> Result<(), Failure> {
+    match lab.open()? {
+        Lab::Here => here(args, adb, agent_program(agent)?).await,
+        Lab::Elsewhere(lab) => elsewhere(args, &lab).await,
+    }
+}
+
+/// What a lab elsewhere says of its devices.
+async fn elsewhere(args: &DevicesArgs, lab: &Elsewhere) -> Result<(), Failure> {
+    if args.watch {
+        let error = anyhow::anyhow!(
+            "--watch is for the phones of this machine; `layerlab watch` shows those of a lab elsewhere"
+        );
+        return Err(Failure::new(Code::Usage, error));
+    }
+    let devices = lab.snapshot(JobsAsked::Open).await?.status.devices;
+    if args.json {
+        return output::print_json(&devices);
+    }
+    if devices.is_empty() {
+        return output::print("The lab has no devices.");
+    }
+    output::print(table(&HEADS, &[], devices.iter().map(lab_row)))?;
+    for device in &devices {
+        if let Some(reason) = &device.reason {
+            output::print(format_args!(
+                "{}: {}",
+                Printable(&device.device.name),
+                Printable(reason)
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn lab_row(status: &DeviceStatus) -> Vec<String> {
+    let device = &status.device;
+    vec![
+        Printable(&device.name).to_string(),
+        match &device.address {
+            Some(address) => format!("lab at {}", Printable(address)),
+            None => "lab".to_owned(),
+        },
+        if device.simulated {
+            "simulated"
+        } else {
+            "real"
+        }
+        .to_owned(),
+        status.state.to_string(),
+        // The lab looks at batteries before it measures, and does not tell.
+        String::new(),
+        Printable(&device.description).to_string(),
+    ]
+}
+
+async fn here(args: &DevicesArgs, adb: &AdbArgs, agent: PathBuf) -> Result<(), Failure> {
     let folders = Folders::of_this_user();
     let fleet = adb.fleet(&folders).await;
     let played = Played::in_lab().await;
@@ -156,11 +223,7 @@ fn devices_table(devices: &[Listed]) -> String {
             Printable(&device.description).to_string(),
         ]
     });
-    table(
-        &["device", "link", "kind", "state", "battery", "description"],
-        &[],
-        rows,
-    )
+    table(&HEADS, &[], rows)
 }
 
 /// How full and how warm a battery is, as far as the phone tells: `85 %, 27 °C`.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::exit::{Code, ExitWith, Failure};
+use super::exit::{Code, Failure};
 use super::jobs::few;
+use super::which_lab::{GLANCE, Lab, LabArgs};
 use super::{lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::job_file::EXAMPLE;
@@ -17,9 +18,6 @@ use layerlab_lab::talk::Request;
 use layerlab_lab::text_table::table;
 use layerlab_lab::when::moment;
 use layerlab_profiles::document::ProfileDigest;
-
-/// How often the store is looked at while a command waits.
-const GLANCE: Duration = Duration::from_secs(1);
 
 #[derive(clap::Subcommand)]
 pub(super) enum JobCommand {
@@ -66,11 +64,17 @@ pub(super) enum JobCommand {
     Example,
 }
 
-pub(super) async fn run(command: &JobCommand) -> Result<(), Failure> {
+pub(super) async fn run(command: &JobCommand, lab: &LabArgs) -> Result<(), Failure> {
+    if let JobCommand::Example = command {
+        return output::print(EXAMPLE.trim_end());
+    }
+    let lab = lab.open()?;
     let (request, done) = match *command {
-        JobCommand::Show { id, page, json } => return show(id, page, json).await,
-        JobCommand::Wait { id, timeout } => return wait(id, timeout.map(Duration::from)).await,
-        JobCommand::Example => return output::print(EXAMPLE.trim_end()),
+        JobCommand::Example => return Ok(()),
+        JobCommand::Show { id, page, json } => return show(&lab, id, page, json).await,
+        JobCommand::Wait { id, timeout } => {
+            return wait(&lab, id, timeout.map(Duration::from)).await;
+        }
         JobCommand::Cancel { id } => (
             Request::Cancel { job: id },
             format!("job {id} is cancelled"),
@@ -82,13 +86,13 @@ pub(super) async fn run(command: &JobCommand) -> Result<(), Failure> {
             format!("what failed of job {id} is tried again"),
         ),
     };
-    lab::tell(&request).await?;
+    lab.tell(&request).await?;
     output::print(done)
 }
 
 /// Waits until the job is over. The store says so, even if the daemon is started anew meanwhile.
-pub(super) async fn wait(id: JobId, timeout: Option<Duration>) -> Result<(), Failure> {
-    let ended = ended(id);
+pub(super) async fn wait(lab: &Lab, id: JobId, timeout: Option<Duration>) -> Result<(), Failure> {
+    let ended = ended(lab, id);
     let Some(timeout) = timeout else {
         return ended.await;
     };
@@ -103,9 +107,9 @@ pub(super) async fn wait(id: JobId, timeout: Option<Duration>) -> Result<(), Fai
         })
 }
 
-async fn ended(id: JobId) -> Result<(), Failure> {
+async fn ended(lab: &Lab, id: JobId) -> Result<(), Failure> {
     loop {
-        let kept = lab::kept().await?;
+        let kept = lab.awaited_job(id).await?;
         let job = lab::job(&kept, id)?;
         match job.state {
             JobState::Recurring => {
@@ -135,15 +139,9 @@ fn reasons(kept: &Kept, id: JobId) -> String {
     }
 }
 
-async fn show(id: JobId, page: Option<usize>, json: bool) -> Result<(), Failure> {
-    let Some(reader) = lab::reader().await? else {
-        return lab::job(&Kept::default(), id).map(|_| ());
-    };
-    let kept = reader.all().await.exit_with(Code::Input)?;
+async fn show(lab: &Lab, id: JobId, page: Option<usize>, json: bool) -> Result<(), Failure> {
+    let (kept, events) = lab.job(id).await?;
     let job = lab::job(&kept, id)?;
-    // An occurrence is submitted when it was due, and so before its first event.
-    let events = reader.events(job.submitted, Timestamp::MAX).await;
-    let events = events.exit_with(Code::Input)?;
     let shown = ShownJob::of(job, &kept, &events);
     let (all, chosen) = (shown.runs.len(), Page::new(page.unwrap_or(1)));
     let shown = match json && page.is_none() {
@@ -153,7 +151,8 @@ async fn show(id: JobId, page: Option<usize>, json: bool) -> Result<(), Failure>
     if json {
         return output::print_json(&shown);
     }
-    output::print(text(&shown, Timestamp::now(), &TimeZone::system()))?;
+    let (now, zone) = (Timestamp::now(), TimeZone::system());
+    output::print(text(&shown, lab, now, &zone))?;
     let command = format!("layerlab job show {id}");
     if let Some(footer) = chosen.footer(all, "runs", &command) {
         output::note(format_args!("\n{footer}"));
@@ -161,7 +160,7 @@ async fn show(id: JobId, page: Option<usize>, json: bool) -> Result<(), Failure>
     Ok(())
 }
 
-fn text(shown: &ShownJob, now: Timestamp, zone: &TimeZone) -> String {
+fn text(shown: &ShownJob, lab: &Lab, now: Timestamp, zone: &TimeZone) -> String {
     let Job {
         id, spec, state, ..
     } = shown.job;
@@ -180,7 +179,7 @@ fn text(shown: &ShownJob, now: Timestamp, zone: &TimeZone) -> String {
             shown
                 .runs
                 .iter()
-                .map(|run| run_row(shown.job, run, now, zone)),
+                .map(|run| run_row(shown.job, run, lab, now, zone)),
         ));
     }
     let events = shown.events.iter().map(|event| {
@@ -242,7 +241,7 @@ fn spec_rows(job: &Job, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn run_row(job: &Job, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String> {
+fn run_row(job: &Job, run: &Run, lab: &Lab, now: Timestamp, zone: &TimeZone) -> Vec<String> {
     let removed = run
         .journals_removed
         .map(|at| format!("journals removed {}", moment(at, now, zone)));
@@ -258,7 +257,7 @@ fn run_row(job: &Job, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String>
         model.map(|model| model.name.clone()),
         phone.cloned(),
         Some(why.join("; ")),
-        run.profile.as_deref().map(named),
+        run.profile.as_deref().map(|folder| named(folder, lab)),
     ];
     let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
     let [model, phone, reason, profile] = texts;
@@ -273,12 +272,13 @@ fn run_row(job: &Job, run: &Run, now: Timestamp, zone: &TimeZone) -> Vec<String>
     ]
 }
 
-/// A profile by its folder and, if that is still there, the beginning of its digest.
-fn named(folder: &Path) -> String {
+/// A profile by its folder and, if that is still there, the beginning of its digest. What lies in a folder of this name here is
+/// no profile of a lab elsewhere.
+fn named(folder: &Path, lab: &Lab) -> String {
     let path = folder.display();
-    match ProfileDigest::of_folder(folder) {
-        Ok(digest) => format!("{path} ({})", digest.short()),
-        Err(_) => path.to_string(),
+    match (lab, ProfileDigest::of_folder(folder)) {
+        (Lab::Here, Ok(digest)) => format!("{path} ({})", digest.short()),
+        _ => path.to_string(),
     }
 }
 
@@ -308,7 +308,7 @@ mod tests {
             runs: vec![&run],
             events: Vec::new(),
         };
-        let text = text(&shown, now, &TimeZone::UTC);
+        let text = text(&shown, &Lab::Here, now, &TimeZone::UTC);
         let moment = moment(now, now, &TimeZone::UTC);
         let expected = format!("it fell; journals removed {moment}");
         assert!(text.contains(&expected), "{text}");

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::exit::Failure;
-use super::{lab, output};
+use super::output;
+use super::which_lab::LabArgs;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::query::{ListedJob, Page, listed_jobs};
 use layerlab_lab::record::RunState;
@@ -24,12 +25,8 @@ pub(super) struct JobsArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: &JobsArgs) -> Result<(), Failure> {
-    let kept = match args.all {
-        true => lab::kept().await?,
-        false => lab::unfinished().await?,
-    };
-    let status = lab::status().await?;
+pub(super) async fn run(args: &JobsArgs, lab: &LabArgs) -> Result<(), Failure> {
+    let (kept, status) = lab.open()?.jobs(args.all).await?;
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let jobs = listed_jobs(&kept, status.as_ref(), args.all, now, &zone);
     let (all, page) = (jobs.len(), Page::new(args.page.unwrap_or(1)));

@@ -14,6 +14,7 @@ mod devices;
 mod direct_child;
 mod doctor;
 mod edge_server;
+mod elsewhere;
 mod evaluate;
 pub mod exit;
 mod export;
@@ -24,6 +25,7 @@ mod jobs;
 mod key;
 mod lab;
 mod link;
+mod login;
 mod man;
 mod model;
 mod model_options;
@@ -51,6 +53,7 @@ mod submit;
 mod sweep_plot;
 mod token;
 mod watch;
+mod which_lab;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,6 +62,7 @@ use adb::WithPhones;
 use clap::{Parser, Subcommand};
 use exit::{Code, ExitWith, Failure};
 use layerlab_farm::adb::direct::frames::CHILD_COMMAND;
+use which_lab::{CommandWithLab, WithLab};
 
 /// Profiles neural networks on phones, layer by layer: what each layer costs on each processor, and
 /// what it costs to move its data.
@@ -94,27 +98,29 @@ enum LayerlabCommand {
     /// Own a lab: run the jobs that are submitted on the phones that are plugged in, until told to stop
     Daemon(WithPhones<daemon::DaemonArgs>),
     /// Give the lab a job, to be run when its devices are free and its window is open
-    Submit(submit::SubmitArgs),
+    Submit(WithLab<submit::SubmitArgs>),
     /// List the lab's jobs
-    Jobs(jobs::JobsArgs),
+    Jobs(WithLab<jobs::JobsArgs>),
     /// Look at a job of the lab, wait for it, pause it or end it
-    #[command(subcommand)]
-    Job(job::JobCommand),
+    Job(CommandWithLab<job::JobCommand>),
     /// Take a device from the lab for a while
-    Reserve(reserve::ReserveArgs),
+    Reserve(WithLab<reserve::ReserveArgs>),
     /// Give a reserved device back to the lab
-    Release(reserve::ReleaseArgs),
+    Release(WithLab<reserve::ReleaseArgs>),
     /// List the devices that can be measured, and those that cannot, with the reason
-    Devices(WithPhones<devices::DevicesArgs>),
+    Devices(WithLab<WithPhones<devices::DevicesArgs>>),
     /// Say what is missing for phones to be profiled, and what mends it
     Doctor(WithPhones<doctor::DoctorArgs>),
     /// Say what the lab was asked for in a stretch of time, and what came of it
-    Report(report::ReportArgs),
+    Report(WithLab<report::ReportArgs>),
     /// Watch the phones and jobs of the lab
-    Watch(watch::WatchArgs),
+    Watch(WithLab<watch::WatchArgs>),
     /// Look at the profiles that the lab has published, by model and device
-    #[command(subcommand)]
-    Profiles(profiles::ProfilesCommand),
+    Profiles(CommandWithLab<profiles::ProfilesCommand>),
+    /// Keep a token for a lab elsewhere, so that commands can ask it with --lab
+    Login(login::LoginArgs),
+    /// Forget the token for a lab elsewhere
+    Logout(login::LogoutArgs),
     /// Look after what the lab keeps on the disk
     #[command(subcommand)]
     Lab(prune::LabCommand),
@@ -209,20 +215,22 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Setup(WithPhones { args, adb }) => setup::run(&args, cli.agent, &adb).await,
                 LayerlabCommand::Profile(WithPhones { args, adb }) => profile::run(&args, cli.agent, &adb).await,
                 LayerlabCommand::Evaluate(WithPhones { args, adb }) => evaluate::run(&args, cli.agent, &adb).await,
-                LayerlabCommand::Submit(args) => submit::run(&args).await,
-                LayerlabCommand::Jobs(args) => jobs::run(&args).await,
-                LayerlabCommand::Job(command) => job::run(&command).await,
-                LayerlabCommand::Reserve(args) => reserve::run(&args).await,
-                LayerlabCommand::Release(args) => reserve::release(&args).await,
-                LayerlabCommand::Devices(WithPhones { args, adb }) => {
-                    devices::run(&args, &adb, campaign::agent_program(cli.agent)?).await
+                LayerlabCommand::Submit(WithLab { args, lab }) => submit::run(&args, &lab).await,
+                LayerlabCommand::Jobs(WithLab { args, lab }) => jobs::run(&args, &lab).await,
+                LayerlabCommand::Job(CommandWithLab { command, lab }) => job::run(&command, &lab).await,
+                LayerlabCommand::Reserve(WithLab { args, lab }) => reserve::run(&args, &lab).await,
+                LayerlabCommand::Release(WithLab { args, lab }) => reserve::release(&args, &lab).await,
+                LayerlabCommand::Devices(WithLab { args: WithPhones { args, adb }, lab }) => {
+                    devices::run(&args, &adb, &lab, cli.agent).await
                 }
                 LayerlabCommand::Doctor(WithPhones { args, adb }) => {
                     doctor::run(&args, &adb, campaign::agent_program(cli.agent)?).await
                 }
-                LayerlabCommand::Report(args) => report::run(&args).await,
-                LayerlabCommand::Watch(args) => watch::run(&args).await,
-                LayerlabCommand::Profiles(command) => profiles::run(&command).await,
+                LayerlabCommand::Report(WithLab { args, lab }) => report::run(&args, &lab).await,
+                LayerlabCommand::Watch(WithLab { args, lab }) => watch::run(&args, &lab).await,
+                LayerlabCommand::Profiles(CommandWithLab { command, lab }) => profiles::run(&command, &lab).await,
+                LayerlabCommand::Login(args) => login::login(&args).await,
+                LayerlabCommand::Logout(args) => login::logout(&args),
                 LayerlabCommand::Lab(command) => prune::run(&command).await,
                 LayerlabCommand::Config(command) => config::run(&command),
                 LayerlabCommand::Runtime(command) => runtime::run(&command),

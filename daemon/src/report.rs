@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::exit::{Code, ExitWith, Failure};
-use super::{lab, output};
+use super::output;
+use super::which_lab::LabArgs;
 use layerlab_campaign::publish::StagedFile;
 use layerlab_lab::config::Config;
 use layerlab_lab::notice::Notice;
@@ -34,7 +35,7 @@ pub(super) struct ReportArgs {
     config: Option<PathBuf>,
 }
 
-pub(super) async fn run(args: &ReportArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: &ReportArgs, lab: &LabArgs) -> Result<(), Failure> {
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let (since, until) = period(args, now, &zone).exit_with(Code::Usage)?;
     if since > until {
@@ -45,8 +46,8 @@ pub(super) async fn run(args: &ReportArgs) -> Result<(), Failure> {
         true => notices(args)?,
         false => Vec::new(),
     };
-    let mut report = lab::report(since, until).await?;
-    report.read_profiles(args.html.is_some());
+    let lab = lab.open()?;
+    let report = lab.report(since, until, args.html.is_some()).await?;
     for notice in &notices {
         let sent = notice.send(&report, &zone).await;
         let not_sent = |reason| anyhow::anyhow!("{} was not told: {reason}", notice.whom());

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::exit::{Code, ExitWith, Failure};
-use super::{lab, output};
+use super::output;
+use super::which_lab::{Lab, LabArgs};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::query::open_reservations;
 use layerlab_lab::talk::Request;
@@ -49,10 +50,11 @@ pub(super) struct ReleaseArgs {
     device: String,
 }
 
-pub(super) async fn run(args: &ReserveArgs) -> Result<(), Failure> {
+pub(super) async fn run(args: &ReserveArgs, lab: &LabArgs) -> Result<(), Failure> {
+    let lab = lab.open()?;
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let (Some(device), Some(until)) = (&args.device, &args.until) else {
-        return list(args.json, now, &zone).await;
+        return list(&lab, args.json, now, &zone).await;
     };
     let at = |text: &str| point(text, now, Direction::Next, &zone).exit_with(Code::Usage);
     let from = args.from.as_deref().map_or(Ok(now), at)?;
@@ -72,7 +74,7 @@ pub(super) async fn run(args: &ReserveArgs) -> Result<(), Failure> {
         until,
         note: args.note.clone(),
     };
-    lab::tell(&request).await?;
+    lab.tell(&request).await?;
     let device = Printable(device);
     output::print(format_args!(
         "{device} is reserved from {} to {}; `layerlab release {device}` gives it back earlier.",
@@ -81,8 +83,8 @@ pub(super) async fn run(args: &ReserveArgs) -> Result<(), Failure> {
     ))
 }
 
-async fn list(json: bool, now: Timestamp, zone: &TimeZone) -> Result<(), Failure> {
-    let kept = lab::kept().await?;
+async fn list(lab: &Lab, json: bool, now: Timestamp, zone: &TimeZone) -> Result<(), Failure> {
+    let (kept, _) = lab.jobs(false).await?;
     let reserved = open_reservations(&kept, now);
     if json {
         return output::print_json(&reserved);
@@ -101,9 +103,9 @@ async fn list(json: bool, now: Timestamp, zone: &TimeZone) -> Result<(), Failure
     output::print(table(&["device", "from", "until", "note"], &[], rows))
 }
 
-pub(super) async fn release(args: &ReleaseArgs) -> Result<(), Failure> {
+pub(super) async fn release(args: &ReleaseArgs, lab: &LabArgs) -> Result<(), Failure> {
     let device = args.device.clone();
-    lab::tell(&Request::Release { device }).await?;
+    lab.open()?.tell(&Request::Release { device }).await?;
     output::print(format_args!(
         "{} is the lab's again",
         Printable(&args.device)

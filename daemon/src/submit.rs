@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::exit::{Code, ExitWith, Failure};
+use super::which_lab::{Lab, LabArgs};
 use super::{job, lab, output};
 use layerlab_farm::adb::Printable;
-use layerlab_lab::job_file::{JobFile, ResolvedJob};
+use layerlab_lab::job_file::{JobFile, OutgoingJob, ResolvedJob};
 use layerlab_lab::talk::{Answer, Request};
 
 #[derive(clap::Args)]
@@ -27,20 +28,31 @@ pub(super) struct SubmitArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: &SubmitArgs) -> Result<(), Failure> {
-    let job = JobFile::read(&args.job).and_then(|job| job.resolve(Timestamp::now()));
-    let ResolvedJob { spec, sizes } = job.exit_with(Code::Input)?;
-    if args.wait && spec.every.is_some() {
+pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure> {
+    let lab = lab.open()?;
+    let job = JobFile::read(&args.job).exit_with(Code::Input)?;
+    let (name, recurs) = (job.name(), job.recurs());
+    if args.wait && recurs {
         let error = anyhow::anyhow!("a job that comes again is never over; leave --wait out");
         return Err(Failure::new(Code::Usage, error));
     }
-    let (name, recurs) = (spec.name.clone(), spec.every.is_some());
-    let request = Request::Submit {
-        spec: Box::new(spec),
-        again: args.again,
-        sizes,
+    let answer = match &lab {
+        Lab::Here => {
+            let job = job.resolve(Timestamp::now()).exit_with(Code::Input)?;
+            let ResolvedJob { spec, sizes } = job;
+            let request = Request::Submit {
+                spec: Box::new(spec),
+                again: args.again,
+                sizes,
+            };
+            lab::ask(&request).await?
+        }
+        Lab::Elsewhere(lab) => {
+            let job = OutgoingJob::read(&args.job, Timestamp::now()).exit_with(Code::Input)?;
+            lab.upload(job.files).await?;
+            lab.submit(job.text, args.again).await?
+        }
     };
-    let answer = lab::ask(&request).await?;
     if args.json {
         return output::print_json(&answer);
     }
@@ -73,7 +85,7 @@ pub(super) async fn run(args: &SubmitArgs) -> Result<(), Failure> {
         other => return Err(lab::unexpected(&other)),
     };
     match args.wait {
-        true => job::wait(id, None).await,
+        true => job::wait(&lab, id, None).await,
         false => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ mod screen;
 mod view;
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,11 +13,13 @@ use jiff::tz::TimeZone;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::elsewhere::Elsewhere;
 use super::exit::{Code, ExitWith, Failure};
+use super::which_lab::{Lab, LabArgs};
 use super::{lab, output};
 use keys::{Key, Keys};
 use layerlab_farm::folders::Folders;
-use layerlab_lab::query::WatchedLab;
+use layerlab_lab::query::{JobsAsked, WatchedLab};
 use layerlab_lab::record::Kept;
 use layerlab_lab::socket;
 use layerlab_lab::store::{Reader, StoreError};
@@ -38,12 +40,11 @@ pub(super) struct WatchArgs {
     once: bool,
 }
 
-pub(super) async fn run(args: &WatchArgs) -> Result<(), Failure> {
-    let state = Folders::of_this_user().state;
-    let mut reader = None;
+pub(super) async fn run(args: &WatchArgs, lab: &LabArgs) -> Result<(), Failure> {
+    let mut eye = Eye::on(lab.open()?);
     let zone = TimeZone::system();
     if args.once || !std::io::stdout().is_terminal() {
-        let lab = look(&state, &mut reader).await?;
+        let lab = eye.look().await?;
         let first = JobsShown {
             skipped: 0,
             most: FEW_JOBS,
@@ -62,7 +63,7 @@ pub(super) async fn run(args: &WatchArgs) -> Result<(), Failure> {
     let mut lab = None;
     loop {
         tokio::select! {
-            _ = ticks.tick() => lab = Some(look(&state, &mut reader).await?),
+            _ = ticks.tick() => lab = Some(eye.look().await?),
             key = keys.next() => match key {
                 Key::Quit => return Ok(()),
                 Key::Next => skipped += FEW_JOBS,
@@ -85,8 +86,49 @@ pub(super) async fn run(args: &WatchArgs) -> Result<(), Failure> {
     }
 }
 
-/// What the store knows, and how the lab is or why it does not say.
-async fn look(state: &Path, reader: &mut Option<Reader>) -> Result<WatchedLab, Failure> {
+/// Looks at a lab again and again.
+enum Eye {
+    /// At the store here, and at what the daemon says.
+    Here {
+        state: PathBuf,
+        reader: Option<Reader>,
+    },
+    /// At one elsewhere, of which it remembers what it saw last.
+    Elsewhere { lab: Elsewhere, seen: Option<Kept> },
+}
+
+impl Eye {
+    fn on(lab: Lab) -> Eye {
+        match lab {
+            Lab::Here => Eye::Here {
+                state: Folders::of_this_user().state,
+                reader: None,
+            },
+            Lab::Elsewhere(lab) => Eye::Elsewhere { lab, seen: None },
+        }
+    }
+
+    /// What the lab knows, and how it is or why it does not say.
+    async fn look(&mut self) -> Result<WatchedLab, Failure> {
+        match self {
+            Eye::Here { state, reader } => look_here(state, reader).await,
+            Eye::Elsewhere { lab, seen } => match lab.snapshot(JobsAsked::Open).await {
+                Ok(snapshot) => {
+                    let kept = seen.insert(snapshot.kept);
+                    Ok(WatchedLab::of(&Ok(snapshot.status), kept))
+                }
+                Err(error) => match seen {
+                    Some(kept) if error.may_pass() => {
+                        Ok(WatchedLab::of(&Err(error.to_string()), kept))
+                    }
+                    _ => Err(error.into()),
+                },
+            },
+        }
+    }
+}
+
+async fn look_here(state: &Path, reader: &mut Option<Reader>) -> Result<WatchedLab, Failure> {
     if reader.is_none() {
         *reader = match Reader::open(&lab::folder()).await {
             Err(StoreError::Missing) => None,

@@ -73,6 +73,13 @@ impl Lab {
         self
     }
 
+    /// Has its daemon log what this filter lets pass.
+    #[must_use]
+    pub fn logging(mut self, filter: &str) -> Lab {
+        self.environment.push(("LAYERLAB_LOG", filter.into()));
+        self
+    }
+
     /// Gives phones this agent.
     #[must_use]
     pub fn with_agent(mut self, agent: &Path) -> Lab {

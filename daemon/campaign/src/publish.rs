@@ -155,6 +155,19 @@ impl Staging {
         Ok(findings)
     }
 
+    /// Where what is to be published is put first.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Makes visible what is in [`Staging::folder`], which somebody else has published and the caller has proved.
+    ///
+    /// # Errors
+    /// When something is there by now, or the folder cannot be written.
+    pub fn publish_as_it_is(self) -> Result<(), PublishError> {
+        self.rename()
+    }
+
     fn write_signature(&self) -> Result<(), PublishError> {
         let Some(key) = &self.key else {
             return Ok(());

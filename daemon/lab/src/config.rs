@@ -177,8 +177,20 @@ pub struct WebConfig {
     /// Where the lab is on the web, if it is.
     #[serde(deserialize_with = "value::listen")]
     pub listen: Option<SocketAddr>,
+    /// The file with the certificate by which the lab proves who it is, and with those that vouch for it, if it encrypts.
+    #[serde(deserialize_with = "value::folder")]
+    pub cert: Option<PathBuf>,
+    /// The file with the certificate's private key.
+    #[serde(deserialize_with = "value::folder")]
+    pub key: Option<PathBuf>,
     /// Whether a proxy in front of it encrypts what goes over the network.
     pub behind_proxy: bool,
+    /// The longest file that may be uploaded, in MiB; none may if this is 0.
+    #[serde(deserialize_with = "value::upload_mebibytes")]
+    pub upload_mebibytes: u64,
+    /// How long a client may keep the lab waiting before it is dropped.
+    #[serde(deserialize_with = "value::interval")]
+    pub patience: Duration,
     /// The names by which the lab is called, beside those of this machine to itself.
     #[serde(deserialize_with = "value::hosts")]
     pub hosts: Vec<String>,

@@ -3,6 +3,7 @@
 mod content;
 mod keys;
 mod problems;
+mod sent;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ use content::{Accuracy, Content, ModelTable};
 use keys::BadKey;
 use layerlab_campaign::evaluation_set::fits_network;
 use layerlab_campaign::{ModelFile, SetFile};
+
+pub use sent::{OutgoingFile, OutgoingJob, SentJob};
 
 /// The file that explains every key.
 pub const EXAMPLE: &str = include_str!("../../example-job.toml");
@@ -55,15 +58,24 @@ impl JobFile {
     /// A job file that came from elsewhere as `text`. Its models and its set are files in `folder`, which it names by their
     /// names alone, and its profiles are published where the lab's are: no path is followed that somebody else has written.
     pub fn from_elsewhere(folder: &Path, text: &str) -> Result<JobFile, TomlFileError> {
-        let table = toml_file::parse(Path::new(ELSEWHERE), text)?;
-        let checked = JobFile::parse(&folder.join(ELSEWHERE), &table)
-            .and_then(|file| file.names_files_alone().map(|()| file));
-        checked.map_err(|wrong| wrong.within(PathBuf::from(ELSEWHERE)))
+        SentJob::parse(text)?.within(folder)
     }
 
     /// The text of the job file that says the same as `job`, in JSON.
     pub fn text_of_json(job: &serde_json::Value) -> Result<String, toml::ser::Error> {
         toml::to_string(&Table::try_from(job)?)
+    }
+
+    /// What users call the job.
+    pub fn name(&self) -> String {
+        let stem = self.path.file_stem().unwrap_or_default();
+        let own = self.content.name.clone();
+        own.unwrap_or_else(|| stem.to_string_lossy().into_owned())
+    }
+
+    /// Whether the job comes again.
+    pub fn recurs(&self) -> bool {
+        self.content.every.is_some()
     }
 
     fn names_files_alone(&self) -> Result<(), BadKey> {
@@ -125,6 +137,7 @@ impl JobFile {
         let folder = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         let folder = folder.parent().unwrap_or(Path::new("/"));
         let (not_before, deadline) = self.times(now)?;
+        let name = self.name();
         let content = self.content;
         let set = match &self.accuracy {
             Some(accuracy) => {
@@ -196,9 +209,8 @@ impl JobFile {
             }
             _ => None,
         };
-        let stem = self.path.file_stem().unwrap_or_default();
         let spec = JobSpec {
-            name: (content.name).unwrap_or_else(|| stem.to_string_lossy().into_owned()),
+            name,
             models,
             devices: self.devices,
             repeats: content.repeats,

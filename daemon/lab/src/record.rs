@@ -23,7 +23,7 @@ pub type JobId = i64;
 pub type RunNumber = i64;
 
 /// A job that was submitted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The number by which commands name the job.
     pub id: JobId,
@@ -70,7 +70,7 @@ impl JobState {
 }
 
 /// One profile that a job asks for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The run's number, unique in the whole lab.
     pub number: RunNumber,
@@ -140,7 +140,7 @@ impl Run {
 }
 
 /// What became of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// It waits for a phone.
@@ -171,7 +171,7 @@ impl RunState {
 }
 
 /// Where the time of a run on its phone went, in milliseconds of the host's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// On the phone, waiting until it was ready apart.
     pub wall_ms: u64,
@@ -193,7 +193,7 @@ impl std::ops::AddAssign for Spent {
 }
 
 /// A phone that an engineer has taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     /// The reservation's number, unique in the whole lab.
     pub id: i64,
@@ -208,7 +208,7 @@ pub struct Reservation {
 }
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Counts all events, from 1.
     pub number: i64,
@@ -225,7 +225,7 @@ pub struct Event {
 }
 
 /// The kinds of events, each with what one needs to know to tell it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
     /// The daemon began.
@@ -340,7 +340,7 @@ pub struct JobWithRuns {
 
 /// What the store has, journals and events apart: all of it for whoever looks something up, and without the jobs that are
 /// over for the daemon.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     /// Names this store: journals that another one left on phones are not this one's.
     pub lab: String,

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use layerlab_profiles::SignedNanos;
 use layerlab_profiles::document::ProfileDigest;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::device::label;
 use super::record::{Event, Job, JobId, JobState, Kept, Run, RunNumber, Spent, Verdict, What};
@@ -30,7 +30,7 @@ pub use headline::Counts;
 pub use sections::Section;
 
 /// How the lab fared from one moment to another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The beginning of the period that the report is about.
     pub since: Timestamp,
@@ -55,7 +55,7 @@ pub struct Report {
 }
 
 /// Something that went wrong with the lab itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trouble {
     /// When it went wrong.
     pub at: Timestamp,
@@ -64,7 +64,7 @@ pub struct Trouble {
 }
 
 /// A job and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobReport {
     /// The number by which commands name the job.
     pub id: JobId,
@@ -83,7 +83,7 @@ pub struct JobReport {
 }
 
 /// A run and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
     /// The run's number, unique in the whole lab.
     pub number: RunNumber,
@@ -112,7 +112,7 @@ pub struct RunReport {
 }
 
 /// What became of a run, as far as a report goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
     /// Its profile is published.
@@ -132,7 +132,7 @@ pub enum RunOutcome {
 }
 
 /// Why there is no profile.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
     /// Why, for a person.
     pub reason: String,
@@ -141,7 +141,7 @@ pub struct Absent {
 }
 
 /// A published profile.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Publication {
     /// The folder that it was published in.
     pub profile: PathBuf,
@@ -167,7 +167,7 @@ pub struct Publication {
 }
 
 /// What the whole model takes with all its layers on one processor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WholeModel {
     /// The processor's name.
     pub processor: String,
@@ -176,7 +176,7 @@ pub struct WholeModel {
 }
 
 /// A profile from before the report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Earlier {
     /// The folder that it was published in.
     pub profile: PathBuf,
@@ -187,7 +187,7 @@ pub struct Earlier {
 }
 
 /// An attempt that failed and was followed by another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FailedAttempt {
     /// When the attempt failed.
     pub at: Timestamp,
@@ -198,7 +198,7 @@ pub struct FailedAttempt {
 }
 
 /// Something that happened more than once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     /// Why it happened.
     pub reason: String,
@@ -207,7 +207,7 @@ pub struct Counted {
 }
 
 /// A device and what it did.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceReport {
     /// What the lab calls it.
     pub name: String,
@@ -236,7 +236,7 @@ pub struct DeviceReport {
 }
 
 /// From one moment to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// When it began.
     pub from: Timestamp,
@@ -245,7 +245,7 @@ pub struct Stretch {
 }
 
 /// A device that was left alone.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {
     /// What the lab calls the device.
     pub device: String,
@@ -258,7 +258,7 @@ pub struct Quarantined {
 }
 
 /// A device that an engineer took.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reserved {
     /// What the lab calls the device.
     pub device: String,

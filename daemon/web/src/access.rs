@@ -38,6 +38,11 @@ impl Caller {
         Err(Problem::usage(StatusCode::FORBIDDEN, detail))
     }
 
+    /// Who has the token, and what it allows.
+    pub(crate) fn told(self) -> (String, Role) {
+        (self.0.name, self.0.role)
+    }
+
     /// Whether the token still allows anything: an answer that goes on for long may outlive it.
     pub(crate) async fn is_still_valid(&self, state: &WebState) -> bool {
         let (tokens, token) = (state.lab.tokens.clone(), self.0.clone());

@@ -5,11 +5,14 @@ use std::net::SocketAddr;
 use layerlab_lab::config::WebConfig;
 
 use crate::WebError;
+use crate::tls::acceptor;
 
-/// The address at which the lab is to be on the web, if it is to be, unless others could read what is sent.
+/// The address at which the lab is to be on the web, if it is to be, unless others could read what is sent, or its certificate
+/// is of no use.
 pub fn check_address(config: &WebConfig) -> Result<Option<SocketAddr>, WebError> {
+    let is_encrypted = config.behind_proxy || acceptor(config)?.is_some();
     match config.listen {
-        Some(address) if !address.ip().is_loopback() && !config.behind_proxy => {
+        Some(address) if !address.ip().is_loopback() && !is_encrypted => {
             Err(WebError::Open { address })
         }
         address => Ok(address),
@@ -19,14 +22,14 @@ pub fn check_address(config: &WebConfig) -> Result<Option<SocketAddr>, WebError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use layerlab_lab::config::Config;
 
     #[test]
     fn an_address_that_others_reach_is_refused_unless_a_proxy_encrypts() {
         let config = |listen: &str, behind_proxy| WebConfig {
             listen: Some(listen.parse().expect("an address")),
             behind_proxy,
-            hosts: Vec::new(),
-            models: None,
+            ..Config::default().web
         };
         for loopback in ["127.0.0.1:8722", "[::1]:8722"] {
             check_address(&config(loopback, false)).expect("nobody else reaches it");

@@ -2,7 +2,7 @@
 //! its reader's browser ask the lab, under a name of its own that leads to the lab's address; it cannot make it lie about these.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::VERSION_HEADER;
 use crate::problem::Problem;
 
 /// The names by which the lab is called.
@@ -17,15 +18,24 @@ use crate::problem::Problem;
 pub(crate) struct OwnHosts(Arc<BTreeSet<String>>);
 
 impl OwnHosts {
-    /// The names of a lab that listens at `address` and is also called `others`.
-    pub(crate) fn new(address: SocketAddr, others: &[String]) -> OwnHosts {
-        const USUAL: u16 = 80;
+    /// The names of a lab that listens at `address`, encrypted or not, and is also called `others`.
+    pub(crate) fn new(address: SocketAddr, is_encrypted: bool, others: &[String]) -> OwnHosts {
+        let usual = if is_encrypted { 443 } else { 80 };
         let port = address.port();
-        let own = ["localhost", "127.0.0.1", "[::1]"].into_iter();
+        let mut own = ["localhost", "127.0.0.1", "[::1]"]
+            .map(str::to_owned)
+            .to_vec();
+        if !address.ip().is_unspecified() {
+            // Nobody else's name leads a browser to ask for an address.
+            own.push(match address.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            });
+        }
         let mut hosts: BTreeSet<String> = others.iter().cloned().collect();
-        hosts.extend(own.clone().map(|host| format!("{host}:{port}")));
-        if port == USUAL {
-            hosts.extend(own.map(str::to_owned));
+        hosts.extend(own.iter().map(|host| format!("{host}:{port}")));
+        if port == usual {
+            hosts.extend(own);
         }
         OwnHosts(Arc::new(hosts))
     }
@@ -84,6 +94,10 @@ pub(crate) async fn guard(State(hosts): State<OwnHosts>, request: Request, next:
     let headers = response.headers_mut();
     let policy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
     for (name, value) in [
+        (
+            HeaderName::from_static(VERSION_HEADER),
+            env!("CARGO_PKG_VERSION"),
+        ),
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),

@@ -14,6 +14,7 @@ use crate::explorer::Explorers;
 use crate::failures::Failures;
 use crate::problem::Problem;
 use crate::token::TokenFile;
+use crate::uploads::Uploads;
 
 /// After this nobody waits for the lab any more.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -32,8 +33,10 @@ pub struct WebLab {
     pub tokens: TokenFile,
     /// Tells the number of the last event that can be read.
     pub last_event: watch::Receiver<i64>,
-    /// The folder with the models of jobs that come over the web, if they may come.
+    /// The folder with models that jobs from the web may name, if there is one.
     pub models: Option<PathBuf>,
+    /// What jobs from the web bring.
+    pub uploads: Uploads,
 }
 
 /// The same, with what the web itself remembers.

@@ -15,7 +15,9 @@ mod pages;
 mod problem;
 mod published;
 mod server;
+mod tls;
 mod token;
+mod uploads;
 
 pub use address::check_address;
 pub use api::description;
@@ -24,3 +26,7 @@ pub use lab::WebLab;
 pub use problem::ProblemKind;
 pub use server::WebServer;
 pub use token::{NewToken, Role, Token, TokenError, TokenFile};
+pub use uploads::Uploads;
+
+/// The header with the version of layerlab that each answer of a lab has.
+pub const VERSION_HEADER: &str = "layerlab-version";

@@ -1,7 +1,7 @@
 //! A profile that the lab has published, found by the number of its run, and its files.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Cursor, Write};
 use std::ops::Deref;
 use std::path::Path;
 
@@ -9,7 +9,9 @@ use axum::http::StatusCode;
 use layerlab_lab::query::{IndexedProfile, indexed_profiles};
 use layerlab_lab::record::RunNumber;
 use layerlab_lab::store::Reader;
-use layerlab_profiles::document::Profile;
+use layerlab_profiles::document::{Profile, STEADY_FOLDER};
+use zip::write::SimpleFileOptions;
+use zip::{DateTime, ZipWriter};
 
 use crate::problem::{Problem, ProblemKind};
 
@@ -57,6 +59,13 @@ impl PublishedProfile {
         }
     }
 
+    /// All its files in a ZIP archive, with those of the steady state in a folder of their own. The same files give the same
+    /// archive.
+    pub(crate) fn archive(&self) -> Result<Vec<u8>, Problem> {
+        let packed = pack(&self.folder);
+        packed.map_err(|error| self.gone(&error))
+    }
+
     fn gone(&self, error: &dyn Display) -> Problem {
         let run = self.run;
         tracing::warn!(run, %error, "a published profile cannot be read");
@@ -76,4 +85,21 @@ fn files(folder: &Path) -> io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+fn pack(folder: &Path) -> io::Result<Vec<u8>> {
+    // The time of publication is not that of the files here, and profiles say when they were measured.
+    let options = SimpleFileOptions::default().last_modified_time(DateTime::default());
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    let mut names = files(folder)?;
+    let steady = folder.join(STEADY_FOLDER);
+    if steady.is_dir() {
+        let inner = files(&steady)?.into_iter();
+        names.extend(inner.map(|name| format!("{STEADY_FOLDER}/{name}")));
+    }
+    for name in names {
+        archive.start_file(name.as_str(), options)?;
+        archive.write_all(&std::fs::read(folder.join(&name))?)?;
+    }
+    Ok(archive.finish()?.into_inner())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{DocumentError, PROFILE_JSON};
 use crate::sha256;
@@ -21,8 +21,22 @@ const WHOLE: usize = 64;
 
 /// The SHA-256 of a profile's `profile.json`, in hexadecimal. That file holds the SHA-256 of every table, so that no
 /// file of the profile can change without another digest.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ProfileDigest(String);
+
+/// A whole digest that somebody else has written.
+impl TryFrom<String> for ProfileDigest {
+    type Error = NoDigest;
+
+    fn try_from(text: String) -> Result<ProfileDigest, NoDigest> {
+        let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        match text.len() == WHOLE && text.bytes().all(hexadecimal) {
+            true => Ok(ProfileDigest(text)),
+            false => Err(NoDigest),
+        }
+    }
+}
 
 impl ProfileDigest {
     /// Of a `profile.json` of these bytes.

@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 35] = [
+pub(crate) const COMMANDS: [&str; 37] = [
     "setup",
     "demo",
     "profile",
@@ -145,6 +145,8 @@ pub(crate) const COMMANDS: [&str; 35] = [
     "report",
     "watch",
     "profiles",
+    "login",
+    "logout",
     "lab",
     "config",
     "runtime",

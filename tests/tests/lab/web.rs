@@ -1,11 +1,16 @@
 //! The lab on the web: the real daemon, asked over HTTP.
 
 mod changes;
+mod elsewhere;
+mod encrypted;
 mod events;
 mod guarded;
+mod hostile;
+mod lost;
 mod pages;
 mod plans;
 mod reading;
+mod uploads;
 
 use std::path::Path;
 

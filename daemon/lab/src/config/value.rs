@@ -126,6 +126,10 @@ pub(super) fn mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Er
     whole(from, "size of a phone's storage", 0, 1 << 24)
 }
 
+pub(super) fn upload_mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    whole(from, "size of a file in MiB", 0, 1 << 20)
+}
+
 fn whole<'de, T, D: Deserializer<'de>>(
     from: D,
     what: &str,

@@ -8,15 +8,17 @@ mod page;
 mod profiles;
 mod report;
 mod reservations;
+mod snapshot;
 mod watch;
 
 pub use devices::simulated_devices;
 pub use job::{ShownJob, why_no_profile};
 pub use jobs::{ListedJob, RunCounts, listed_jobs};
 pub use page::Page;
-pub use profiles::{IndexedProfile, indexed_profiles};
+pub use profiles::{IndexedProfile, indexed_profiles, newest_of_each};
 pub use report::report;
 pub use reservations::open_reservations;
+pub use snapshot::{JobsAsked, Snapshot};
 pub use watch::{
     SeenDevice, WaitingGroup, WatchedDevice, WatchedDevices, WatchedJob, WatchedLab, WatchedRuns,
 };

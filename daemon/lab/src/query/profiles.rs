@@ -55,6 +55,11 @@ pub fn indexed_profiles(
     profiles
 }
 
+/// Leaves of profiles in that order the newest of each model on each device.
+pub fn newest_of_each(profiles: &mut Vec<IndexedProfile>) {
+    profiles.dedup_by(|next, first| (&next.model, &next.device) == (&first.model, &first.device));
+}
+
 fn indexed(kept: &Kept, run: &Run) -> Option<IndexedProfile> {
     let job = kept.jobs.get(&run.job)?;
     let device = run.phone.clone()?;

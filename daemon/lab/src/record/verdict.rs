@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Run, RunState};
 
@@ -10,7 +10,7 @@ use super::{Run, RunState};
 const NAMED: usize = 3;
 
 /// What the gate said of a published profile.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The profile that it was compared with: of the same model and device, by the same runtimes.
     pub against: PathBuf,

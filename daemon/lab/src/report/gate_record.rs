@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use layerlab_profiles::gate::share_ci95;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{JobReport, RunOutcome};
 use crate::record::{Kept, RunState};
 
 /// What the gate said of the repeats of one model on one device, since the lab began.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateRecord {
     /// The model's name.
     pub model: String,

@@ -1,11 +1,11 @@
 //! What became of runs, in numbers and in one sentence.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::RunOutcome;
 
 /// How many runs there are, and what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// How many runs there are in all; the other counts add up to it.
     pub runs: usize,

@@ -1,15 +1,19 @@
 //! Jobs: what the lab was asked for, and asking it for more.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use layerlab_lab::job_file::{JobFile, ResolvedJob};
+use layerlab_lab::job_file::{JobFile, ResolvedJob, SentJob};
 use layerlab_lab::query::{Page, ShownJob as JobWithEvents, listed_jobs};
 use layerlab_lab::record::{Job, JobId};
 use layerlab_lab::talk::{Answer, Request};
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 use utoipa::{IntoParams, ToSchema};
 
 use super::events::ShownEvent;
@@ -17,7 +21,7 @@ use super::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use super::runs::ShownRun;
 use crate::access::Operator;
-use crate::lab::WebState;
+use crate::lab::{WebLab, WebState};
 use crate::problem::Problem;
 
 /// A job.
@@ -197,7 +201,8 @@ pub(super) struct Submission {
     again: bool,
 }
 
-/// Give the lab a job: a job file, as TOML or as the same in JSON. Its models are files of the lab's folder for them.
+/// Give the lab a job: a job file, as TOML or as the same in JSON. Its models are files of the lab's folder for
+/// them, or those that it brings (see PUT /api/v1/files).
 #[utoipa::path(
     post,
     path = "/api/v1/jobs",
@@ -220,16 +225,16 @@ pub(super) async fn submit(
     InQuery(Submission { again }): InQuery<Submission>,
     body: WholeBody,
 ) -> Result<(StatusCode, Json<SubmittedJob>), Problem> {
-    let Some(folder) = state.lab.models.clone() else {
-        let detail = "this lab takes no jobs over the web; name a folder of models by `web.models` in its configuration";
-        return Err(Problem::usage(StatusCode::FORBIDDEN, detail));
-    };
-    let text = job_text(&body)?;
+    let sent = SentJob::parse(&job_text(&body)?).map_err(Problem::unusable)?;
+    let lab = Arc::clone(&state.lab);
     let read = tokio::task::spawn_blocking(move || {
-        JobFile::from_elsewhere(&folder, &text).and_then(|job| job.resolve(Timestamp::now()))
+        let files = Files::of(&lab, &sent)?;
+        let job = sent.within(files.folder());
+        let job = job.and_then(|job| job.resolve(Timestamp::now()));
+        Ok::<_, Problem>((job.map_err(Problem::unusable)?, files))
     });
-    let read = read.await.map_err(Problem::internal)?;
-    let ResolvedJob { spec, sizes } = read.map_err(Problem::unusable)?;
+    // What the job brings is there until the lab has its own copies.
+    let (ResolvedJob { spec, sizes }, _files) = read.await.map_err(Problem::internal)??;
     let request = Request::Submit {
         spec: Box::new(spec),
         again,
@@ -260,6 +265,34 @@ pub(super) async fn submit(
             Ok((StatusCode::OK, Json(submitted)))
         }
         other => Err(Problem::unexpected(other)),
+    }
+}
+
+/// Where the files of a job from the web are.
+enum Files {
+    /// In the lab's folder of models.
+    Here(PathBuf),
+    /// They came with it.
+    Brought(TempDir),
+}
+
+impl Files {
+    fn of(lab: &WebLab, sent: &SentJob) -> Result<Files, Problem> {
+        if !sent.files.is_empty() {
+            return lab.uploads.named(&sent.files).map(Files::Brought);
+        }
+        lab.models.clone().map(Files::Here).ok_or_else(|| {
+            let detail = "this lab has no models of its own for jobs from the web; send those of the job to /api/v1/files \
+                          and name them under `files`, or name a folder by `web.models` in the lab's configuration";
+            Problem::usage(StatusCode::FORBIDDEN, detail)
+        })
+    }
+
+    fn folder(&self) -> &Path {
+        match self {
+            Files::Here(folder) => folder,
+            Files::Brought(folder) => folder.path(),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod devices;
 mod events;
 mod extract;
+mod files;
 mod jobs;
 mod list;
 mod plans;
@@ -10,6 +11,7 @@ mod profiles;
 mod reports;
 mod reservations;
 mod runs;
+mod snapshot;
 mod tokens;
 
 use std::time::Duration;
@@ -70,10 +72,14 @@ pub(crate) fn routes() -> OpenApiRouter<WebState> {
         .routes(routes!(profiles::list))
         .routes(routes!(profiles::show))
         .routes(routes!(profiles::file))
+        .routes(routes!(profiles::archive))
+        .routes(routes!(files::show, files::put))
         .routes(routes!(plans::explore))
         .routes(routes!(plans::plan))
         .routes(routes!(reports::show))
         .routes(routes!(events::stream))
+        .routes(routes!(snapshot::show))
+        .routes(routes!(snapshot::own_token))
         .routes(routes!(tokens::list))
         .routes(routes!(tokens::revoke))
 }

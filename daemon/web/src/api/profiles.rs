@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use layerlab_lab::query::{IndexedProfile, indexed_profiles};
+use layerlab_lab::query::{IndexedProfile, indexed_profiles, newest_of_each};
 use layerlab_lab::record::RunNumber;
 use layerlab_profiles::document::ProfileDigest;
 use layerlab_profiles::sha256;
@@ -33,11 +33,15 @@ pub(super) struct ShownProfile {
     simulated: bool,
     /// When it was published.
     published: Timestamp,
+    /// What its content is called, as `layerlab check --digest` takes it; nothing if its folder is gone.
+    digest: Option<String>,
 }
 
 impl From<IndexedProfile> for ShownProfile {
     fn from(profile: IndexedProfile) -> ShownProfile {
+        let digest = ProfileDigest::of_folder(&profile.folder).ok();
         ShownProfile {
+            digest: digest.map(|digest| digest.to_string()),
             run: profile.run,
             job: profile.job,
             model: profile.model,
@@ -61,6 +65,9 @@ pub(super) struct ChosenProfiles {
     since: Option<Timestamp>,
     /// Published before.
     until: Option<Timestamp>,
+    /// Of each model on each device, only the newest of these.
+    #[serde(default)]
+    newest: bool,
     /// The number of the page, from 1; pages have 50 profiles each.
     #[param(minimum = 1)]
     page: Option<usize>,
@@ -88,8 +95,13 @@ pub(super) async fn list(
         chosen.since.is_none_or(|since| profile.published >= since)
             && chosen.until.is_none_or(|until| profile.published < until)
     });
+    if chosen.newest {
+        newest_of_each(&mut profiles);
+    }
     let page = Chosen { page: chosen.page };
-    Ok(Json(List::of(profiles, &page, ShownProfile::from)))
+    // Their folders are looked into.
+    let listed = tokio::task::spawn_blocking(move || List::of(profiles, &page, ShownProfile::from));
+    Ok(Json(listed.await.map_err(Problem::internal)?))
 }
 
 /// A published profile and its files.
@@ -98,8 +110,6 @@ pub(super) struct ProfileInFull {
     /// The profile itself.
     #[serde(flatten)]
     profile: ShownProfile,
-    /// What its content is called, as `layerlab check --digest` takes it; nothing if its folder has changed since.
-    digest: Option<String>,
     /// The names of its files.
     files: Vec<String>,
 }
@@ -122,16 +132,11 @@ pub(super) async fn show(
 ) -> Result<Json<ProfileInFull>, Problem> {
     let profile = PublishedProfile::of_run(&state.lab.reader, run).await?;
     let looked = tokio::task::spawn_blocking(move || {
-        let digest = ProfileDigest::of_folder(&profile.folder).ok();
         let files = profile.files()?;
-        Ok::<_, Problem>((profile.0, files, digest.map(|digest| digest.to_string())))
+        let profile = profile.0.into();
+        Ok::<_, Problem>(ProfileInFull { profile, files })
     });
-    let (profile, files, digest) = looked.await.map_err(Problem::internal)??;
-    Ok(Json(ProfileInFull {
-        profile: profile.into(),
-        digest,
-        files,
-    }))
+    Ok(Json(looked.await.map_err(Problem::internal)??))
 }
 
 /// One file of a profile. What is published never changes, so that it may be kept.
@@ -165,25 +170,70 @@ pub(super) async fn file(
         );
         return Err(Problem::not_found(detail));
     };
-    let tag = format!("\"{}\"", sha256(&content));
-    let same = headers.get_all(header::IF_NONE_MATCH).iter();
-    let mut same = same.filter_map(|tags| tags.to_str().ok());
-    let is_known = same.any(|tags| tags == "*" || tags.split(',').any(|one| one.trim() == tag));
+    // Weak, as the same may come compressed or not.
+    let tag = format!("W/\"{}\"", sha256(&content));
     let kind = match name.rsplit_once('.').map(|(_, kind)| kind) {
         Some("json") => "application/json",
         Some("csv") => "text/csv; charset=utf-8",
         // A picture that came from somewhere could run what is in it.
         _ => "application/octet-stream",
     };
+    Ok(unless_known(&headers, &tag, || {
+        ([(header::CONTENT_TYPE, kind)], content).into_response()
+    }))
+}
+
+/// All files of a profile in one: a ZIP archive. What is published never changes, so that it may be kept.
+#[utoipa::path(
+    get,
+    path = "/api/v1/profiles/{run}/archive",
+    operation_id = "download_profile_archive",
+    params(
+        ("run" = i64, Path, description = "The number of the run that gave the profile"),
+        ("if-none-match" = Option<String>, Header, description = "The ETag of a copy that is there already"),
+    ),
+    responses(
+        (status = OK, description = "The archive", body = [u8], content_type = "application/zip"),
+        (status = NOT_MODIFIED, description = "The copy is right"),
+        (status = "4XX", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn archive(
+    State(state): State<WebState>,
+    InPath(run): InPath<RunNumber>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let profile = PublishedProfile::of_run(&state.lab.reader, run).await?;
+    let packed = tokio::task::spawn_blocking(move || profile.archive());
+    let content = packed.await.map_err(Problem::internal)??;
+    // Weak, as the same may come compressed or not.
+    let tag = format!("W/\"{}\"", sha256(&content));
+    let name = format!("attachment; filename=\"profile-{run}.zip\"");
+    Ok(unless_known(&headers, &tag, || {
+        let kind = [
+            (header::CONTENT_TYPE, "application/zip"),
+            (header::CONTENT_DISPOSITION, name.as_str()),
+        ];
+        (kind, content).into_response()
+    }))
+}
+
+/// `answer` with its tag, or that whoever asks has it already.
+fn unless_known(headers: &HeaderMap, tag: &str, answer: impl FnOnce() -> Response) -> Response {
     let kept = [
-        (header::ETAG, tag.as_str()),
+        (header::ETAG, tag),
         (
             header::CACHE_CONTROL,
             "private, max-age=31536000, immutable",
         ),
     ];
-    if is_known {
-        return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+    let same = headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut same = same.filter_map(|tags| tags.to_str().ok());
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let is_same = |one: &str| opaque(one) == opaque(tag);
+    match same.any(|tags| tags == "*" || tags.split(',').any(is_same)) {
+        true => (StatusCode::NOT_MODIFIED, kept).into_response(),
+        false => (kept, answer()).into_response(),
     }
-    Ok((kept, [(header::CONTENT_TYPE, kind)], content).into_response())
 }

@@ -116,3 +116,40 @@ fn what_cannot_be_read_is_a_problem_document() {
     assert_eq!(described.status, 200);
     assert!(described.json()["paths"]["/api/v1/devices"]["get"].is_object());
 }
+
+#[test]
+fn text_is_compressed_for_whoever_wants_it_and_an_archive_may_be_kept() {
+    let lab = on_the_web(&models());
+    let (_daemon, nobody) = started(&lab);
+    let token = lab.succeed(&["token", "create", "ada", "--role", "viewer"]);
+    let head = |path: &str, headers: &str| {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n{headers}\r\n",
+            nobody.address,
+            token.trim()
+        );
+        let said = nobody.said_to(request.as_bytes());
+        let head = said.split("\r\n\r\n").next().unwrap_or_default();
+        head.to_owned()
+    };
+    lab.submit(&job("alexnet", EACH));
+    wait_for_job(&lab);
+    let wanted = "Accept-Encoding: gzip\r\n";
+    for path in ["/api/v1/devices", "/api/v1/profiles/1/files/layers.csv"] {
+        let compressed = head(path, wanted);
+        assert!(
+            compressed.contains("content-encoding: gzip"),
+            "{compressed}"
+        );
+        assert!(!head(path, "").contains("content-encoding"), "{path}");
+    }
+    let archive = "/api/v1/profiles/1/archive";
+    let said = head(archive, wanted);
+    assert!(said.contains("content-type: application/zip"), "{said}");
+    assert!(!said.contains("content-encoding"), "{said}");
+    let tag = said.lines().find_map(|line| line.strip_prefix("etag: "));
+    let known = format!("If-None-Match: {}\r\n", tag.expect("a tag"));
+    assert!(head(archive, &known).starts_with("HTTP/1.1 304"));
+    assert!(head("/api/v1/profiles/2/archive", &known).starts_with("HTTP/1.1 200"));
+    nobody.get(archive).is_problem(401, "");
+}
