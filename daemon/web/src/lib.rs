@@ -15,6 +15,7 @@ mod pages;
 mod problem;
 mod published;
 mod server;
+mod submission;
 mod token;
 
 pub use address::check_address;

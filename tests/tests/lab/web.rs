@@ -2,6 +2,7 @@
 
 mod changes;
 mod events;
+mod forms;
 mod guarded;
 mod pages;
 mod plans;
