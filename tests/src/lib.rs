@@ -1,5 +1,6 @@
 //! What the whole-system tests share: the real binaries, and the files they are fed.
 
+pub mod browser;
 pub mod door;
 pub mod farm;
 pub mod fuzz;
@@ -16,6 +17,7 @@ pub mod wait;
 pub mod watch;
 pub mod watched;
 pub mod web;
+pub mod web_lab;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

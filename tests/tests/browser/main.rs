@@ -1,0 +1,5 @@
+//! The lab's pages in a real browser: what people do there, and what they see. Where there is no browser these tests are skipped,
+//! and fail in CI.
+
+mod journey;
+mod watching;
