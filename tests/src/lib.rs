@@ -1,5 +1,6 @@
 //! What the whole-system tests share: the real binaries, and the files they are fed.
 
+pub mod browser;
 pub mod certificate;
 pub mod door;
 pub mod elsewhere;
@@ -18,6 +19,7 @@ pub mod wait;
 pub mod watch;
 pub mod watched;
 pub mod web;
+pub mod web_lab;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -152,9 +152,24 @@ impl WebClient {
     /// Sends a body of a media type to a path.
     #[track_caller]
     pub fn post(&self, path: &str, media_type: &str, body: &str) -> Answered {
+        self.post_with(path, media_type, body, &[])
+    }
+
+    /// The same with further headers.
+    #[track_caller]
+    pub fn post_with(
+        &self,
+        path: &str,
+        media_type: &str,
+        body: &str,
+        headers: &[(&str, &str)],
+    ) -> Answered {
         let mut request = self.agent.post(self.url(path)).content_type(media_type);
         if let Some((name, value)) = self.own_header() {
             request = request.header(name, value);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
         answered(request.send(body))
     }

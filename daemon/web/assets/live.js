@@ -16,6 +16,19 @@ function say(words, state) {
   connection.dataset.state = state;
 }
 
+// The answer to a form that was refused stands where nothing can be asked for: its page is elsewhere.
+const page = document.getElementById("content").dataset.address;
+if (page) history.replaceState(null, "", page);
+
+// What has the keyboard's focus, so that its like has it afterwards.
+function focused(part) {
+  const active = document.activeElement;
+  if (!part.contains(active)) return null;
+  const leads = (element) => element.getAttribute("href") ?? element.closest("form")?.getAttribute("action") ?? null;
+  const to = leads(active);
+  return { in: (other) => Array.from(other.querySelectorAll("a, button")).find((it) => to && leads(it) === to) };
+}
+
 async function refresh() {
   if (isAsking) {
     isStale = true;
@@ -30,11 +43,14 @@ async function refresh() {
       return;
     }
     const text = await response.text();
-    const shown = new DOMParser().parseFromString(text, "text/html").getElementById("content");
-    const here = document.getElementById("content");
-    // Who is reading or typing is not disturbed by what has not changed.
-    if (response.ok && shown && shown.innerHTML !== here.innerHTML && !here.contains(document.activeElement)) {
+    const shown = new DOMParser().parseFromString(text, "text/html").getElementById("live");
+    const here = document.getElementById("live");
+    // Who is reading is not disturbed by what has not changed, nor who is filling something in.
+    const isFilledIn = here.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+    if (response.ok && shown && shown.innerHTML !== here.innerHTML && !isFilledIn) {
+      const focus = focused(here);
       here.replaceWith(document.adoptNode(shown));
+      focus?.in(shown)?.focus({ preventScroll: true });
     }
   } catch {
     // The stream says that the lab is away, and when it is back.

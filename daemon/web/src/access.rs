@@ -43,6 +43,11 @@ impl Caller {
         (self.0.name, self.0.role)
     }
 
+    /// Whether the token allows to change what the lab does.
+    pub(crate) fn may_change(&self) -> bool {
+        self.0.role >= Role::Operator
+    }
+
     /// Whether the token still allows anything: an answer that goes on for long may outlive it.
     pub(crate) async fn is_still_valid(&self, state: &WebState) -> bool {
         let (tokens, token) = (state.lab.tokens.clone(), self.0.clone());

@@ -15,6 +15,7 @@ mod pages;
 mod problem;
 mod published;
 mod server;
+mod submission;
 mod tls;
 mod token;
 mod uploads;

@@ -122,9 +122,14 @@ impl Problem {
         self.status == status.as_u16()
     }
 
-    /// Its status, its kind in a few words, and what is wrong, for a page.
-    pub(crate) fn told(&self) -> (u16, &'static str, &str) {
-        (self.status, self.title, &self.detail)
+    /// The status of its answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// Its kind in a few words, and what is wrong, for a page.
+    pub(crate) fn told(&self) -> (&'static str, &str) {
+        (self.title, &self.detail)
     }
 
     pub(crate) fn retry_after(mut self, seconds: u64) -> Problem {
@@ -142,7 +147,7 @@ impl From<StoreError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = self.status();
         let retry_after = self.retry_after_seconds;
         let mut response = (status, Json(self)).into_response();
         let headers = response.headers_mut();

@@ -1,4 +1,5 @@
-//! The styles and scripts of pages; part of the program, so that a lab without a network shows them.
+//! The styles and scripts of pages; part of the program, so that a lab without a network shows them. The library that draws charts
+//! is uPlot, as its makers publish it.
 
 use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -10,7 +11,7 @@ use crate::problem::Problem;
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const ASSETS: [(&str, &str, &str); 4] = [
+const ASSETS: [(&str, &str, &str); 7] = [
     ("page.css", CSS, layerlab_lab::page::STYLE),
     ("web.css", CSS, include_str!("../../assets/web.css")),
     ("live.js", SCRIPT, include_str!("../../assets/live.js")),
@@ -18,6 +19,17 @@ const ASSETS: [(&str, &str, &str); 4] = [
         "explore.js",
         SCRIPT,
         include_str!("../../assets/explore.js"),
+    ),
+    ("charts.js", SCRIPT, include_str!("../../assets/charts.js")),
+    (
+        "uPlot.iife.min.js",
+        SCRIPT,
+        include_str!("../../assets/uplot/uPlot.iife.min.js"),
+    ),
+    (
+        "uPlot.min.css",
+        CSS,
+        include_str!("../../assets/uplot/uPlot.min.css"),
     ),
 ];
 

@@ -13,6 +13,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::layout::{Page, ProblemPage, simulated_mark};
+use super::told::subject;
 use crate::explorer::{Explored, ExploredAccuracy, Explorer};
 use crate::lab::WebState;
 use crate::problem::Problem;
@@ -43,8 +44,7 @@ pub(super) async fn show(
     let name = &explorer.header.model.name;
     let content = html! {
         h1 {
-            "Placements of " (Printable(name)) " on " (Printable(&explorer.header.device.name))
-            (mark(&explorer))
+            "Placements of " (subject(&explorer.header))
         }
         p { a href={ "/profiles/" (run) } { "The profile" } }
         (plan_form(&chosen, run))
@@ -55,7 +55,7 @@ pub(super) async fn show(
         }
     };
     let page = Page::new(format!("Placements of {name}"), "/profiles", content);
-    Ok(page.with_script("/assets/explore.js"))
+    Ok(page.with_scripts(&["/assets/explore.js"]))
 }
 
 fn mark(explorer: &Explorer) -> Markup {
@@ -152,7 +152,7 @@ fn result(
         section.result #result aria-live="polite" data-learning[matches!(explored, Ok(Explored { accuracy: ExploredAccuracy::BeingLearnt, .. }))] {
             h2 { "This placement" (mark(explorer)) }
             @match explored {
-                Err(problem) => p.bad role="alert" { (Printable(problem.told().2)) },
+                Err(problem) => p.bad role="alert" { (Printable(problem.told().1)) },
                 Ok(explored) => {
                     p.total { (explored.time.total()) }
                     @if let Some((low, high)) = explored.interval { p.note { "95 % interval: " (low) " to " (high) } }

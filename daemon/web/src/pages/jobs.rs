@@ -1,18 +1,18 @@
-//! The jobs of the lab, and one of them with its runs and what happened.
+//! The jobs of the lab, and what lists of jobs, runs and events have in common.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use layerlab_farm::adb::Printable;
-use layerlab_lab::query::{ListedJob, Page as ListPage, ShownJob, listed_jobs};
-use layerlab_lab::record::{Event, JobId, Kept, Run, RunState};
+use layerlab_lab::query::{ListedJob, Page as ListPage, listed_jobs};
+use layerlab_lab::record::{Event, Kept, Run, RunState};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::layout::{Page, ProblemPage, badge, simulated_mark};
 use super::told::when;
+use crate::access::Caller;
 use crate::lab::WebState;
-use crate::problem::Problem;
 
 /// Which page of a list.
 #[derive(Deserialize)]
@@ -25,6 +25,7 @@ pub(super) struct Chosen {
 /// The jobs, the newest first.
 pub(super) async fn list(
     State(state): State<WebState>,
+    caller: Caller,
     Query(chosen): Query<Chosen>,
 ) -> Result<Page, ProblemPage> {
     let reader = &state.lab.reader;
@@ -46,12 +47,16 @@ pub(super) async fn list(
     let jobs = ListPage::new(number).of(jobs);
     let content = html! {
         h1 { "Jobs" }
+        @if caller.may_change() { p { a.button href="/jobs/new" { "New job" } } }
         p {
             @if chosen.all { a href="/jobs" { "Only those that are open" } }
             @else { a href="/jobs?all=true" { "Those that are over, too" } }
         }
         @if jobs.is_empty() {
-            p { "There is none here. " code { "layerlab submit FILE" } " gives the lab a job." }
+            p {
+                @if chosen.all { "The lab has had no job yet. " } @else { "No job is open. " }
+                code { "layerlab submit FILE" } " on the lab's host gives it one."
+            }
         } @else {
             div.table { table {
                 thead { tr { th scope="col" { "Job" } th scope="col" { "State" } th scope="col" { "Published" } th scope="col" { "Waits for" } } }
@@ -89,63 +94,6 @@ pub(super) fn more(number: usize, here: usize, all: usize, path: &str) -> Markup
             span { "page " (number) ", " (all) " in all" }
             @if !ListPage::new(number + 1).of((0..all).collect()).is_empty() { a href={ (path) (number + 1) } rel="next" { "Next" } }
         }
-    }
-}
-
-/// One job.
-pub(super) async fn show(
-    State(state): State<WebState>,
-    Path(id): Path<JobId>,
-    Query(chosen): Query<Chosen>,
-) -> Result<Page, ProblemPage> {
-    let kept = state.lab.reader.all().await?;
-    let Some(job) = kept.jobs.get(&id) else {
-        return Err(Problem::not_found(format!("there is no job {id}")).into());
-    };
-    let events = state
-        .lab
-        .reader
-        .events(job.submitted, Timestamp::MAX)
-        .await?;
-    let shown = ShownJob::of(job, &kept, &events);
-    let (number, all) = (chosen.page.unwrap_or(1).max(1), shown.runs.len());
-    let shown = shown.page(ListPage::new(number));
-    let devices: Vec<String> = job.spec.devices.iter().map(ToString::to_string).collect();
-    let content = html! {
-        h1 { "Job " (id) ": " (Printable(&job.spec.name)) " " (badge(&job.state.to_string())) }
-        dl {
-            dt { "Submitted" } dd { (when(job.submitted)) }
-            @if let Some(deadline) = job.spec.deadline { dt { "Deadline" } dd { (when(deadline)) } }
-            dt { "For" } dd { (Printable(&devices.join(", "))) }
-        }
-        h2 { "Runs" }
-        @if shown.runs.is_empty() { p { "It has none." } } @else { (runs(&shown.runs, &kept)) }
-        (more(number, shown.runs.len(), all, &format!("/jobs/{id}?page=")))
-        h2 { "What happened" }
-        (happened(&shown.events))
-    };
-    Ok(Page::new(format!("Job {id}"), "/jobs", content).live())
-}
-
-fn runs(runs: &[&Run], kept: &Kept) -> Markup {
-    html! {
-        div.table { table {
-            thead { tr { th scope="col" { "Run" } th scope="col" { "Model" } th scope="col" { "Device" } th scope="col" { "State" } th scope="col" { "Why" } } }
-            tbody {
-                @for run in runs {
-                    tr {
-                        td data-head="Run" { a href={ "/runs/" (run.number) } { (run.number) } }
-                        td data-head="Model" { (Printable(&model_of(run, kept))) }
-                        td data-head="Device" { (device_of(run, kept)) }
-                        td data-head="State" {
-                            (badge(&run.state.to_string()))
-                            @if run.profile.is_some() { " " a href={ "/profiles/" (run.number) } { "profile" } }
-                        }
-                        td data-head="Why" { @if let Some(reason) = &run.reason { (Printable(reason)) } }
-                    }
-                }
-            }
-        } }
     }
 }
 

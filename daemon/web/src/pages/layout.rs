@@ -1,7 +1,8 @@
 //! What all pages have in common: their head, the way from one to another, and how they are sent.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
+use layerlab_farm::adb::Printable;
 use layerlab_lab::store::StoreError;
 use maud::{DOCTYPE, Markup, html};
 
@@ -11,6 +12,9 @@ use crate::problem::Problem;
 /// Pictures may be part of the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// A form that is sent to the lab says that it comes from the lab; other sites are told nothing.
+const REFERRERS: &str = "same-origin";
 
 /// The ways that lead from every page.
 const WAYS: [(&str, &str); 4] = [
@@ -25,8 +29,18 @@ pub(super) struct Page {
     title: String,
     path: &'static str,
     is_live: bool,
-    script: Option<&'static str>,
+    style: Option<&'static str>,
+    scripts: Vec<&'static str>,
     content: Markup,
+    forms: Markup,
+    refused: Option<Refused>,
+}
+
+/// What somebody wanted from a page, and the lab refused.
+struct Refused {
+    problem: Problem,
+    /// Where the page itself is, to be shown again from there.
+    address: String,
 }
 
 impl Page {
@@ -36,8 +50,27 @@ impl Page {
             title: title.into(),
             path,
             is_live: false,
-            script: None,
+            style: None,
+            scripts: Vec::new(),
             content,
+            forms: Markup::default(),
+            refused: None,
+        }
+    }
+
+    /// One with forms below, which stay as they are filled in while the rest changes.
+    #[must_use]
+    pub(super) fn with_forms(self, forms: Markup) -> Page {
+        Page { forms, ..self }
+    }
+
+    /// The page of `address` as the answer to something that was refused: it says why.
+    #[must_use]
+    pub(super) fn refusing(self, problem: Problem, address: impl Into<String>) -> Page {
+        let address = address.into();
+        Page {
+            refused: Some(Refused { problem, address }),
+            ..self
         }
     }
 
@@ -46,16 +79,25 @@ impl Page {
     pub(super) fn live(self) -> Page {
         Page {
             is_live: true,
-            script: Some("/assets/live.js"),
+            scripts: vec!["/assets/live.js"],
             ..self
         }
     }
 
-    /// One with a script of its own.
+    /// One with scripts of its own.
     #[must_use]
-    pub(super) fn with_script(self, script: &'static str) -> Page {
+    pub(super) fn with_scripts(self, scripts: &[&'static str]) -> Page {
         Page {
-            script: Some(script),
+            scripts: scripts.to_vec(),
+            ..self
+        }
+    }
+
+    /// One with a style of its own, beside that of all pages.
+    #[must_use]
+    pub(super) fn with_style(self, style: &'static str) -> Page {
+        Page {
+            style: Some(style),
             ..self
         }
     }
@@ -72,7 +114,8 @@ impl Page {
                     link rel="icon" href="data:,";
                     link rel="stylesheet" href="/assets/page.css";
                     link rel="stylesheet" href="/assets/web.css";
-                    @if let Some(script) = self.script { script src=(script) defer {} }
+                    @if let Some(style) = self.style { link rel="stylesheet" href=(style); }
+                    @for script in &self.scripts { script src=(script) defer {} }
                 }
                 body {
                     header.site {
@@ -86,7 +129,13 @@ impl Page {
                             form action="/logout" method="post" { button.quiet { "Log out" } }
                         }
                     }
-                    main #content { (self.content) }
+                    main #content data-address=[self.refused.as_ref().map(|refused| &refused.address)] {
+                        @if let Some(refused) = &self.refused {
+                            p.trouble role="alert" { (Printable(refused.problem.told().1)) }
+                        }
+                        div #live { (self.content) }
+                        (self.forms)
+                    }
                 }
             }
         };
@@ -96,9 +145,17 @@ impl Page {
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
-        let policy = HeaderValue::from_static(POLICY);
+        let refused = self
+            .refused
+            .as_ref()
+            .map(|refused| refused.problem.status());
+        let headers = [
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::REFERRER_POLICY, REFERRERS),
+        ];
         (
-            [(header::CONTENT_SECURITY_POLICY, policy)],
+            refused.unwrap_or(StatusCode::OK),
+            headers,
             Html(self.html()),
         )
             .into_response()
@@ -122,14 +179,13 @@ impl From<StoreError> for ProblemPage {
 
 impl IntoResponse for ProblemPage {
     fn into_response(self) -> Response {
-        let (status, title, detail) = self.0.told();
+        let (title, detail) = self.0.told();
         let content = html! {
             h1 { (title) }
-            p { (detail) }
+            p { (Printable(detail)) }
             p { a href="/" { "To the devices" } }
         };
-        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        (status, Page::new(title, "/none", content)).into_response()
+        (self.0.status(), Page::new(title, "/none", content)).into_response()
     }
 }
 

@@ -1,18 +1,29 @@
-//! Pages for people, rendered here. A script only has them shown again when something happens.
+//! Pages for people, rendered here. A script only has them shown again when something happens. What is to be changed is sent
+//! by plain forms, and goes through the same front desk as what the API and commands ask.
 
 mod assets;
+mod chart;
+mod compare;
+mod device;
 mod explore;
+mod job;
 mod jobs;
 mod layout;
+mod path;
+mod posted;
 mod profiles;
 mod report;
 mod run;
 mod session;
+mod submit;
 mod told;
 mod wall;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
+use axum::response::Redirect;
 use axum::routing::{get, post};
 
 use crate::lab::WebState;
@@ -21,15 +32,27 @@ use crate::lab::WebState;
 pub(crate) fn routes(state: &WebState) -> Router<WebState> {
     Router::new()
         .route("/", get(wall::show))
-        .route("/jobs", get(jobs::list))
-        .route("/jobs/{id}", get(jobs::show))
+        .route("/devices/{name}", get(device::show))
+        .route("/devices/{name}/{change}", get(back).post(device::change))
+        .route("/jobs", get(jobs::list).post(submit::take))
+        .route("/jobs/new", get(submit::show))
+        .route("/jobs/{id}", get(job::show))
+        .route("/jobs/{id}/{change}", get(back).post(job::change))
         .route("/runs/{number}", get(run::show))
         .route("/profiles", get(profiles::list))
         .route("/profiles/{run}", get(profiles::show))
         .route("/profiles/{run}/explore", get(explore::show))
+        .route("/compare", get(compare::show))
         .route("/report", get(report::show))
         .route_layer(from_fn_with_state(state.clone(), session::with_session))
         .route("/login", get(session::ask).post(session::log_in))
         .route("/logout", post(session::log_out))
+        .layer(DefaultBodyLimit::max(posted::LONGEST))
         .route("/assets/{name}", get(assets::asset))
+}
+
+/// Who looks at where a form was sent to, after a login in between say, sees the page that it was on.
+async fn back(uri: Uri) -> Redirect {
+    let page = uri.path().rsplit_once('/').map_or("/", |(page, _)| page);
+    Redirect::to(page)
 }

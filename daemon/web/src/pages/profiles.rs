@@ -1,24 +1,31 @@
 //! The profiles that the lab has published, and one of them with what each layer costs.
 
+use std::cmp::Reverse;
+
 use axum::extract::{Path, Query, State};
 use layerlab_campaign::publish::PLOT;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::page::picture;
-use layerlab_lab::query::{Page as ListPage, indexed_profiles};
+use layerlab_lab::query::{IndexedProfile, Page as ListPage, indexed_profiles};
 use layerlab_lab::record::RunNumber;
 use layerlab_lab::text_table::estimate;
+use layerlab_profiles::Layer;
 use layerlab_profiles::check::check;
 use layerlab_profiles::document::{LayerTimeRow, Processor, ProcessorKind, Profile, ProfileDigest};
 use layerlab_profiles::summary::Estimate;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::chart::{self, Series, chart};
 use super::jobs::more;
 use super::layout::{Page, ProblemPage, simulated_mark};
-use super::told::when;
+use super::told::{subject, when, when_words};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::published::PublishedProfile;
+
+/// So many profiles of the same model are offered for a comparison.
+const MOST_OTHERS: usize = 50;
 
 /// Which profiles.
 #[derive(Deserialize)]
@@ -73,12 +80,18 @@ pub(super) async fn show(
     Path(run): Path<RunNumber>,
 ) -> Result<Page, ProblemPage> {
     let published = PublishedProfile::of_run(&state.lab.reader, run).await?;
-    let content = tokio::task::spawn_blocking(move || content(&published));
+    let kept = state.lab.reader.all().await?;
+    let mut others = indexed_profiles(&kept, Some(&published.model), None);
+    others.retain(|other| other.run != run);
+    others.sort_by_key(|other| Reverse(other.published));
+    others.truncate(MOST_OTHERS);
+    let content = tokio::task::spawn_blocking(move || content(&published, &others));
     let content = content.await.map_err(Problem::internal)??;
-    Ok(Page::new(format!("Profile {run}"), "/profiles", content))
+    let page = Page::new(format!("Profile {run}"), "/profiles", content);
+    Ok(page.with_style(chart::STYLE).with_scripts(&chart::SCRIPTS))
 }
 
-fn content(published: &PublishedProfile) -> Result<Markup, Problem> {
+fn content(published: &PublishedProfile, others: &[IndexedProfile]) -> Result<Markup, Problem> {
     let (run, folder) = (published.run, &published.folder);
     let profile = published.read()?;
     let header = &profile.header;
@@ -88,7 +101,7 @@ fn content(published: &PublishedProfile) -> Result<Markup, Problem> {
     let words = format!("What each layer of {} costs", header.model.name);
     let wholes = header.processors.iter().zip(profile.whole_model_times());
     Ok(html! {
-        h1 { (Printable(&header.model.name)) " on " (Printable(&header.device.name)) (simulated_mark(header.simulated, header.emulated)) }
+        h1 { (subject(header)) }
         dl {
             dt { "Published" } dd { (when(published.published)) ", by " a href={ "/runs/" (run) } { "run " (run) } }
             @if let Some(digest) = digest { dt { "Digest" } dd { code { (digest) } } }
@@ -104,10 +117,12 @@ fn content(published: &PublishedProfile) -> Result<Markup, Problem> {
             h2 { "What is doubtful" }
             ul.plain { @for finding in &findings { li { (Printable(&finding.to_string())) } } }
         }
-        @if let Some(plot) = plot { figure { (picture(&plot, &words)) } }
+        @if let Some(plot) = plot { figure tabindex="0" { (picture(&plot, &words)) } }
+        (charts(&profile))
         h2 { "Layers" }
         (layers(&profile))
         p.note { "Times are estimates ± half their 95 % interval; ? marks what cannot be told from zero." }
+        @if !others.is_empty() { (compared(run, others)) }
         h2 { "Files" }
         ul.plain {
             @for name in published.files()? {
@@ -117,12 +132,84 @@ fn content(published: &PublishedProfile) -> Result<Markup, Problem> {
     })
 }
 
+/// The way to comparisons with other profiles of the same model.
+fn compared(run: RunNumber, others: &[IndexedProfile]) -> Markup {
+    html! {
+        h2 { "Compare" }
+        form.filter action="/compare" method="get" {
+            input type="hidden" name="one" value=(run);
+            label { "With "
+                select name="other" {
+                    @for other in others {
+                        option value=(other.run) {
+                            (Printable(&other.device)) @if other.simulated { " (simulated)" } ", " (when_words(other.published))
+                        }
+                    }
+                }
+            }
+            button { "Compare" }
+        }
+    }
+}
+
+/// What each layer costs to compute and to move, and each cut.
+fn charts(profile: &Profile) -> Markup {
+    let layers = &profile.layers;
+    let of_each = |name: &dyn Fn(&str) -> String,
+                   number: &dyn Fn(&LayerTimeRow) -> Option<Estimate>| {
+        let processors = profile.header.processors.iter().enumerate();
+        let series = processors.map(|(part, processor)| Series {
+            name: name(&processor.name),
+            part,
+            numbers: (layers.iter())
+                .map(|layer| number(row_of(profile, processor, layer.number)?))
+                .collect(),
+        });
+        series.collect::<Vec<Series>>()
+    };
+    let compute = of_each(&str::to_owned, &|row| Some(row.time.compute));
+    let to = of_each(&|name| format!("to {name}"), &|row| row.time.to_processor);
+    // In a colour of their own, that of what comes after the processors.
+    let count = profile.header.processors.len();
+    let from = of_each(&|name| format!("from {name}"), &|row| {
+        row.time.from_processor
+    });
+    let from = from.into_iter().map(|series| Series {
+        part: count,
+        ..series
+    });
+    let moving: Vec<Series> = to.into_iter().chain(from).collect();
+    let processors = profile.header.processors.iter().enumerate();
+    let cuts = processors.map(|(part, processor)| {
+        let cost = |layer: &Layer| {
+            let mut cuts = profile.cuts.iter();
+            let cut =
+                cuts.find(|cut| cut.processor == processor.name && cut.after_layer == layer.number);
+            cut.map(|cut| cut.cost)
+        };
+        Series {
+            name: processor.name.clone(),
+            part,
+            numbers: layers.iter().map(cost).collect(),
+        }
+    });
+    let cuts: Vec<Series> = cuts.collect();
+    html! {
+        div.charts {
+            (chart("Computing", "layer", layers, &compute))
+            (chart("Moving a layer's input in and its output out", "layer", layers, &moving))
+            (chart("What a cut costs: leaving after a layer and entering before the next", "after layer", layers, &cuts))
+        }
+    }
+}
+
+fn row_of<'a>(profile: &'a Profile, processor: &Processor, layer: u32) -> Option<&'a LayerTimeRow> {
+    let mut rows = profile.times.iter();
+    rows.find(|row| row.processor == processor.name && row.layer == layer)
+}
+
 fn layers(profile: &Profile) -> Markup {
     let processors = &profile.header.processors;
-    let row_of = |processor: &Processor, layer: u32| {
-        let mut rows = profile.times.iter();
-        rows.find(|row| row.processor == processor.name && row.layer == layer)
-    };
     html! {
         div.table { table.layers {
             thead { tr {
@@ -139,7 +226,7 @@ fn layers(profile: &Profile) -> Markup {
                         td.number data-head="Layer" { (layer.number) }
                         td data-head="Name" { (Printable(&layer.name)) }
                         td.number data-head="Output" { (layer.output_bytes) }
-                        @for processor in processors { (cells(processor, row_of(processor, layer.number))) }
+                        @for processor in processors { (cells(processor, row_of(profile, processor, layer.number))) }
                     }
                 }
             }

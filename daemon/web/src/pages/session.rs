@@ -9,6 +9,7 @@ use maud::html;
 use serde::Deserialize;
 
 use super::layout::{Page, ProblemPage};
+use super::path::encoded;
 use crate::access::{self, COOKIE, Peer};
 use crate::lab::WebState;
 use crate::problem::Problem;
@@ -78,9 +79,8 @@ pub(super) async fn log_in(
     match access::known(&state, Some(secret.to_owned()), peer).await {
         Ok(_) => with_cookie(&state, secret, MAX_AGE_SECONDS, own_path(&login.to)),
         Err(problem) => {
-            let (status, _, detail) = problem.told();
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::UNAUTHORIZED);
-            (status, form(&login.to, Some(detail))).into_response()
+            let (_, detail) = problem.told();
+            (problem.status(), form(&login.to, Some(detail))).into_response()
         }
     }
 }
@@ -113,19 +113,6 @@ fn own_path(to: &str) -> &str {
     if is_own { to } else { "/" }
 }
 
-fn encoded(path: &str) -> String {
-    let mut encoded = String::new();
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
-                encoded.push(char::from(byte));
-            }
-            byte => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,9 +131,5 @@ mod tests {
         ] {
             assert_eq!(own_path(other), "/", "{other:?}");
         }
-        assert_eq!(
-            encoded("/jobs?page=2&all=true"),
-            "/jobs%3Fpage%3D2%26all%3Dtrue"
-        );
     }
 }

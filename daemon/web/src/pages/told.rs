@@ -1,14 +1,22 @@
-//! Times, lengths and progress in a page's words.
+//! Times, progress and what was measured, in a page's words.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use layerlab_farm::adb::Printable;
 use layerlab_lab::when::moment;
+use layerlab_profiles::document::Header;
 use maud::{Markup, html};
+
+use super::layout::simulated_mark;
 
 /// A point in time, by the clock of the lab's host.
 pub(super) fn when(at: Timestamp) -> Markup {
-    let words = moment(at, Timestamp::now(), &TimeZone::system());
-    html! { time datetime=(at) { (words) } }
+    html! { time datetime=(at) { (when_words(at)) } }
+}
+
+/// The same where there is room for words alone.
+pub(super) fn when_words(at: Timestamp) -> String {
+    moment(at, Timestamp::now(), &TimeZone::system())
 }
 
 /// How many samples there are, and of how many if that is known.
@@ -23,5 +31,14 @@ pub(super) fn progress((done, of): (u64, Option<u64>)) -> Markup {
                 None => span { (done) " samples" },
             }
         }
+    }
+}
+
+/// Of which model and which device a profile is.
+pub(super) fn subject(header: &Header) -> Markup {
+    // Simulated devices say so in their names, which the mark says as well.
+    let device = header.device.name.trim_end_matches(" (simulated)");
+    html! {
+        (Printable(&header.model.name)) " on " (Printable(device)) (simulated_mark(header.simulated, header.emulated))
     }
 }

@@ -7,6 +7,7 @@ use layerlab_lab::record::RunNumber;
 use maud::{Markup, html};
 
 use super::layout::{Page, ProblemPage, badge, simulated_mark};
+use super::path::segment;
 use super::told::{progress, when};
 use crate::lab::WebState;
 
@@ -55,7 +56,7 @@ fn tile(name: &str, simulated: bool, run: Option<RunNumber>, device: &WatchedDev
     let state = device.state.to_string();
     html! {
         li class={ "tile " (state) } {
-            h2 { (Printable(name)) (simulated_mark(simulated, false)) }
+            h2 { a href={ "/devices/" (segment(name)) } { (Printable(name)) } (simulated_mark(simulated, false)) }
             p.state { (state) span.note { " since " (when(device.since)) } }
             @if let (Some(number), Some(run)) = (run, &device.run) {
                 p.run { a href={ "/runs/" (number) } { (Printable(run)) } }

@@ -1,8 +1,8 @@
 //! What the explorer and plans say over the web is what the time model and the command line say.
 
-use layerlab_profiles::document::{ProcessorKind, Profile};
-use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
+use layerlab_profiles::document::Profile;
 use layerlab_tests::web::WebClient;
+use layerlab_tests::web_lab::{predicted, profile_of_run, put_one_with_accuracy};
 use serde_json::{Value, json};
 
 use super::super::{job, wait_for_job};
@@ -23,40 +23,15 @@ fn a_placement_takes_what_the_time_model_says() {
     let viewer = nobody.with_role(&lab, "viewer");
     lab.submit(&job("alexnet", ONE));
     wait_for_job(&lab);
-    let folder = lab.kept().runs[&1]
-        .profile
-        .clone()
-        .expect("it is published");
-    let profile = Profile::read(&folder).expect("a profile");
-    let on = |kind: ProcessorKind| {
-        let mut processors = profile.header.processors.iter();
-        let processor = processors
-            .find(|one| one.kind == kind)
-            .expect("there is one");
-        let time = |layer: u32| {
-            let mut rows = profile.times.iter();
-            let row = rows.find(|row| row.processor == processor.name && row.layer == layer);
-            row.map(|row| row.time)
-        };
-        let times = profile
-            .layers
-            .iter()
-            .map(|layer| time(layer.number))
-            .collect();
-        ProcessorTimes { kind, times }
-    };
-    let model = TimeModel::of(vec![on(ProcessorKind::Cpu), on(ProcessorKind::Accelerator)]);
-    let model = model.expect("tables");
-    let layers = profile.layers.len();
+    let folder = profile_of_run(&lab, 1);
+    let layers = Profile::read(&folder).expect("a profile").layers.len();
     for placement in [
         "0".repeat(layers),
         "1".repeat(layers),
         "01101110010"[..layers].to_owned(),
     ] {
         let answer = explored(&viewer, &placement);
-        let expected = model
-            .predict(&placement.parse().expect("digits"))
-            .expect("a time");
+        let expected = predicted(&folder, &placement);
         assert_eq!(answer["time_ns"], expected.total().as_nanos(), "{answer}");
         assert_eq!(
             answer["transfer_ns"],
@@ -98,18 +73,8 @@ fn a_plan_is_that_of_the_command_line() {
     lab.submit(&job("alexnet", ONE));
     wait_for_job(&lab);
     // A profile with accuracy in the place of the one that was just published: learning it anew would take minutes.
-    let folder = lab.kept().runs[&1]
-        .profile
-        .clone()
-        .expect("it is published");
-    let with_accuracy = layerlab_tests::root().join("profiles/published/oneplus7/vocnet-mini");
-    std::fs::remove_dir_all(&folder).expect("it is there");
-    std::fs::create_dir(&folder).expect("room");
-    for entry in std::fs::read_dir(&with_accuracy).expect("it ships with the repository") {
-        let file = entry.expect("a file").path();
-        let name = file.file_name().expect("a name").to_owned();
-        std::fs::copy(&file, folder.join(name)).expect("room");
-    }
+    let folder = profile_of_run(&lab, 1);
+    put_one_with_accuracy(&folder, "oneplus7/vocnet-mini");
     for (goal, body) in [
         (
             ["max-accuracy", "--time", "1500us"],
