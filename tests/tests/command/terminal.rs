@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 35] = [
+pub(crate) const COMMANDS: [&str; 36] = [
     "setup",
     "demo",
     "profile",
@@ -153,6 +153,7 @@ pub(crate) const COMMANDS: [&str; 35] = [
     "model",
     "edge-server",
     "link",
+    "video",
     "check",
     "key",
     "show",
