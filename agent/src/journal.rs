@@ -103,7 +103,11 @@ impl Journal {
         // promised (an accepted order) or will not be repeated (an end) may not.
         let repeatable = matches!(
             entry.event,
-            Event::Sample { .. } | Event::Judged { .. } | Event::Loaded { .. } | Event::Warm { .. }
+            Event::Sample { .. }
+                | Event::Judged { .. }
+                | Event::FramesAnswered { .. }
+                | Event::Loaded { .. }
+                | Event::Warm { .. }
         );
         if written.is_ok() && !repeatable {
             written = self.file.sync_data();

@@ -9,6 +9,7 @@ mod ended;
 mod evaluate;
 mod evaluation_sessions;
 pub mod files;
+mod frames;
 pub mod hygiene;
 pub mod journal;
 mod kept;

@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::evaluate::Evaluation;
 use crate::files::Files;
+use crate::frames::Frames;
 use crate::machine::{Machine, SharedMachine};
 use crate::models::Models;
 use crate::queue::{Queue, Task};
@@ -60,6 +61,18 @@ fn execute(
                 budget: *memory_bytes,
             };
             return evaluation.run(task, queue, runtimes, &model);
+        }
+        Work::AnswerFrames {
+            set_sha256,
+            images,
+            forms,
+        } => {
+            let frames = Frames {
+                set: files.set(set_sha256)?,
+                images,
+                forms,
+            };
+            return frames.run(task, queue, device, runtimes, &model);
         }
         Work::Survey { processors } => {
             return survey(task, queue, runtimes, &model, processors);

@@ -59,7 +59,7 @@ pub(super) fn publish_failure(error: PublishError) -> Failure {
 
 fn publish_code(error: &PublishError) -> Code {
     match error {
-        PublishError::Unfit { .. } | PublishError::UnfitLink { .. } => Code::Check,
+        PublishError::Unfit { .. } | PublishError::UnfitDocument { .. } => Code::Check,
         _ => Code::Output,
     }
 }

@@ -16,11 +16,11 @@ pub enum Code {
     Device = 4,
     /// The result cannot be written.
     Output = 5,
-    /// The profile or the measured link contradicts itself, or is not the one with the digest or the signature that was asked for.
+    /// The profile, the measured link or what was measured of frames contradicts itself, or the profile is not the one with the digest or the signature that was asked for.
     Check = 6,
     /// `compare --gate`: the second profile is worse than the first by more than is tolerated.
     Worse = 7,
-    /// `plan`: no placement that the algorithm finds keeps the limit.
+    /// `plan`: no placement that the algorithm finds keeps the limit. `video replay`: nothing answers a frame in time.
     NoPlan = 8,
     /// Interrupted by the user.
     Interrupted = 130,

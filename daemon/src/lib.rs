@@ -52,6 +52,7 @@ mod show;
 mod submit;
 mod sweep_plot;
 mod token;
+mod video;
 mod watch;
 mod which_lab;
 
@@ -143,6 +144,10 @@ enum LayerlabCommand {
     /// Measure what a link to an edge server carries, and look at what was measured
     #[command(subcommand)]
     Link(link::LinkCommand),
+    /// Measure what frames of a video cost, make confidences say how often answers are right, and replay policies of which
+    /// frames a phone answers itself
+    #[command(subcommand)]
+    Video(video::VideoCommand),
     /// Say whether a published profile is sound
     Check(check::CheckArgs),
     /// Make keys that a lab signs its profiles with
@@ -239,6 +244,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
                 LayerlabCommand::EdgeServer(args) => edge_server::run(&args, cli.agent).await,
                 LayerlabCommand::Link(command) => link::run(command, cli.agent).await,
+                LayerlabCommand::Video(command) => video::run(command, cli.agent).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Key(command) => key::run(&command),
                 LayerlabCommand::Show(args) => show::run(&args),

@@ -60,7 +60,10 @@ impl Follower for Bar {
     async fn entry(&mut self, entry: &Entry) {
         if matches!(
             entry.event,
-            Event::Sample { .. } | Event::Judged { .. } | Event::EnergyWindow { .. }
+            Event::Sample { .. }
+                | Event::Judged { .. }
+                | Event::EnergyWindow { .. }
+                | Event::FramesAnswered { .. }
         ) {
             self.bar.inc(1);
             self.show_if_it_takes_long();

@@ -3,6 +3,8 @@
 
 mod chart;
 pub(crate) mod regions;
+pub(crate) mod reliability;
+pub(crate) mod video;
 
 use layerlab_campaign::plot::axis::Unit;
 use layerlab_campaign::plot::canvas::{self, INK, LABEL, LINE, QUIET, TITLE, lines};

@@ -3,6 +3,10 @@
 //!
 //! Everything here is pure: no clock, no network, no asynchrony. The same input gives the same output.
 
+// Tests in this crate share files with the integration tests, which know it by its name.
+#[cfg(test)]
+extern crate self as layerlab_profiles;
+
 pub mod accuracy;
 pub mod check;
 pub mod compare;
@@ -29,6 +33,7 @@ pub mod summary;
 pub mod supported;
 pub mod time_model;
 pub mod units;
+pub mod video;
 
 pub use layer::Layer;
 pub use placement::Placement;

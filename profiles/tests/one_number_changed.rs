@@ -9,7 +9,9 @@ use std::path::Path;
 use common::probe_samples::{PLANTED, probe_samples};
 use common::visits::profile_of_visits;
 use layerlab_profiles::check::{Severity, check_directory};
-use layerlab_profiles::document::{Disturbance, Method, ProbeSample, Profile, Rejected};
+use layerlab_profiles::document::{
+    Disturbance, Method, PROFILE_JSON, ProbeSample, Profile, Rejected,
+};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sceptic::Files;
@@ -125,7 +127,7 @@ fn assert_changes_are_refused(profile: &Profile, seed: u64) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     profile.write(folder.path()).expect("written");
     assert!(!is_refused(folder.path()), "a sound profile");
-    let files = Files::read(folder.path());
+    let files = Files::read(folder.path(), PROFILE_JSON);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut slipped: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for place in 0..CHANGES {

@@ -10,6 +10,7 @@ use layerlab_profiles::units::{Bytes, NanoJoules, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::conditions::Conditions;
+use crate::frames::FormAnswer;
 use crate::order::Order;
 use crate::placed::Placed;
 
@@ -167,6 +168,17 @@ pub enum Event {
         tallies: Vec<Tally>,
         /// Floating-point operations that were executed; placements share those that they have in common.
         flop: u64,
+    },
+    /// An image was answered, and each of the order's forms of it.
+    FramesAnswered {
+        /// The image, by its place in the evaluation set.
+        image: u64,
+        /// How long the inference on the image as it is took.
+        infer_ns: Nanos,
+        /// The scores of all classes, each the bits of a 32-bit float: numbers in decimal would lose NaN.
+        score_bits: Vec<u32>,
+        /// What came of each form, in the order's order.
+        forms: Vec<FormAnswer>,
     },
     /// The device has rested.
     CooledDown {

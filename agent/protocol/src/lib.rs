@@ -7,6 +7,7 @@
 mod conditions;
 mod description;
 mod edge_plan;
+mod frames;
 mod framing;
 mod journal;
 mod link;
@@ -18,6 +19,7 @@ mod placed;
 pub use conditions::Conditions;
 pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind};
 pub use edge_plan::{EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide};
+pub use frames::FormAnswer;
 pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
 pub use journal::{Disturbance, Entry, Event, Failure, FailureKind, Rejection};
 pub use link::{Carried, ExchangeKind, Exchanged, MeasureLink, ShapedLink, TraceDirection};

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use layerlab_profiles::units::{Bytes, Nanos};
+use layerlab_profiles::video::FrameForm;
 use layerlab_profiles::{Placement, Segment};
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +159,16 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_runs: bool,
     },
+    /// Answers to images as a camera delivers them, and to the same images in forms in which they would be sent, each brought to
+    /// that size, encoded and decoded here (docs/video.md). The whole model runs as one segment.
+    AnswerFrames {
+        /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
+        set_sha256: String,
+        /// Which images, by their places in the set.
+        images: Vec<u64>,
+        /// The forms; none if the images are only answered as they are.
+        forms: Vec<FrameForm>,
+    },
 }
 
 /// A part of a placement: layers that run as one unit.
@@ -174,7 +185,9 @@ impl Order {
     /// The SHA-256s of the files that it needs: its model, the model's quantised twin and its evaluation set.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let set = match &self.work {
-            Work::Evaluate { set_sha256, .. } => Some(set_sha256.as_str()),
+            Work::Evaluate { set_sha256, .. } | Work::AnswerFrames { set_sha256, .. } => {
+                Some(set_sha256.as_str())
+            }
             Work::TimeSegments { .. }
             | Work::TimePasses { .. }
             | Work::TimePlacement { .. }
@@ -197,7 +210,8 @@ impl Order {
             | Work::Soak { .. }
             | Work::MeasureEnergy { .. }
             | Work::Survey { .. }
-            | Work::Evaluate { .. } => None,
+            | Work::Evaluate { .. }
+            | Work::AnswerFrames { .. } => None,
         };
         part.map_or(&self.processor, |part| &part.processor)
     }

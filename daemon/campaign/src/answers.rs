@@ -124,6 +124,7 @@ impl Orders for Answers<'_> {
                 | News::Unsupported(_)
                 | News::Sample(_)
                 | News::Elsewhere { .. }
+                | News::FramesAnswered { .. }
                 | News::BlockEnded { .. } => {}
             }
         }

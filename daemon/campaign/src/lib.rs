@@ -23,6 +23,7 @@ mod survey;
 mod times;
 mod times_plan;
 mod verification;
+mod video;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ pub use survey::find_unsupported;
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
 pub use verification::{Verification, VerificationSet, Verified};
+pub use video::{MeasureVideoError, SIDES, VideoSettings, forms, input_size, measure_video};
 
 use layerlab_farm::Link;
 use publish::{PublishError, SigningKey, Staging};

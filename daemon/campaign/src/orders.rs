@@ -15,7 +15,7 @@ use layerlab_profiles::derive::graph::{GraphError, Visit};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{Sample, Unsupported};
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Event, Order};
+use layerlab_protocol::{Event, FormAnswer, Order};
 
 pub use adaptive::Adaptive;
 pub use fixed::Fixed;
@@ -147,6 +147,19 @@ pub enum News {
         /// Floating-point operations that it cost.
         flop: u64,
     },
+    /// An image was answered, and each of its order's forms of it.
+    FramesAnswered {
+        /// The number of the order to answer frames that asked for it.
+        order: u32,
+        /// The image, by its place in the set.
+        image: u64,
+        /// How long the inference on the image as it is took.
+        infer: Nanos,
+        /// The bits of the scores.
+        score_bits: Vec<u32>,
+        /// What came of each form.
+        forms: Vec<FormAnswer>,
+    },
     /// An order is done.
     Finished(u32),
 }
@@ -196,6 +209,18 @@ impl News {
                 order,
                 tallies: tallies.clone(),
                 flop: *flop,
+            }),
+            Event::FramesAnswered {
+                image,
+                infer_ns,
+                score_bits,
+                forms,
+            } => Some(News::FramesAnswered {
+                order,
+                image: *image,
+                infer: *infer_ns,
+                score_bits: score_bits.clone(),
+                forms: forms.clone(),
             }),
             Event::Finished => Some(News::Finished(order)),
             _ => None,

@@ -4,13 +4,14 @@ mod file;
 mod signature;
 
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::check::{Finding, Severity, check};
 use layerlab_profiles::document::{DocumentError, PROFILE_JSON, Profile, STEADY_FOLDER};
 use layerlab_profiles::link::{LinkDocument, LinkDocumentError, LinkFinding, check_link};
+use layerlab_profiles::video::{VideoDocument, VideoDocumentError, VideoFinding, check_video};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
@@ -79,9 +80,17 @@ pub enum PublishError {
         /// Which file, and why.
         source: LinkDocumentError,
     },
-    /// A measured link contradicts itself.
-    #[error("the link contradicts itself and was not published: {findings}")]
-    UnfitLink {
+    /// The files of a measurement of frames cannot be written.
+    #[error("{source}; nothing was published: make room, or choose another --out")]
+    Video {
+        /// Which file, and why.
+        source: VideoDocumentError,
+    },
+    /// A document other than a profile contradicts itself.
+    #[error("the {what} contradicts itself and was not published: {findings}")]
+    UnfitDocument {
+        /// What it is.
+        what: &'static str,
         /// The errors that were found.
         findings: String,
     },
@@ -145,7 +154,8 @@ impl Staging {
         let errors = findings.iter().filter(|it| it.severity == Severity::Error);
         let errors: Vec<String> = errors.map(ToString::to_string).collect();
         if !errors.is_empty() {
-            return Err(PublishError::UnfitLink {
+            return Err(PublishError::UnfitDocument {
+                what: "link",
                 findings: errors.join("; "),
             });
         }
@@ -165,6 +175,43 @@ impl Staging {
     /// # Errors
     /// When something is there by now, or the folder cannot be written.
     pub fn publish_as_it_is(self) -> Result<(), PublishError> {
+        self.rename()
+    }
+
+    /// Checks what was measured of frames, writes it and makes it visible. Returns what is doubtful about it.
+    ///
+    /// # Errors
+    /// When it contradicts itself, cannot be written, or something is there by now.
+    pub fn publish_video(self, video: &VideoDocument) -> Result<Vec<VideoFinding>, PublishError> {
+        let findings = check_video(video);
+        let errors = findings.iter().filter(|it| it.severity == Severity::Error);
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
+        if !errors.is_empty() {
+            return Err(PublishError::UnfitDocument {
+                what: "measurement",
+                findings: errors.join("; "),
+            });
+        }
+        let written = video.write(self.folder.path());
+        written.map_err(|source| PublishError::Video { source })?;
+        self.rename()?;
+        Ok(findings)
+    }
+
+    /// Writes these files and makes them visible together.
+    ///
+    /// # Errors
+    /// When they cannot be written, or something is there by now.
+    pub fn publish_files(self, files: &[(&str, Vec<u8>)]) -> Result<(), PublishError> {
+        for (name, bytes) in files {
+            let path = self.folder.path().join(name);
+            let written = File::create(&path).and_then(|mut file| {
+                file.write_all(bytes)?;
+                file.sync_all()
+            });
+            written.map_err(|source| PublishError::File { path, source })?;
+        }
+        sync(self.folder.path())?;
         self.rename()
     }
 

@@ -46,6 +46,7 @@ pub(super) struct ChartLine {
     pub(super) points: Vec<Point>,
 }
 
+#[derive(Clone)]
 pub(super) struct Point {
     pub(super) limit: f64,
     /// Nothing where there is no plan.

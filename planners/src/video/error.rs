@@ -80,6 +80,14 @@ pub enum VideoError {
     /// A window of no frames.
     #[error("the window has 0 frames; give at least 1")]
     NoWindow,
+    /// Utility is to be had, and nothing says what accuracy is worth.
+    #[error("max-utility needs the weight of accuracy in the utility; give it, such as 50")]
+    NoWeight,
+    /// An optimum that knows all frames beforehand is asked for on a link that changes.
+    #[error(
+        "an optimum is planned for a link of constant bandwidth, and this one is recorded; choose another policy, or a bandwidth"
+    )]
+    NotConstant,
     /// There is nothing to decide about.
     #[error("there are no frames; give at least one")]
     NoFrames,

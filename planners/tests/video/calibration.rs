@@ -1,4 +1,5 @@
-//! Calibration against what scikit-learn made of the same scores (recorded by recorded/record.py), and the choice of one.
+//! Calibration against what scikit-learn made of the same scores (recorded by recorded/record.py), its errors against those that
+//! pycalib and MAPIE find (recorded/record_errors.py), and the choice of one.
 
 use std::path::Path;
 
@@ -11,10 +12,17 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-fn recorded() -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/video/recorded/calibration.json");
+fn recorded(file: &str) -> Value {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/video/recorded");
+    let path = folder.join(file);
     let text = std::fs::read_to_string(path).expect("committed");
     serde_json::from_str(&text).expect("a document")
+}
+
+fn truths(value: &Value) -> Vec<bool> {
+    let list = value.as_array().expect("a list").iter();
+    list.map(|value| value.as_bool().expect("a truth"))
+        .collect()
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -25,16 +33,17 @@ fn numbers(value: &Value) -> Vec<f64> {
 
 /// Calls `compare` with the scores of each recorded case, whether they were right, and what is recorded of it.
 fn for_each_case(compare: impl Fn(&[f64], &[bool], &[f64], &Value)) {
-    let recorded = recorded();
+    let recorded = recorded("calibration.json");
     let cases = recorded["cases"].as_array().expect("a list");
     assert_eq!(cases.len(), 4);
     for case in cases {
-        let right = case["right"].as_array().expect("a list").iter();
-        let right: Vec<bool> = right
-            .map(|value| value.as_bool().expect("a truth"))
-            .collect();
         let probes = numbers(&recorded["probes"]);
-        compare(&numbers(&case["scores"]), &right, &probes, case);
+        compare(
+            &numbers(&case["scores"]),
+            &truths(&case["right"]),
+            &probes,
+            case,
+        );
     }
 }
 
@@ -77,6 +86,21 @@ fn isotonic_has_the_curve_of_scikit_learn() {
         assert_near(&ours(probes), &numbers(&case["isotonic"]), 1e-12);
         assert_near(&ours(scores), &numbers(&case["isotonic_at_scores"]), 1e-12);
     });
+}
+
+/// Recorded by recorded/record_errors.py.
+#[test]
+fn errors_are_those_of_pycalib_and_mapie() {
+    let recorded = recorded("errors.json");
+    let cases = recorded["cases"].as_array().expect("a list");
+    assert_eq!(cases.len(), 4);
+    for case in cases {
+        let reliability = Reliability::of(&numbers(&case["confidences"]), &truths(&case["right"]));
+        let reliability = reliability.expect("probabilities");
+        let theirs = ["expected_error", "maximum_error"].map(|name| case[name].as_f64());
+        let ours = [reliability.expected_error(), reliability.maximum_error()];
+        assert_near(&ours, &theirs.map(|error| error.expect("a number")), 1e-12);
+    }
 }
 
 /// Softmax vectors of three classes that are surer than they are right; class 2 is scored far too low.

@@ -1,5 +1,6 @@
 //! Video on a phone beside a server: calibration against scikit-learn, planners against brute force.
 
+mod any_world;
 mod brute;
 mod calibration;
 mod cbo;

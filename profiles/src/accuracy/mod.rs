@@ -4,6 +4,7 @@
 mod chosen;
 mod features;
 mod metric;
+mod picture;
 mod sampler;
 mod set;
 mod tally;
@@ -11,6 +12,7 @@ mod tally;
 pub use chosen::chosen_placements;
 pub use features::{Features, features};
 pub use metric::{BadAnswer, Metric};
+pub use picture::{NoPictures, Picture};
 pub use sampler::{Part, is_reference, references, references_on, sample, sample_on, split};
 pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values};
 pub use tally::{Loss, Tally, loss};

@@ -1,18 +1,20 @@
-//! Changes one number in a file of a profile, with or without making the hashes fit again.
+//! Changes one number in a file of a published document, with or without making the hashes fit again.
 
 use std::fs;
 use std::path::Path;
 
-use layerlab_profiles::document::{DIGEST_FILE, PROFILE_JSON};
+use layerlab_profiles::document::DIGEST_FILE;
 use layerlab_profiles::sha256;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use serde_json::Value;
 
-/// A profile's files as they lie in a folder.
+/// A document's files as they lie in a folder. Those that are no tables stay as they are.
 pub(crate) struct Files {
     /// Each table by its name: its rows, the columns first.
     tables: Vec<(String, Vec<Vec<String>>)>,
+    /// The file that has the hashes of the others.
+    json_file: &'static str,
     json: Value,
 }
 
@@ -22,15 +24,15 @@ pub(crate) struct Files {
 pub(crate) struct Change {
     /// The file that it is in.
     pub(crate) file: String,
-    /// The column, or the fields on the way to a number in `profile.json` with `.` between them.
+    /// The column, or the fields on the way to a number in the JSON file with `.` between them.
     pub(crate) field: String,
     from: String,
     to: String,
 }
 
 impl Files {
-    pub(crate) fn read(folder: &Path) -> Files {
-        let json = fs::read(folder.join(PROFILE_JSON)).expect("a profile");
+    pub(crate) fn read(folder: &Path, json_file: &'static str) -> Files {
+        let json = fs::read(folder.join(json_file)).expect("a document");
         let json: Value = serde_json::from_slice(&json).expect("JSON");
         let names = json["files"].as_object().expect("tables").keys();
         let rows = |name: &String| {
@@ -42,11 +44,16 @@ impl Files {
             rows.map(|row| row.iter().map(str::to_owned).collect())
                 .collect()
         };
-        let tables = names.map(|name| (name.clone(), rows(name))).collect();
-        Files { tables, json }
+        let tables = names.filter(|name| name.ends_with(".csv"));
+        let tables = tables.map(|name| (name.clone(), rows(name))).collect();
+        Files {
+            tables,
+            json_file,
+            json,
+        }
     }
 
-    /// Writes the profile into `folder` with one of its numbers changed; the hashes fit if `hashed`. Each file with
+    /// Writes the document into `folder` with one of its numbers changed; the hashes fit if `hashed`. Each file with
     /// numbers is as probable.
     pub(crate) fn write_changed(
         &self,
@@ -59,7 +66,7 @@ impl Files {
             .filter(|&one| tables[one].1.len() > 1)
             .collect();
         let change = match random.random_range(0..=with_rows.len()) {
-            0 => change_json(&mut json, random),
+            0 => change_json(self.json_file, &mut json, random),
             place => change_table(&mut tables[with_rows[place - 1]], random),
         };
         for (name, rows) in &tables {
@@ -74,12 +81,14 @@ impl Files {
         }
         let digest = |json: &Value| {
             let bytes = serde_json::to_vec_pretty(json).expect("a document");
-            (format!("{}  {PROFILE_JSON}\n", sha256(&bytes)), bytes)
+            (format!("{}  {}\n", sha256(&bytes), self.json_file), bytes)
         };
         let (line, bytes) = digest(&json);
         let line = if hashed { line } else { digest(&self.json).0 };
-        fs::write(folder.join(PROFILE_JSON), bytes).expect("room");
-        fs::write(folder.join(DIGEST_FILE), line).expect("room");
+        fs::write(folder.join(self.json_file), bytes).expect("room");
+        if folder.join(DIGEST_FILE).exists() {
+            fs::write(folder.join(DIGEST_FILE), line).expect("room");
+        }
         change
     }
 }
@@ -105,7 +114,7 @@ fn change_table((file, rows): &mut (String, Vec<Vec<String>>), random: &mut impl
     }
 }
 
-fn change_json(json: &mut Value, random: &mut impl Rng) -> Change {
+fn change_json(file: &str, json: &mut Value, random: &mut impl Rng) -> Change {
     let mut places = Vec::new();
     numbers(json, String::new(), &mut places);
     let place = places.choose(random).expect("numbers").clone();
@@ -123,7 +132,7 @@ fn change_json(json: &mut Value, random: &mut impl Rng) -> Change {
         .filter(|part| part.parse::<usize>().is_err());
     let field: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     Change {
-        file: PROFILE_JSON.to_owned(),
+        file: file.to_owned(),
         field: field.join("."),
         from,
         to,

@@ -15,6 +15,7 @@ mod runtimes;
 mod sealed;
 mod terminal;
 mod versions;
+mod video;
 mod words;
 
 use std::process::Output;

@@ -73,6 +73,7 @@ fn options_for_phones_are_those_of_commands_that_use_phones() {
         &["model", "support"][..],
         &["plan", "max-accuracy"],
         &["plan", "sweep"],
+        &["video", "measure"],
     ] {
         let help = succeed(layerlab().args(line).arg("--help"));
         assert!(help.contains("--adb-server"), "{line:?}: {help}");

@@ -130,7 +130,7 @@ impl Adaptive {
                 }
                 self.samples_of_block = 0;
             }
-            News::Finished(_) | News::Judged { .. } => {}
+            News::Finished(_) | News::Judged { .. } | News::FramesAnswered { .. } => {}
         }
     }
 

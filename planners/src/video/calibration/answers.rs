@@ -2,32 +2,44 @@
 
 use super::error::CalibrationError;
 
-/// Answers of one network to labelled images: score vectors of one length, and the class that each image shows.
+/// Answers of one network to labelled images: score vectors of one length, and the classes that each image shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answers {
     scores: Vec<Vec<f64>>,
-    labels: Vec<usize>,
+    shown: Vec<Vec<usize>>,
     classes: usize,
 }
 
 impl Answers {
-    /// Puts `scores`, one vector of all classes for each image, and `labels`, classes counted from 0, together.
+    /// Puts `scores`, one vector of all classes for each image, and `labels`, classes counted from 0, together: each image
+    /// shows one class.
     ///
     /// Scores are finite; they need be no probabilities, except where nothing calibrates them.
     pub fn new(scores: Vec<Vec<f64>>, labels: Vec<usize>) -> Result<Answers, CalibrationError> {
-        if scores.len() != labels.len() {
+        Answers::multi_label(
+            scores,
+            labels.into_iter().map(|label| vec![label]).collect(),
+        )
+    }
+
+    /// The same where each image shows any number of classes. An answer is right when its class is one of them.
+    pub fn multi_label(
+        scores: Vec<Vec<f64>>,
+        shown: Vec<Vec<usize>>,
+    ) -> Result<Answers, CalibrationError> {
+        if scores.len() != shown.len() {
             return Err(CalibrationError::Lengths {
                 scores: scores.len(),
-                labels: labels.len(),
+                labels: shown.len(),
             });
         }
         let classes = scores.first().map_or(0, Vec::len);
         if classes == 0 {
             return Err(CalibrationError::NoAnswers);
         }
-        for (answer, (vector, &label)) in scores.iter().zip(&labels).enumerate() {
+        for (answer, (vector, shown)) in scores.iter().zip(&shown).enumerate() {
             refuse_vector(vector, classes, answer)?;
-            if label >= classes {
+            if let Some(&label) = shown.iter().find(|&&label| label >= classes) {
                 return Err(CalibrationError::Label {
                     answer,
                     label,
@@ -37,7 +49,7 @@ impl Answers {
         }
         Ok(Answers {
             scores,
-            labels,
+            shown,
             classes,
         })
     }
@@ -49,13 +61,13 @@ impl Answers {
 
     /// How many answers there are, at least one.
     pub fn count(&self) -> usize {
-        self.labels.len()
+        self.shown.len()
     }
 
-    /// Each score vector with the class that the image shows.
-    pub fn iter(&self) -> impl Iterator<Item = (&[f64], usize)> {
+    /// Each score vector with the classes that the image shows.
+    pub fn iter(&self) -> impl Iterator<Item = (&[f64], &[usize])> {
         let scores = self.scores.iter().map(Vec::as_slice);
-        scores.zip(self.labels.iter().copied())
+        scores.zip(self.shown.iter().map(Vec::as_slice))
     }
 }
 

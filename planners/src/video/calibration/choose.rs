@@ -1,5 +1,7 @@
 //! Which calibration to use: that of the least expected calibration error on answers it was not trained on.
 
+use serde::{Deserialize, Serialize};
+
 use super::answers::{Answers, refuse_vector, top};
 use super::error::CalibrationError;
 use super::one_vs_rest::OneVsRest;
@@ -8,7 +10,8 @@ use super::score_map::CalibrationMethod;
 use super::top1::Top1;
 
 /// From a score vector to a class and a confidence.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Calibrator {
     /// The largest score as it is; scores must be between 0 and 1.
     Uncalibrated,
@@ -55,6 +58,19 @@ pub struct CalibrationTrial {
     pub changed_answers: f64,
     /// The share of held-out answers whose class was right, after calibration.
     pub accuracy: f64,
+}
+
+impl CalibrationTrial {
+    /// What it is called in tables.
+    pub fn name(&self) -> &'static str {
+        match (&self.calibrator, self.method) {
+            (Calibrator::OneVsRest(_), Some(CalibrationMethod::Platt)) => "platt one-vs-rest",
+            (Calibrator::OneVsRest(_), _) => "isotonic one-vs-rest",
+            (Calibrator::Top1(_), Some(CalibrationMethod::Platt)) => "platt top-1",
+            (Calibrator::Top1(_), _) => "isotonic top-1",
+            (Calibrator::Uncalibrated, _) => "uncalibrated",
+        }
+    }
 }
 
 /// All calibrations tried, and which of them is best.
@@ -109,10 +125,10 @@ fn trial(
     held_out: &Answers,
 ) -> Result<CalibrationTrial, CalibrationError> {
     let (mut confidences, mut right, mut changed) = (Vec::new(), Vec::new(), 0);
-    for (vector, label) in held_out.iter() {
+    for (vector, shown) in held_out.iter() {
         let (class, confidence) = calibrator.answer(vector)?;
         confidences.push(confidence);
-        right.push(class == label);
+        right.push(shown.contains(&class));
         changed += usize::from(class != top(vector).0);
     }
     let count = held_out.count() as f64;

@@ -1,5 +1,7 @@
 //! Isotonic regression by pool-adjacent-violators: the curve that never falls with the least squared error (cbo §III-B).
 
+use serde::{Deserialize, Serialize};
+
 use super::answers::refuse_unfit;
 use super::error::CalibrationError;
 
@@ -7,10 +9,34 @@ use super::error::CalibrationError;
 ///
 /// The paper's function is piecewise constant and leaves open where between two scores a step lies. Here the curve goes
 /// straight from one fitted score to the next and is constant outside them, as scikit-learn's does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawIsotonic")]
 pub struct Isotonic {
     /// The scores at which the curve bends, ascending, with its value there.
     knots: Vec<(f64, f64)>,
+}
+
+/// As somebody wrote it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawIsotonic {
+    knots: Vec<(f64, f64)>,
+}
+
+impl TryFrom<RawIsotonic> for Isotonic {
+    type Error = &'static str;
+
+    fn try_from(raw: RawIsotonic) -> Result<Isotonic, &'static str> {
+        let knots = raw.knots;
+        let rises = knots.is_sorted_by(|one, next| one.0 < next.0 && one.1 <= next.1);
+        let probability = |knot: &(f64, f64)| knot.0.is_finite() && (0.0..=1.0).contains(&knot.1);
+        match !knots.is_empty() && rises && knots.iter().all(probability) {
+            true => Ok(Isotonic { knots }),
+            false => Err(
+                "a curve needs knots whose scores rise and whose values never fall, from 0 to 1",
+            ),
+        }
+    }
 }
 
 /// Neighbouring scores that share one value.

@@ -6,6 +6,7 @@
 
 mod answers;
 mod choose;
+mod document;
 mod error;
 mod isotonic;
 mod one_vs_rest;
@@ -16,6 +17,7 @@ mod top1;
 
 pub use answers::Answers;
 pub use choose::{CalibrationTrial, Calibrator, ChosenCalibration, choose};
+pub use document::{CALIBRATION_FORMAT, CALIBRATION_VERSION, CalibrationDocument, FittedOn};
 pub use error::CalibrationError;
 pub use isotonic::Isotonic;
 pub use one_vs_rest::{FEWEST_POSITIVES, OneVsRest};

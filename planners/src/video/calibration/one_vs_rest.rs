@@ -1,5 +1,7 @@
 //! A calibration model for each class (cbo Figure 6).
 
+use serde::{Deserialize, Serialize};
+
 use super::answers::{Answers, refuse_vector, top};
 use super::error::CalibrationError;
 use super::score_map::{CalibrationMethod, ScoreMap};
@@ -8,12 +10,33 @@ use super::score_map::{CalibrationMethod, ScoreMap};
 pub const FEWEST_POSITIVES: usize = 10;
 
 /// One model for each class: how often an image shows class i, given score i. Calibrated scores need not sum to 1.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawOneVsRest")]
 pub struct OneVsRest {
     /// Of each class its own model, if it has one.
     own: Vec<Option<ScoreMap>>,
     /// Of all classes with fewer than [`FEWEST_POSITIVES`] images together, if there are such classes.
     pooled: Option<ScoreMap>,
+}
+
+/// As somebody wrote it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawOneVsRest {
+    own: Vec<Option<ScoreMap>>,
+    pooled: Option<ScoreMap>,
+}
+
+impl TryFrom<RawOneVsRest> for OneVsRest {
+    type Error = &'static str;
+
+    fn try_from(raw: RawOneVsRest) -> Result<OneVsRest, &'static str> {
+        let RawOneVsRest { own, pooled } = raw;
+        match own.is_empty() || (pooled.is_none() && own.iter().any(Option::is_none)) {
+            true => Err("each class needs a model of its own, or a pooled one"),
+            false => Ok(OneVsRest { own, pooled }),
+        }
+    }
 }
 
 impl OneVsRest {
@@ -23,13 +46,15 @@ impl OneVsRest {
         answers: &Answers,
     ) -> Result<OneVsRest, CalibrationError> {
         let mut images = vec![0; answers.classes()];
-        for (_, label) in answers.iter() {
-            images[label] += 1;
+        for (_, shown) in answers.iter() {
+            for &class in shown {
+                images[class] += 1;
+            }
         }
         let (mut own, mut pooled) = (Vec::new(), (Vec::new(), Vec::new()));
         for (class, &images) in images.iter().enumerate() {
             let scores = answers.iter().map(|(vector, _)| vector[class]);
-            let shown = answers.iter().map(|(_, label)| label == class);
+            let shown = answers.iter().map(|(_, shown)| shown.contains(&class));
             if images < FEWEST_POSITIVES {
                 pooled.0.extend(scores);
                 pooled.1.extend(shown);

@@ -4,6 +4,8 @@
 //! ones, by Newton's method with backtracking (Lin, Lin and Weng, "A note on Platt's probabilistic outputs for support
 //! vector machines", Machine Learning 68, 2007, Algorithm 1).
 
+use serde::{Deserialize, Serialize};
+
 use super::answers::refuse_unfit;
 use super::error::CalibrationError;
 
@@ -23,13 +25,35 @@ const SHORTEST_STEP: f64 = 1e-10;
 const ENOUGH: f64 = 1e-4;
 
 /// A trained logistic curve.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawPlatt")]
 pub struct Platt {
     /// Of the scores divided by `scale`.
     a: f64,
     b: f64,
     /// The largest absolute score, so that scores of any size are as well conditioned.
     scale: f64,
+}
+
+/// As somebody wrote it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPlatt {
+    a: f64,
+    b: f64,
+    scale: f64,
+}
+
+impl TryFrom<RawPlatt> for Platt {
+    type Error = &'static str;
+
+    fn try_from(raw: RawPlatt) -> Result<Platt, &'static str> {
+        let RawPlatt { a, b, scale } = raw;
+        match a.is_finite() && b.is_finite() && scale.is_finite() && scale > 0.0 {
+            true => Ok(Platt { a, b, scale }),
+            false => Err("a logistic curve needs finite numbers and a scale above 0"),
+        }
+    }
 }
 
 impl Platt {

@@ -1,11 +1,14 @@
 //! One score to one probability, by either method.
 
+use serde::{Deserialize, Serialize};
+
 use super::error::CalibrationError;
 use super::isotonic::Isotonic;
 use super::platt::Platt;
 
 /// How a score becomes a probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CalibrationMethod {
     /// A logistic curve of two parameters.
     Platt,
@@ -14,7 +17,8 @@ pub enum CalibrationMethod {
 }
 
 /// A trained map from one score to the probability of being right.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ScoreMap {
     /// A logistic curve.
     Platt(Platt),

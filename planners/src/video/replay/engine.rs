@@ -129,7 +129,7 @@ impl Machine<'_> {
     }
 }
 
-/// What came of a frame, whose answer is right if `luck`, from 0 to 1, is below its accuracy.
+/// What came of a frame. Where nobody knows whether its answer is right, it is if `luck`, from 0 to 1, is below its accuracy.
 fn result(world: &ReplayWorld, place: usize, state: &ReplayFrameState, luck: f64) -> FrameResult {
     let arrival = world.stream.arrival(place);
     let in_time = |answered: Nanos| {
@@ -150,7 +150,10 @@ fn result(world: &ReplayWorld, place: usize, state: &ReplayFrameState, luck: f64
             by,
             delay: Some(delay),
             accuracy,
-            right: luck < accuracy,
+            right: match &world.frames[place].right {
+                Some(right) => right.of(by),
+                None => luck < accuracy,
+            },
         },
         None => FrameResult {
             by: FrameChoice::Skipped,

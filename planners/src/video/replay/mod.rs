@@ -12,6 +12,7 @@ mod policy;
 mod result;
 mod schedule_policy;
 mod server_policy;
+mod video_policy;
 mod world;
 
 pub use bandwidth::ReplayBandwidth;
@@ -22,4 +23,5 @@ pub use policy::{ReplayCommand, ReplayEvent, ReplayFrameState, ReplayPolicy, Rep
 pub use result::{FrameResult, ReplayResults};
 pub use schedule_policy::SchedulePolicy;
 pub use server_policy::ServerPolicy;
-pub use world::{ReplayFrame, ReplayWorld};
+pub use video_policy::{BadPolicy, PolicySettings, VideoPolicy, replay_policy};
+pub use world::{ReplayFrame, ReplayWorld, RightAnswers};

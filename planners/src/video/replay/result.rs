@@ -1,8 +1,9 @@
 //! What came of each frame, and of all of them.
 
-use layerlab_profiles::Nanos;
+use layerlab_profiles::{Bytes, Nanos};
 
-use super::super::fastva::FrameChoice;
+use super::super::fastva::{FrameChoice, utility};
+use super::world::ReplayWorld;
 
 /// What came of one frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +14,7 @@ pub struct FrameResult {
     pub delay: Option<Nanos>,
     /// The probability that the answer is right; 0 without one.
     pub accuracy: f64,
-    /// Whether it is right, drawn with that probability.
+    /// Whether it is right: as measured, else drawn with that probability.
     pub right: bool,
 }
 
@@ -48,6 +49,24 @@ impl ReplayResults {
     /// The share of frames that nothing answered in time.
     pub fn missed_share(&self) -> f64 {
         self.mean(|frame| f64::from(frame.by == FrameChoice::Skipped))
+    }
+
+    /// The utility of what came of the frames, one each `interval`, where an accuracy of 1 is worth `weight` frames per second
+    /// (fastva Eq. 9).
+    pub fn utility(&self, interval: Nanos, weight: f64) -> f64 {
+        let answered = self.frames.iter().filter(|frame| frame.delay.is_some());
+        let sum = self.frames.iter().map(|frame| frame.accuracy).sum();
+        utility(weight, interval, self.frames.len(), answered.count(), sum)
+    }
+
+    /// The bytes of the frames that the server answered in time.
+    pub fn bytes_sent(&self, world: &ReplayWorld) -> Bytes {
+        let sent = self.frames.iter().zip(&world.frames);
+        let sent = sent.filter_map(|(result, frame)| match result.by {
+            FrameChoice::Remote { resolution, .. } => frame.sizes.get(resolution).copied(),
+            _ => None,
+        });
+        sent.fold(Bytes::ZERO, |sum, bytes| sum + bytes)
     }
 
     fn mean(&self, value: impl Fn(&FrameResult) -> f64) -> f64 {

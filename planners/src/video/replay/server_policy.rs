@@ -4,6 +4,7 @@ use super::super::cbo::{EdgeConditions, server_resolution};
 use super::super::error::VideoError;
 use super::super::uplink::Uplink;
 use super::policy::{ReplayCommand, ReplayEvent, ReplayPolicy, ReplayView};
+use super::world::ReplayWorld;
 
 /// Sends every frame, when it arrives, in the best resolution that leaves the link idle for the next frame, to the first model
 /// on the server; a frame without such a resolution is skipped.
@@ -29,9 +30,18 @@ impl ReplayPolicy for ServerPolicy {
 
 /// The first model on the server, as the phone believes it can be reached.
 pub(super) fn edge_conditions(view: &ReplayView) -> Result<EdgeConditions, VideoError> {
-    let world = view.world;
+    conditions(
+        view.world,
+        Uplink::new(view.bandwidth_bps, view.world.round_trip),
+    )
+}
+
+/// The first model on the server, reached by `uplink`.
+pub(super) fn conditions(
+    world: &ReplayWorld,
+    uplink: Uplink,
+) -> Result<EdgeConditions, VideoError> {
     let server = world.models.remote().first().ok_or(VideoError::NoModels)?;
-    let uplink = Uplink::new(view.bandwidth_bps, world.round_trip);
     let within = world.stream.within();
     EdgeConditions::new(uplink, server.time, within, server.accuracies.clone())
 }

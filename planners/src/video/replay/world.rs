@@ -3,7 +3,7 @@
 use layerlab_profiles::{Bytes, Nanos};
 
 use super::super::error::{VideoError, refuse_unless_fraction};
-use super::super::fastva::{ServerMode, VideoModels};
+use super::super::fastva::{FrameChoice, ServerMode, VideoModels};
 use super::super::stream::VideoStream;
 use super::bandwidth::ReplayBandwidth;
 
@@ -17,6 +17,32 @@ pub struct ReplayFrame {
     pub local: Vec<f64>,
     /// The uncalibrated confidence of the first model on the phone.
     pub uncalibrated: f64,
+    /// Which answers are right, where that was measured; else it is drawn with their probabilities. No policy looks at it.
+    pub right: Option<RightAnswers>,
+}
+
+/// Which answers to a frame are right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RightAnswers {
+    /// Of each model on the phone.
+    pub local: Vec<bool>,
+    /// Of each model on the server, in each resolution.
+    pub remote: Vec<Vec<bool>>,
+}
+
+impl RightAnswers {
+    /// Whether what `choice` answers is right; false where nothing answers.
+    pub(super) fn of(&self, choice: FrameChoice) -> bool {
+        let right = match choice {
+            FrameChoice::Local { model } => self.local.get(model),
+            FrameChoice::Remote { model, resolution } => self
+                .remote
+                .get(model)
+                .and_then(|model| model.get(resolution)),
+            FrameChoice::Skipped => None,
+        };
+        right.copied().unwrap_or(false)
+    }
 }
 
 /// A video, a phone, a link and a server.
