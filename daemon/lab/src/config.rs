@@ -190,7 +190,7 @@ pub struct WebConfig {
     pub upload_mebibytes: u64,
     /// How long a client may keep the lab waiting before it is dropped.
     #[serde(deserialize_with = "value::interval")]
-    pub patience: Duration,
+    pub drop_after: Duration,
     /// The names by which the lab is called, beside those of this machine to itself.
     #[serde(deserialize_with = "value::hosts")]
     pub hosts: Vec<String>,

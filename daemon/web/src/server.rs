@@ -82,7 +82,7 @@ impl WebServer {
             hosts: OwnHosts::new(address, tls.is_some(), &config.hosts),
             is_encrypted: config.behind_proxy || tls.is_some(),
             tls,
-            patience: config.patience,
+            patience: config.drop_after,
         }))
     }
 

@@ -25,7 +25,7 @@ fn resident_bytes(daemon: &Daemon) -> u64 {
 /// A lab that waits for nobody longer than a second.
 fn impatient() -> Lab {
     Lab::new(&format!(
-        "{SIMULATED}[web]\nlisten = \"127.0.0.1:0\"\npatience = \"1s\"\nmodels = {:?}\n",
+        "{SIMULATED}[web]\nlisten = \"127.0.0.1:0\"\ndrop-after = \"1s\"\nmodels = {:?}\n",
         models()
     ))
 }
