@@ -84,7 +84,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
-profile, images, job file or configuration; 4 device, agent, edge server, daemon or job failed; 5 result cannot be written; 6 profile or measured link contradicts itself, or is not the one that --digest or --key asks for; 7 compare --gate: worse; 8 no placement keeps the limit of a plan; 130 interrupted.";
+profile, images, job file or configuration; 4 device, agent, edge server, daemon or job failed; 5 result cannot be written; 6 profile, measured link or video contradicts itself, or is not the one that --digest or --key asks for; 7 compare --gate: worse; 8 no placement keeps the limit of a plan, or nothing answers a frame in time; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum LayerlabCommand {
