@@ -264,7 +264,6 @@ impl Browser {
     pub fn in_another_window(&self, doing: impl FnOnce()) {
         let here = self.done("this window", self.client.window());
         let other = self.done("a window", self.client.new_window(false)).handle;
-        let other = other.try_into().expect("a name");
         self.done("that window", self.client.switch_to_window(other));
         doing();
         self.done("its end", self.client.close_window());

@@ -137,8 +137,8 @@ fn assert_possible(world: &ReplayWorld, results: &ReplayResults, policy: VideoPo
     let arrival = |place: usize| u128::from(world.stream.arrival(place).as_nanos());
     for first in 0..frames.len() {
         let (mut phone, mut link) = (0, 0);
-        for last in first..frames.len() {
-            let (on_phone, on_link, behind) = demand(world, last, frames[last].by);
+        for (last, frame) in frames.iter().enumerate().skip(first) {
+            let (on_phone, on_link, behind) = demand(world, last, frame.by);
             (phone, link) = (phone + on_phone, link + on_link);
             let room = arrival(last) + within - arrival(first);
             assert!(

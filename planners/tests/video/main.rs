@@ -10,3 +10,4 @@ mod misuse;
 mod replays;
 mod simulated;
 mod simulator;
+mod table;

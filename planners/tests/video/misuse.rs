@@ -8,7 +8,7 @@ use layerlab_planners::video::{MOST_FRAMES_WITHIN, Uplink, VideoError, VideoStre
 use layerlab_profiles::{Bytes, Nanos};
 use proptest::prelude::*;
 
-use crate::simulated::{stream, table_2};
+use crate::table::{stream, table_2};
 
 fn problem() -> FastVaProblem {
     let uplink = Uplink::new(3_000_000, Nanos::from_millis(100));

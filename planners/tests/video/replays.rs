@@ -10,7 +10,8 @@ use layerlab_planners::video::replay::{
 use layerlab_planners::video::{Uplink, VideoStream};
 use layerlab_profiles::{Bytes, Nanos};
 
-use crate::simulated::{fastva_world, stream, table_2};
+use crate::simulated::fastva_world;
+use crate::table::{stream, table_2};
 
 pub(crate) fn run(world: &ReplayWorld, mut policy: impl ReplayPolicy) -> ReplayResults {
     replay(world, &mut policy).expect("sensible")

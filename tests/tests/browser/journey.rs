@@ -115,9 +115,7 @@ fn submits_a_job_and_sees_it_run(browser: &Browser, lab: &Lab, address: &str) {
     assert!(!lab.succeed(&["quarantine", "list"]).contains("sulks"));
     browser.waits_for(
         "two profiles",
-        &format!(
-            "window.seen && document.querySelectorAll('td a[href^=\"/profiles/\"]').length == 2"
-        ),
+        "window.seen && document.querySelectorAll('td a[href^=\"/profiles/\"]').length == 2",
     );
     // Live, on the page that was never loaded again.
     let seen = browser.evaluates("Array.from(seen).sort()");
