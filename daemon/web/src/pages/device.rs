@@ -48,6 +48,11 @@ struct Filled {
     period: String,
 }
 
+/// Who looks at where a form was sent to, after a login in between say, sees the device's page.
+pub(super) async fn back(Path((name, _)): Path<(String, String)>) -> Redirect {
+    Redirect::to(&format!("/devices/{}", segment(&name)))
+}
+
 /// Reserves a device, gives it back, leaves it alone or uses it again, and shows it.
 pub(super) async fn change(
     State(state): State<WebState>,

@@ -35,6 +35,11 @@ pub(super) async fn show(
     page(&state, id, chosen.page, caller.may_change()).await
 }
 
+/// Who looks at where a form was sent to, after a login in between say, sees the job's page.
+pub(super) async fn back(Path((job, _)): Path<(JobId, String)>) -> Redirect {
+    Redirect::to(&format!("/jobs/{job}"))
+}
+
 /// Pauses, resumes, cancels or retries a job, and shows it.
 pub(super) async fn change(
     State(state): State<WebState>,

@@ -21,9 +21,7 @@ mod wall;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
-use axum::response::Redirect;
 use axum::routing::{get, post};
 
 use crate::lab::WebState;
@@ -33,11 +31,14 @@ pub(crate) fn routes(state: &WebState) -> Router<WebState> {
     Router::new()
         .route("/", get(wall::show))
         .route("/devices/{name}", get(device::show))
-        .route("/devices/{name}/{change}", get(back).post(device::change))
+        .route(
+            "/devices/{name}/{change}",
+            get(device::back).post(device::change),
+        )
         .route("/jobs", get(jobs::list).post(submit::take))
         .route("/jobs/new", get(submit::show))
         .route("/jobs/{id}", get(job::show))
-        .route("/jobs/{id}/{change}", get(back).post(job::change))
+        .route("/jobs/{id}/{change}", get(job::back).post(job::change))
         .route("/runs/{number}", get(run::show))
         .route("/profiles", get(profiles::list))
         .route("/profiles/{run}", get(profiles::show))
@@ -49,10 +50,4 @@ pub(crate) fn routes(state: &WebState) -> Router<WebState> {
         .route("/logout", post(session::log_out))
         .layer(DefaultBodyLimit::max(posted::LONGEST))
         .route("/assets/{name}", get(assets::asset))
-}
-
-/// Who looks at where a form was sent to, after a login in between say, sees the page that it was on.
-async fn back(uri: Uri) -> Redirect {
-    let page = uri.path().rsplit_once('/').map_or("/", |(page, _)| page);
-    Redirect::to(page)
 }
