@@ -17,9 +17,10 @@ fn the_committed_description_is_that_of_the_code() {
     );
 }
 
-/// What programs that make clients rely on, and the macros do not see to.
+/// Names of operations that are their own, descriptions of all answers, parameters where they are said to stand: the macros do
+/// not see to that.
 #[test]
-fn operations_have_names_of_their_own_and_parameters_stand_where_they_are_said_to() {
+fn programs_that_make_clients_find_what_they_rely_on() {
     let description: serde_json::Value =
         serde_json::from_str(&layerlab_web::description()).expect("JSON");
     let mut names = std::collections::BTreeSet::new();
@@ -27,6 +28,14 @@ fn operations_have_names_of_their_own_and_parameters_stand_where_they_are_said_t
         for (method, operation) in operations.as_object().expect("operations") {
             let name = operation["operationId"].as_str().expect("a name");
             assert!(names.insert(name), "{method} {path}: {name} is another's");
+            let answers = operation["responses"].as_object().expect("answers");
+            for (status, answer) in answers {
+                let says = answer["description"].as_str().unwrap_or_default();
+                assert!(
+                    !says.is_empty(),
+                    "{method} {path}: {status} is not described"
+                );
+            }
             let parameters = operation["parameters"].as_array();
             for parameter in parameters.into_iter().flatten() {
                 let name = parameter["name"].as_str().expect("a name");

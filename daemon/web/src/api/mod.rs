@@ -22,7 +22,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::timeout;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{Components, OpenApi};
+use utoipa::openapi::{Components, OpenApi, PathItem, RefOr};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -86,15 +86,43 @@ pub(crate) fn routes() -> OpenApiRouter<WebState> {
 
 /// The description of the API in the terms of OpenAPI, as JSON.
 pub fn description() -> String {
-    let (_, api) = routes().split_for_parts();
-    let mut text = api.to_pretty_json().unwrap_or_default();
+    let mut text = described().to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
 }
 
 pub(crate) async fn openapi() -> Json<OpenApi> {
-    let (_, api) = routes().split_for_parts();
-    Json(api)
+    Json(described())
+}
+
+/// Every answer has a description, which OpenAPI requires: what most have in common is said here.
+fn described() -> OpenApi {
+    let (_, mut api) = routes().split_for_parts();
+    let items = api.paths.paths.values_mut();
+    let operations = items.flat_map(|item| {
+        let PathItem {
+            get,
+            post,
+            put,
+            delete,
+            ..
+        } = item;
+        [get, post, put, delete].into_iter().flatten()
+    });
+    for (status, answer) in operations.flat_map(|operation| &mut operation.responses.responses) {
+        if let RefOr::T(answer) = answer
+            && answer.description.is_empty()
+        {
+            let says = match status.as_str() {
+                "4XX" => "Refused, for the reason that the problem document says",
+                "5XX" => "The lab failed, as the problem document says",
+                "201" => "What was made",
+                _ => "What was asked for",
+            };
+            says.clone_into(&mut answer.description);
+        }
+    }
+    api
 }
 
 /// Whatever happens, whoever asks is answered.
