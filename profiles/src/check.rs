@@ -227,11 +227,7 @@ impl<'a> Subject<'a> {
             .iter()
             .filter_map(|measurement| {
                 let place = place(&measurement.processor)?;
-                let samples = profile.samples.iter();
-                Some((
-                    place,
-                    document::observed(measurement, samples, &profile.blocks)?,
-                ))
+                Some((place, profile.observed(measurement)?))
             });
         Subject {
             observed: observed.collect(),

@@ -80,7 +80,7 @@ impl Profile {
         let frontiers = frontiers(&layers);
         let moving = settle_methods(&mut header, &probes, &frontiers);
         let observed = header.measurements.iter().filter_map(|measurement| {
-            let observations = observed(measurement, samples.iter(), &blocks)?;
+            let observations = observed(header.device.clock, measurement, samples.iter(), &blocks)?;
             Some((measurement.processor.as_str(), observations))
         });
         let observed: BTreeMap<&str, Observations> = observed.collect();

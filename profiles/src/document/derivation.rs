@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::observed::observed;
 use super::{Additivity, BuildError, Measurement, Method, ProcessorKind, Profile};
 use crate::derive::graph::{
     self, DerivedNumber, ErrorVariance, Fit, GraphError, InShares, LayerNumbers, MovingModel,
@@ -389,7 +388,7 @@ impl Profile {
             return None;
         }
         let layers = self.header.model.layers;
-        let observations = observed(measurement, self.samples.iter(), &self.blocks)?;
+        let observations = self.observed(measurement)?;
         let stretch = supported.stretch(Segment::whole(layers.max(1)));
         let held_back = measurement.design.held_back(&stretch, measurement.seed);
         Some(Fit::new(layers, &observations, &held_back))

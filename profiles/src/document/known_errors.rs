@@ -1,7 +1,7 @@
 //! How well the numbers of a processor are known, calculated again from its samples: a published interval does not tell
 //! from how many independent differences it is known, and intervals of few visits are wide for that alone.
 
-use super::{CutRow, DerivedNumbers, LayerTimeRow, Profile, Timings, derivation, observed, probed};
+use super::{CutRow, DerivedNumbers, LayerTimeRow, Profile, Timings, derivation, probed};
 use crate::derive::graph::{DerivedNumber, ErrorVariance, LayerNumbers};
 use crate::probe::frontiers;
 use crate::segment::Segment;
@@ -45,7 +45,7 @@ impl Profile {
                 .filter(|row| row.processor == processor)
                 .map(|row| (row.segment, row.summary))
                 .collect(),
-            observations: observed(measurement, self.samples.iter(), &self.blocks),
+            observations: self.observed(measurement),
             moving: probed(&self.probes, processor, &frontiers).model,
             frontiers,
         };

@@ -65,7 +65,7 @@ pub(crate) use derivation::{
 pub(crate) use histogram::is_histogram_of;
 pub(crate) use known_errors::KnownErrors;
 pub(crate) use moving::{Probed, probed};
-pub(crate) use observed::{observed, summary, visit_samples};
+pub(crate) use observed::{summary, visit_samples};
 pub(crate) use read::{read_file, read_with_contradictions};
 pub(crate) use states::states;
 pub(crate) use wire::Table;

@@ -110,15 +110,18 @@ pub fn observe_visits(samples: &VisitSamples) -> Observations {
     observations(VisitAnalysis::of(samples))
 }
 
-/// Likewise of layers that were timed in passes over all of them: their times add up to the passes.
-pub fn observe_passes(samples: &VisitSamples) -> Observations {
+/// Likewise of layers that were timed in passes over all of them: their times add up to the passes. What visits differ by counts
+/// `run_inflation` times, 1 where the visits of one run differ as much as those of several.
+pub fn observe_passes(samples: &VisitSamples, run_inflation: f64) -> Observations {
     let analysis = VisitAnalysis::of(samples);
     let excess = PassExcess::of(samples, &visit_times(&analysis));
     let mut observations = observations(analysis);
     for observation in &mut observations.segments {
         observation.time_ns *= excess.mean.exp();
+        observation.visit_variance *= run_inflation;
     }
-    let of_times = observations.visits.of_times;
+    let mut of_times = observations.visits.of_times;
+    of_times.variance *= run_inflation;
     let excess = ErrorVariance {
         variance: excess.variance,
         freedom: excess.freedom,
