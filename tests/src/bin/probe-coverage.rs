@@ -1,7 +1,8 @@
-//! Do probes tell moving in from moving out? 1,000 simulated runs: 5 devices, 2 models, 100 seeds; and the same on machines
+//! Do probes tell moving in from moving out? 10,000 simulated runs: 5 devices, 2 models, 1,000 seeds; and the same on machines
 //! whose visits and loadings differ. Prints a table and fails unless every share of intervals that hold the truth lies
-//! between 92 and 98 % where times scatter, no compute time is negative without reason, and T(L) is what it was; and, where
-//! visits are alike, unless moving in and moving out are within 5 % of what was planted and no line is refused.
+//! between 92 and 98 % where times scatter, and T(L) is what it was; where visits are alike, unless moving in and moving out
+//! are within 5 % of what was planted, no compute time is negative beyond its interval and no line is refused; and where
+//! visits differ, unless no more compute times are negative beyond their intervals than 95 % intervals let by chance.
 
 #![expect(clippy::print_stdout, reason = "its table is what it is for")]
 
@@ -16,12 +17,14 @@ use layerlab_tests::proof::table::markdown;
 
 const MODELS: [&str; 2] = ["alexnet", "yolo-small"];
 /// The numbers of one run err together: of fewer runs a share says little.
-const SEEDS: u64 = 100;
+const SEEDS: u64 = 1_000;
 /// A device without noise: what its intervals hold is rounding.
 const EXACT: &str = "asymmetric-fusion";
 /// All devices together, where visits differ.
 const ALL: &str = "all, visits differ";
 const ACCEPTED: std::ops::RangeInclusive<f64> = 0.92..=0.98;
+/// What is less likely is not called chance.
+const RAREST: f64 = 0.01;
 const LARGEST_ERROR: f64 = 0.05;
 const ALIKE: VisitNoise = VisitNoise {
     visit_sigma: 0.0,
@@ -84,13 +87,17 @@ fn main() -> ExitCode {
                 per_cent(found.coverage()),
             ]);
         }
-        accepted &= runs.negative + runs.placements_changed == 0;
-        accepted &= visits_differ || runs.refused == 0;
+        accepted &= runs.placements_changed == 0;
+        accepted &= match visits_differ {
+            true => is_by_chance(runs.negative, runs.negative_by_chance),
+            false => runs.negative + runs.refused == 0,
+        };
         counts.push(vec![
             name.to_owned(),
             runs.runs.to_string(),
             runs.refused.to_string(),
             runs.negative.to_string(),
+            format!("{:.2}", runs.negative_by_chance),
             runs.negative_if_symmetric.to_string(),
             runs.placements_changed.to_string(),
         ]);
@@ -110,6 +117,7 @@ fn main() -> ExitCode {
         "runs",
         "probes refused",
         "negative compute times",
+        "by chance",
         "the same if symmetric",
         "placements changed",
     ];
@@ -124,6 +132,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether so many events are to be expected now and then, so many being expected on average.
+fn is_by_chance(found: usize, expected: f64) -> bool {
+    let (below, _) = (0..found).fold((0.0, (-expected).exp()), |(below, exactly), count| {
+        (below + exactly, exactly * expected / (count + 1) as f64)
+    });
+    1.0 - below >= RAREST
 }
 
 fn per_cent(share: f64) -> String {
