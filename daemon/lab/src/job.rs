@@ -8,11 +8,14 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use layerlab_profiles::document::HashedFile;
 use layerlab_profiles::{Nanos, sha256};
+use layerlab_protocol::MeterChoice;
 use serde::{Deserialize, Serialize};
 
 use super::recurrence::Recurrence;
 use super::window::Window;
-use layerlab_campaign::{AccuracySettings, Placements, TimesSettings};
+use layerlab_campaign::{
+    AccuracySettings, EnergySettings, Placements, SteadySettings, TimesSettings,
+};
 
 pub use selector::{Requirement, Selector};
 
@@ -97,6 +100,24 @@ pub struct MeasureSpec {
     pub budget: std::time::Duration,
     /// Samples of each segment with other designs.
     pub samples: u64,
+    /// In how many visits they are taken.
+    #[serde(skip_serializing_if = "is_usual_visits")]
+    pub visits: u64,
+    /// For how long each processor is kept busy to find out what is steady there; `None` where the device is to be cool.
+    #[serde(
+        with = "written_duration::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub steady: Option<std::time::Duration>,
+    /// How long the windows are in which a power meter is read; `None` where energy is not measured.
+    #[serde(
+        with = "written_duration::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub energy: Option<std::time::Duration>,
+    /// How often each segment is run for energy.
+    #[serde(skip_serializing_if = "is_usual_energy_visits")]
+    pub energy_visits: u32,
     /// The idle time before each inference, in microseconds.
     pub gap_us: u64,
     /// Seeds inputs and order.
@@ -111,19 +132,39 @@ impl Default for MeasureSpec {
             target_ci_percent: TimesSettings::TARGET_PERCENT,
             budget: TimesSettings::BUDGET,
             samples: TimesSettings::SAMPLES,
+            visits: TimesSettings::VISITS,
+            steady: None,
+            energy: None,
+            energy_visits: EnergySettings::VISITS,
             gap_us: TimesSettings::GAP_US,
             seed: TimesSettings::SEED,
         }
     }
 }
 
+// What jobs could not ask for before is left out where nobody asks for it: the hash of such jobs is what it was.
+fn is_usual_visits(visits: &u64) -> bool {
+    *visits == TimesSettings::VISITS
+}
+
+fn is_usual_energy_visits(visits: &u32) -> bool {
+    *visits == EnergySettings::VISITS
+}
+
 impl MeasureSpec {
-    /// The same as a campaign takes it.
+    /// The same as a campaign takes it. Durations that job files are refused for ask for nothing.
     pub fn settings(&self) -> TimesSettings {
         TimesSettings {
             processors: self.processors.clone(),
             design: self.design,
             samples_per_segment: self.samples,
+            visits: self.visits,
+            steady: (self.steady).and_then(|duration| SteadySettings::of(duration.into()).ok()),
+            energy: self.energy.map(|window| EnergySettings {
+                window: window.into(),
+                visits: self.energy_visits,
+                meter: MeterChoice::Any,
+            }),
             gap: Nanos::from_micros(self.gap_us),
             seed: self.seed,
             target: self.target_ci_percent / 100.0,
@@ -231,5 +272,28 @@ pub(crate) mod written_duration {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(from)?;
         when::period(&text).map_err(serde::de::Error::custom)
+    }
+
+    /// Durations that may be left out.
+    pub(crate) mod optional {
+        use super::*;
+
+        pub(crate) fn serialize<S: Serializer>(
+            period: &Option<Duration>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            match period {
+                Some(period) => super::serialize(period, to),
+                None => to.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<Duration>, D::Error> {
+            let text: Option<String> = Option::deserialize(from)?;
+            let period = text.map(|text| when::period(&text).map_err(serde::de::Error::custom));
+            period.transpose()
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Jobs of a lab, and daemons that are there, twice or not at all.
 
-use layerlab_profiles::document::ProfileDigest;
+use std::path::Path;
+
+use layerlab_profiles::document::{Profile, ProfileDigest};
 use layerlab_tests::lab::Lab;
 use layerlab_tests::published::Published;
 use layerlab_tests::{layerlab, model, succeed};
@@ -33,6 +35,33 @@ fn a_job_gives_the_profiles_that_the_command_gives() {
     let again = lab.succeed(&["submit", lab.path("job.toml").to_str().expect("UTF-8")]);
     assert!(again.contains("Job 1 asks for the same"), "{again}");
     assert_eq!(lab.kept().jobs.len(), 1);
+}
+
+#[test]
+fn a_job_measures_steady_times_and_energy_as_the_command_does() {
+    let lab = Lab::new("[phones]\nlocal = [\"mate10pro\"]\n[gates]\nload-percent = 100\n");
+    let _daemon = lab.daemon();
+    lab.wait_until_open();
+    let measure = "design = 'local'\nsamples = 6\nvisits = 3\nsteady = '10m'\nenergy = '30s'\nenergy-visits = 4";
+    lab.submit(&job(
+        "alexnet",
+        &format!("[[devices]]\nserial = 'mate10pro'\n[measure]\n{measure}\n"),
+    ));
+    wait_for_job(&lab);
+    let (model, out) = (model("alexnet"), lab.path("by-command"));
+    let (model, folder) = (model.display().to_string(), out.display().to_string());
+    let options = ["--device", "mate10pro", "--model", &model, "--out", &folder];
+    let measure = ["--design", "local", "--samples", "6", "--visits", "3"];
+    let hot = ["--steady", "10m", "--energy", "30s", "--energy-visits", "4"];
+    lab.succeed(&[&["profile"], &measure[..], &hot, &options].concat());
+    let read = |folder: &Path| Profile::read(folder).expect("a profile");
+    let of_lab = read(&lab.data().join("profiles/mate10pro/alexnet/run-1"));
+    let by_command = read(&out);
+    assert!(of_lab.energy.is_some() && of_lab.steady.is_some());
+    assert_eq!(of_lab.times, by_command.times);
+    assert_eq!(of_lab.energy, by_command.energy);
+    let steady = |profile: Profile| profile.steady.map(|steady| steady.times);
+    assert_eq!(steady(of_lab), steady(by_command));
 }
 
 #[test]

@@ -4,12 +4,22 @@ use std::path::Path;
 
 use super::JobFile;
 use super::content::{Content, ModelEntry};
+use layerlab_campaign::{EnergySettings, SteadySettings};
+use layerlab_profiles::energy::FEWEST_VISITS;
+
 use crate::job::{MOST_RUNS, MeasureSpec, Selector};
 
 const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
 
 /// More are a slip of the finger.
 const MOST_REPEATS: u32 = 1000;
+
+/// From fewer visits nobody can say how they differ.
+fn too_few(visits: u64) -> String {
+    format!(
+        "`{visits}` visits are too few to tell how they differ; write a whole number of at least {FEWEST_VISITS}"
+    )
+}
 
 impl JobFile {
     /// What can be wrong with single values, and whether it is.
@@ -26,9 +36,16 @@ impl JobFile {
             target_ci_percent,
             budget,
             samples,
+            visits,
+            steady,
+            energy,
+            energy_visits,
             processors,
             ..
         } = &self.measure;
+        let unfit_duration = steady.and_then(|duration| SteadySettings::of(duration.into()).err());
+        let unfit_window =
+            energy.and_then(|window| EnergySettings::fit_window(window.into()).err());
         let no_size = |entry: &ModelEntry| match entry {
             ModelEntry::Path(_) => false,
             ModelEntry::Table(table) => table.dims.values().any(|size| *size == 0),
@@ -122,6 +139,31 @@ impl JobFile {
                 "measure.samples",
                 "`0` samples are none; write a whole number of at least 1, better 6, below which there are no intervals"
                     .to_owned(),
+            ),
+            (
+                *visits < u64::from(FEWEST_VISITS),
+                "measure.visits",
+                too_few(*visits),
+            ),
+            (
+                unfit_duration.is_some(),
+                "measure.steady",
+                unfit_duration.map_or_else(String::new, |unfit| unfit.to_string()),
+            ),
+            (
+                unfit_window.is_some(),
+                "measure.energy",
+                unfit_window.map_or_else(String::new, |unfit| unfit.to_string()),
+            ),
+            (
+                *energy_visits < FEWEST_VISITS,
+                "measure.energy-visits",
+                too_few(u64::from(*energy_visits)),
+            ),
+            (
+                energy.is_none() && *energy_visits != EnergySettings::VISITS,
+                "measure.energy-visits",
+                "energy is not measured; write `energy = \"30s\"` too, or leave the key out".to_owned(),
             ),
             (
                 processors.iter().any(|name| name.trim().is_empty()) || named_twice(processors),

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use layerlab_profiles::accuracy::{EvaluationSet, Metric, Preprocessing, Resize, Truth, Values};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::sha256;
+use layerlab_profiles::{Nanos, sha256};
+use layerlab_protocol::MeterChoice;
 
 use super::*;
-use layerlab_campaign::{AccuracySettings, TimesSettings};
+use layerlab_campaign::{AccuracySettings, EnergySettings, SteadySettings, TimesSettings};
 
 const DEVICES: &str = "[[devices]]\nabi = 'arm64-v8a'\n";
 
@@ -152,6 +153,10 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
         [measure]
         design = "local"
         budget = "90s"
+        visits = 7
+        steady = "30m"
+        energy = "40s"
+        energy-visits = 4
         [accuracy]
         set = "one.set"
         stop-at-percent = 1
@@ -167,6 +172,16 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
     assert_eq!(spec.deadline, at("2026-11-21T04:00:00Z"));
     assert_eq!(spec.measure.design, Design::Local);
     assert_eq!(spec.measure.budget, Duration::from_secs(90));
+    let settings = spec.measure.settings();
+    assert_eq!(settings.visits, 7);
+    let steady = SteadySettings::of(Nanos::from_millis(30 * 60_000));
+    assert_eq!(settings.steady, steady.ok());
+    let energy = EnergySettings {
+        window: Nanos::from_millis(40_000),
+        visits: 4,
+        meter: MeterChoice::Any,
+    };
+    assert_eq!(settings.energy, Some(energy));
     assert!(spec.devices[0].each);
 
     let path = folder.0.path().join("residual.onnx");
@@ -329,6 +344,30 @@ fn what_is_refused_is_said_in_a_sentence() {
         (
             with_net("measure.samples = 0"),
             "`measure.samples`: `0` samples are none",
+        ),
+        (
+            with_net("measure.visits = 2"),
+            "`measure.visits`: `2` visits are too few to tell how they differ; write a whole number of at least 3",
+        ),
+        (
+            with_net("measure.steady = '90s'"),
+            "`measure.steady`: a device is kept busy for whole minutes",
+        ),
+        (
+            with_net("measure.steady = 30"),
+            "`measure.steady`: `30` cannot stand here; write a text in quotes",
+        ),
+        (
+            with_net("measure.energy = '1ms'"),
+            "`measure.energy`: a segment is run for",
+        ),
+        (
+            with_net("measure = { energy = '30s', energy-visits = 1 }"),
+            "`measure.energy-visits`: `1` visits are too few",
+        ),
+        (
+            with_net("measure.energy-visits = 4"),
+            "`measure.energy-visits`: energy is not measured; write `energy = \"30s\"` too",
         ),
         (
             with_net("measure.processors = ['cpu', 'cpu']"),

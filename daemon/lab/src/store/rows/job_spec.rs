@@ -83,6 +83,12 @@ struct MeasureRow {
     #[serde(with = "written_duration")]
     budget: Duration,
     samples: u64,
+    visits: u64,
+    #[serde(with = "written_duration::optional")]
+    steady: Option<Duration>,
+    #[serde(with = "written_duration::optional")]
+    energy: Option<Duration>,
+    energy_visits: u32,
     gap_us: u64,
     seed: u64,
 }
@@ -240,6 +246,10 @@ impl From<MeasureSpec> for MeasureRow {
             target_ci_percent: measure.target_ci_percent,
             budget: measure.budget,
             samples: measure.samples,
+            visits: measure.visits,
+            steady: measure.steady,
+            energy: measure.energy,
+            energy_visits: measure.energy_visits,
             gap_us: measure.gap_us,
             seed: measure.seed,
         }
@@ -254,6 +264,10 @@ impl From<MeasureRow> for MeasureSpec {
             target_ci_percent: row.target_ci_percent,
             budget: row.budget,
             samples: row.samples,
+            visits: row.visits,
+            steady: row.steady,
+            energy: row.energy,
+            energy_visits: row.energy_visits,
             gap_us: row.gap_us,
             seed: row.seed,
         }

@@ -1,6 +1,7 @@
 //! Bodies as each version of layerlab wrote them. They are in people's stores: what is frozen here does not change.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use layerlab_profiles::document::HashedFile;
@@ -151,10 +152,23 @@ fn check_newest<T: StoredRecord + PartialEq + Debug>(frozen: &str, records: &[T]
 
 #[test]
 fn version_1_is_written_and_read() {
-    check_newest(include_str!("frozen/job-1.jsonl"), &[full_job()]);
     check_newest(include_str!("frozen/device-1.jsonl"), &[full_device()]);
     let reservations = [samples::reservation(1)];
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
+}
+
+/// Jobs have been of version 2 since they may ask for steady times and for energy.
+#[test]
+fn jobs_of_version_1_are_read_and_version_2_is_written() {
+    check(include_str!("frozen/job-1.jsonl"), &[full_job()]);
+    let mut hot = full_job();
+    hot.spec.measure.visits = 7;
+    hot.spec.measure.steady = Some(Duration::from_secs(1800));
+    hot.spec.measure.energy = Some(Duration::from_secs(30));
+    hot.spec.measure.energy_visits = 4;
+    hot.content_sha256 = hot.spec.content_sha256();
+    assert_ne!(hot.content_sha256, full_job().content_sha256);
+    check_newest(include_str!("frozen/job-2.jsonl"), &[full_job(), hot]);
 }
 
 /// Runs have been of version 2 since their profiles are compared with those before them.
