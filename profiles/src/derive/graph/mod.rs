@@ -27,6 +27,7 @@ mod parts;
 mod passes;
 mod prospect;
 mod quantile;
+mod serial;
 mod skyline;
 mod snooping;
 mod states;
