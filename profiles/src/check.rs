@@ -18,6 +18,7 @@ mod plausible;
 mod rows;
 mod rule;
 mod soak;
+mod stepped;
 mod unsupported;
 mod utc;
 mod whole;
@@ -139,6 +140,7 @@ fn check_into(profile: &Profile, findings: &mut Findings) {
     clock::check(&subject, findings);
     whole::check(&subject, findings);
     doubt::check(&subject, findings);
+    stepped::check(&subject, findings);
     if profile.header.device.simulated {
         for finding in &mut findings.0 {
             finding.remedy = finding.rule.remedy_of_simulated();

@@ -923,6 +923,7 @@ fn every_rule_has_a_fault_that_raises_it() {
         Rule::SumContradiction,
         Rule::TwoStates,
         Rule::Unsteady,
+        Rule::SpeedSteps,
         // These need a device that was kept busy: tests/soak.rs.
         Rule::ThermalContradiction,
         Rule::SoakContradiction,

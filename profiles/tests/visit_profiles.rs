@@ -2,11 +2,15 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::visits::{SAMPLES_OF_VISIT, profile_of_visits, run_of_visits};
 use common::{CPU, NPU, layers};
 use layerlab_profiles::check::{Rule, Severity, check};
 use layerlab_profiles::design::Design;
-use layerlab_profiles::document::{BuildError, LayerTimeRow, Method, Profile, Rejected, Sample};
+use layerlab_profiles::document::{
+    Block, BuildError, Header, LayerTimeRow, Measured, Method, Profile, Rejected, Sample,
+};
 use layerlab_profiles::{Nanos, Segment, SignedNanos};
 
 /// A profile of visits at these speeds, on whose accelerator the whole takes `whole` times as long as its parts say.
@@ -162,6 +166,79 @@ fn blocks_that_differ_by_more_than_their_ends_explain_are_unsteady() {
     };
     assert!(!is_unsteady(&[1.0, 1.01, 0.99, 1.0, 1.02]));
     assert!(is_unsteady(&[1.0, 1.05, 0.95, 1.02, 0.98, 1.06]));
+}
+
+/// Five visits in which segments take turns. From the third turn of order 4, the second visit of
+/// the accelerator, on everything takes `longer` times as long; the sentinels do not see it.
+fn stepped(longer: f64) -> (Header, Measured) {
+    let (header, mut measured) = run_of_visits(&[1.0, 1.01, 0.99, 1.0, 1.02], 1.0);
+    let mut turns: BTreeMap<(u32, Segment), u64> = BTreeMap::new();
+    for sample in &mut measured.samples {
+        let turn = turns.entry((sample.order, sample.segment)).or_default();
+        // After all that was measured before, and the shorter segments of the same turn.
+        let place =
+            1_000 * u64::from(sample.order) + 100 * *turn + 10 * u64::from(sample.segment.first());
+        sample.started = Nanos::from_millis(place + u64::from(sample.segment.last()));
+        if sample.order == 4 && *turn >= 2 {
+            sample.duration =
+                Nanos::from_nanos((sample.duration.as_nanos() as f64 * longer) as u64);
+        }
+        *turn += 1;
+    }
+    (header, measured)
+}
+
+fn speed_steps(profile: &Profile) -> Option<String> {
+    let findings = check(profile).into_iter();
+    let mut of_steps = findings.filter(|finding| finding.rule == Rule::SpeedSteps);
+    of_steps.next().map(|finding| finding.sentence)
+}
+
+#[test]
+fn a_speed_that_changed_within_a_block_is_found() {
+    let build = |(header, measured)| Profile::build(header, layers(), measured).expect("a profile");
+    assert_eq!(speed_steps(&build(stepped(1.0))), None);
+    assert_eq!(speed_steps(&build(stepped(1.04))), None, "less than 5 %");
+    for (longer, told) in [(1.15, "15 % more"), (0.85, "15 % less")] {
+        let expected = format!(
+            "in 1 of 5 blocks on `{NPU}`, 1 of which count, everything took more or less from one inference to the next \
+             (most: {told} in block 0 of order 4)"
+        );
+        assert_eq!(speed_steps(&build(stepped(longer))), Some(expected));
+    }
+}
+
+/// The block was measured again, as block 1, and nothing happened.
+#[test]
+fn a_speed_that_changed_within_a_block_that_does_not_count_is_found() {
+    let with = |rejection| {
+        let (header, mut measured) = stepped(1.15);
+        let is_stepped = |sample: &Sample| sample.order == 4;
+        measured.rejected = measured
+            .samples
+            .extract_if(.., |sample| is_stepped(sample))
+            .collect();
+        let (_, steady) = stepped(1.0);
+        let again = steady.samples.into_iter().filter(is_stepped);
+        measured
+            .samples
+            .extend(again.map(|sample| Sample { block: 1, ..sample }));
+        let mut blocks = measured.blocks.iter_mut();
+        let block = blocks.find(|block| block.order == 4).expect("a block");
+        let again = Block {
+            number: 1,
+            ..block.clone()
+        };
+        block.rejection = Some(rejection);
+        measured.blocks.push(again);
+        speed_steps(&Profile::build(header, layers(), measured).expect("a profile"))
+    };
+    let found = with(Rejected::SentinelMoved).expect("a finding");
+    assert!(
+        found.starts_with(&format!("in 1 of 6 blocks on `{NPU}`, 0 of which count,")),
+        "{found}"
+    );
+    assert_eq!(with(Rejected::Throttling), None, "that says so itself");
 }
 
 /// A profile of five visits in which one inference in three of each layer on the CPU takes a tenth longer, and the passes at

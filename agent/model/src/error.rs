@@ -96,6 +96,36 @@ pub enum ModelError {
         /// Its operator type.
         operator: String,
     },
+    /// A `Transpose` that leaves an axis out or names one twice.
+    #[error(
+        "node `{node}` is a `Transpose` whose `perm` {perm:?} does not name each of {axes} axes once: export the model \
+         again"
+    )]
+    Permutation {
+        /// The node's name.
+        node: String,
+        /// The order of axes that it names.
+        perm: Vec<i64>,
+        /// How many axes there are.
+        axes: usize,
+    },
+    /// An operator over channels, with an input that is not shaped by them.
+    #[error(
+        "node `{node}` is a `{operator}`, whose input `{tensor}` has the shape {shape:?} in place of {expected}: export \
+         the model again"
+    )]
+    ChannelShape {
+        /// The node's name.
+        node: String,
+        /// Its operator type.
+        operator: String,
+        /// The input's name.
+        tensor: String,
+        /// The input's shape.
+        shape: Vec<u64>,
+        /// What the operator takes there.
+        expected: &'static str,
+    },
     /// An output that is declared as something else than what the model computes.
     #[error(
         "the model declares its output `{output}` as {declared}, and it computes {computed}: export the model again"

@@ -37,6 +37,7 @@ mod no_ops;
 mod operator;
 mod optimize;
 mod pairs;
+mod premises;
 mod probe;
 mod quantise;
 mod read;

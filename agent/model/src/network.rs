@@ -16,7 +16,7 @@ use crate::operator::Operator;
 use crate::read::PROTOBUF_LIMIT;
 use crate::sub_model::SubModel;
 use crate::tensor::TensorSpec;
-use crate::{ModelError, encode, external, infer, limits, read};
+use crate::{ModelError, encode, external, infer, limits, premises, read};
 
 /// The oldest operator set that is read.
 const OLDEST_OPSET: i64 = 7;
@@ -106,6 +106,7 @@ impl Network {
         let declared = graph.output.clone();
         let mut graph = Graph::read(graph, &header.opset_import, folder, dims)?;
         limits::tensors(&graph.inputs)?;
+        premises::check(&graph)?;
         let facts = infer::infer(&whole(&header, &name, &graph, &[]))?;
         // What follows from constants alone stays as it is: accelerators recognise quantised weights by the
         // nodes that expand them.

@@ -189,6 +189,91 @@ fn a_size_that_depends_on_values() {
     }
 }
 
+#[test]
+fn a_transpose_that_is_no_order_of_the_axes() {
+    let transposed = |perm: &[i64]| {
+        let mut builder = Builder::default();
+        builder.input("x", &[1, 6, 4]);
+        builder.node("Transpose x t", vec![ints("perm", perm)]);
+        builder.node("MatMul x,t y", vec![]);
+        // The shape of `y` is not in the file.
+        builder.node("Transpose y z", vec![ints("perm", &[0, 2, 1])]);
+        builder.output("z");
+        builder.model()
+    };
+    for perm in [
+        &[0, 2, 2][..],
+        &[0, 2, 3],
+        &[0, -1, 1],
+        &[1, 0],
+        &[],
+        &[0, 1, 2, 3],
+    ] {
+        assert_eq!(
+            refusal(&transposed(perm)),
+            format!(
+                "node `t` is a `Transpose` whose `perm` {perm:?} does not name each of 3 axes once: export the \
+                 model again"
+            )
+        );
+    }
+    assert!(read(&transposed(&[0, 2, 1])).is_ok());
+    let mut model = transposed(&[0, 2, 1]);
+    model.graph.as_mut().unwrap().node[2].attribute[0].ints = vec![0, 2, 2];
+    assert_eq!(
+        refusal(&model),
+        "node `z` is a `Transpose` whose `perm` [0, 2, 2] does not name each of 3 axes once: export the model again"
+    );
+}
+
+/// A `BatchNormalization` of an input, whose four constants have these shapes.
+fn normalised(input: &[i64], constants: [&[i64]; 4]) -> ModelProto {
+    let mut builder = Builder::default();
+    builder.input("x", input);
+    for (name, shape) in ["scale", "shift", "mean", "variance"].iter().zip(constants) {
+        builder.weights(name, shape);
+    }
+    builder.node("BatchNormalization x,scale,shift,mean,variance n", vec![]);
+    builder.node("GlobalAveragePool n y", vec![]);
+    builder.output("y");
+    builder.model()
+}
+
+#[test]
+fn channels_that_are_not_there() {
+    let image = &[1, 4, 8, 8][..];
+    for (input, constants, told) in [
+        (
+            &[4][..],
+            [&[4][..]; 4],
+            "`x` has the shape [4] in place of a batch and channels",
+        ),
+        (
+            &[],
+            [&[4]; 4],
+            "`x` has the shape [] in place of a batch and channels",
+        ),
+        (
+            image,
+            [&[4], &[4], &[4, 1], &[4]],
+            "`mean` has the shape [4, 1] in place of one number for each channel",
+        ),
+        (
+            image,
+            [&[], &[], &[], &[]],
+            "`scale` has the shape [] in place of one number for each channel",
+        ),
+    ] {
+        assert_eq!(
+            refusal(&normalised(input, constants)),
+            format!(
+                "node `n` is a `BatchNormalization`, whose input {told}: export the model again"
+            )
+        );
+    }
+    assert!(read(&normalised(image, [&[4]; 4])).is_ok());
+}
+
 /// `model` with 16-bit floats in place of all 32-bit ones.
 fn halved(mut model: ModelProto) -> ModelProto {
     let graph = model.graph.as_mut().unwrap();

@@ -90,6 +90,8 @@ pub enum Rule {
     TwoStates,
     /// A processor was faster in some blocks than in others.
     Unsteady,
+    /// A processor changed its speed within blocks.
+    SpeedSteps,
     /// Other programs ran on the device.
     Disturbed,
     /// Times that cannot be told from zero.
@@ -108,7 +110,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules, in the order in which they are checked.
-    pub const ALL: [Rule; 47] = [
+    pub const ALL: [Rule; 48] = [
         Rule::FileChanged,
         Rule::OriginContradiction,
         Rule::SimulatedContradiction,
@@ -149,6 +151,7 @@ impl Rule {
         Rule::LargeSpread,
         Rule::TwoStates,
         Rule::Unsteady,
+        Rule::SpeedSteps,
         Rule::Disturbed,
         Rule::UnresolvedTimes,
         Rule::NegativeTimes,
@@ -201,6 +204,7 @@ impl Rule {
             Rule::LargeSpread => "large-spread",
             Rule::TwoStates => "two-states",
             Rule::Unsteady => "unsteady",
+            Rule::SpeedSteps => "speed-steps",
             Rule::Disturbed => "disturbed",
             Rule::UnresolvedTimes => "unresolved-times",
             Rule::NegativeTimes => "negative-times",
@@ -218,6 +222,7 @@ impl Rule {
             | Rule::LargeSpread
             | Rule::TwoStates
             | Rule::Unsteady
+            | Rule::SpeedSteps
             | Rule::Disturbed
             | Rule::UnresolvedTimes
             | Rule::NegativeTimes
@@ -232,7 +237,7 @@ impl Rule {
     /// What to do about it where the device is simulated: nothing there is hot or busy unless it was planted.
     pub(super) fn remedy_of_simulated(self) -> &'static str {
         match self {
-            Rule::LargeSpread | Rule::Unsteady => {
+            Rule::LargeSpread | Rule::Unsteady | Rule::SpeedSteps => {
                 "the device's noise is planted: measure for longer"
             }
             _ => self.remedy(),
@@ -298,6 +303,10 @@ impl Rule {
             }
             Rule::Unsteady => {
                 "read times as means over what the device did; close what else runs on it, fix its clocks, and measure for longer"
+            }
+            Rule::SpeedSteps => {
+                "do not trust intervals to hold what the device does at one speed; fix its clocks, close what else runs on it, and \
+                 measure again"
             }
             Rule::Disturbed => {
                 "close what else runs on the device, give a virtual machine cores of its own, and measure again"

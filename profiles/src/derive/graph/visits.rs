@@ -13,6 +13,7 @@ use super::moderation::Prior;
 use super::noise::{NoiseModel, Scatter};
 use super::observation::{ErrorVariance, Observation, Observations, VisitSpread, rounding_share};
 use super::passes::PassExcess;
+use super::serial::of_dependent;
 use super::two_way::{SegmentEffect, TwoWay};
 use super::visit_samples::{Visit, VisitSamples};
 use crate::segment::Segment;
@@ -174,9 +175,10 @@ fn observations(analysis: VisitAnalysis) -> Observations {
         }
     };
     let segments = (0..located.len()).map(segment).collect();
-    let common = |variance| ErrorVariance {
-        variance,
-        freedom: two_way.speed_freedom.max(1.0),
+    // The places of visits are in the order of time.
+    let common = |variance| {
+        let freedom = two_way.speed_freedom.max(1.0);
+        of_dependent(&two_way.speeds, ErrorVariance { variance, freedom })
     };
     Observations {
         noise,
