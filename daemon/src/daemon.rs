@@ -89,7 +89,7 @@ async fn work(
     let listener = Listener::bind(&folders.state).exit_with(Code::Output)?;
     let web = WebServer::bind(&config.web).await;
     let web = web.map_err(|error| Failure::new(web_code(&error), error))?;
-    let models = config.web.models.clone();
+    let (models, window) = (config.web.models.clone(), config.lab.window.clone());
     let uploads = Uploads::in_state(&folders.state, config.web.upload_mebibytes << 20);
     let rules = Rules::of(&config);
     let fleet = fleet(&config, adb, &folders).await;
@@ -144,6 +144,7 @@ async fn work(
                 tokens: TokenFile::in_state(&folders.state),
                 last_event,
                 models,
+                window,
                 uploads,
             };
             Some(tokio::spawn(async move {

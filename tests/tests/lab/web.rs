@@ -1,5 +1,6 @@
 //! The lab on the web: the real daemon, asked over HTTP.
 
+mod calendar;
 mod changes;
 mod elsewhere;
 mod encrypted;

@@ -1,6 +1,7 @@
 //! What people and programs ask about the lab, computed from what the store holds and from what the daemon says; the
 //! command line renders it.
 
+mod calendar;
 mod devices;
 mod job;
 mod jobs;
@@ -11,6 +12,7 @@ mod reservations;
 mod snapshot;
 mod watch;
 
+pub use calendar::{Calendar, CalendarDay, OpenHours};
 pub use devices::simulated_devices;
 pub use job::{ShownJob, why_no_profile};
 pub use jobs::{ListedJob, RunCounts, listed_jobs};

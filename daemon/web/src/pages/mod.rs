@@ -2,6 +2,7 @@
 //! by plain forms, and goes through the same front desk as what the API and commands ask.
 
 mod assets;
+mod calendar;
 mod chart;
 mod compare;
 mod device;
@@ -44,6 +45,7 @@ pub(crate) fn routes(state: &WebState) -> Router<WebState> {
         .route("/profiles/{run}", get(profiles::show))
         .route("/profiles/{run}/explore", get(explore::show))
         .route("/compare", get(compare::show))
+        .route("/calendar", get(calendar::show))
         .route("/report", get(report::show))
         .route_layer(from_fn_with_state(state.clone(), session::with_session))
         .route("/login", get(session::ask).post(session::log_in))
