@@ -110,7 +110,7 @@ async fn work(
         key,
         store.clone(),
     );
-    let last_event = store.last_event();
+    let (last_event, link_failures) = (store.last_event(), farm.link_failures());
     let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host)
         .with_quarantine(Quarantine::in_folder(&folders.state));
@@ -145,6 +145,7 @@ async fn work(
                 last_event,
                 models,
                 window,
+                link_failures,
                 uploads,
             };
             Some(tokio::spawn(async move {

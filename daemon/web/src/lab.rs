@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use layerlab_farm::RungCounts;
 use layerlab_farm::quarantine::Entry;
 use layerlab_lab::front_desk::FrontDesk;
 use layerlab_lab::store::Reader;
@@ -39,6 +40,8 @@ pub struct WebLab {
     pub models: Option<PathBuf>,
     /// When jobs are worked on that do not say so themselves.
     pub window: Window,
+    /// How often links to phones failed, and what was done about it.
+    pub link_failures: RungCounts,
     /// What jobs from the web bring.
     pub uploads: Uploads,
 }

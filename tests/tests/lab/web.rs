@@ -9,6 +9,7 @@ mod forms;
 mod guarded;
 mod hostile;
 mod lost;
+mod metrics;
 mod pages;
 mod plans;
 mod reading;
