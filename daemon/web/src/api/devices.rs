@@ -13,7 +13,7 @@ use layerlab_lab::when;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::extract::{InPath, InQuery, WholeBody};
+use crate::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use crate::access::Operator;
 use crate::lab::WebState;

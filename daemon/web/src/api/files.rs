@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{InPath, InQuery};
+use crate::extract::{InPath, InQuery};
 use crate::access::Operator;
 use crate::lab::WebState;
 use crate::problem::Problem;

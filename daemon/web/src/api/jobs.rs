@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use utoipa::{IntoParams, ToSchema};
 
 use super::events::ShownEvent;
-use super::extract::{InPath, InQuery, WholeBody};
+use crate::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use super::runs::ShownRun;
 use crate::access::Operator;

@@ -11,7 +11,7 @@ use layerlab_profiles::{Nanos, Placement};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::extract::{InPath, WholeBody};
+use crate::extract::{InPath, WholeBody};
 use crate::explorer::{Explored, ExploredAccuracy, Explorer};
 use crate::lab::WebState;
 use crate::problem::Problem;

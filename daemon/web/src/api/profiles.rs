@@ -12,7 +12,7 @@ use layerlab_profiles::sha256;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{InPath, InQuery};
+use crate::extract::{InPath, InQuery};
 use super::list::{Chosen, List};
 use crate::lab::WebState;
 use crate::problem::Problem;

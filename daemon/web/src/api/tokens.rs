@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extract::{InPath, InQuery};
+use crate::extract::{InPath, InQuery};
 use super::list::{Chosen, List};
 use crate::access::Admin;
 use crate::lab::WebState;

@@ -1,6 +1,6 @@
 //! The jobs of the lab, and what lists of jobs, runs and events have in common.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use layerlab_farm::adb::Printable;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::layout::{Page, ProblemPage, badge, simulated_mark};
 use super::told::when;
 use crate::access::Caller;
+use crate::extract::InQuery;
 use crate::lab::WebState;
 
 /// Which page of a list.
@@ -26,7 +27,7 @@ pub(super) struct Chosen {
 pub(super) async fn list(
     State(state): State<WebState>,
     caller: Caller,
-    Query(chosen): Query<Chosen>,
+    InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Page, ProblemPage> {
     let reader = &state.lab.reader;
     let kept = match chosen.all {

@@ -2,6 +2,7 @@
 //! by plain forms, and goes through the same front desk as what the API and commands ask.
 
 mod assets;
+mod browsers;
 mod calendar;
 mod chart;
 mod compare;
@@ -26,6 +27,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::lab::WebState;
+pub(crate) use browsers::for_browsers;
 
 /// The pages. All but those that ask for a token take one.
 pub(crate) fn routes(state: &WebState) -> Router<WebState> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::record::{Event, RunNumber};
@@ -12,13 +12,14 @@ use maud::html;
 use super::jobs::{device_of, happened, model_of};
 use super::layout::{Page, ProblemPage, badge};
 use super::told::{progress, when};
+use crate::extract::InPath;
 use crate::lab::WebState;
 use crate::problem::Problem;
 
 /// One run.
 pub(super) async fn show(
     State(state): State<WebState>,
-    Path(number): Path<RunNumber>,
+    InPath(number): InPath<RunNumber>,
 ) -> Result<Page, ProblemPage> {
     let kept = state.lab.reader.all().await?;
     let Some(run) = kept.runs.get(&number) else {
