@@ -25,7 +25,7 @@ pub enum ProblemKind {
     Output = 5,
 }
 
-/// A problem document. The answer that it becomes has it as an extension, so that it can be told otherwise.
+/// A problem document.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
     /// Names the kind of problem: `urn:layerlab:problem:` and the kind.
@@ -155,6 +155,7 @@ impl IntoResponse for Problem {
         let status = self.status();
         let retry_after = self.retry_after_seconds;
         let mut response = (status, Json(&self)).into_response();
+        // So that it can be told in another form.
         response.extensions_mut().insert(self);
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");

@@ -13,9 +13,9 @@ use layerlab_lab::when;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use crate::access::Operator;
+use crate::extract::{InPath, InQuery, WholeBody};
 use crate::lab::WebState;
 use crate::problem::Problem;
 
