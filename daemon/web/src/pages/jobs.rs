@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::query::{ListedJob, Page as ListPage, listed_jobs};
-use layerlab_lab::record::{Event, Kept, Run, RunState};
+use layerlab_lab::record::{Event, Kept, Run, RunState, What};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -132,10 +132,30 @@ pub(super) fn happened(events: &[&Event]) -> Markup {
                         (when(event.at)) " "
                         @if let Some(run) = event.run { a href={ "/runs/" (run) } { "run " (run) } " " }
                         @if let Some(device) = &event.device { span.note { (Printable(device)) } " " }
-                        (Printable(&event.what.to_string()))
+                        (what(event))
                     }
                 }
             }
         }
+    }
+}
+
+/// What happened, in a sentence. A profile is where its page is, whose folder says nothing to people elsewhere.
+fn what(event: &Event) -> Markup {
+    match &event.what {
+        What::Published { findings, .. } => html! {
+            "published"
+            @if let Some(run) = event.run { " as " a href={ "/profiles/" (run) } { "its profile" } }
+            @match findings.len() {
+                0 => {}
+                1 => ", with a doubt that the profile's page tells",
+                doubts => { ", with " (doubts) " doubts that the profile's page tells" }
+            }
+        },
+        What::Worse { numbers, .. } => {
+            let numbers = numbers.join("; ");
+            html! { "worse than before: " (Printable(&numbers)) }
+        }
+        other => html! { (Printable(&other.to_string())) },
     }
 }

@@ -1,18 +1,16 @@
 //! Metrics are those of the lab, in Prometheus's words.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
 
 use layerlab_profiles::document::Profile;
 use layerlab_tests::farm::Farm;
-use layerlab_tests::lab::{Daemon, Lab, simulating};
-use layerlab_tests::web::WebClient;
+use layerlab_tests::lab::{Lab, simulating};
 use layerlab_tests::web_lab::profile_of_run;
 use layerlab_tests::{device, in_real_time, succeed};
 
 use super::super::{EACH, LONG, job, wait_for_job};
-use super::{models, on_the_web, started};
+use super::{lab_with, models, on_the_web, opened, started};
 
 /// The value of a sample, if it is there.
 fn value(metrics: &str, sample: &str) -> Option<f64> {
@@ -157,22 +155,6 @@ fn what_grafana_and_alerts_ask_for_is_there() {
             assert!(families.contains(name), "{file} asks for {name}");
         }
     }
-}
-
-/// A lab on the web whose one device is that of a file.
-fn lab_with(device: &Path) -> Lab {
-    Lab::new(&format!(
-        "[phones]\nlocal = [{device:?}]\n[gates]\nload-percent = 100\n[web]\nlisten = \"127.0.0.1:0\"\n"
-    ))
-}
-
-/// Its daemon, and somebody who looks.
-fn opened(lab: &Lab) -> (Daemon, WebClient) {
-    let daemon = lab.daemon();
-    lab.wait_until_open();
-    lab.wait_for_devices(1);
-    let viewer = WebClient::of(lab).with_role(lab, "viewer");
-    (daemon, viewer)
 }
 
 #[test]
