@@ -91,6 +91,7 @@ async fn work(
     let web = web.map_err(|error| Failure::new(web_code(&error), error))?;
     let (models, window) = (config.web.models.clone(), config.lab.window.clone());
     let uploads = Uploads::in_state(&folders.state, config.web.upload_mebibytes << 20);
+    let host_folders = host_folders(&config, &folders);
     let rules = Rules::of(&config);
     let fleet = fleet(&config, adb, &folders).await;
     let reports = Reports {
@@ -146,6 +147,7 @@ async fn work(
                 models,
                 window,
                 link_failures,
+                folders: host_folders,
                 uploads,
             };
             Some(tokio::spawn(async move {
@@ -167,6 +169,20 @@ async fn work(
         let _ = task.await;
     }
     ended.map_err(|error| Failure::new(store_code(&error), error))
+}
+
+/// Where the lab keeps and finds things; those within others come first.
+fn host_folders(config: &Config, folders: &Folders) -> Vec<PathBuf> {
+    let mut all = vec![
+        folders.state.clone(),
+        folders.data.clone(),
+        config.profiles(folders),
+        config.reports(folders),
+    ];
+    all.extend(config.web.models.clone());
+    all.sort_by_key(|folder| std::cmp::Reverse(folder.as_os_str().len()));
+    all.dedup();
+    all
 }
 
 /// The adb servers and phones of the configuration; what the command line says goes before.

@@ -42,6 +42,8 @@ pub struct WebLab {
     pub window: Window,
     /// How often links to phones failed, and what was done about it.
     pub link_failures: RungCounts,
+    /// The folders of the host in which it keeps and finds things; those within others come first.
+    pub folders: Vec<PathBuf>,
     /// What jobs from the web bring.
     pub uploads: Uploads,
 }

@@ -8,6 +8,7 @@ mod chart;
 mod compare;
 mod device;
 mod explore;
+mod host_folders;
 mod job;
 mod jobs;
 mod layout;
@@ -49,6 +50,10 @@ pub(crate) fn routes(state: &WebState) -> Router<WebState> {
         .route("/compare", get(compare::show))
         .route("/calendar", get(calendar::show))
         .route("/report", get(report::show))
+        .route_layer(from_fn_with_state(
+            state.clone(),
+            host_folders::without_host_folders,
+        ))
         .route_layer(from_fn_with_state(state.clone(), session::with_session))
         .route("/login", get(session::ask).post(session::log_in))
         .route("/logout", post(session::log_out))

@@ -3,7 +3,7 @@
 use layerlab_tests::web::{Answered, WebClient};
 use serde_json::json;
 
-use super::super::wait_for_job;
+use super::super::{EACH, job, wait_for_job};
 use super::{models, on_the_web, started};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -195,4 +195,37 @@ fn a_browser_is_told_on_a_page_what_a_program_is_told_in_a_document() {
     let stranger = nobody.get_with("/metrics", &browser);
     assert_eq!(stranger.header("www-authenticate"), "Bearer");
     assert!(stranger.body.contains("<h1>"), "{stranger:?}");
+}
+
+#[test]
+fn a_viewer_is_told_nothing_of_where_things_lie_on_the_host() {
+    let lab = on_the_web(&models());
+    let (_daemon, nobody) = started(&lab);
+    let (viewer, operator) = (
+        nobody.with_role(&lab, "viewer"),
+        nobody.with_role(&lab, "operator"),
+    );
+    lab.submit(&job("alexnet", EACH));
+    wait_for_job(&lab);
+    let host = lab.data().parent().expect("a folder").display().to_string();
+    for path in [
+        "/",
+        "/jobs/1",
+        "/runs/1",
+        "/devices/mate10pro",
+        "/profiles/1",
+        "/report",
+    ] {
+        let page = viewer.get(path).body;
+        assert!(page.contains("mate10pro"), "{path}: {page}");
+        assert!(!page.contains(&host), "{path}: {page}");
+    }
+    assert!(operator.get("/report").body.contains(&host));
+    let report = viewer.get("/report").body;
+    assert!(report.contains(">…/mate10pro"), "{report}");
+    let run = viewer.get("/runs/1").body;
+    assert!(
+        run.contains("published as <a href=\"/profiles/1\">its profile</a>"),
+        "{run}"
+    );
 }
