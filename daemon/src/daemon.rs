@@ -89,8 +89,9 @@ async fn work(
     let listener = Listener::bind(&folders.state).exit_with(Code::Output)?;
     let web = WebServer::bind(&config.web).await;
     let web = web.map_err(|error| Failure::new(web_code(&error), error))?;
-    let models = config.web.models.clone();
+    let (models, window) = (config.web.models.clone(), config.lab.window.clone());
     let uploads = Uploads::in_state(&folders.state, config.web.upload_mebibytes << 20);
+    let host_folders = host_folders(&config, &folders);
     let rules = Rules::of(&config);
     let fleet = fleet(&config, adb, &folders).await;
     let reports = Reports {
@@ -110,7 +111,7 @@ async fn work(
         key,
         store.clone(),
     );
-    let last_event = store.last_event();
+    let (last_event, link_failures) = (store.last_event(), farm.link_failures());
     let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host)
         .with_quarantine(Quarantine::in_folder(&folders.state));
@@ -144,6 +145,9 @@ async fn work(
                 tokens: TokenFile::in_state(&folders.state),
                 last_event,
                 models,
+                window,
+                link_failures,
+                folders: host_folders,
                 uploads,
             };
             Some(tokio::spawn(async move {
@@ -165,6 +169,20 @@ async fn work(
         let _ = task.await;
     }
     ended.map_err(|error| Failure::new(store_code(&error), error))
+}
+
+/// Where the lab keeps and finds things; those within others come first.
+fn host_folders(config: &Config, folders: &Folders) -> Vec<PathBuf> {
+    let mut all = vec![
+        folders.state.clone(),
+        folders.data.clone(),
+        config.profiles(folders),
+        config.reports(folders),
+    ];
+    all.extend(config.web.models.clone());
+    all.sort_by_key(|folder| std::cmp::Reverse(folder.as_os_str().len()));
+    all.dedup();
+    all
 }
 
 /// The adb servers and phones of the configuration; what the command line says goes before.

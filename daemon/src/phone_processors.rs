@@ -21,6 +21,7 @@ pub(super) async fn phone_processors(
         patience: Duration::from_secs(10),
         may_reboot: false,
         quarantine: Duration::ZERO,
+        ..Policy::default()
     };
     let (route, serial) = (found.route.clone(), &found.row.serial);
     let link = AdbLink::open(route, serial, provision, policy, &folders.state).await?;

@@ -13,20 +13,25 @@ use crate::web::WebClient;
 
 /// A lab with two simulated devices on the web, where jobs may name files of the folder `models`.
 pub fn on_the_web(models: &Path) -> Lab {
-    listening(models, 0)
+    listening(models, 0, "")
+}
+
+/// The same, with more in its configuration.
+pub fn on_the_web_with(models: &Path, more: &str) -> Lab {
+    listening(models, 0, more)
 }
 
 /// The same on a port that stays its own when its daemon is started again.
 pub fn on_a_port_of_its_own(models: &Path) -> Lab {
     // Free a moment ago; the system gives it to nobody else who asks for any.
     let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    listening(models, free.expect("a port").port())
+    listening(models, free.expect("a port").port(), "")
 }
 
-fn listening(models: &Path, port: u16) -> Lab {
+fn listening(models: &Path, port: u16, more: &str) -> Lab {
     Lab::new(&format!(
         "[phones]\nlocal = [\"mate10pro\", \"oneplus7\"]\n[gates]\nload-percent = 100\n\
-         [web]\nlisten = \"127.0.0.1:{port}\"\nmodels = {models:?}\n"
+         [web]\nlisten = \"127.0.0.1:{port}\"\nmodels = {models:?}\n{more}"
     ))
 }
 
@@ -87,7 +92,7 @@ pub struct LivelyLab {
 
 impl LivelyLab {
     /// Its pages, and what to call each in the name of a file.
-    const PAGES: [(&str, &str); 16] = [
+    const PAGES: [(&str, &str); 17] = [
         ("login", "/login"),
         ("devices", "/"),
         ("device", "/devices/oneplus7"),
@@ -98,6 +103,7 @@ impl LivelyLab {
         ("job", "/jobs/1"),
         ("job-cancelled", "/jobs/2"),
         ("run", "/runs/1"),
+        ("calendar", "/calendar"),
         ("profiles", "/profiles"),
         ("profile", "/profiles/1"),
         ("explorer", "/profiles/1/explore?placement=00110000000"),
@@ -142,6 +148,8 @@ impl LivelyLab {
         lab.succeed(&[&reserve[..], &["--note", "a demo for visitors"]].concat());
         // Long enough to be seen at work.
         lab.submit(&job("a long one", "design = \"local\"\nsamples = 20000"));
+        let nightly = "every = \"0 22 * * mon-fri\"\nwindow = \"22:00-07:00, weekdays\"\n";
+        lab.submit(&(nightly.to_owned() + &job("every night", "design = \"local\"")));
         let token = lab.succeed(&["token", "create", "me", "--role", "operator"]);
         LivelyLab {
             address: WebClient::of(&lab).address,

@@ -21,10 +21,10 @@ use layerlab_profiles::link::PhoneAttached;
 use layerlab_profiles::{document, sha256};
 use whereabouts::Whereabouts;
 
-pub use recovery::{Ladder, Rung, Way};
+pub use recovery::{Ladder, Rung, RungCounts, Way};
 
 /// How a link deals with trouble.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     /// How long to wait for a phone that is unplugged, or for a person at its prompt.
     pub patience: Duration,
@@ -32,6 +32,8 @@ pub struct Policy {
     pub may_reboot: bool,
     /// How long a phone that was given up is left alone.
     pub quarantine: Duration,
+    /// Where failures are counted.
+    pub failures: RungCounts,
 }
 
 impl Default for Policy {
@@ -40,6 +42,7 @@ impl Default for Policy {
             patience: Duration::from_secs(600),
             may_reboot: true,
             quarantine: Duration::from_secs(3600),
+            failures: RungCounts::default(),
         }
     }
 }
@@ -81,9 +84,9 @@ impl AdbLink {
         // A phone that was never reached was not proved to be bad: it is neither booted nor left alone.
         let gentle = Policy {
             may_reboot: false,
-            ..policy
+            ..policy.clone()
         };
-        let mut climb = Climb::start(&whereabouts, gentle);
+        let mut climb = Climb::start(&whereabouts, &gentle);
         let (phone, identity) = loop {
             match who(&whereabouts).await {
                 Ok(found) => break found,
@@ -215,7 +218,7 @@ impl AdbLink {
     }
 
     fn climb(&self) -> Climb<'_> {
-        Climb::start(&self.whereabouts, self.policy)
+        Climb::start(&self.whereabouts, &self.policy)
     }
 
     /// Puts a phone that was given up for its own faults into quarantine. One that is gone, or that its server cannot talk

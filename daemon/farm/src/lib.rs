@@ -16,7 +16,7 @@ pub mod provision;
 pub mod quarantine;
 pub mod runtimes;
 
-pub use adb_link::{AdbLink, Ladder, Policy, Rung, Way};
+pub use adb_link::{AdbLink, Ladder, Policy, Rung, RungCounts, Way};
 pub use connection::{Connection, ConnectionError, Hello};
 
 use std::future::Future;

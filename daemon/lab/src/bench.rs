@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use layerlab_protocol::Rejection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -89,14 +90,19 @@ pub enum News {
     NotReady(Option<String>),
     /// How the device is, before its run.
     Read(Box<Readings>),
-    /// So many samples and answers, of so many.
-    Progress(u64, Option<u64>),
+    /// More of the run's journal is in the store.
+    Progress {
+        /// How many samples and answers that has, and of how many if it is known.
+        progress: (u64, Option<u64>),
+        /// How long the agent was at work since this was told last, neither loading nor resting.
+        busy: Duration,
+    },
     /// The names of the device's processors.
     Processors(Vec<String>),
     /// A block has ended, or an answer was judged: the run got on.
     BlockEnded {
         /// Why the block does not count, if it does not.
-        rejection: Option<String>,
+        rejection: Option<Rejection>,
     },
     /// The run has left the device.
     Left {

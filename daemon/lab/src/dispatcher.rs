@@ -8,7 +8,7 @@ mod quarantine;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesOrdered, StreamExt};
@@ -131,7 +131,10 @@ impl<B: Bench> Dispatcher<B> {
         let mut is_to_decide = true;
         loop {
             if is_to_decide {
+                let began = Instant::now();
                 wake = self.decide(&mut then);
+                self.state.counts.decisions += 1;
+                self.state.counts.deciding += began.elapsed();
                 is_to_decide = false;
                 let is_working = !self.is_idle();
                 self.is_working
@@ -303,11 +306,13 @@ impl<B: Bench> Dispatcher<B> {
                 self.state.processors(device, processors);
                 false
             }
-            News::Progress(done, all) => {
-                self.state.progress(device, (done, all));
+            News::Progress { progress, busy } => {
+                self.state.progress(device, progress, busy, now);
                 false
             }
-            News::BlockEnded { rejection } => self.state.block_ended(device, rejection, now),
+            News::BlockEnded { rejection } => {
+                self.state.block_ended(device, rejection.as_ref(), now)
+            }
             News::Left {
                 outcome,
                 spent,

@@ -28,11 +28,10 @@ use crate::store::Store;
 use follow::Keeper;
 use layerlab_campaign::publish::SigningKey;
 use layerlab_campaign::{Campaign, CampaignAccuracy, CampaignError, CampaignPart, forget};
-use layerlab_farm::Link;
-use layerlab_farm::LinkError;
 use layerlab_farm::adb::{AdbError, Fleet, Found};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::host_runtimes::HostRuntimes;
+use layerlab_farm::{Link, LinkError, RungCounts};
 use layerlab_profiles::document::Fitness;
 pub use open::{OpenDevice, see};
 use outcome::{has_no_room, host_is_full, lost, outcome, with_artifacts};
@@ -62,6 +61,8 @@ struct Inner {
     restored: Mutex<HashSet<String>>,
     /// What is measured and could not be published yet.
     unpublished: Mutex<BTreeMap<RunNumber, Unpublished>>,
+    /// How often links to phones failed, and what was done about it.
+    failures: RungCounts,
 }
 
 impl Farm {
@@ -90,6 +91,7 @@ impl Farm {
             found: Mutex::default(),
             restored: Mutex::default(),
             unpublished: Mutex::default(),
+            failures: RungCounts::default(),
         }))
     }
 
@@ -101,6 +103,11 @@ impl Farm {
         seen: tokio::sync::oneshot::Sender<()>,
     ) {
         see(self, fleet, messages, seen).await;
+    }
+
+    /// How often links to phones failed since the daemon began, and what was done about it.
+    pub fn link_failures(&self) -> RungCounts {
+        self.0.failures.clone()
     }
 
     fn thresholds(&self) -> Thresholds {

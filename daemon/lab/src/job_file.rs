@@ -55,12 +55,6 @@ impl JobFile {
         JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()))
     }
 
-    /// A job file that came from elsewhere as `text`. Its models and its set are files in `folder`, which it names by their
-    /// names alone, and its profiles are published where the lab's are: no path is followed that somebody else has written.
-    pub fn from_elsewhere(folder: &Path, text: &str) -> Result<JobFile, TomlFileError> {
-        SentJob::parse(text)?.within(folder)
-    }
-
     /// The text of the job file that says the same as `job`, in JSON.
     pub fn text_of_json(job: &serde_json::Value) -> Result<String, toml::ser::Error> {
         toml::to_string(&Table::try_from(job)?)

@@ -21,7 +21,7 @@ use super::record::{
     Device, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run, RunNumber, RunState,
     What,
 };
-use super::talk::DeviceReadings;
+use super::talk::{DaemonCounts, DeviceReadings};
 use super::window::{Window, WindowState};
 
 pub use archive::ArchiveLookup;
@@ -76,6 +76,8 @@ pub struct LabState {
     pub places: BTreeMap<String, Place>,
     /// How to deal with what goes wrong.
     pub rules: Rules,
+    /// What happened since the daemon began.
+    pub counts: DaemonCounts,
     /// The runs of open jobs that wait for a device.
     pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
     /// Runs that lack nothing but publication, and when that is tried again.
@@ -117,6 +119,8 @@ pub struct Place {
     pub read: Option<DeviceReadings>,
     /// Samples and answers of the run on it, and how many there will be.
     pub progress: (u64, Option<u64>),
+    /// When entries of that run's journal last came into the store.
+    pub journal_kept_at: Option<Timestamp>,
     /// Whether a block of the run on it, or an answer, has ended since the run began here.
     pub has_ended_block: bool,
     /// How long such runs as the one on it took on it, in milliseconds; nothing if there were none.
@@ -160,6 +164,7 @@ impl LabState {
             kept,
             places: BTreeMap::new(),
             rules,
+            counts: DaemonCounts::default(),
             waiting: BTreeMap::new(),
             unpublished: BTreeMap::new(),
             unwanted_publications: Vec::new(),

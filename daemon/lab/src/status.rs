@@ -17,6 +17,7 @@ pub(super) fn status(state: &LabState, trouble: Option<String>, now: Timestamp) 
         devices: devices.collect(),
         waiting: waiting::waiting(state, now),
         impossible: waiting::impossible(state),
+        counts: state.counts.clone(),
     }
 }
 
@@ -49,6 +50,9 @@ fn device(state: &LabState, name: &str, now: Timestamp) -> Option<DeviceStatus> 
         reason: doing.reason.filter(|reason| !reason.is_empty()),
         run,
         progress: place.filter(|_| run.is_some()).map(|place| place.progress),
+        journal_kept_at: place
+            .filter(|_| run.is_some())
+            .and_then(|place| place.journal_kept_at),
         read: place.and_then(|place| place.read.clone()),
         free_at,
     })

@@ -1,6 +1,7 @@
 //! What the commands ask the daemon, over a socket in the state folder: one JSON value per line, one request and one
 //! answer per connection. What only needs to be looked up is read from the store.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -210,6 +211,22 @@ pub struct Status {
     /// What open jobs ask for that nothing known to the lab can give.
     #[serde(default)]
     pub impossible: Vec<(JobId, String)>,
+    /// What happened since the daemon began.
+    #[serde(default)]
+    pub counts: DaemonCounts,
+}
+
+/// What a daemon has counted since it began. None of it ever becomes less.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonCounts {
+    /// How often it was decided what is to be done next.
+    pub decisions: u64,
+    /// How long that took, all together.
+    pub deciding: Duration,
+    /// Blocks that do not count, by why, in the words of `blocks.csv`.
+    pub rejected_blocks: BTreeMap<String, u64>,
+    /// How long agents were at work, neither loading nor resting, by their devices' names.
+    pub busy: BTreeMap<String, Duration>,
 }
 
 /// Runs of one job that wait for the same.
@@ -276,6 +293,9 @@ pub struct DeviceStatus {
     pub progress: Option<(u64, Option<u64>)>,
     /// When it will be free, as far as past runs tell.
     pub free_at: Option<Timestamp>,
+    /// When entries of the run's journal last came into the store; nothing before the first.
+    #[serde(default)]
+    pub journal_kept_at: Option<Timestamp>,
     /// How it was when it was last looked at: before each run. Nothing if the daemon has not looked yet.
     #[serde(default)]
     pub read: Option<DeviceReadings>,

@@ -88,6 +88,23 @@ impl Window {
             _ => WindowState::Open { until: None },
         }
     }
+
+    /// From when until when it is open between `from` and `until`, in order.
+    pub fn open_between(&self, from: Timestamp, until: Timestamp) -> Vec<(Timestamp, Timestamp)> {
+        let mut open = Vec::new();
+        let mut now = from;
+        while now < until {
+            now = match self.state(now) {
+                WindowState::Closed { opens } => opens,
+                WindowState::Open { until: closes } => {
+                    let closes = closes.map_or(until, |closes| closes.min(until));
+                    open.push((now, closes));
+                    closes
+                }
+            };
+        }
+        open
+    }
 }
 
 impl Hours {

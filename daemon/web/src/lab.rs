@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use layerlab_farm::RungCounts;
+use layerlab_farm::quarantine::Entry;
 use layerlab_lab::front_desk::FrontDesk;
 use layerlab_lab::store::Reader;
 use layerlab_lab::talk::{Answer, Request, Status};
+use layerlab_lab::window::Window;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -35,6 +38,12 @@ pub struct WebLab {
     pub last_event: watch::Receiver<i64>,
     /// The folder with models that jobs from the web may name, if there is one.
     pub models: Option<PathBuf>,
+    /// When jobs are worked on that do not say so themselves.
+    pub window: Window,
+    /// How often links to phones failed, and what was done about it.
+    pub link_failures: RungCounts,
+    /// The folders of the host in which it keeps and finds things; those within others come first.
+    pub folders: Vec<PathBuf>,
     /// What jobs from the web bring.
     pub uploads: Uploads,
 }
@@ -72,6 +81,14 @@ impl WebState {
     pub(crate) async fn status(&self) -> Result<Status, Problem> {
         match self.ask(Request::Status, None).await? {
             Answer::Status(status) => Ok(status),
+            other => Err(Problem::unexpected(other)),
+        }
+    }
+
+    /// Who is left alone now.
+    pub(crate) async fn quarantined(&self) -> Result<Vec<Entry>, Problem> {
+        match self.ask(Request::Quarantined, None).await? {
+            Answer::Quarantine { entries } => Ok(entries),
             other => Err(Problem::unexpected(other)),
         }
     }

@@ -6,6 +6,7 @@ mod address;
 mod api;
 mod error;
 mod explorer;
+mod extract;
 mod failures;
 mod guard;
 mod health;

@@ -1,5 +1,5 @@
-//! What a Prometheus server collects: how the lab is now, and how much happened since it began. Everything is looked up when it is
-//! asked for, so that nothing is counted twice or lost when a daemon ends.
+//! What a Prometheus server collects: how the lab is now, how much happened since it began, which the store knows, and what the
+//! daemon has counted since it began itself.
 
 use std::fmt::{Display, Write};
 use std::time::Instant;
@@ -7,9 +7,12 @@ use std::time::Instant;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use layerlab_farm::RungCounts;
 use layerlab_lab::gates::Readings;
 use layerlab_lab::store::StoreCounts;
 use layerlab_lab::talk::{DeviceState, DeviceStatus, Status};
+use layerlab_profiles::document::Rejected;
 
 use crate::lab::WebState;
 use crate::problem::Problem;
@@ -27,6 +30,14 @@ const STATES: [DeviceState; 7] = [
     DeviceState::Gone,
 ];
 
+/// Why agents reject blocks.
+const REJECTIONS: [Rejected; 4] = [
+    Rejected::SentinelMoved,
+    Rejected::Throttling,
+    Rejected::ClockCapChanged,
+    Rejected::Disturbed,
+];
+
 /// All metrics.
 pub(crate) async fn metrics(State(state): State<WebState>) -> Result<Response, Problem> {
     let asked = Instant::now();
@@ -36,6 +47,7 @@ pub(crate) async fn metrics(State(state): State<WebState>) -> Result<Response, P
     let counted = Instant::now();
     let mut text = MetricsText::default();
     of_lab(&mut text, &status, &counts);
+    since_it_began(&mut text, &status, &state.lab.link_failures);
     let seconds = |from: Instant, until: Instant| until.duration_since(from).as_secs_f64();
     text.family(
         "layerlab_answer_seconds",
@@ -100,6 +112,21 @@ fn of_lab(text: &mut MetricsText, status: &Status, counts: &StoreCounts) {
             text.sample("layerlab_device_samples", &labels, done);
         }
     }
+    text.family(
+        "layerlab_journal_lag_seconds",
+        "gauge",
+        "How long ago the store took in the last entries of the journal of the run that a device works on: at most so far is it \
+         behind.",
+    );
+    for device in &status.devices {
+        // One that is not ready yet has nothing to say.
+        let is_waiting = device.state == DeviceState::Waiting;
+        if let Some(at) = device.journal_kept_at.filter(|_| !is_waiting) {
+            let lag = Timestamp::now().duration_since(at).as_secs_f64().max(0.0);
+            let labels = [("device", device.device.name.as_str())];
+            text.sample("layerlab_journal_lag_seconds", &labels, lag);
+        }
+    }
     of_readings(text, &status.devices);
     text.family(
         "layerlab_waiting_runs",
@@ -135,6 +162,56 @@ fn of_lab(text: &mut MetricsText, status: &Status, counts: &StoreCounts) {
         for (value, count) in counts {
             text.sample(name, &[(label, value.as_str())], count);
         }
+    }
+}
+
+/// What the daemon has counted itself: these begin at 0 with it, as counters may.
+fn since_it_began(text: &mut MetricsText, status: &Status, link_failures: &RungCounts) {
+    let counts = &status.counts;
+    text.family(
+        "layerlab_decision_seconds",
+        "summary",
+        "How long it took to decide what is to be done next, whenever something had changed.",
+    );
+    let deciding = counts.deciding.as_secs_f64();
+    text.sample("layerlab_decision_seconds_sum", &[], deciding);
+    text.sample("layerlab_decision_seconds_count", &[], counts.decisions);
+    text.family(
+        "layerlab_blocks_rejected_total",
+        "counter",
+        "Blocks of samples that do not count, by why.",
+    );
+    for reason in REJECTIONS {
+        let rejected = counts.rejected_blocks.get(reason.name());
+        let labels = [("reason", reason.name())];
+        text.sample(
+            "layerlab_blocks_rejected_total",
+            &labels,
+            rejected.copied().unwrap_or(0),
+        );
+    }
+    text.family(
+        "layerlab_link_failures_total",
+        "counter",
+        "Failures on the way to phones, by what was tried next; given-up where nothing was left to try.",
+    );
+    for (rung, failures) in link_failures.all() {
+        text.sample("layerlab_link_failures_total", &[("rung", rung)], failures);
+    }
+    text.family(
+        "layerlab_device_busy_seconds_total",
+        "counter",
+        "How long the agent of a device was at work, neither loading nor resting.",
+    );
+    for device in &status.devices {
+        let name = device.device.name.as_str();
+        let busy = counts.busy.get(name).copied().unwrap_or_default();
+        let labels = [("device", name)];
+        text.sample(
+            "layerlab_device_busy_seconds_total",
+            &labels,
+            busy.as_secs_f64(),
+        );
     }
 }
 

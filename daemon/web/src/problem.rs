@@ -26,7 +26,7 @@ pub enum ProblemKind {
 }
 
 /// A problem document.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
     /// Names the kind of problem: `urn:layerlab:problem:` and the kind.
     #[serde(rename = "type")]
@@ -68,6 +68,11 @@ impl Problem {
 
     pub(crate) fn not_found(detail: impl ToString) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, ProblemKind::Input, detail)
+    }
+
+    pub(crate) fn nothing_there() -> Problem {
+        let detail = "there is nothing at this path; pages begin at `/`, and /api/v1/openapi.json says what else there is";
+        Problem::not_found(detail)
     }
 
     pub(crate) fn unusable(detail: impl ToString) -> Problem {
@@ -149,7 +154,9 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = self.status();
         let retry_after = self.retry_after_seconds;
-        let mut response = (status, Json(self)).into_response();
+        let mut response = (status, Json(&self)).into_response();
+        // So that it can be told in another form.
+        response.extensions_mut().insert(self);
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, kind);

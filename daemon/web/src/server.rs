@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use axum::http::{Extensions, HeaderMap, StatusCode, Version, header};
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
@@ -201,6 +200,7 @@ fn router(state: WebState, hosts: OwnHosts) -> Router {
         .fallback(nothing_there)
         .method_not_allowed_fallback(not_so)
         .layer(from_fn(api::within_time))
+        .layer(from_fn(pages::for_browsers))
         .layer(from_fn_with_state(hosts, guard))
         .with_state(state)
 }
@@ -214,14 +214,13 @@ fn is_text(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) -> bo
         .any(|text| kind.starts_with(text))
 }
 
-async fn nothing_there() -> Response {
-    Problem::not_found("there is nothing at this path; /api/v1/openapi.json says what there is")
-        .into_response()
+async fn nothing_there() -> Problem {
+    Problem::nothing_there()
 }
 
-async fn not_so() -> Response {
+async fn not_so() -> Problem {
     let detail = "this path does not take that method; /api/v1/openapi.json says which it takes";
-    Problem::usage(StatusCode::METHOD_NOT_ALLOWED, detail).into_response()
+    Problem::usage(StatusCode::METHOD_NOT_ALLOWED, detail)
 }
 
 #[cfg(test)]

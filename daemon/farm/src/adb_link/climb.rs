@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Policy;
-use super::recovery::{Ladder, Rung, Way};
+use super::recovery::{Ladder, Rung, RungCounts, Way};
 use super::usb_port;
 use super::whereabouts::Whereabouts;
 use crate::adb::{AdbError, Route, Row, State};
@@ -23,11 +23,12 @@ const MOMENT: Duration = Duration::from_millis(250);
 pub(super) struct Climb<'a> {
     whereabouts: &'a Whereabouts,
     ladder: Ladder,
+    failures: &'a RungCounts,
     end: Instant,
 }
 
 impl<'a> Climb<'a> {
-    pub(super) fn start(whereabouts: &'a Whereabouts, policy: Policy) -> Climb<'a> {
+    pub(super) fn start(whereabouts: &'a Whereabouts, policy: &'a Policy) -> Climb<'a> {
         Climb {
             whereabouts,
             ladder: Ladder::new(Way {
@@ -35,6 +36,7 @@ impl<'a> Climb<'a> {
                 own_server: whereabouts.route().is_own_server(),
                 may_reboot: policy.may_reboot,
             }),
+            failures: &policy.failures,
             end: Instant::now() + policy.patience,
         }
     }
@@ -46,7 +48,9 @@ impl<'a> Climb<'a> {
             return Err(error);
         };
         let left = self.end.saturating_duration_since(Instant::now());
-        let Some(rung) = self.ladder.next(fault).filter(|_| !left.is_zero()) else {
+        let rung = self.ladder.next(fault).filter(|_| !left.is_zero());
+        self.failures.count(rung);
+        let Some(rung) = rung else {
             return Err(AdbError::GivenUp {
                 name: self.name(),
                 last: Box::new(error),

@@ -1,7 +1,8 @@
 //! The recovery ladder: what to try next when a phone, its agent or the server fails. Cheapest first,
 //! one rung per failure. Pure: climbing is the link's business.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::adb::Fault;
@@ -27,7 +28,61 @@ pub enum Rung {
     RestartServer,
 }
 
+/// How often failures on the way to phones were met with each rung, by all links that share this.
+#[derive(Clone, Debug)]
+pub struct RungCounts(Arc<Mutex<BTreeMap<&'static str, u64>>>);
+
+impl Default for RungCounts {
+    fn default() -> RungCounts {
+        let rungs = Rung::ALL.into_iter().map(Rung::name);
+        let all = rungs.chain([GIVEN_UP]).map(|name| (name, 0));
+        RungCounts(Arc::new(Mutex::new(all.collect())))
+    }
+}
+
+impl RungCounts {
+    /// Counts a failure: what is tried next, or that nothing is left to try.
+    pub(super) fn count(&self, rung: Option<Rung>) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry(rung.map_or(GIVEN_UP, Rung::name)).or_default() += 1;
+    }
+
+    /// How often each rung was climbed, by its name, and how often a phone was given up, as `given-up`.
+    pub fn all(&self) -> BTreeMap<&'static str, u64> {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.clone()
+    }
+}
+
+/// What came of a failure for which nothing was left to try.
+const GIVEN_UP: &str = "given-up";
+
 impl Rung {
+    const ALL: [Rung; 8] = [
+        Rung::Retry,
+        Rung::Wait,
+        Rung::Reconnect,
+        Rung::ReconnectOffline,
+        Rung::RestartAgent,
+        Rung::Reboot,
+        Rung::CyclePort,
+        Rung::RestartServer,
+    ];
+
+    /// What it is called where it is counted.
+    fn name(self) -> &'static str {
+        match self {
+            Rung::Retry => "retry",
+            Rung::Wait => "wait",
+            Rung::Reconnect => "reconnect",
+            Rung::ReconnectOffline => "reconnect-offline",
+            Rung::RestartAgent => "restart-agent",
+            Rung::Reboot => "reboot",
+            Rung::CyclePort => "cycle-port",
+            Rung::RestartServer => "restart-server",
+        }
+    }
+
     /// How long climbing it may take; waiting has a patience of its own.
     pub fn deadline(self) -> Duration {
         Duration::from_secs(match self {

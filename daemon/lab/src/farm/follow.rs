@@ -29,6 +29,8 @@ pub(super) struct Keeper<'a> {
     done: u64,
     all: Option<u64>,
     clock: PartClock,
+    /// How long of the part the agent was at work, as far as that was told.
+    told_busy: Duration,
     /// Where the time went in the parts before.
     spent: Spent,
     /// Whether an answer of the part was judged since it was begun or continued.
@@ -48,6 +50,7 @@ impl<'a> Keeper<'a> {
             done: 0,
             all: None,
             clock: PartClock::new(),
+            told_busy: Duration::ZERO,
             spent: Spent::default(),
             has_judged: false,
             trouble: None,
@@ -72,8 +75,15 @@ impl<'a> Keeper<'a> {
         if let Err(error) = kept {
             tracing::error!(%error, "the journal of {} cannot be kept", self.run);
             self.trouble.get_or_insert(error);
+            return;
         }
-        self.desk.tell(News::Progress(self.done, self.all)).await;
+        let busy = self.clock.busy();
+        let progress = News::Progress {
+            progress: (self.done, self.all),
+            busy: busy.saturating_sub(self.told_busy),
+        };
+        self.told_busy = self.told_busy.max(busy);
+        self.desk.tell(progress).await;
     }
 }
 
@@ -99,7 +109,7 @@ impl Follower for Keeper<'_> {
         }
         match &entry.event {
             Event::BlockEnded { rejection, .. } => {
-                let rejection = rejection.as_ref().map(ToString::to_string);
+                let rejection = rejection.clone();
                 self.desk.tell(News::BlockEnded { rejection }).await;
             }
             Event::Judged { .. } if !self.has_judged => {
@@ -119,7 +129,7 @@ impl CampaignFollower for Keeper<'_> {
     async fn begin(&mut self, part: CampaignPart) -> Result<KnownJournal, JournalTrouble> {
         self.run = super::name(self.assignment, part);
         let entries = self.store.entries(&self.run).await?;
-        self.clock = PartClock::new();
+        (self.clock, self.told_busy) = (PartClock::new(), Duration::ZERO);
         (self.done, self.all, self.has_judged) = (0, None, false);
         for entry in &entries {
             self.clock.orders(&entry.event);
@@ -189,10 +199,14 @@ impl PartClock {
         self.orders(event);
     }
 
+    /// How long the agent was at work, neither loading nor resting.
+    fn busy(&self) -> Duration {
+        self.working.saturating_sub(self.loading + self.cool_down)
+    }
+
     fn spent(&self) -> Spent {
-        let busy = self.working.saturating_sub(self.loading + self.cool_down);
         Spent {
-            busy_ms: busy.as_millis() as u64,
+            busy_ms: self.busy().as_millis() as u64,
             cool_down_ms: self.cool_down.as_millis() as u64,
             ..Spent::default()
         }

@@ -121,6 +121,7 @@ impl Farm {
             patience: phones.patience,
             may_reboot: phones.reboot,
             quarantine: self.0.config.attempts.quarantine,
+            failures: self.0.failures.clone(),
         };
         let Found { route, row, .. } = found;
         let link =

@@ -185,7 +185,8 @@ impl SentJob {
         }
     }
 
-    /// The job, whose files are in `folder`.
+    /// The job, whose files are in `folder`. It names them by their names alone, and its profiles are published where the
+    /// lab's are: no path is followed that somebody else has written.
     pub fn within(self, folder: &Path) -> Result<JobFile, TomlFileError> {
         let checked = JobFile::parse(&folder.join(ELSEWHERE), &self.table)
             .and_then(|file| file.names_files_alone().map(|()| file));

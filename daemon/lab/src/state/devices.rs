@@ -20,6 +20,7 @@ impl Place {
             read: None,
             has_ended_block: false,
             progress: (0, None),
+            journal_kept_at: None,
             usual_wall_ms: None,
         }
     }

@@ -1,8 +1,11 @@
 //! Runs begin, wait, are left and end.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use layerlab_profiles::document::Rejected;
+use layerlab_protocol::Rejection;
 
 use super::publications::unpublished;
 use super::{LabState, Work};
@@ -91,6 +94,7 @@ impl LabState {
         place.waited = SignedDuration::ZERO;
         place.not_ready = None;
         place.progress = (0, None);
+        place.journal_kept_at = None;
         place.has_ended_block = false;
         place.usual_wall_ms = None;
         let run = self.kept.runs.get(&number)?.clone();
@@ -147,16 +151,29 @@ impl LabState {
         }
     }
 
-    /// How far a run is.
-    pub fn progress(&mut self, device: &str, progress: (u64, Option<u64>)) {
+    /// How far a run is whose journal is in the store so far, and for how long the agent was at work since this was said last.
+    pub fn progress(
+        &mut self,
+        device: &str,
+        progress: (u64, Option<u64>),
+        busy: Duration,
+        now: Timestamp,
+    ) {
         if let Some(place) = self.places.get_mut(device) {
             place.progress = progress;
+            place.journal_kept_at = Some(now);
         }
+        *self.counts.busy.entry(device.to_owned()).or_default() += busy;
     }
 
     /// A block of the run on `device`, or an answer, has ended; `rejection` says why the block does not count. Whether it
     /// is the first one since the run began there.
-    pub fn block_ended(&mut self, device: &str, rejection: Option<String>, now: Timestamp) -> bool {
+    pub fn block_ended(
+        &mut self,
+        device: &str,
+        rejection: Option<&Rejection>,
+        now: Timestamp,
+    ) -> bool {
         let Some(place) = self.places.get_mut(device) else {
             return false;
         };
@@ -164,7 +181,10 @@ impl LabState {
         let Some(run) = place.work.run() else {
             return false;
         };
-        if let Some(reason) = rejection {
+        if let Some(rejection) = rejection {
+            let why = Rejected::from(rejection).name().to_owned();
+            *self.counts.rejected_blocks.entry(why).or_default() += 1;
+            let reason = rejection.to_string();
             self.tell_of_run(now, run, What::BlockRejected { reason });
         }
         if is_first {

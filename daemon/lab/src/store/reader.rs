@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use layerlab_protocol::Entry;
-use layerlab_protocol::RunId;
+use layerlab_protocol::{Entry, Event, Order, RunId};
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
@@ -16,7 +15,7 @@ use super::error::StoreError;
 use super::make::text;
 use super::rows::{self, BodyError, StoredRecord};
 use super::schema;
-use crate::record::{Device, Event, Job, JobState, Kept, Reservation, Run};
+use crate::record::{self, Device, Job, JobState, Kept, Reservation, Run};
 
 /// Reads the store of a lab without being its daemon.
 #[derive(Clone, Debug)]
@@ -88,7 +87,7 @@ impl Reader {
         &self,
         since: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<Event>, StoreError> {
+    ) -> Result<Vec<record::Event>, StoreError> {
         let reader = self.clone();
         let bodies: Vec<String> = apart(async move {
             sqlx::query_scalar("SELECT body FROM events WHERE at >= $1 AND at < $2 ORDER BY number")
@@ -103,7 +102,11 @@ impl Reader {
     }
 
     /// What happened after the event of number `after`, in order, at most `most` events.
-    pub async fn events_after(&self, after: i64, most: u32) -> Result<Vec<Event>, StoreError> {
+    pub async fn events_after(
+        &self,
+        after: i64,
+        most: u32,
+    ) -> Result<Vec<record::Event>, StoreError> {
         let reader = self.clone();
         let bodies: Vec<String> = apart(async move {
             sqlx::query_scalar("SELECT body FROM events WHERE number > $1 ORDER BY number LIMIT $2")
@@ -119,15 +122,45 @@ impl Reader {
 
     /// The journal of a run as far as it was kept, in order.
     pub async fn entries(&self, run: &RunId) -> Result<Vec<Entry>, StoreError> {
+        let all = "SELECT sequence, order_number, body FROM entries WHERE run = $1 AND sequence > $2 ORDER BY sequence";
+        self.chosen_entries(all, run, 0).await
+    }
+
+    /// The last entries of it, at most `most`, in order.
+    pub async fn last_entries(&self, run: &RunId, most: u32) -> Result<Vec<Entry>, StoreError> {
+        let last = "SELECT sequence, order_number, body FROM entries WHERE run = $1 ORDER BY sequence DESC LIMIT $2";
+        let mut entries = self.chosen_entries(last, run, most.into()).await?;
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// An order of a run, if it is in the journal.
+    pub async fn order(&self, run: &RunId, number: u32) -> Result<Option<Order>, StoreError> {
+        let accepted = "SELECT sequence, order_number, body FROM entries \
+                        WHERE run = $1 AND order_number = $2 AND kind = 'accepted' LIMIT 1";
+        let entries = self.chosen_entries(accepted, run, number.into()).await?;
+        let mut orders = entries.into_iter().filter_map(|entry| match entry.event {
+            Event::Accepted { order } => Some(order),
+            _ => None,
+        });
+        Ok(orders.next())
+    }
+
+    /// What a question about a journal and a number finds.
+    async fn chosen_entries(
+        &self,
+        question: &'static str,
+        run: &RunId,
+        number: i64,
+    ) -> Result<Vec<Entry>, StoreError> {
         let reader = self.clone();
         let run = run.clone();
         let rows: Vec<(i64, i64, String)> = apart(async move {
-            sqlx::query_as(
-                "SELECT sequence, order_number, body FROM entries WHERE run = $1 ORDER BY sequence",
-            )
-            .bind(run.as_str())
-            .fetch_all(&mut *reader.connection.lock().await)
-            .await
+            sqlx::query_as(question)
+                .bind(run.as_str())
+                .bind(number)
+                .fetch_all(&mut *reader.connection.lock().await)
+                .await
         })
         .await?
         .map_err(|error| self.failed(&error))?;

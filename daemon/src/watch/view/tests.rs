@@ -49,6 +49,7 @@ fn trouble_comes_first_and_names_steer_no_terminal() {
             run: Some(7),
             progress: Some((12, Some(40))),
             free_at: Some(now()),
+            journal_kept_at: None,
             read: None,
         }],
         waiting: vec![WaitingRuns {
@@ -57,7 +58,7 @@ fn trouble_comes_first_and_names_steer_no_terminal() {
             runs: 1,
             reason: "the window is closed".to_owned(),
         }],
-        impossible: Vec::new(),
+        ..Status::default()
     };
     let lab = WatchedLab::of(&Ok(status.clone()), &Kept::default());
     let lines = view(&lab, FIRST, now(), &TimeZone::UTC);
@@ -135,6 +136,7 @@ fn busy_lab(jobs: i64) -> (Kept, Status) {
             run: Some(jobs),
             progress: Some((123_456, Some(1_234_567))),
             free_at: None,
+            journal_kept_at: None,
             read: None,
         }],
         waiting: waiting.collect(),

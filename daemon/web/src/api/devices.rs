@@ -13,9 +13,9 @@ use layerlab_lab::when;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use crate::access::Operator;
+use crate::extract::{InPath, InQuery, WholeBody};
 use crate::lab::WebState;
 use crate::problem::Problem;
 
@@ -128,13 +128,6 @@ impl From<Entry> for ShownQuarantine {
     }
 }
 
-fn entries(answer: Answer) -> Result<Vec<Entry>, Problem> {
-    match answer {
-        Answer::Quarantine { entries } => Ok(entries),
-        other => Err(Problem::unexpected(other)),
-    }
-}
-
 /// The phones that are left alone now.
 #[utoipa::path(
     get,
@@ -151,7 +144,7 @@ pub(super) async fn quarantined(
     State(state): State<WebState>,
     InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Json<List<ShownQuarantine>>, Problem> {
-    let entries = entries(state.ask(Request::Quarantined, None).await?)?;
+    let entries = state.quarantined().await?;
     Ok(Json(List::of(entries, &chosen, ShownQuarantine::from)))
 }
 
@@ -194,7 +187,10 @@ pub(super) async fn quarantine(
         reason: wanted.reason,
         period,
     };
-    let entries = entries(state.ask(request, Some(&by)).await?)?;
+    let entries = match state.ask(request, Some(&by)).await? {
+        Answer::Quarantine { entries } => entries,
+        other => return Err(Problem::unexpected(other)),
+    };
     let shown = entries.into_iter().map(ShownQuarantine::from).collect();
     Ok((StatusCode::CREATED, Json(shown)))
 }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::InQuery;
 use crate::access::Caller;
+use crate::extract::InQuery;
 use crate::lab::WebState;
 use crate::problem::Problem;
 

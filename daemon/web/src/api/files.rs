@@ -12,8 +12,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{InPath, InQuery};
 use crate::access::Operator;
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::uploads::{ContentHash, Uploaded, no_room};

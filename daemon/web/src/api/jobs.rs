@@ -1,28 +1,25 @@
 //! Jobs: what the lab was asked for, and asking it for more.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use layerlab_lab::job_file::{JobFile, ResolvedJob, SentJob};
+use layerlab_lab::job_file::JobFile;
 use layerlab_lab::query::{Page, ShownJob as JobWithEvents, listed_jobs};
 use layerlab_lab::record::{Job, JobId};
 use layerlab_lab::talk::{Answer, Request};
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 use utoipa::{IntoParams, ToSchema};
 
 use super::events::ShownEvent;
-use super::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use super::runs::ShownRun;
 use crate::access::Operator;
-use crate::lab::{WebLab, WebState};
+use crate::extract::{InPath, InQuery, WholeBody};
+use crate::lab::WebState;
 use crate::problem::Problem;
+use crate::submission::{self, Submitted};
 
 /// A job.
 #[derive(Serialize, ToSchema)]
@@ -225,23 +222,9 @@ pub(super) async fn submit(
     InQuery(Submission { again }): InQuery<Submission>,
     body: WholeBody,
 ) -> Result<(StatusCode, Json<SubmittedJob>), Problem> {
-    let sent = SentJob::parse(&job_text(&body)?).map_err(Problem::unusable)?;
-    let lab = Arc::clone(&state.lab);
-    let read = tokio::task::spawn_blocking(move || {
-        let files = Files::of(&lab, &sent)?;
-        let job = sent.within(files.folder());
-        let job = job.and_then(|job| job.resolve(Timestamp::now()));
-        Ok::<_, Problem>((job.map_err(Problem::unusable)?, files))
-    });
-    // What the job brings is there until the lab has its own copies.
-    let (ResolvedJob { spec, sizes }, _files) = read.await.map_err(Problem::internal)??;
-    let request = Request::Submit {
-        spec: Box::new(spec),
-        again,
-        sizes,
-    };
-    match state.ask(request, Some(&by)).await? {
-        Answer::Submitted {
+    let text = job_text(&body)?;
+    match submission::submit(&state, &text, again, &by).await? {
+        Submitted::Taken {
             job,
             runs,
             warnings,
@@ -255,7 +238,7 @@ pub(super) async fn submit(
             };
             Ok((StatusCode::CREATED, Json(submitted)))
         }
-        Answer::Known { job, state } => {
+        Submitted::Known(job, state) => {
             let submitted = SubmittedJob {
                 job,
                 runs: 0,
@@ -263,35 +246,6 @@ pub(super) async fn submit(
                 warnings: Vec::new(),
             };
             Ok((StatusCode::OK, Json(submitted)))
-        }
-        other => Err(Problem::unexpected(other)),
-    }
-}
-
-/// Where the files of a job from the web are.
-enum Files {
-    /// In the lab's folder of models.
-    Here(PathBuf),
-    /// They came with it.
-    Brought(TempDir),
-}
-
-impl Files {
-    fn of(lab: &WebLab, sent: &SentJob) -> Result<Files, Problem> {
-        if !sent.files.is_empty() {
-            return lab.uploads.named(&sent.files).map(Files::Brought);
-        }
-        lab.models.clone().map(Files::Here).ok_or_else(|| {
-            let detail = "this lab has no models of its own for jobs from the web; send those of the job to /api/v1/files \
-                          and name them under `files`, or name a folder by `web.models` in the lab's configuration";
-            Problem::usage(StatusCode::FORBIDDEN, detail)
-        })
-    }
-
-    fn folder(&self) -> &Path {
-        match self {
-            Files::Here(folder) => folder,
-            Files::Brought(folder) => folder.path(),
         }
     }
 }

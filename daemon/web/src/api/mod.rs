@@ -2,7 +2,6 @@
 
 mod devices;
 mod events;
-mod extract;
 mod files;
 mod jobs;
 mod list;

@@ -11,8 +11,8 @@ use layerlab_profiles::{Nanos, Placement};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::extract::{InPath, WholeBody};
 use crate::explorer::{Explored, ExploredAccuracy, Explorer};
+use crate::extract::{InPath, WholeBody};
 use crate::lab::WebState;
 use crate::problem::Problem;
 

@@ -12,8 +12,8 @@ use layerlab_profiles::sha256;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{InPath, InQuery};
 use super::list::{Chosen, List};
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::published::PublishedProfile;

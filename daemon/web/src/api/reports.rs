@@ -8,7 +8,7 @@ use layerlab_lab::query;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::InQuery;
+use crate::extract::InQuery;
 use crate::lab::WebState;
 use crate::problem::Problem;
 

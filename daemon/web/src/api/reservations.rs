@@ -10,9 +10,9 @@ use layerlab_lab::talk::{Answer, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::extract::{InPath, InQuery, WholeBody};
 use super::list::{Chosen, List};
 use crate::access::Operator;
+use crate::extract::{InPath, InQuery, WholeBody};
 use crate::lab::WebState;
 use crate::problem::Problem;
 

@@ -7,7 +7,7 @@ use layerlab_lab::record::{Kept, Run};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extract::InPath;
+use crate::extract::InPath;
 use crate::lab::WebState;
 use crate::problem::Problem;
 

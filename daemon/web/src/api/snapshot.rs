@@ -7,8 +7,8 @@ use layerlab_lab::query::{JobsAsked, Snapshot};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::InQuery;
 use crate::access::Caller;
+use crate::extract::InQuery;
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::token::Role;

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extract::{InPath, InQuery};
 use super::list::{Chosen, List};
 use crate::access::Admin;
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::token::{Role, Token, TokenError};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -19,6 +19,7 @@ use super::path::segment;
 use super::posted::Posted;
 use super::told::{progress, when};
 use crate::access::Caller;
+use crate::extract::InPath;
 use crate::lab::WebState;
 use crate::problem::Problem;
 
@@ -32,7 +33,7 @@ const USUAL_QUARANTINE: Duration = Duration::from_secs(3600);
 pub(super) async fn show(
     State(state): State<WebState>,
     caller: Caller,
-    Path(name): Path<String>,
+    InPath(name): InPath<String>,
 ) -> Result<Page, ProblemPage> {
     let form = caller.may_change().then(Filled::default);
     page(&state, &name, form.as_ref()).await
@@ -49,14 +50,14 @@ struct Filled {
 }
 
 /// Who looks at where a form was sent to, after a login in between say, sees the device's page.
-pub(super) async fn back(Path((name, _)): Path<(String, String)>) -> Redirect {
+pub(super) async fn back(InPath((name, _)): InPath<(String, String)>) -> Redirect {
     Redirect::to(&format!("/devices/{}", segment(&name)))
 }
 
 /// Reserves a device, gives it back, leaves it alone or uses it again, and shows it.
 pub(super) async fn change(
     State(state): State<WebState>,
-    Path((name, change)): Path<(String, String)>,
+    InPath((name, change)): InPath<(String, String)>,
     posted: Posted,
 ) -> Result<Response, ProblemPage> {
     let field = |name| posted.field(name).unwrap_or_default().to_owned();

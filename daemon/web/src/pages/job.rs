@@ -1,6 +1,6 @@
 //! One job with its runs and what happened, and the buttons that change what becomes of it.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,6 +16,7 @@ use super::layout::{Page, ProblemPage, badge};
 use super::posted::Posted;
 use super::told::when;
 use crate::access::Caller;
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 
@@ -29,21 +30,21 @@ pub(super) struct Chosen {
 pub(super) async fn show(
     State(state): State<WebState>,
     caller: Caller,
-    Path(id): Path<JobId>,
-    Query(chosen): Query<Chosen>,
+    InPath(id): InPath<JobId>,
+    InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Page, ProblemPage> {
     page(&state, id, chosen.page, caller.may_change()).await
 }
 
 /// Who looks at where a form was sent to, after a login in between say, sees the job's page.
-pub(super) async fn back(Path((job, _)): Path<(JobId, String)>) -> Redirect {
+pub(super) async fn back(InPath((job, _)): InPath<(JobId, String)>) -> Redirect {
     Redirect::to(&format!("/jobs/{job}"))
 }
 
 /// Pauses, resumes, cancels or retries a job, and shows it.
 pub(super) async fn change(
     State(state): State<WebState>,
-    Path((job, change)): Path<(JobId, String)>,
+    InPath((job, change)): InPath<(JobId, String)>,
     posted: Posted,
 ) -> Result<Response, ProblemPage> {
     let request = match change.as_str() {

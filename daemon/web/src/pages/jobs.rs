@@ -1,17 +1,18 @@
 //! The jobs of the lab, and what lists of jobs, runs and events have in common.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::query::{ListedJob, Page as ListPage, listed_jobs};
-use layerlab_lab::record::{Event, Kept, Run, RunState};
+use layerlab_lab::record::{Event, Kept, Run, RunState, What};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::layout::{Page, ProblemPage, badge, simulated_mark};
 use super::told::when;
 use crate::access::Caller;
+use crate::extract::InQuery;
 use crate::lab::WebState;
 
 /// Which page of a list.
@@ -26,7 +27,7 @@ pub(super) struct Chosen {
 pub(super) async fn list(
     State(state): State<WebState>,
     caller: Caller,
-    Query(chosen): Query<Chosen>,
+    InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Page, ProblemPage> {
     let reader = &state.lab.reader;
     let kept = match chosen.all {
@@ -131,10 +132,30 @@ pub(super) fn happened(events: &[&Event]) -> Markup {
                         (when(event.at)) " "
                         @if let Some(run) = event.run { a href={ "/runs/" (run) } { "run " (run) } " " }
                         @if let Some(device) = &event.device { span.note { (Printable(device)) } " " }
-                        (Printable(&event.what.to_string()))
+                        (what(event))
                     }
                 }
             }
         }
+    }
+}
+
+/// What happened, in a sentence. A profile is where its page is, whose folder says nothing to people elsewhere.
+fn what(event: &Event) -> Markup {
+    match &event.what {
+        What::Published { findings, .. } => html! {
+            "published"
+            @if let Some(run) = event.run { " as " a href={ "/profiles/" (run) } { "its profile" } }
+            @match findings.len() {
+                0 => {}
+                1 => ", with a doubt that the profile's page tells",
+                doubts => { ", with " (doubts) " doubts that the profile's page tells" }
+            }
+        },
+        What::Worse { numbers, .. } => {
+            let numbers = numbers.join("; ");
+            html! { "worse than before: " (Printable(&numbers)) }
+        }
+        other => html! { (Printable(&other.to_string())) },
     }
 }

@@ -17,9 +17,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const REFERRERS: &str = "same-origin";
 
 /// The ways that lead from every page.
-const WAYS: [(&str, &str); 4] = [
+const WAYS: [(&str, &str); 5] = [
     ("/", "Devices"),
     ("/jobs", "Jobs"),
+    ("/calendar", "Calendar"),
     ("/profiles", "Profiles"),
     ("/report", "Report"),
 ];

@@ -2,10 +2,13 @@
 //! by plain forms, and goes through the same front desk as what the API and commands ask.
 
 mod assets;
+mod browsers;
+mod calendar;
 mod chart;
 mod compare;
 mod device;
 mod explore;
+mod host_folders;
 mod job;
 mod jobs;
 mod layout;
@@ -25,6 +28,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::lab::WebState;
+pub(crate) use browsers::for_browsers;
 
 /// The pages. All but those that ask for a token take one.
 pub(crate) fn routes(state: &WebState) -> Router<WebState> {
@@ -44,7 +48,12 @@ pub(crate) fn routes(state: &WebState) -> Router<WebState> {
         .route("/profiles/{run}", get(profiles::show))
         .route("/profiles/{run}/explore", get(explore::show))
         .route("/compare", get(compare::show))
+        .route("/calendar", get(calendar::show))
         .route("/report", get(report::show))
+        .route_layer(from_fn_with_state(
+            state.clone(),
+            host_folders::without_host_folders,
+        ))
         .route_layer(from_fn_with_state(state.clone(), session::with_session))
         .route("/login", get(session::ask).post(session::log_in))
         .route("/logout", post(session::log_out))

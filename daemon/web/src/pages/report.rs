@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use layerlab_lab::query::{indexed_profiles, report};
@@ -11,6 +11,7 @@ use maud::html;
 use serde::Deserialize;
 
 use super::layout::{Page, ProblemPage};
+use crate::extract::InQuery;
 use crate::lab::WebState;
 use crate::problem::Problem;
 
@@ -29,7 +30,7 @@ pub(super) struct Period {
 /// The report of the last hours.
 pub(super) async fn show(
     State(state): State<WebState>,
-    Query(period): Query<Period>,
+    InQuery(period): InQuery<Period>,
 ) -> Result<Page, ProblemPage> {
     let hours = period.hours.unwrap_or(USUAL_HOURS).clamp(1, MOST_HOURS);
     let until = Timestamp::now();

@@ -89,11 +89,11 @@ pub(super) async fn take(
 ) -> Result<Response, ProblemPage> {
     let mut filled = Filled::of(&posted);
     let submitted = match filled.job_file() {
-        Ok(text) => submit(&state, text, filled.is_known, &posted.by).await,
+        Ok(text) => submit(&state, &text, filled.is_known, &posted.by).await,
         Err(problem) => Err(problem),
     };
     let problem = match submitted {
-        Ok(Submitted::Taken(job)) => {
+        Ok(Submitted::Taken { job, .. }) => {
             return Ok(Redirect::to(&format!("/jobs/{job}")).into_response());
         }
         Ok(Submitted::Known(job, known)) => {

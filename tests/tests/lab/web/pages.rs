@@ -3,7 +3,7 @@
 use layerlab_tests::web::{Answered, WebClient};
 use serde_json::json;
 
-use super::super::wait_for_job;
+use super::super::{EACH, job, wait_for_job};
 use super::{models, on_the_web, started};
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -149,4 +149,83 @@ fn another_site_may_lead_here_and_do_nothing_else() {
     nobody
         .get_with("/", &from_elsewhere("no-cors"))
         .is_problem(403, "another site");
+}
+
+#[test]
+fn a_browser_is_told_on_a_page_what_a_program_is_told_in_a_document() {
+    let lab = on_the_web(&models());
+    let (_daemon, nobody) = started(&lab);
+    let viewer = nobody.with_role(&lab, "viewer");
+    let browser = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    for (path, status, sentence) in [
+        ("/nothing", 404, "there is nothing at this path"),
+        ("/jobs/none", 404, "there is nothing at this path"),
+        ("/runs/99999999999999999999", 404, "there is nothing"),
+        ("/jobs?page=x", 400, "the parameters cannot be read"),
+        ("/report?hours=-1", 400, "the parameters cannot be read"),
+        ("/assets/none.css", 404, "there is no such file"),
+    ] {
+        let answered = viewer.get_with(path, &browser);
+        assert_eq!(answered.status, status, "{path}: {answered:?}");
+        assert_eq!(answered.header("content-type"), "text/html; charset=utf-8");
+        let policy = answered.header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none'; script-src"),
+            "{policy}"
+        );
+        for part in ["<nav aria-label=\"Pages\">", "<h1>", sentence] {
+            assert!(
+                answered.body.contains(part),
+                "{path} has no {part}: {answered:?}"
+            );
+        }
+        viewer.get(path).is_problem(status, sentence);
+    }
+    // The API is for programs, whoever asks.
+    for path in ["/api/v1/nothing", "/api/v1/jobs/none"] {
+        viewer
+            .get_with(path, &browser)
+            .is_problem(404, "there is nothing");
+    }
+    let posted = viewer.post_with("/calendar", FORM, "", &browser);
+    assert_eq!(
+        (posted.status, posted.header("content-type")),
+        (405, "text/html; charset=utf-8")
+    );
+    let stranger = nobody.get_with("/metrics", &browser);
+    assert_eq!(stranger.header("www-authenticate"), "Bearer");
+    assert!(stranger.body.contains("<h1>"), "{stranger:?}");
+}
+
+#[test]
+fn a_viewer_is_told_nothing_of_where_things_lie_on_the_host() {
+    let lab = on_the_web(&models());
+    let (_daemon, nobody) = started(&lab);
+    let (viewer, operator) = (
+        nobody.with_role(&lab, "viewer"),
+        nobody.with_role(&lab, "operator"),
+    );
+    lab.submit(&job("alexnet", EACH));
+    wait_for_job(&lab);
+    let host = lab.data().parent().expect("a folder").display().to_string();
+    for path in [
+        "/",
+        "/jobs/1",
+        "/runs/1",
+        "/devices/mate10pro",
+        "/profiles/1",
+        "/report",
+    ] {
+        let page = viewer.get(path).body;
+        assert!(page.contains("mate10pro"), "{path}: {page}");
+        assert!(!page.contains(&host), "{path}: {page}");
+    }
+    assert!(operator.get("/report").body.contains(&host));
+    let report = viewer.get("/report").body;
+    assert!(report.contains(">…/mate10pro"), "{report}");
+    let run = viewer.get("/runs/1").body;
+    assert!(
+        run.contains("published as <a href=\"/profiles/1\">its profile</a>"),
+        "{run}"
+    );
 }

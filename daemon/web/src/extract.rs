@@ -18,24 +18,21 @@ const LONGEST_BODY: usize = 256 << 10;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The parameters of a path.
-pub(super) struct InPath<T>(pub(super) T);
+pub(crate) struct InPath<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<InPath<T>, Problem> {
         let found = Path::<T>::from_request_parts(parts, state).await;
-        let unknown = |_| {
-            Problem::not_found(
-                "there is nothing at this path; /api/v1/openapi.json says what there is",
-            )
-        };
-        found.map(|Path(found)| InPath(found)).map_err(unknown)
+        found
+            .map(|Path(found)| InPath(found))
+            .map_err(|_| Problem::nothing_there())
     }
 }
 
 /// The parameters behind the path.
-pub(super) struct InQuery<T>(pub(super) T);
+pub(crate) struct InQuery<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
     type Rejection = Problem;
@@ -51,19 +48,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for InQuery<T> {
 }
 
 /// The body, with its type as far as it says one.
-pub(super) struct WholeBody {
-    pub(super) content: Bytes,
+pub(crate) struct WholeBody {
+    pub(crate) content: Bytes,
     media_type: String,
 }
 
 impl WholeBody {
     /// Whether it says that it is of this type.
-    pub(super) fn is(&self, media_type: &str) -> bool {
+    pub(crate) fn is(&self, media_type: &str) -> bool {
         self.media_type == media_type
     }
 
     /// What it is, in JSON.
-    pub(super) fn json<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         if !self.is("application/json") {
             return Err(Problem::usage(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
