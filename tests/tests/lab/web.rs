@@ -10,6 +10,7 @@ mod hostile;
 mod lost;
 mod pages;
 mod plans;
+mod profile_pages;
 mod reading;
 mod uploads;
 

@@ -2,8 +2,13 @@
 //! by plain forms, and goes through the same front desk as what the API and commands ask.
 
 mod assets;
+mod bins;
 mod chart;
 mod compare;
+mod compare_chosen;
+mod conditions;
+mod conditions_charts;
+mod curve;
 mod device;
 mod explore;
 mod job;
@@ -14,9 +19,13 @@ mod posted;
 mod profiles;
 mod report;
 mod run;
+mod run_clock;
+mod samples;
+mod samples_charts;
 mod session;
 mod submit;
 mod told;
+mod visits;
 mod wall;
 
 use axum::Router;
@@ -42,7 +51,9 @@ pub(crate) fn routes(state: &WebState) -> Router<WebState> {
         .route("/runs/{number}", get(run::show))
         .route("/profiles", get(profiles::list))
         .route("/profiles/{run}", get(profiles::show))
+        .route("/profiles/{run}/conditions", get(conditions::show))
         .route("/profiles/{run}/explore", get(explore::show))
+        .route("/profiles/{run}/samples", get(samples::show))
         .route("/compare", get(compare::show))
         .route("/report", get(report::show))
         .route_layer(from_fn_with_state(state.clone(), session::with_session))
