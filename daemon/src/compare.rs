@@ -17,7 +17,7 @@ use super::exit::{Code, ExitWith, Failure};
 use super::show::{self, estimate};
 use super::{baseline, output};
 use gate::GateArgs;
-use layerlab_lab::text_table::{Cells, table};
+use layerlab_lab::text_table::{Cells, p_value, table};
 
 #[derive(clap::Args)]
 pub(super) struct CompareArgs {
@@ -174,9 +174,7 @@ fn row(layers: &[Layer], difference: &Difference) -> Cells {
         estimate(&difference.one),
         estimate(&difference.other),
         estimate(&difference.difference),
-        difference
-            .p_value
-            .map_or_else(String::new, |p| format!("{p:.2e}")),
+        difference.p_value.map_or_else(String::new, p_value),
     ]
 }
 

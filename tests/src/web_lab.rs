@@ -9,28 +9,37 @@ use layerlab_profiles::time_model::{PredictedTime, ProcessorTimes, TimeModel};
 use crate::browser::{Browser, Theme};
 use crate::lab::{Daemon, Lab};
 use crate::root;
+use crate::wait::wait_for;
 use crate::web::WebClient;
+
+/// The simulated devices of labs on the web.
+const DEVICES: [&str; 2] = ["mate10pro", "oneplus7"];
 
 /// A lab with two simulated devices on the web, where jobs may name files of the folder `models`.
 pub fn on_the_web(models: &Path) -> Lab {
-    listening(models, 0, "")
+    listening(models, &DEVICES, 0, "")
 }
 
 /// The same, with more in its configuration.
 pub fn on_the_web_with(models: &Path, more: &str) -> Lab {
-    listening(models, 0, more)
+    listening(models, &DEVICES, 0, more)
+}
+
+/// The same with these devices, by name or by file.
+pub fn on_the_web_with_devices(devices: &[&str]) -> Lab {
+    listening(&models(), devices, 0, "")
 }
 
 /// The same on a port that stays its own when its daemon is started again.
 pub fn on_a_port_of_its_own(models: &Path) -> Lab {
     // Free a moment ago; the system gives it to nobody else who asks for any.
     let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    listening(models, free.expect("a port").port(), "")
+    listening(models, &DEVICES, free.expect("a port").port(), "")
 }
 
-fn listening(models: &Path, port: u16, more: &str) -> Lab {
+fn listening(models: &Path, devices: &[&str], port: u16, more: &str) -> Lab {
     Lab::new(&format!(
-        "[phones]\nlocal = [\"mate10pro\", \"oneplus7\"]\n[gates]\nload-percent = 100\n\
+        "[phones]\nlocal = {devices:?}\n[gates]\nload-percent = 100\n\
          [web]\nlisten = \"127.0.0.1:{port}\"\nmodels = {models:?}\n{more}"
     ))
 }
@@ -57,6 +66,18 @@ pub fn put_one_with_accuracy(folder: &Path, name: &str) {
         let name = file.file_name().expect("a name").to_owned();
         std::fs::copy(&file, folder.join(name)).expect("room");
     }
+}
+
+/// Has the daemon learn the accuracy of placements from a run's profile, and waits until it has; `clue` says more if it has not.
+pub fn wait_until_learnt(client: &WebClient, run: i64, clue: impl Fn() -> String) {
+    let path = format!("/api/v1/profiles/{run}/curve");
+    let is_learnt = || {
+        let unknown = client.get(&path).json()["unknown"].clone();
+        !unknown
+            .as_str()
+            .is_some_and(|why| why.contains("being learnt"))
+    };
+    wait_for("an accuracy that is learnt", is_learnt, clue);
 }
 
 /// What a placement takes by the time model of a profile's CPU and its accelerator.
@@ -92,7 +113,7 @@ pub struct LivelyLab {
 
 impl LivelyLab {
     /// Its pages, and what to call each in the name of a file.
-    const PAGES: [(&str, &str); 17] = [
+    const PAGES: [(&str, &str); 21] = [
         ("login", "/login"),
         ("devices", "/"),
         ("device", "/devices/oneplus7"),
@@ -106,8 +127,18 @@ impl LivelyLab {
         ("calendar", "/calendar"),
         ("profiles", "/profiles"),
         ("profile", "/profiles/1"),
+        ("samples", "/profiles/1/samples?processor=npu"),
+        ("conditions", "/profiles/1/conditions"),
         ("explorer", "/profiles/1/explore?placement=00110000000"),
+        (
+            "explorer-with-plans",
+            "/profiles/6/explore?placement=00110000000",
+        ),
         ("comparison", "/compare?one=1&other=2"),
+        (
+            "comparison-of-three",
+            "/compare?one=1&other=2&other=5&all=true",
+        ),
         ("report", "/report"),
         ("nothing-there", "/jobs/999"),
     ];
@@ -130,6 +161,9 @@ impl LivelyLab {
             "design = \"grouped\"\nsamples = 4000",
         ));
         lab.succeed(&["job", "cancel", "2"]);
+        lab.submit(&job("the same again", "design = \"local\""));
+        lab.succeed(&["job", "wait", "3", "--timeout", "5m"]);
+        put_one_with_accuracy(&profile_of_run(&lab, 6), "oneplus7/vocnet-mini");
         lab.succeed(&[
             "quarantine",
             "add",
@@ -151,8 +185,10 @@ impl LivelyLab {
         let nightly = "every = \"0 22 * * mon-fri\"\nwindow = \"22:00-07:00, weekdays\"\n";
         lab.submit(&(nightly.to_owned() + &job("every night", "design = \"local\"")));
         let token = lab.succeed(&["token", "create", "me", "--role", "operator"]);
+        let client = WebClient::of(&lab);
+        wait_until_learnt(&client.with_token(&token), 6, || lab.log());
         LivelyLab {
-            address: WebClient::of(&lab).address,
+            address: client.address,
             token,
             _daemon: daemon,
             _lab: lab,

@@ -40,3 +40,31 @@ pub fn estimate(estimate: &Estimate) -> String {
         }
     }
 }
+
+/// Below this a p-value is only said to be so: what is far smaller is no number of a computer any more.
+const LEAST_P: f64 = 1e-300;
+
+/// A p-value in three digits.
+pub fn p_value(p: f64) -> String {
+    match p < LEAST_P {
+        true => format!("< {LEAST_P:.0e}"),
+        false => format!("{p:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_p_value_is_never_said_to_be_zero() {
+        for (p, words) in [
+            (0.0, "< 1e-300"),
+            (1.5e-300, "1.50e-300"),
+            (0.0489, "4.89e-2"),
+            (1.0, "1.00e0"),
+        ] {
+            assert_eq!(p_value(p), words);
+        }
+    }
+}

@@ -12,7 +12,7 @@ use super::sight::{self, SightView, percent};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
 use crate::percent::Percent;
-use layerlab_lab::text_table::{Cells, table};
+use layerlab_lab::text_table::{Cells, p_value, table};
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Gate")]
@@ -153,7 +153,7 @@ fn row(layers: &[Layer], gated: &Gated) -> Cells {
         gated.value(gated.other),
         gated.worse_by(),
         gated.found_from(),
-        format!("{:.2e}", gated.p_value),
+        p_value(gated.p_value),
     ]
 }
 

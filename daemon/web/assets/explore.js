@@ -11,21 +11,29 @@ function placement() {
   return Array.from(chosen, (input) => input.value).join("");
 }
 
+function replace(id, shown) {
+  const [here, other] = [document, shown].map((page) => page.getElementById(id));
+  // A list that was opened stays open.
+  if (here.querySelector("details[open]")) other.querySelector("details")?.setAttribute("open", "");
+  here.replaceWith(document.adoptNode(other));
+}
+
 async function show() {
   const mine = ++asked;
   const address = `${form.getAttribute("action")}?placement=${placement()}`;
   history.replaceState(null, "", address);
-  const result = document.getElementById("result");
   try {
     const response = await fetch(address, { headers: { Accept: "text/html" } });
     const text = await response.text();
     if (mine !== asked) return;
-    const shown = new DOMParser().parseFromString(text, "text/html").getElementById("result");
-    if (response.redirected || !shown) {
+    const shown = new DOMParser().parseFromString(text, "text/html");
+    if (response.redirected || !shown.getElementById("result")) {
       location.reload();
       return;
     }
-    result.replaceWith(document.adoptNode(shown));
+    replace("result", shown);
+    replace("curve", shown);
+    document.dispatchEvent(new Event("replaced"));
     learn();
   } catch {
     if (mine === asked) setTimeout(show, RETRY_MS);

@@ -49,6 +49,11 @@ async function refresh() {
     const isFilledIn = here.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
     if (response.ok && shown && shown.innerHTML !== here.innerHTML && !isFilledIn) {
       const focus = focused(here);
+      // What was ticked stays so.
+      for (const { name, value } of here.querySelectorAll("input[type=checkbox]:checked")) {
+        const box = shown.querySelector(`input[name="${CSS.escape(name)}"][value="${CSS.escape(value)}"]`);
+        if (box) box.checked = true;
+      }
       here.replaceWith(document.adoptNode(shown));
       focus?.in(shown)?.focus({ preventScroll: true });
     }

@@ -12,7 +12,7 @@ use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::problem::PredictedAccuracy;
 use layerlab_planners::profile::{ProfileError, processors, tables, time_table_of};
 use layerlab_planners::regress::Grid;
-use layerlab_planners::solve::find_front;
+use layerlab_planners::solve::{fastest_placement, find_front};
 use layerlab_planners::times::Refusal;
 use layerlab_planners::{
     AccuracyModel, Algorithm, Confidence, Goal, MemoryMode, Outcome, Problem as PlanProblem,
@@ -23,6 +23,7 @@ use layerlab_profiles::time_model::PredictedTime;
 use layerlab_profiles::{Layer, Placement, SignedNanos};
 use tokio::sync::{OnceCell, Semaphore};
 
+use crate::curve::{CurvePoint, curve_of};
 use crate::problem::Problem;
 use crate::published::PublishedProfile;
 
@@ -90,6 +91,8 @@ pub(crate) struct Explorer {
     pub(crate) processors: Vec<String>,
     /// What each layer costs on each of them.
     pub(crate) times: TimeTable,
+    /// The fastest placement.
+    pub(crate) fastest: Placement,
     /// Whether the accuracy of placements was measured, so that it can be learnt.
     has_accuracy: bool,
     learnt: OnceCell<Result<Learnt, String>>,
@@ -109,6 +112,8 @@ impl std::fmt::Debug for Explorer {
 struct Learnt {
     problem: PlanProblem,
     source: Source,
+    /// Planners find it for a CPU and one accelerator.
+    curve: Option<Vec<CurvePoint>>,
 }
 
 /// What a placement takes, and how accurate it is.
@@ -118,17 +123,27 @@ pub(crate) struct Explored {
     /// The 95 % interval of its time, where the profile's times have one.
     pub(crate) interval: Option<(SignedNanos, SignedNanos)>,
     /// How accurate it is.
-    pub(crate) accuracy: ExploredAccuracy,
+    pub(crate) accuracy: Result<PredictedAccuracy, NotKnown>,
 }
 
-/// How accurate a placement is, as far as that is known.
-pub(crate) enum ExploredAccuracy {
-    /// Measured or predicted.
-    Known(PredictedAccuracy),
+/// Why something that follows from the accuracy of placements is not known.
+pub(crate) enum NotKnown {
     /// It is known soon.
     BeingLearnt,
-    /// It is not known, and why.
-    Unknown(String),
+    /// It will not be known, and why.
+    Because(String),
+}
+
+impl NotKnown {
+    /// A sentence for those who ask once.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            NotKnown::BeingLearnt => {
+                "it is being learnt from what was measured; ask again in some seconds"
+            }
+            NotKnown::Because(why) => why,
+        }
+    }
 }
 
 impl Explorer {
@@ -147,10 +162,12 @@ impl Explorer {
         let times = time_table_of(&profile, &names).map_err(Problem::unusable)?;
         let times = times.in_memory(MemoryMode::Resident);
         let times = times.map_err(Problem::unusable)?;
+        let fastest = fastest_placement(&times).map_err(Problem::unusable)?;
         let processors = names.into_iter().map(str::to_owned).collect();
         Ok(Explorer {
             processors,
             times,
+            fastest: fastest.combination(),
             has_accuracy,
             header: profile.header,
             layers: profile.layers,
@@ -166,31 +183,63 @@ impl Explorer {
         self.published.run
     }
 
+    /// Whether one of the processors was emulated.
+    pub(crate) fn is_emulated(&self) -> bool {
+        let mut names = self.processors.iter();
+        names.any(|name| self.header.is_emulated(name))
+    }
+
     /// What `placement` takes, and how accurate it is. What is not learnt yet begins to be.
     pub(crate) fn explore(self: &Arc<Self>, placement: &Placement) -> Result<Explored, Problem> {
         let packed = self.packed(placement)?;
         if let Some(refusal) = self.times.refusal(&packed) {
             return Err(Problem::unusable(self.refused(&refusal)));
         }
-        let accuracy = match self.learnt.get() {
-            _ if !self.has_accuracy => ExploredAccuracy::Unknown(
-                "the accuracy of placements was not measured; a job with an evaluation set measures it".to_owned(),
-            ),
-            Some(Ok(learnt)) => match learnt.problem.accuracies(&[packed]).first() {
-                Some(accuracy) => ExploredAccuracy::Known(*accuracy),
-                None => ExploredAccuracy::Unknown("nothing is predicted of it".to_owned()),
-            },
-            Some(Err(error)) => ExploredAccuracy::Unknown(error.clone()),
-            None => {
-                self.begin_to_learn();
-                ExploredAccuracy::BeingLearnt
-            }
-        };
+        let accuracy = self.known().and_then(|learnt| {
+            let accuracies = learnt.problem.accuracies(&[packed]);
+            let none = || NotKnown::Because("nothing is predicted of it".to_owned());
+            accuracies.first().copied().ok_or_else(none)
+        });
         Ok(Explored {
             time: self.times.time(&packed),
             interval: self.times.interval(&packed),
             accuracy,
         })
+    }
+
+    /// What `placement` takes; none if it cannot be.
+    pub(crate) fn time(&self, placement: &Placement) -> Option<SignedNanos> {
+        let packed = self.packed(placement).ok()?;
+        let is_possible = self.times.refusal(&packed).is_none();
+        is_possible.then(|| self.times.time(&packed).total())
+    }
+
+    /// The curve of all plans, the fastest first.
+    pub(crate) fn curve(self: &Arc<Self>) -> Result<&[CurvePoint], NotKnown> {
+        let learnt = self.known()?;
+        let of_more = || {
+            let count = self.processors.len();
+            NotKnown::Because(format!(
+                "planners find it for a CPU and one accelerator, and accuracy was measured on {count} processors"
+            ))
+        };
+        learnt.curve.as_deref().ok_or_else(of_more)
+    }
+
+    /// What was learnt; what is not learnt yet begins to be.
+    fn known(self: &Arc<Self>) -> Result<&Learnt, NotKnown> {
+        if !self.has_accuracy {
+            let why = "the accuracy of placements was not measured; a job with an evaluation set measures it";
+            return Err(NotKnown::Because(why.to_owned()));
+        }
+        match self.learnt.get() {
+            Some(Ok(learnt)) => Ok(learnt),
+            Some(Err(error)) => Err(NotKnown::Because(error.clone())),
+            None => {
+                self.begin_to_learn();
+                Err(NotKnown::BeingLearnt)
+            }
+        }
     }
 
     fn packed(&self, placement: &Placement) -> Result<PackedPlacement, Problem> {
@@ -291,12 +340,18 @@ impl Learnt {
         let confidence = Confidence::of(CONFIDENCE).map_err(said)?;
         let problem = PlanProblem::new(&profile.layers, times, &found.accuracy, Box::new(model));
         let mut problem = problem.map_err(said)?.with_confidence(Some(confidence));
+        let mut curve = None;
         if problem.processors() == 2 {
             let front = find_front(&problem);
+            curve = Some(curve_of(&problem, &front));
             problem = problem.with_front(front);
         }
         let evaluation = found.evaluation;
         let source = Source::of(profile, &evaluation.cpu, &evaluation.accelerator).named(digest);
-        Ok(Learnt { problem, source })
+        Ok(Learnt {
+            problem,
+            source,
+            curve,
+        })
     }
 }

@@ -4,6 +4,7 @@
 mod access;
 mod address;
 mod api;
+mod curve;
 mod error;
 mod explorer;
 mod extract;

@@ -17,9 +17,9 @@ use std::str::FromStr;
 use layerlab_profiles::SignedNanos;
 
 use crate::goal::Goal;
-use crate::placement::PackedPlacement;
+use crate::placement::{PackedPlacement, PlacementLimitError};
 use crate::problem::{Problem, Triple};
-use crate::times::Refusal;
+use crate::times::{Refusal, TimeTable};
 use solver::{SearchOptions, Solver};
 
 pub use error::PlanError;
@@ -263,6 +263,12 @@ fn is_better(goal: Goal, one: &Triple, other: &Triple) -> bool {
     order
         .then_with(|| one.candidate.placement.cmp(&other.candidate.placement))
         .is_lt()
+}
+
+/// The placement of the least T(L), whatever its accuracy.
+pub fn fastest_placement(times: &TimeTable) -> Result<PackedPlacement, PlacementLimitError> {
+    let all_cpu = PackedPlacement::all_cpu(times.layers())?;
+    Ok(fastest::fastest(times, all_cpu))
 }
 
 /// The least time that a limit can be: that which the placement of the least T(L) takes at most, with the confidence that

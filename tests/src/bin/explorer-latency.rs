@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use layerlab_profiles::document::Profile;
 use layerlab_tests::lab::Lab;
-use layerlab_tests::wait::wait_for;
 use layerlab_tests::web::WebClient;
-use layerlab_tests::web_lab::{models, on_the_web, profile_of_run, put_one_with_accuracy};
+use layerlab_tests::web_lab::{
+    models, on_the_web, profile_of_run, put_one_with_accuracy, wait_until_learnt,
+};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -41,28 +42,37 @@ fn main() {
 fn ask(lab: &Lab, client: &WebClient, run: i64) {
     let profile = Profile::read(&profile_of_run(lab, run)).expect("a profile");
     let layers = profile.layers.len();
+    wait_until_learnt(client, run, || lab.log());
     let first = format!("/api/v1/profiles/{run}/placements/{}", "0".repeat(layers));
-    let is_learnt = || {
-        let answer = client.get(&first).json();
-        let unknown = answer["accuracy_unknown"].as_str();
-        !unknown.is_some_and(|why| why.contains("being learnt"))
-    };
-    wait_for("an accuracy that is learnt", is_learnt, || lab.log());
     let accuracy = match client.get(&first).json()["accuracy"].is_null() {
         true => "without accuracy",
         false => "with its accuracy",
     };
     let name = &profile.header.model.name;
+    let curve = format!("/api/v1/profiles/{run}/curve");
+    let points = client.get(&curve).json()["points"]
+        .as_array()
+        .map_or(0, Vec::len);
+    println!("{name}, {layers} layers, {accuracy}: {points} plans on the curve");
     let mut random = ChaCha8Rng::seed_from_u64(1);
-    for (what, before) in [
-        ("in JSON", format!("/api/v1/profiles/{run}/placements/")),
-        ("as a page", format!("/profiles/{run}/explore?placement=")),
+    let mut placement = || -> String {
+        let digits = (0..layers).map(|_| if random.random_bool(0.5) { '1' } else { '0' });
+        digits.collect()
+    };
+    let placements = format!("/api/v1/profiles/{run}/placements/");
+    let page = format!("/profiles/{run}/explore?placement=");
+    for (what, before, has_placement) in [
+        ("in JSON", &placements, true),
+        ("as a page with the curve", &page, true),
+        ("the curve in JSON", &curve, false),
     ] {
         let mut taken: Vec<Duration> = (0..QUESTIONS)
             .map(|_| {
-                let digits: String = (0..layers)
-                    .map(|_| if random.random_bool(0.5) { '1' } else { '0' })
-                    .collect();
+                let digits = if has_placement {
+                    placement()
+                } else {
+                    String::new()
+                };
                 let begin = Instant::now();
                 let answered = client.get(&format!("{before}{digits}"));
                 let taken = begin.elapsed();

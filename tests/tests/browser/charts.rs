@@ -75,10 +75,100 @@ fn charts_and_comparisons_say_what_the_profiles_say() {
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(browser.reads(shown), expected.join("; "));
+    shows_samples_and_blocks(&browser, &address, &one);
+    chooses_profiles_to_compare(&browser, &address);
     browser.goes_to(&format!("http://{address}/compare?one=1&other=9"));
     let refused = browser.text("main");
     assert!(
         refused.contains("run 9 has published no profile"),
         "{refused}"
+    );
+}
+
+/// The samples of the first segment, and how the run went, drawn and in words.
+fn shows_samples_and_blocks(browser: &Browser, address: &str, profile: &Profile) {
+    browser.goes_to(&format!("http://{address}/profiles/1"));
+    browser.clicks_words("Samples");
+    browser.waits_for("its samples", "location.pathname == '/profiles/1/samples'");
+    browser.waits_for(
+        "a histogram, and the samples in order",
+        "document.querySelectorAll('.chart canvas').length == 2",
+    );
+    let first = &profile.segments[0];
+    let page = browser.text("main");
+    let median = format!("Median {}", first.summary.median);
+    assert!(page.contains(&median), "{median}: {page}");
+    browser.does(NEXT);
+    let bin = "document.querySelector('.u-legend .u-series:nth-child(2) .u-value').textContent";
+    browser.waits_for(
+        "how many samples are in the first bin",
+        &format!("Number({bin}) > 0"),
+    );
+
+    let last = profile.segments.last().expect("segments");
+    let whole = format!(
+        "option[value='{}-{}']",
+        last.segment.first(),
+        last.segment.last()
+    );
+    browser.clicks("nav.choice a:last-child");
+    browser.waits_for(
+        "those of the other processor",
+        &format!(
+            "new URLSearchParams(location.search).get('processor') == '{}'",
+            last.processor
+        ),
+    );
+    browser.clicks(&whole);
+    browser.clicks("form.filter button");
+    browser.waits_for(
+        "those of the last segment",
+        &format!(
+            "new URLSearchParams(location.search).get('segment') == '{}-{}'",
+            last.segment.first(),
+            last.segment.last()
+        ),
+    );
+    assert!(
+        browser
+            .text("main")
+            .contains(&format!("Median {}", last.summary.median))
+    );
+
+    browser.goes_to(&format!("http://{address}/profiles/1"));
+    browser.clicks_words("How the run went");
+    browser.waits_for(
+        "its blocks",
+        "location.pathname == '/profiles/1/conditions'",
+    );
+    // Each processor's sentinel, and the temperature: simulated phones tell no clocks.
+    let charts = profile.header.processors.len() + 1;
+    browser.waits_for(
+        "its charts",
+        &format!("document.querySelectorAll('.chart canvas').length == {charts}"),
+    );
+    browser.does(NEXT);
+    let sentinel =
+        "document.querySelector('.u-legend .u-series:nth-child(2) .u-value').textContent";
+    assert_eq!(
+        browser.reads(sentinel),
+        profile.blocks[0].before.sentinel.to_string()
+    );
+    let rows = "document.querySelectorAll('div.table tbody tr').length";
+    assert_eq!(browser.evaluates(rows), profile.blocks.len().min(50));
+}
+
+/// Ticks two profiles of the list.
+fn chooses_profiles_to_compare(browser: &Browser, address: &str) {
+    browser.goes_to(&format!("http://{address}/profiles"));
+    for run in [2, 1] {
+        browser.clicks(&format!("input[name=other][value='{run}']"));
+    }
+    browser.clicks_words("Compare those ticked");
+    browser.waits_for("a comparison", "location.pathname == '/compare'");
+    assert!(
+        browser
+            .text("main")
+            .contains("numbers differ significantly")
     );
 }

@@ -177,4 +177,44 @@ fn plans(browser: &Browser, lab: &Lab, folder: &std::path::Path) {
     let accuracy = format!("{:.4}", plan["accuracy"].as_f64().expect("a number"));
     let result = browser.text("#result");
     assert!(result.contains(&accuracy), "{accuracy}: {result}");
+    follows_the_curve(browser);
+}
+
+/// The curve of all plans marks the placement at hand, and leads to the others.
+fn follows_the_curve(browser: &Browser) {
+    browser.waits_for(
+        "the curve",
+        "document.querySelector('#curve .chart canvas')",
+    );
+    let links = "JSON.parse(document.querySelector('#curve figure').dataset.chart).links";
+    let here = "location.pathname + location.search";
+    let key = |key: &str| {
+        browser.does(&format!(
+            "document.querySelector('#curve .chart').dispatchEvent(\
+             new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true, cancelable: true }}))"
+        ));
+    };
+    let fastest = browser.reads(&format!("{links}[0]"));
+    key("ArrowRight");
+    key("Enter");
+    browser.waits_for("the fastest placement", &format!("{here} == '{fastest}'"));
+    // Moved to the CPU, its first layer leaves another mark, on the page that was never loaded again.
+    browser.waits_for(
+        "the curve",
+        "document.querySelector('#curve .chart canvas')",
+    );
+    browser.does("window.isTheSame = true");
+    let marked = "JSON.parse(document.querySelector('#curve figure').dataset.chart).series[1].values.findIndex((it) => it !== null)";
+    assert_eq!(browser.evaluates(marked), 0);
+    let first = "document.querySelector('input[name=layer1]:checked').value";
+    let other = match browser.reads(first).as_str() {
+        "0" => 1,
+        _ => 0,
+    };
+    browser.clicks(&format!("input[name=layer1][value='{other}']"));
+    browser.waits_for(
+        "another mark",
+        &format!("{marked} > 0 && document.querySelector('#curve .chart canvas')"),
+    );
+    assert_eq!(browser.evaluates("window.isTheSame"), true);
 }

@@ -12,6 +12,7 @@ mod lost;
 mod metrics;
 mod pages;
 mod plans;
+mod profile_pages;
 mod reading;
 mod samples;
 mod uploads;

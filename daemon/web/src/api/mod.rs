@@ -74,6 +74,7 @@ pub(crate) fn routes() -> OpenApiRouter<WebState> {
         .routes(routes!(profiles::archive))
         .routes(routes!(files::show, files::put))
         .routes(routes!(plans::explore))
+        .routes(routes!(plans::curve))
         .routes(routes!(plans::plan))
         .routes(routes!(reports::show))
         .routes(routes!(events::stream))

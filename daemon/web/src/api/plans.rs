@@ -7,11 +7,13 @@ use axum::response::{IntoResponse, Response};
 use layerlab_lab::record::RunNumber;
 use layerlab_planners::Goal;
 use layerlab_planners::export::outcomes_json;
+use layerlab_planners::problem::PredictedAccuracy;
 use layerlab_profiles::{Nanos, Placement};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::explorer::{Explored, ExploredAccuracy, Explorer};
+use crate::curve::CurvePoint;
+use crate::explorer::{Explored, Explorer};
 use crate::extract::{InPath, WholeBody};
 use crate::lab::WebState;
 use crate::problem::Problem;
@@ -61,6 +63,17 @@ pub(super) struct ShownAccuracy {
     measured: bool,
 }
 
+impl ShownAccuracy {
+    fn of(known: &PredictedAccuracy) -> ShownAccuracy {
+        let possible = |(low, high): (f64, f64)| [low.max(0.0), high.min(1.0)];
+        ShownAccuracy {
+            value: known.value,
+            ci95: known.interval.map(possible),
+            measured: known.is_measured,
+        }
+    }
+}
+
 impl ShownPlacement {
     fn of(explorer: &Explorer, placement: &Placement, explored: &Explored) -> ShownPlacement {
         let header = &explorer.header;
@@ -74,30 +87,13 @@ impl ShownPlacement {
             compute_ns: explored.time.on(digit).as_nanos(),
             layers: on(digit),
         });
-        let (accuracy, accuracy_unknown) = match &explored.accuracy {
-            ExploredAccuracy::Known(known) => {
-                let shown = ShownAccuracy {
-                    value: known.value,
-                    ci95: known
-                        .interval
-                        .map(|(low, high)| [low.max(0.0), high.min(1.0)]),
-                    measured: known.is_measured,
-                };
-                (Some(shown), None)
-            }
-            ExploredAccuracy::BeingLearnt => {
-                let soon = "it is being learnt from what was measured; ask again in some seconds";
-                (None, Some(soon.to_owned()))
-            }
-            ExploredAccuracy::Unknown(why) => (None, Some(why.clone())),
-        };
+        let known = explored.accuracy.as_ref();
+        let accuracy_unknown = known.err().map(|why| why.words().to_owned());
+        let accuracy = known.ok().map(ShownAccuracy::of);
         ShownPlacement {
             placement: placement.to_string(),
             simulated: header.simulated,
-            emulated: explorer
-                .processors
-                .iter()
-                .any(|name| header.is_emulated(name)),
+            emulated: explorer.is_emulated(),
             time_ns: explored.time.total().as_nanos(),
             time_ci95_ns: explored
                 .interval
@@ -135,6 +131,79 @@ pub(super) async fn explore(
     let explorer = state.explorers.of_run(&state.lab.reader, run).await?;
     let explored = explorer.explore(&placement)?;
     Ok(Json(ShownPlacement::of(&explorer, &placement, &explored)))
+}
+
+/// The placements of a profile's layers from which every limit is answered.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ShownCurve {
+    /// Whether the device is simulated: its times are then modelled, not measured.
+    simulated: bool,
+    /// Whether a processor was emulated: its times are then no device's.
+    emulated: bool,
+    /// The processors' names, in the order of the digits.
+    processors: Vec<String>,
+    /// The placements, the fastest first, each more accurate than those before it.
+    points: Vec<ShownCurvePoint>,
+    /// Why there are none, or not yet.
+    unknown: Option<String>,
+}
+
+/// A placement that no other is as fast and as accurate as, by estimates.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ShownCurvePoint {
+    /// A digit for each layer, layer 1 first: its place in `processors`.
+    placement: String,
+    /// How long one inference takes, T(L).
+    time_ns: i64,
+    /// The 95 % interval of that, where the profile's times have one.
+    time_ci95_ns: Option<[i64; 2]>,
+    /// How accurate it is.
+    accuracy: ShownAccuracy,
+}
+
+impl ShownCurvePoint {
+    fn of(point: &CurvePoint) -> ShownCurvePoint {
+        ShownCurvePoint {
+            placement: point.placement.to_string(),
+            time_ns: point.time.as_nanos(),
+            time_ci95_ns: point
+                .interval
+                .map(|(low, high)| [low.as_nanos(), high.as_nanos()]),
+            accuracy: ShownAccuracy::of(&point.accuracy),
+        }
+    }
+}
+
+/// The curve of all plans of a profile: for each time the most accurate placement, by estimates. Plans that must keep a limit with
+/// confidence may be others.
+#[utoipa::path(
+    get,
+    path = "/api/v1/profiles/{run}/curve",
+    operation_id = "show_curve",
+    params(("run" = i64, Path, description = "The number of the run that gave the profile")),
+    responses(
+        (status = OK, body = ShownCurve),
+        (status = "4XX", body = Problem, content_type = "application/problem+json"),
+        (status = "5XX", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn curve(
+    State(state): State<WebState>,
+    InPath(run): InPath<RunNumber>,
+) -> Result<Json<ShownCurve>, Problem> {
+    let explorer = state.explorers.of_run(&state.lab.reader, run).await?;
+    let known = explorer.curve();
+    Ok(Json(ShownCurve {
+        simulated: explorer.header.simulated,
+        emulated: explorer.is_emulated(),
+        processors: explorer.processors.clone(),
+        unknown: known.as_ref().err().map(|why| why.words().to_owned()),
+        points: known
+            .unwrap_or_default()
+            .iter()
+            .map(ShownCurvePoint::of)
+            .collect(),
+    }))
 }
 
 /// What is to be planned.

@@ -7,14 +7,17 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::record::RunNumber;
+use layerlab_planners::problem::PredictedAccuracy;
 use layerlab_planners::{Goal, Outcome};
 use layerlab_profiles::{Nanos, Placement};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::chart;
+use super::curve::curve;
 use super::layout::{Page, ProblemPage, simulated_mark};
 use super::told::subject;
-use crate::explorer::{Explored, ExploredAccuracy, Explorer};
+use crate::explorer::{Explored, Explorer, NotKnown};
 use crate::lab::WebState;
 use crate::problem::Problem;
 
@@ -53,18 +56,18 @@ pub(super) async fn show(
             (result(&explorer, &placement, explored.as_ref()))
             (layers(&explorer, &placement))
         }
+        (curve(&explorer, &placement, explored.as_ref().ok()))
     };
     let page = Page::new(format!("Placements of {name}"), "/profiles", content);
-    Ok(page.with_scripts(&["/assets/explore.js"]))
+    let [library, charts] = chart::SCRIPTS;
+    Ok(page
+        .with_style(chart::STYLE)
+        .with_scripts(&[library, charts, "/assets/explore.js"]))
 }
 
+/// What is said of numbers that nobody measured.
 fn mark(explorer: &Explorer) -> Markup {
-    let header = &explorer.header;
-    let emulated = explorer
-        .processors
-        .iter()
-        .any(|name| header.is_emulated(name));
-    simulated_mark(header.simulated, emulated)
+    simulated_mark(explorer.header.simulated, explorer.is_emulated())
 }
 
 /// The placement of these digits; all on the CPU if there are none.
@@ -149,7 +152,7 @@ fn result(
     explored: Result<&Explored, &Problem>,
 ) -> Markup {
     html! {
-        section.result #result aria-live="polite" data-learning[matches!(explored, Ok(Explored { accuracy: ExploredAccuracy::BeingLearnt, .. }))] {
+        section.result #result aria-live="polite" data-learning[matches!(explored, Ok(Explored { accuracy: Err(NotKnown::BeingLearnt), .. }))] {
             h2 { "This placement" (mark(explorer)) }
             @match explored {
                 Err(problem) => p.bad role="alert" { (Printable(problem.told().1)) },
@@ -212,9 +215,9 @@ fn where_time_goes(explorer: &Explorer, placement: &Placement, explored: &Explor
     }
 }
 
-fn accuracy(accuracy: &ExploredAccuracy) -> Markup {
+fn accuracy(accuracy: &Result<PredictedAccuracy, NotKnown>) -> Markup {
     match accuracy {
-        ExploredAccuracy::Known(known) => html! {
+        Ok(known) => html! {
             p {
                 (format!("{:.4}", known.value)) ", "
                 (if known.is_measured { "measured" } else { "predicted" })
@@ -223,10 +226,10 @@ fn accuracy(accuracy: &ExploredAccuracy) -> Markup {
                 }
             }
         },
-        ExploredAccuracy::BeingLearnt => {
+        Err(NotKnown::BeingLearnt) => {
             html! { p.note { "It is being learnt from what was measured." } }
         }
-        ExploredAccuracy::Unknown(why) => html! { p.note { (Printable(why)) } },
+        Err(NotKnown::Because(why)) => html! { p.note { (Printable(why)) } },
     }
 }
 

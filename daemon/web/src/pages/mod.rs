@@ -2,10 +2,15 @@
 //! by plain forms, and goes through the same front desk as what the API and commands ask.
 
 mod assets;
+mod bins;
 mod browsers;
 mod calendar;
 mod chart;
 mod compare;
+mod compare_chosen;
+mod conditions;
+mod conditions_charts;
+mod curve;
 mod device;
 mod explore;
 mod host_folders;
@@ -17,9 +22,13 @@ mod posted;
 mod profiles;
 mod report;
 mod run;
+mod run_clock;
+mod samples;
+mod samples_charts;
 mod session;
 mod submit;
 mod told;
+mod visits;
 mod wall;
 
 use axum::Router;
@@ -46,7 +55,9 @@ pub(crate) fn routes(state: &WebState) -> Router<WebState> {
         .route("/runs/{number}", get(run::show))
         .route("/profiles", get(profiles::list))
         .route("/profiles/{run}", get(profiles::show))
+        .route("/profiles/{run}/conditions", get(conditions::show))
         .route("/profiles/{run}/explore", get(explore::show))
+        .route("/profiles/{run}/samples", get(samples::show))
         .route("/compare", get(compare::show))
         .route("/calendar", get(calendar::show))
         .route("/report", get(report::show))

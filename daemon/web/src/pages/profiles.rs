@@ -17,15 +17,17 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::chart::{self, Series, chart};
+use super::compare_chosen::MOST_OTHERS;
 use super::jobs::more;
 use super::layout::{Page, ProblemPage, simulated_mark};
+use super::path::segment as in_path;
 use super::told::{subject, when, when_words};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::published::PublishedProfile;
 
-/// So many profiles of the same model are offered for a comparison.
-const MOST_OTHERS: usize = 50;
+/// So many profiles of the same model are offered for a comparison; a list has all of them.
+const MOST_OFFERED: usize = 12;
 
 /// Which profiles.
 #[derive(Deserialize)]
@@ -55,23 +57,40 @@ pub(super) async fn list(
             button { "Show" }
         }
         @if profiles.is_empty() { p { "There is none." } } @else {
-            div.table { table {
-                thead { tr { th scope="col" { "Model" } th scope="col" { "Device" } th scope="col" { "Published" } th scope="col" { "Run" } } }
-                tbody {
-                    @for profile in &profiles {
-                        tr {
-                            td data-head="Model" { a href={ "/profiles/" (profile.run) } { (Printable(&profile.model)) } }
-                            td data-head="Device" { (Printable(&profile.device)) (simulated_mark(profile.simulated, false)) }
-                            td data-head="Published" { (when(profile.published)) }
-                            td data-head="Run" { a href={ "/runs/" (profile.run) } { (profile.run) } }
-                        }
-                    }
+            form action="/compare" method="get" {
+                (table(&profiles))
+                @if profiles.len() > 1 {
+                    p { button { "Compare those ticked" } " " span.note { "The others are compared with the first; " (MOST_OTHERS) " others at most." } }
                 }
-            } }
+            }
         }
         (more(number, profiles.len(), all, path))
     };
     Ok(Page::new("Profiles", "/profiles", content).live())
+}
+
+fn table(profiles: &[IndexedProfile]) -> Markup {
+    html! {
+        div.table { table {
+            thead { tr {
+                th scope="col" { "Model" } th scope="col" { "Device" } th scope="col" { "Published" } th scope="col" { "Run" }
+                @if profiles.len() > 1 { th scope="col" { "Compare" } }
+            } }
+            tbody {
+                @for profile in profiles {
+                    tr {
+                        td data-head="Model" { a href={ "/profiles/" (profile.run) } { (Printable(&profile.model)) } }
+                        td data-head="Device" { (Printable(&profile.device)) (simulated_mark(profile.simulated, false)) }
+                        td data-head="Published" { (when(profile.published)) }
+                        td data-head="Run" { a href={ "/runs/" (profile.run) } { (profile.run) } }
+                        @if profiles.len() > 1 {
+                            td data-head="Compare" { input type="checkbox" name="other" value=(profile.run) aria-label={ "Compare profile " (profile.run) }; }
+                        }
+                    }
+                }
+            }
+        } }
+    }
 }
 
 /// One profile.
@@ -84,7 +103,7 @@ pub(super) async fn show(
     let mut others = indexed_profiles(&kept, Some(&published.model), None);
     others.retain(|other| other.run != run);
     others.sort_by_key(|other| Reverse(other.published));
-    others.truncate(MOST_OTHERS);
+    others.truncate(MOST_OFFERED);
     let content = tokio::task::spawn_blocking(move || content(&published, &others));
     let content = content.await.map_err(Problem::internal)??;
     let page = Page::new(format!("Profile {run}"), "/profiles", content);
@@ -110,8 +129,10 @@ fn content(published: &PublishedProfile, others: &[IndexedProfile]) -> Result<Ma
                 dd { @match whole { Some(time) => (time), None => "cannot run every layer" } }
             }
         }
-        @if profile.header.processors.len() > 1 {
-            p { a.button href={ "/profiles/" (run) "/explore" } { "Explore placements" } }
+        p.buttons {
+            @if profile.header.processors.len() > 1 { a.button href={ "/profiles/" (run) "/explore" } { "Explore placements" } }
+            a.button href={ "/profiles/" (run) "/samples" } { "Samples" }
+            a.button href={ "/profiles/" (run) "/conditions" } { "How the run went" }
         }
         @if !findings.is_empty() {
             h2 { "What is doubtful" }
@@ -122,7 +143,7 @@ fn content(published: &PublishedProfile, others: &[IndexedProfile]) -> Result<Ma
         h2 { "Layers" }
         (layers(&profile))
         p.note { "Times are estimates ± half their 95 % interval; ? marks what cannot be told from zero." }
-        @if !others.is_empty() { (compared(run, others)) }
+        @if !others.is_empty() { (compared(published, others)) }
         h2 { "Files" }
         ul.plain {
             @for name in published.files()? {
@@ -132,20 +153,21 @@ fn content(published: &PublishedProfile, others: &[IndexedProfile]) -> Result<Ma
     })
 }
 
-/// The way to comparisons with other profiles of the same model.
-fn compared(run: RunNumber, others: &[IndexedProfile]) -> Markup {
+/// The way to comparisons with other profiles of the same model, the newest first.
+fn compared(published: &IndexedProfile, others: &[IndexedProfile]) -> Markup {
     html! {
         h2 { "Compare" }
-        form.filter action="/compare" method="get" {
-            input type="hidden" name="one" value=(run);
-            label { "With "
-                select name="other" {
-                    @for other in others {
-                        option value=(other.run) {
-                            (Printable(&other.device)) @if other.simulated { " (simulated)" } ", " (when_words(other.published))
-                        }
+        form.choose action="/compare" method="get" {
+            input type="hidden" name="one" value=(published.run);
+            fieldset {
+                legend { "With " (MOST_OTHERS) " others at most" }
+                @for (place, other) in others.iter().enumerate() {
+                    label {
+                        input type="checkbox" name="other" value=(other.run) checked[place == 0];
+                        " " (Printable(&other.device)) @if other.simulated { " (simulated)" } ", " (when_words(other.published))
                     }
                 }
+                p { a href={ "/profiles?model=" (in_path(&published.model)) } { "All profiles of this model" } }
             }
             button { "Compare" }
         }

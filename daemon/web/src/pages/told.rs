@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::when::moment;
-use layerlab_profiles::document::Header;
+use layerlab_profiles::document::{Header, Rejected};
 use maud::{Markup, html};
 
 use super::layout::simulated_mark;
@@ -40,5 +40,21 @@ pub(super) fn subject(header: &Header) -> Markup {
     let device = header.device.name.trim_end_matches(" (simulated)");
     html! {
         (Printable(&header.model.name)) " on " (Printable(device)) (simulated_mark(header.simulated, header.emulated))
+    }
+}
+
+/// Whether a block counts, and why not.
+pub(super) fn counts(rejection: Option<Rejected>) -> Markup {
+    html! { @match rejection { None => "yes", Some(why) => span.bad { "no: " (rejected_words(why)) } } }
+}
+
+/// Why a block does not count, in words.
+pub(super) fn rejected_words(rejection: Rejected) -> &'static str {
+    match rejection {
+        Rejected::SentinelMoved => "the sentinel moved",
+        Rejected::Throttling => "the device throttled",
+        Rejected::ClockCapChanged => "a clock's cap changed",
+        Rejected::OtherState => "the processor was in another state",
+        Rejected::Disturbed => "something else ran",
     }
 }

@@ -48,6 +48,30 @@ fn a_placement_takes_what_the_time_model_says() {
         let why = answer["accuracy_unknown"].as_str().expect("a sentence");
         assert!(why.contains("was not measured"), "{why}");
     }
+    let curve = viewer.get("/api/v1/profiles/1/curve").json();
+    assert_eq!(curve["points"], json!([]), "{curve}");
+    let why = curve["unknown"].as_str().expect("a sentence");
+    assert!(why.contains("was not measured"), "{why}");
+    // The page says so, and leads to the fastest placement, which no other is as fast as.
+    let page = viewer.get("/profiles/1/explore").body;
+    assert!(page.contains("was not measured"), "{page}");
+    let fastest = page.split("The fastest</td>").nth(1).expect("it is named");
+    let fastest = fastest.split("?placement=").nth(1).expect("a link");
+    let fastest = &fastest[..layers];
+    let time = |placement: &str| {
+        explored(&viewer, placement)["time_ns"]
+            .as_i64()
+            .expect("a time")
+    };
+    for layer in 0..layers {
+        let moved = match &fastest[layer..=layer] {
+            "0" => "1",
+            _ => "0",
+        };
+        let mut other = fastest.to_owned();
+        other.replace_range(layer..=layer, moved);
+        assert!(time(fastest) <= time(&other), "{fastest} {other}");
+    }
     let path = |placement: &str| format!("/api/v1/profiles/1/placements/{placement}");
     viewer.get(&path("01")).is_problem(422, "11 layers");
     viewer
@@ -63,6 +87,41 @@ fn a_placement_takes_what_the_time_model_says() {
     viewer
         .post("/api/v1/plan", "application/json", &goal.to_string())
         .is_problem(422, "no measured combinations");
+}
+
+/// The curve ascends, its points are what the explorer says of them, and one of them is as fast and as accurate as the plan.
+fn is_on_or_below_the_curve(client: &WebClient, plan: &Value) {
+    let curve = client.get("/api/v1/profiles/1/curve").json();
+    assert!(curve["unknown"].is_null(), "{curve}");
+    assert_eq!(curve["simulated"], true);
+    let points = curve["points"].as_array().expect("points");
+    let numbers = |point: &Value| {
+        let accuracy = point["accuracy"]["value"]
+            .as_f64()
+            .or(point["accuracy"].as_f64());
+        (
+            point["time_ns"].as_i64().expect("a time"),
+            accuracy.expect("an accuracy"),
+        )
+    };
+    let all: Vec<(i64, f64)> = points.iter().map(numbers).collect();
+    assert!(all.len() > 3, "{curve}");
+    assert!(
+        all.windows(2)
+            .all(|two| two[0].0 < two[1].0 && two[0].1 < two[1].1),
+        "{all:?}"
+    );
+    let (time, accuracy) = numbers(plan);
+    assert!(
+        all.iter().any(|one| one.0 <= time && one.1 >= accuracy),
+        "{plan}: {all:?}"
+    );
+    for point in [&points[0], &points[points.len() - 1]] {
+        let answer = explored(client, point["placement"].as_str().expect("digits"));
+        assert_eq!(answer["time_ns"], point["time_ns"], "{answer}");
+        assert_eq!(answer["time_ci95_ns"], point["time_ci95_ns"], "{answer}");
+        assert_eq!(answer["accuracy"], point["accuracy"], "{answer}");
+    }
 }
 
 #[test]
@@ -98,6 +157,16 @@ fn a_plan_is_that_of_the_command_line() {
         assert_eq!(answer["time_ns"], plan["time_ns"], "{answer}");
         assert_eq!(answer["time_ci95_ns"], plan["time_ci95_ns"], "{answer}");
         assert_eq!(answer["accuracy"]["value"], plan["accuracy"], "{answer}");
+        is_on_or_below_the_curve(&viewer, plan);
+    }
+    let page = viewer.get("/profiles/1/explore").body;
+    let curve = viewer.get("/api/v1/profiles/1/curve").json();
+    for point in curve["points"].as_array().expect("points") {
+        let link = format!(
+            "href=\"/profiles/1/explore?placement={}\"",
+            point["placement"].as_str().expect("digits")
+        );
+        assert!(page.contains(&link), "{link}: {page}");
     }
     for (body, said) in [
         (json!({ "run": 1, "goal": "max-accuracy" }), "time_ns"),
