@@ -99,14 +99,14 @@ fn so_far(entries: &[Entry], order: &Order, block: u32, model: Option<&ModelSpec
                 median: durations[(durations.len() - 1) / 2],
             })
         });
-    let own = model.into_iter().flat_map(|model| {
+    let mut own = model.into_iter().flat_map(|model| {
         let twin = model.quantised.as_ref().map(|twin| &twin.sha256);
         std::iter::once(&model.sha256).chain(twin)
     });
     LatestBlock {
         order: order.number,
         block,
-        is_probe: !own.into_iter().any(|sha256| *sha256 == order.model_sha256),
+        is_probe: !own.any(|sha256| *sha256 == order.model_sha256),
         segments: segments.collect(),
     }
 }

@@ -36,19 +36,19 @@ fn each_day_says_what_is_planned() {
         assert!(empty.contains(nothing), "{nothing}: {empty}");
     }
 
-    let later = "[[devices]]\nserial = \"mate10pro\"\n[measure]\ndesign = \"local\"\n";
-    let submit = |name: &str, keys: &str| {
+    // What is the same as another is not taken.
+    let submit = |name: &str, keys: &str, samples: u32| {
+        let device = "[[devices]]\nserial = \"mate10pro\"\n[measure]\ndesign = \"local\"\n";
+        let rest = format!("{device}samples = {samples}\n");
         lab.submit(&format!(
             "name = {name:?}\n{keys}\n{}",
-            job("alexnet", later)
+            job("alexnet", &rest)
         ));
     };
-    submit("whenever", "not-before = \"30d\"");
-    submit(
-        "afternoons",
-        "window = \"16:00-20:00 UTC\"\ndeadline = \"30d\"",
-    );
-    submit("every night", "every = \"30 23 * * *\"");
+    submit("whenever", "not-before = \"30d\"", 20);
+    let own = "window = \"16:00-20:00 UTC\"\ndeadline = \"30d\"";
+    submit("afternoons", own, 30);
+    submit("every night", "every = \"30 23 * * *\"", 40);
     lab.succeed(&["job", "pause", "2"]);
     let reserve = [
         "reserve",
