@@ -105,35 +105,31 @@ fn shows_samples_and_blocks(browser: &Browser, address: &str, profile: &Profile)
         &format!("Number({bin}) > 0"),
     );
 
-    let last = profile.segments.last().expect("segments");
-    let whole = format!(
-        "option[value='{}-{}']",
-        last.segment.first(),
-        last.segment.last()
-    );
+    // The whole model on the other processor.
+    let processor = &profile.header.processors[1].name;
+    let of_processor = profile
+        .segments
+        .iter()
+        .filter(|row| row.processor == *processor);
+    let whole = of_processor
+        .max_by_key(|row| row.segment.layers())
+        .expect("segments");
+    let named = format!("{}-{}", whole.segment.first(), whole.segment.last());
+    let chosen = |name: &str| format!("new URLSearchParams(location.search).get('{name}')");
     browser.clicks("nav.choice a:last-child");
     browser.waits_for(
-        "those of the other processor",
-        &format!(
-            "new URLSearchParams(location.search).get('processor') == '{}'",
-            last.processor
-        ),
+        "its samples",
+        &format!("{} == '{processor}'", chosen("processor")),
     );
-    browser.clicks(&whole);
+    browser.clicks(&format!("option[value='{named}']"));
     browser.clicks("form.filter button");
     browser.waits_for(
-        "those of the last segment",
-        &format!(
-            "new URLSearchParams(location.search).get('segment') == '{}-{}'",
-            last.segment.first(),
-            last.segment.last()
-        ),
+        "those of the whole model",
+        &format!("{} == '{named}'", chosen("segment")),
     );
-    assert!(
-        browser
-            .text("main")
-            .contains(&format!("Median {}", last.summary.median))
-    );
+    let page = browser.text("main");
+    let median = format!("Median {}", whole.summary.median);
+    assert!(page.contains(&median), "{median}: {page}");
 
     browser.goes_to(&format!("http://{address}/profiles/1"));
     browser.clicks_words("How the run went");
