@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::ProbeSample;
 use super::additivity::round;
 use crate::derive::graph::{
-    InShares, MovingModel, MovingTerm, Undivided, Visit, VisitSamples, observe_visits,
+    InShares, MovingModel, MovingTerm, Undivided, Visit, VisitSamples, observe_probes,
 };
 use crate::probe::Probe;
 use crate::segment::Segment;
@@ -131,7 +131,7 @@ pub(crate) fn probed(samples: &[ProbeSample], processor: &str, frontiers: &[Byte
     }
     let layer_of = |segment: Segment| layers.get(segment.first() as usize - 1).copied();
     let sizes: BTreeSet<Probe> = layers.iter().map(|&(probe, _)| probe).collect();
-    let model = MovingModel::fit(&observe_visits(&by_visit), layer_of)
+    let model = MovingModel::fit(&observe_probes(&by_visit), layer_of)
         .filter(|_| sizes.len() >= LEAST_SIZES);
     let refusal = match &model {
         None => Some(MovingRefusal::Incomplete),

@@ -9,7 +9,7 @@ use layerlab_agent::runtime::simulated::LayerWork;
 use layerlab_model::probe_network;
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::{
-    Fit, InShares, MovingModel, Visit, VisitSamples, observe_visits,
+    Fit, InShares, MovingModel, Visit, VisitSamples, observe_probes, observe_visits,
 };
 use layerlab_profiles::design::Design;
 use layerlab_profiles::probe::PROBE_LAYERS;
@@ -221,7 +221,7 @@ impl ProbedRuns {
             let probe = probes.get((number / PROBE_LAYERS) as usize)?;
             Some((*probe, number % PROBE_LAYERS + 1))
         };
-        let model = MovingModel::fit(&observe_visits(&measured), layer_of)
+        let model = MovingModel::fit(&observe_probes(&measured), layer_of)
             .filter(|model| !model.bends())?;
         let shares = InShares::probed(&model, frontiers).ok()?;
         Some((model, shares))

@@ -108,7 +108,13 @@ fn visit_times(analysis: &VisitAnalysis) -> BTreeMap<Visit, BTreeMap<Segment, f6
 /// The robust time of each segment, with what is known of its error from the spread of visits. There are no intervals
 /// where no segment was visited three times.
 pub fn observe_visits(samples: &VisitSamples) -> Observations {
-    observations(VisitAnalysis::of(samples))
+    observations(VisitAnalysis::of(samples), of_dependent)
+}
+
+/// Likewise of probes, of which each visit has one. Visits in a row are of probes that differ, so that their speeds do not say
+/// whether they depend on each other.
+pub fn observe_probes(samples: &VisitSamples) -> Observations {
+    observations(VisitAnalysis::of(samples), |_, error| error)
 }
 
 /// Likewise of layers that were timed in passes over all of them: their times add up to the passes. What visits differ by counts
@@ -116,7 +122,7 @@ pub fn observe_visits(samples: &VisitSamples) -> Observations {
 pub fn observe_passes(samples: &VisitSamples, run_inflation: f64) -> Observations {
     let analysis = VisitAnalysis::of(samples);
     let excess = PassExcess::of(samples, &visit_times(&analysis));
-    let mut observations = observations(analysis);
+    let mut observations = observations(analysis, of_dependent);
     for observation in &mut observations.segments {
         observation.time_ns *= excess.mean.exp();
         observation.visit_variance *= run_inflation;
@@ -131,7 +137,11 @@ pub fn observe_passes(samples: &VisitSamples, run_inflation: f64) -> Observation
     observations
 }
 
-fn observations(analysis: VisitAnalysis) -> Observations {
+/// `of_mean` is given the speeds of the visits in the order of time, and the error of their mean were they independent.
+fn observations(
+    analysis: VisitAnalysis,
+    of_mean: fn(&[f64], ErrorVariance) -> ErrorVariance,
+) -> Observations {
     let VisitAnalysis {
         visits,
         times,
@@ -178,7 +188,7 @@ fn observations(analysis: VisitAnalysis) -> Observations {
     // The places of visits are in the order of time.
     let common = |variance| {
         let freedom = two_way.speed_freedom.max(1.0);
-        of_dependent(&two_way.speeds, ErrorVariance { variance, freedom })
+        of_mean(&two_way.speeds, ErrorVariance { variance, freedom })
     };
     Observations {
         noise,
