@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::query::{IndexedProfile, Page as ListPage};
 use layerlab_lab::text_table::{estimate, p_value};
@@ -20,6 +20,7 @@ use super::compare_chosen::ChosenProfiles;
 use super::jobs::more;
 use super::layout::{Page, ProblemPage};
 use super::told::{subject, when};
+use crate::extract::InQuery;
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::published::PublishedProfile;
@@ -27,7 +28,7 @@ use crate::published::PublishedProfile;
 /// What profiles say of the same layers.
 pub(super) async fn show(
     State(state): State<WebState>,
-    Query(chosen): Query<Vec<(String, String)>>,
+    InQuery(chosen): InQuery<Vec<(String, String)>>,
 ) -> Result<Page, ProblemPage> {
     let chosen = ChosenProfiles::of(&chosen)?;
     let one = PublishedProfile::of_run(&state.lab.reader, chosen.one).await?;

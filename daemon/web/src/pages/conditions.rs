@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::query::Page as ListPage;
 use layerlab_lab::record::RunNumber;
@@ -18,6 +18,7 @@ use super::jobs::more;
 use super::layout::{Page, ProblemPage};
 use super::run_clock::{RunClock, TimedBlock};
 use super::told::{counts, rejected_words, subject};
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::published::PublishedProfile;
@@ -33,8 +34,8 @@ pub(super) struct Chosen {
 /// The blocks of a profile.
 pub(super) async fn show(
     State(state): State<WebState>,
-    Path(run): Path<RunNumber>,
-    Query(chosen): Query<Chosen>,
+    InPath(run): InPath<RunNumber>,
+    InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Page, ProblemPage> {
     let published = PublishedProfile::of_run(&state.lab.reader, run).await?;
     let content = tokio::task::spawn_blocking(move || content(&published, &chosen));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::record::RunNumber;
@@ -18,6 +18,7 @@ use super::curve::curve;
 use super::layout::{Page, ProblemPage, simulated_mark};
 use super::told::subject;
 use crate::explorer::{Explored, Explorer, NotKnown};
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 
@@ -35,8 +36,8 @@ pub(super) struct Chosen {
 /// The explorer of a profile.
 pub(super) async fn show(
     State(state): State<WebState>,
-    Path(run): Path<RunNumber>,
-    Query(chosen): Query<Chosen>,
+    InPath(run): InPath<RunNumber>,
+    InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Page, ProblemPage> {
     let explorer = state.explorers.of_run(&state.lab.reader, run).await?;
     let (placement, planned) = match chosen.goal.is_empty() {

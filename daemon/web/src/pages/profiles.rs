@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use layerlab_campaign::publish::PLOT;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::page::picture;
@@ -22,6 +22,7 @@ use super::jobs::more;
 use super::layout::{Page, ProblemPage, simulated_mark};
 use super::path::segment as in_path;
 use super::told::{subject, when, when_words};
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::published::PublishedProfile;
@@ -40,7 +41,7 @@ pub(super) struct Chosen {
 /// All profiles, by model and device.
 pub(super) async fn list(
     State(state): State<WebState>,
-    Query(chosen): Query<Chosen>,
+    InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Page, ProblemPage> {
     let kept = state.lab.reader.all().await?;
     let named = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
@@ -96,7 +97,7 @@ fn table(profiles: &[IndexedProfile]) -> Markup {
 /// One profile.
 pub(super) async fn show(
     State(state): State<WebState>,
-    Path(run): Path<RunNumber>,
+    InPath(run): InPath<RunNumber>,
 ) -> Result<Page, ProblemPage> {
     let published = PublishedProfile::of_run(&state.lab.reader, run).await?;
     let kept = state.lab.reader.all().await?;

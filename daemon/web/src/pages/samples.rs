@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::record::RunNumber;
 use layerlab_profiles::document::{Profile, SegmentRow};
@@ -18,6 +18,7 @@ use super::path::segment as in_path;
 use super::samples_charts::{histogram, one_after_another};
 use super::told::{counts, subject};
 use super::visits::{Visit, visits_to};
+use crate::extract::{InPath, InQuery};
 use crate::lab::WebState;
 use crate::problem::Problem;
 use crate::published::PublishedProfile;
@@ -34,8 +35,8 @@ pub(super) struct Chosen {
 /// The samples of a segment, by default of the first.
 pub(super) async fn show(
     State(state): State<WebState>,
-    Path(run): Path<RunNumber>,
-    Query(chosen): Query<Chosen>,
+    InPath(run): InPath<RunNumber>,
+    InQuery(chosen): InQuery<Chosen>,
 ) -> Result<Page, ProblemPage> {
     let published = PublishedProfile::of_run(&state.lab.reader, run).await?;
     let content = tokio::task::spawn_blocking(move || content(&published, &chosen));
