@@ -48,8 +48,8 @@ pub use observation::{ErrorVariance, Observation, Observations, VisitSpread, obs
 pub use passes::pass_times;
 pub use states::{TwoStates, two_states};
 pub use steps::{SpeedStep, speed_steps};
-pub use visit_samples::{Visit, VisitSamples};
-pub use visits::{FEWEST_VISITS, observe_passes, observe_probes, observe_visits, visit_speeds};
+pub use visit_samples::{FEWEST_VISITS, Visit, VisitSamples};
+pub use visits::{observe_passes, observe_probes, observe_visits, visit_speeds};
 pub use whole::{WholeAgainstParts, whole_against_parts};
 pub use windows::{WindowMean, observe_windows};
 

@@ -3,7 +3,7 @@
 //! speeds (Bayley and Hammersley, *The "Effective" Number of Independent Observations in an Autocorrelated Time Series*, 1946).
 
 use super::observation::ErrorVariance;
-use super::visits::FEWEST_VISITS;
+use super::visit_samples::FEWEST_VISITS;
 
 /// Speeds in no order have a correlation of about 0 with a standard deviation of 1 / √visits (Anderson 1942). So many of
 /// these it exceeds in one run of twenty at most, in which intervals are wider than they need be.

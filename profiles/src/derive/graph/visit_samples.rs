@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use crate::segment::Segment;
 use crate::units::Nanos;
 
+/// From two visits nobody can say how far visits differ.
+pub const FEWEST_VISITS: usize = 3;
+
 /// One loading of a set of segments, and the samples taken until they were unloaded: an accepted block of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Visit {

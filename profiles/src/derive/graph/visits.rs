@@ -15,12 +15,9 @@ use super::observation::{ErrorVariance, Observation, Observations, VisitSpread, 
 use super::passes::PassExcess;
 use super::serial::of_dependent;
 use super::two_way::{SegmentEffect, TwoWay};
-use super::visit_samples::{Visit, VisitSamples};
+use super::visit_samples::{FEWEST_VISITS, Visit, VisitSamples};
 use crate::segment::Segment;
 use crate::units::Nanos;
-
-/// From two visits nobody can say how far visits differ.
-pub const FEWEST_VISITS: usize = 3;
 
 /// How many single samples the two ends of a visit are worth, of each of which the sentinel is the median of three: the
 /// variance of that median is 0.4487 of a normal sample's.
