@@ -79,7 +79,7 @@ pub(super) async fn ask_if_there(request: &Request) -> Result<Option<Answer>, Fa
 /// How the lab is; none if no daemon runs.
 pub(super) async fn status() -> Result<Option<Status>, Failure> {
     match socket::ask(&Folders::of_this_user().state, &Request::Status).await {
-        Ok(Answer::Status(status)) => Ok(Some(status)),
+        Ok(Answer::Status(status)) => Ok(Some(*status)),
         Ok(other) => Err(unexpected(&other)),
         Err(AskError::NoDaemon) => Ok(None),
         Err(error) => Err(ask_failure(error)),

@@ -140,7 +140,7 @@ async fn look_here(state: &Path, reader: &mut Option<Reader>) -> Result<WatchedL
         None => Kept::default(),
     };
     let lab = match timeout(PATIENCE, socket::ask(state, &Request::Status)).await {
-        Ok(Ok(Answer::Status(status))) => Ok(status),
+        Ok(Ok(Answer::Status(status))) => Ok(*status),
         Ok(Ok(Answer::Refused { message, .. })) => Err(message),
         Ok(Ok(_)) => Err("the daemon does not say how it is; it is of another version".to_owned()),
         Ok(Err(error)) => Err(error.to_string()),

@@ -110,21 +110,14 @@ pub enum ModelError {
         axes: usize,
     },
     /// An operator over channels, with an input that is not shaped by them.
-    #[error(
-        "node `{node}` is a `{operator}`, whose input `{tensor}` has the shape {shape:?} in place of {expected}: export \
-         the model again"
-    )]
+    #[error("node `{node}` is a `{operator}`, whose input {shape}: export the model again")]
     ChannelShape {
         /// The node's name.
         node: String,
         /// Its operator type.
         operator: String,
-        /// The input's name.
-        tensor: String,
-        /// The input's shape.
-        shape: Vec<u64>,
-        /// What the operator takes there.
-        expected: &'static str,
+        /// The input's name and shape, and what the operator takes there.
+        shape: String,
     },
     /// An output that is declared as something else than what the model computes.
     #[error(

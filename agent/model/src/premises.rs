@@ -58,13 +58,12 @@ fn permutation(node: &NodeProto, graph: &Graph) -> Result<(), ModelError> {
 
 /// Refuses a node without an axis of channels, or whose inputs at the places `vectors` are no vectors.
 fn channels(node: &NodeProto, vectors: &[usize], graph: &Graph) -> Result<(), ModelError> {
-    let refusal = |spec: &TensorSpec, expected| ModelError::ChannelShape {
-        node: node.name.clone(),
-        operator: node.op_type.clone(),
-        tensor: spec.name.clone(),
-        shape: spec.shape.clone(),
-        expected,
-    };
+    let refusal =
+        |TensorSpec { name, shape, .. }: &TensorSpec, expected| ModelError::ChannelShape {
+            node: node.name.clone(),
+            operator: node.op_type.clone(),
+            shape: format!("`{name}` has the shape {shape:?} in place of {expected}"),
+        };
     if let Some(spec) = input(node, 0, graph)
         && spec.shape.len() < 2
     {

@@ -157,7 +157,7 @@ pub enum Answer {
         entries: Vec<Entry>,
     },
     /// How the lab is.
-    Status(Status),
+    Status(Box<Status>),
     /// It cannot be done.
     Refused {
         /// What kind of refusal it is, for programs.

@@ -80,7 +80,7 @@ impl WebState {
 
     pub(crate) async fn status(&self) -> Result<Status, Problem> {
         match self.ask(Request::Status, None).await? {
-            Answer::Status(status) => Ok(status),
+            Answer::Status(status) => Ok(*status),
             other => Err(Problem::unexpected(other)),
         }
     }

@@ -46,7 +46,7 @@ impl<B: Bench> Dispatcher<B> {
                 self.quarantine.agree(state);
                 let trouble = self.store.trouble().borrow().clone();
                 // It tells what is; nothing has to be kept for it.
-                let _ = to.send(Answer::Status(status(state, trouble, now)));
+                let _ = to.send(Answer::Status(Box::new(status(state, trouble, now))));
                 return;
             }
         };

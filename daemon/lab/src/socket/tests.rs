@@ -7,7 +7,7 @@ use tokio::io::BufReader;
 use tokio::net::UnixStream;
 
 use super::*;
-use crate::talk::{Answer, RefusalCode, Request, Status};
+use crate::talk::{Answer, RefusalCode, Request};
 
 /// What the daemon says to `bytes`.
 async fn said(state: &Path, bytes: &[u8]) -> Answer {
@@ -41,13 +41,10 @@ async fn a_request_is_answered_while_others_dawdle() {
     let server = async {
         let (request, reply) = listener.accept().await;
         assert_eq!(request, Request::Cancel { job: 7 });
-        reply.send(Answer::Status(Status::default())).await;
+        reply.send(Answer::Status(Box::default())).await;
     };
     let (answer, ()) = tokio::join!(ask(state.path(), &Request::Cancel { job: 7 }), server);
-    assert_eq!(
-        answer.expect("an answer"),
-        Answer::Status(Status::default())
-    );
+    assert_eq!(answer.expect("an answer"), Answer::Status(Box::default()));
 }
 
 #[tokio::test]
