@@ -16,8 +16,6 @@ use layerlab_profiles::probe::PROBE_LAYERS;
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::{Bytes, Nanos, Placement, Probe, Segment};
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use super::SimulatedProcessor;
 
 /// The devices on which moving in and moving out differ. The last three were written after the method was.
@@ -60,9 +58,7 @@ pub struct ProbedRuns {
     pub quantities: BTreeMap<&'static str, Comparison>,
     /// Compute times below zero by more than their interval where the planted one is not.
     pub negative: usize,
-    /// How many of them are to be expected if each interval fails by chance alone, as often as it says.
-    pub negative_by_chance: f64,
-    /// How many there are in the same runs under the papers' assumption.
+    /// Likewise of the same runs under the papers' assumption.
     pub negative_if_symmetric: usize,
     /// Placements whose time by the layers' times is not that of the fit, give or take rounding.
     pub placements_changed: usize,
@@ -158,7 +154,6 @@ impl ProbedRuns {
         for (time, planted) in times.iter().zip(&planted.compute) {
             self.compare("compute", time.compute, *planted);
             self.negative += usize::from(is_negative(time) && *planted >= 0.0);
-            self.negative_by_chance += negative_by_chance(time, *planted);
         }
         let symmetric = fit.layer_times();
         let negative = symmetric.iter().zip(&planted.compute);
@@ -269,17 +264,6 @@ fn is_negative(time: &LayerTime) -> bool {
     time.compute
         .ci95
         .is_some_and(|(_, high)| high.as_nanos() < 0)
-}
-
-/// How likely it is that a time is below zero by more than its interval, errors being normal: that it errs by as much as is
-/// planted and half its interval together.
-fn negative_by_chance(time: &LayerTime, planted: f64) -> f64 {
-    let Some((low, high)) = time.compute.ci95.filter(|_| planted >= 0.0) else {
-        return 0.0;
-    };
-    let half_width = (high.as_nanos() - low.as_nanos()).max(1) as f64 / 2.0;
-    let deviation = half_width / Normal::standard().inverse_cdf(0.975);
-    Normal::standard().cdf(-(planted + half_width) / deviation)
 }
 
 /// What was planted: pure transfers, and the layers' times where what neighbours save is part of the transfers, as
