@@ -137,7 +137,7 @@ fn content(published: &PublishedProfile, others: &[IndexedProfile]) -> Result<Ma
         }
         @if !findings.is_empty() {
             h2 { "What is doubtful" }
-            ul.plain { @for finding in &findings { li { (Printable(&finding.to_string())) } } }
+            ul.plain { @for finding in &findings { li { (Printable(&finding.sentence)) span.note { ": " (finding.remedy) } } } }
         }
         @if let Some(plot) = plot { figure tabindex="0" { (picture(&plot, &words)) } }
         (charts(&profile))
