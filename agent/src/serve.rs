@@ -313,24 +313,23 @@ impl Server {
             let message = "it works on something else, which running a plan would disturb: wait until that has ended";
             refused(Refusal::Busy, message.to_owned())
         };
-        let turn = self.link_turn.take(number);
         let wanted = [Some(&plan.model_sha256), plan.quantised_sha256.as_ref()];
         let lacks = wanted
             .into_iter()
             .flatten()
             .find_map(|it| self.files.prove(it).err());
-        let result = match (turn, self.machine.if_free()) {
-            _ if lacks.is_some() => {
-                let said = lacks.map_or_else(String::new, |error| error.to_string());
-                send(refused(Refusal::UnknownModel, said))
-            }
-            (Some(turn), Some(machine)) if !self.queue.is_busy() => {
-                beside::run(plan, &self.files, machine, turn, cancel, &send)
-            }
-            (turn, _) => {
-                drop(turn);
-                send(busy())
-            }
+        // What is lacking is said with nothing taken: who asks again at once would be told that it is busy.
+        let result = match lacks {
+            Some(error) => send(refused(Refusal::UnknownModel, error.to_string())),
+            None => match (self.link_turn.take(number), self.machine.if_free()) {
+                (Some(turn), Some(machine)) if !self.queue.is_busy() => {
+                    beside::run(plan, &self.files, machine, turn, cancel, &send)
+                }
+                held => {
+                    drop(held);
+                    send(busy())
+                }
+            },
         };
         // A daemon that is gone will ask again.
         if let Err(error) = result {

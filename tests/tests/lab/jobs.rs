@@ -42,7 +42,7 @@ fn a_job_measures_steady_times_and_energy_as_the_command_does() {
     let lab = Lab::new("[phones]\nlocal = [\"mate10pro\"]\n[gates]\nload-percent = 100\n");
     let _daemon = lab.daemon();
     lab.wait_until_open();
-    let measure = "design = 'local'\nsamples = 6\nvisits = 3\nsteady = '10m'\nenergy = '30s'\nenergy-visits = 4";
+    let measure = "design = 'local'\nsamples = 6\nvisits = 3\nsteady = '12m'\nenergy = '30s'\nenergy-visits = 4";
     lab.submit(&job(
         "alexnet",
         &format!("[[devices]]\nserial = 'mate10pro'\n[measure]\n{measure}\n"),
@@ -52,7 +52,7 @@ fn a_job_measures_steady_times_and_energy_as_the_command_does() {
     let (model, folder) = (model.display().to_string(), out.display().to_string());
     let options = ["--device", "mate10pro", "--model", &model, "--out", &folder];
     let measure = ["--design", "local", "--samples", "6", "--visits", "3"];
-    let hot = ["--steady", "10m", "--energy", "30s", "--energy-visits", "4"];
+    let hot = ["--steady", "12m", "--energy", "30s", "--energy-visits", "4"];
     lab.succeed(&[&["profile"], &measure[..], &hot, &options].concat());
     let read = |folder: &Path| Profile::read(folder).expect("a profile");
     let of_lab = read(&lab.data().join("profiles/mate10pro/alexnet/run-1"));
