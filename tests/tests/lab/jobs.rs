@@ -38,11 +38,11 @@ fn a_job_gives_the_profiles_that_the_command_gives() {
 }
 
 #[test]
-fn a_job_measures_steady_times_and_energy_as_the_command_does() {
+fn a_job_measures_steady_times_as_the_command_does() {
     let lab = Lab::new("[phones]\nlocal = [\"mate10pro\"]\n[gates]\nload-percent = 100\n");
     let _daemon = lab.daemon();
     lab.wait_until_open();
-    let measure = "design = 'local'\nsamples = 6\nvisits = 3\nsteady = '12m'\nenergy = '30s'\nenergy-visits = 4";
+    let measure = "design = 'local'\nsamples = 6\nvisits = 3\ngap-us = 100000\nsteady = '12m'";
     lab.submit(&job(
         "alexnet",
         &format!("[[devices]]\nserial = 'mate10pro'\n[measure]\n{measure}\n"),
@@ -52,14 +52,13 @@ fn a_job_measures_steady_times_and_energy_as_the_command_does() {
     let (model, folder) = (model.display().to_string(), out.display().to_string());
     let options = ["--device", "mate10pro", "--model", &model, "--out", &folder];
     let measure = ["--design", "local", "--samples", "6", "--visits", "3"];
-    let hot = ["--steady", "12m", "--energy", "30s", "--energy-visits", "4"];
+    let hot = ["--gap-us", "100000", "--steady", "12m"];
     lab.succeed(&[&["profile"], &measure[..], &hot, &options].concat());
     let read = |folder: &Path| Profile::read(folder).expect("a profile");
     let of_lab = read(&lab.data().join("profiles/mate10pro/alexnet/run-1"));
     let by_command = read(&out);
-    assert!(of_lab.energy.is_some() && of_lab.steady.is_some());
+    assert!(of_lab.steady.is_some());
     assert_eq!(of_lab.times, by_command.times);
-    assert_eq!(of_lab.energy, by_command.energy);
     let steady = |profile: Profile| profile.steady.map(|steady| steady.times);
     assert_eq!(steady(of_lab), steady(by_command));
 }
