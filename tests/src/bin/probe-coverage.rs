@@ -1,8 +1,7 @@
 //! Do probes tell moving in from moving out? 10,000 simulated runs: 5 devices, 2 models, 1,000 seeds; and the same on machines
 //! whose visits and loadings differ. Prints a table and fails unless every share of intervals that hold the truth lies
-//! between 92 and 98 % where times scatter, and T(L) is what it was; where visits are alike, unless moving in and moving out
-//! are within 5 % of what was planted, no compute time is negative beyond its interval and no line is refused; and where
-//! visits differ, unless fewer than one compute time in 100,000 is negative beyond its interval.
+//! between 92 and 98 % where times scatter, no compute time is negative without reason, and T(L) is what it was; and, where
+//! visits are alike, unless moving in and moving out are within 5 % of what was planted and no line is refused.
 
 #![expect(clippy::print_stdout, reason = "its table is what it is for")]
 
@@ -23,8 +22,6 @@ const EXACT: &str = "asymmetric-fusion";
 /// All devices together, where visits differ.
 const ALL: &str = "all, visits differ";
 const ACCEPTED: std::ops::RangeInclusive<f64> = 0.92..=0.98;
-/// So rare are compute times where visits differ that are negative beyond their intervals.
-const NEGATIVE_WHERE_VISITS_DIFFER: f64 = 1e-5;
 const LARGEST_ERROR: f64 = 0.05;
 const ALIKE: VisitNoise = VisitNoise {
     visit_sigma: 0.0,
@@ -87,14 +84,8 @@ fn main() -> ExitCode {
                 per_cent(found.coverage()),
             ]);
         }
-        accepted &= runs.placements_changed == 0;
-        accepted &= match visits_differ {
-            true => {
-                let all = runs.quantities["compute"].count() as f64;
-                (runs.negative as f64) < NEGATIVE_WHERE_VISITS_DIFFER * all
-            }
-            false => runs.negative + runs.refused == 0,
-        };
+        accepted &= runs.negative + runs.placements_changed == 0;
+        accepted &= visits_differ || runs.refused == 0;
         counts.push(vec![
             name.to_owned(),
             runs.runs.to_string(),
