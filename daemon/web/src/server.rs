@@ -117,10 +117,12 @@ impl WebServer {
                         let stream = patient(stream, patience);
                         let router = router.layer(Extension(Peer(peer)));
                         match tls {
-                            None => connection(stream, router, stop, patience).await,
+                            None => connection(stream, router, stop, patience, peer).await,
                             // Who does not get on with that would keep the place of another.
                             Some(tls) => match timeout(patience, tls.accept(stream)).await {
-                                Ok(Ok(stream)) => connection(stream, router, stop, patience).await,
+                                Ok(Ok(stream)) => {
+                                    connection(stream, router, stop, patience, peer).await
+                                }
                                 Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
                                 Err(_) => tracing::debug!(%peer, "TLS took too long"),
                             },
@@ -164,6 +166,7 @@ async fn connection(
     router: Router,
     mut stop: watch::Receiver<bool>,
     patience: Duration,
+    peer: SocketAddr,
 ) {
     let service = TowerToHyperService::new(router);
     let serving = http1::Builder::new()
@@ -181,8 +184,8 @@ async fn connection(
     });
     match served.await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "a connection from the web broke"),
-        Err(_) => tracing::debug!("a connection from the web took too long"),
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection from the web broke"),
+        Err(_) => tracing::debug!(%peer, "a connection from the web took too long"),
     }
 }
 
