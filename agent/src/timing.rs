@@ -52,6 +52,7 @@ pub(crate) fn time(
         baseline: task.baseline.clone(),
         polls: 0,
         rested: Nanos::ZERO,
+        slow_loadings: Vec::new(),
         busy_runs: 0,
         segments: segments.len(),
         watch: Watch::default(),

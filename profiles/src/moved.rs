@@ -66,6 +66,26 @@ pub fn has_moved(runs: &[Nanos], earlier: &[Nanos]) -> bool {
     two_sided_p_student(difference / variance.sqrt(), variance * variance / squares) < SIGNIFICANCE
 }
 
+/// From so many loadings on, their own spread says how far one differs from the next.
+const LOADINGS: usize = 5;
+
+/// Whether what became slower than it was `earlier`, and stayed so although it was given ever more rest and `loadings` anew
+/// (what it took after each), differs that far from one loading to the next anyway: what it took earlier is then one more such
+/// loading, and a fast one. Their spread is taken about a line: what cools down gradually becomes faster along one.
+pub fn differs_by_loading(loadings: &[Nanos], earlier: &[Nanos]) -> bool {
+    let (Some(now), Some(before)) = (Spread::of(loadings), Spread::of(earlier)) else {
+        return false;
+    };
+    if loadings.len() < LOADINGS {
+        return false;
+    }
+    let values: Vec<f64> = logarithms(loadings).collect();
+    let variance = variance_about_line(&values) * (1.0 + 1.0 / now.count);
+    let difference = (now.mean - before.mean).abs();
+    variance > 0.0
+        && two_sided_p_student(difference / variance.sqrt(), now.count - 2.0) >= SIGNIFICANCE
+}
+
 /// What has been learnt of something that was loaded a moment ago, and may still become faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warming {
@@ -190,6 +210,33 @@ mod tests {
     fn what_differs_from_block_to_block_has_not_moved() {
         let earlier = nanos(&[1000, 1001, 1052, 1051, 985, 984]);
         assert!(!has_moved(&nanos(&[1120, 1121, 1119]), &earlier));
+    }
+
+    #[test]
+    fn loadings_that_differ_as_far_as_all_of_them_are_slower_are_no_heat() {
+        let earlier = nanos(&[880, 882]);
+        let apart = nanos(&[1010, 985, 1090, 1002, 1130, 990, 1050]);
+        assert!(differs_by_loading(&apart, &earlier));
+        assert!(
+            !differs_by_loading(&apart[..4], &earlier),
+            "of four it is not known"
+        );
+        assert!(!differs_by_loading(&apart, &[]));
+    }
+
+    #[test]
+    fn what_stays_slow_or_cools_down_gradually_is_hot() {
+        let earlier = nanos(&[880, 882]);
+        for loadings in [
+            [1100, 1104, 1098, 1101, 1097, 1103, 1100],
+            [1500, 1400, 1310, 1225, 1150, 1080, 1010],
+            [1100; 7],
+        ] {
+            assert!(
+                !differs_by_loading(&nanos(&loadings), &earlier),
+                "{loadings:?}"
+            );
+        }
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub(super) struct Blocks<'a> {
     pub(super) polls: u32,
     /// How long it has rested since it was last found fit.
     pub(super) rested: Nanos,
+    /// What the sentinel took at the end of each of these rests, before what was loaded was loaded anew.
+    pub(super) slow_loadings: Vec<Nanos>,
     /// How many inferences kept it busy.
     pub(super) busy_runs: u64,
     /// How many segments the order has. A sentinel that is none of them is warmed up under this number.

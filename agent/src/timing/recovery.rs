@@ -1,6 +1,7 @@
 //! What a device does when it is not fit to be measured: it rests until it is cool, or is kept busy until it is hot again.
 
 use layerlab_profiles::Nanos;
+use layerlab_profiles::moved::differs_by_loading;
 use layerlab_protocol::{Event, FailureKind, Rejection};
 
 use super::block::{Blocks, Occasion, Turns, sentinel_of};
@@ -83,7 +84,8 @@ impl Blocks<'_> {
     }
 
     /// Rests until the device is fit to be measured, or it is clear that it will not be. `None` where it has rested twice
-    /// as long as when it was last loaded anew, and is no faster: then it is time to do that again.
+    /// as long as when it was last loaded anew, and is no faster: then it is time to do that again. Where loadings differ as
+    /// far as all of them are slower than the first, that was a fast one, and the others count from now on.
     pub(super) fn cool_down(
         &mut self,
         group: &mut [LoadedSegment],
@@ -97,7 +99,13 @@ impl Blocks<'_> {
         };
         loop {
             if self.rested >= hygiene.cool_down_deadline_ns {
-                return Err(self.throttled(&why, "however long it rested"));
+                let loadings = std::mem::take(&mut self.slow_loadings);
+                if !differs_by_loading(&loadings, &self.baseline) {
+                    return Err(self.throttled(&why, "however long it rested"));
+                }
+                let both_ends = loadings.into_iter().flat_map(|sentinel| [sentinel; 2]);
+                self.baseline.extend(both_ends);
+                return Ok(None);
             }
             self.inferences.idle(hygiene.cool_down_poll_ns)?;
             self.rested = self.rested + hygiene.cool_down_poll_ns;
@@ -108,6 +116,7 @@ impl Blocks<'_> {
                 return Ok(Some(self.fit(state)?));
             }
             if self.rested >= may_rest {
+                self.slow_loadings.push(state.sentinel);
                 return Ok(None);
             }
         }
@@ -116,6 +125,7 @@ impl Blocks<'_> {
     /// Journals how long the device rested until it was in this state, if it did.
     pub(super) fn fit(&mut self, state: End) -> Result<End, Ended> {
         let rested_ns = std::mem::take(&mut self.rested);
+        self.slow_loadings.clear();
         if rested_ns > Nanos::ZERO {
             self.inferences.record(Event::CooledDown {
                 rested_ns,
