@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::derive::graph::{
-    AdditivityTest, DerivedNumber, ErrorVariance, Fit, GraphError, Observations, WindowMean,
-    additivity, observe_windows,
+    AdditivityTest, DerivedNumber, ErrorVariance, Fit, GraphError, InShares, Observations,
+    WindowMean, additivity, observe_windows,
 };
 use crate::derive::{Includes, LayerTime};
 use crate::design::Design;
@@ -144,6 +144,8 @@ pub struct DerivedEnergy {
     pub layers: BTreeMap<u32, LayerTime>,
     /// All layers, where the processor can run them, in nJ.
     pub whole: Option<Estimate>,
+    /// How well that is known, of each layer's computing and of all layers together.
+    pub(crate) numbers: EnergyNumbers,
     /// What is drawn above idling while the processor works, in µW.
     pub power_uw: f64,
     /// Half its 95 % interval; `None` where nothing scatters.
@@ -154,6 +156,13 @@ pub struct DerivedEnergy {
     pub hidden_step_uw: Option<u64>,
     /// How well energies add up on the longest stretch of layers, if that was tested.
     pub additivity: Option<AdditivityTest>,
+}
+
+/// The energies of a processor's layers and of all of them, in nJ, with the degrees of freedom of their errors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct EnergyNumbers {
+    pub(crate) layers: BTreeMap<u32, DerivedNumber>,
+    pub(crate) whole: Option<DerivedNumber>,
 }
 
 /// Which segments are measured on a processor: on a CPU, which computes in main memory, each layer alone.
@@ -198,10 +207,10 @@ pub fn derive(
         processor: processor.to_owned(),
         reason,
     };
-    let (layers, whole, tested) = match kind {
+    let (layers, numbers, tested) = match kind {
         ProcessorKind::Cpu => {
-            let (layers, whole) = alone(processor, supported, &observed)?;
-            (layers, whole, None)
+            let (layers, numbers) = alone(processor, supported, &observed)?;
+            (layers, numbers, None)
         }
         ProcessorKind::Accelerator => by_least_squares(supported, &observed).map_err(graph)?,
     };
@@ -219,7 +228,8 @@ pub fn derive(
     ]);
     Ok(Some(DerivedEnergy {
         layers,
-        whole: whole.map(|whole| whole.estimate()),
+        whole: numbers.whole.map(|whole| whole.estimate()),
+        numbers,
         power_uw,
         power_half_width_uw: observed.has_spread.then(|| known.half_width()),
         idle_uw,
@@ -351,7 +361,7 @@ fn hidden_step(windows: &[&EnergyWindow]) -> Option<u64> {
     (usual < DITHER * step as f64).then_some(step)
 }
 
-type OfLayers = (BTreeMap<u32, LayerTime>, Option<DerivedNumber>);
+type OfLayers = (BTreeMap<u32, LayerTime>, EnergyNumbers);
 
 /// Each layer from its own windows.
 fn alone(
@@ -360,6 +370,7 @@ fn alone(
     observed: &Observations,
 ) -> Result<OfLayers, EnergyError> {
     let (mut layers, mut errors, mut sum) = (BTreeMap::new(), Vec::new(), 0.0);
+    let mut numbers = EnergyNumbers::default();
     let stretches = supported.stretches().iter();
     for layer in stretches.flat_map(|stretch| stretch.first()..=stretch.last()) {
         let Some((energy_nj, own)) = observed.own_error(Segment::single(layer)) else {
@@ -373,6 +384,7 @@ fn alone(
             value_ns: energy_nj,
             error: observed.has_spread.then_some(error),
         };
+        numbers.layers.insert(layer, compute);
         layers.insert(
             layer,
             LayerTime {
@@ -390,12 +402,13 @@ fn alone(
         value_ns: sum,
         error: observed.has_spread.then(|| ErrorVariance::sum(errors)),
     };
-    Ok((layers, supported.is_all().then_some(whole)))
+    numbers.whole = supported.is_all().then_some(whole);
+    Ok((layers, numbers))
 }
 
 type ByLeastSquares = (
     BTreeMap<u32, LayerTime>,
-    Option<DerivedNumber>,
+    EnergyNumbers,
     Option<AdditivityTest>,
 );
 
@@ -404,20 +417,24 @@ fn by_least_squares(
     supported: &SupportedLayers,
     observed: &Observations,
 ) -> Result<ByLeastSquares, GraphError> {
-    let (mut layers, mut whole, mut tested) = (BTreeMap::new(), None, None);
+    let (mut layers, mut tested) = (BTreeMap::new(), None);
+    let mut numbers = EnergyNumbers::default();
     for &stretch in supported.stretches() {
         let of_stretch = fit_of(supported, stretch, observed)?;
         let times = of_stretch.layer_times().into_iter();
         layers.extend((stretch.first()..).zip(times));
+        let own = of_stretch.layer_numbers_with(&InShares::symmetric());
+        let own = own.into_iter().map(|numbers| numbers.compute);
+        numbers.layers.extend((stretch.first()..).zip(own));
         if supported.is_all() {
-            whole = Some(of_stretch.whole_number());
+            numbers.whole = Some(of_stretch.whole_number());
         }
         if supported.longest() == Some(stretch) {
             let held_back = Design::Local.tested(&supported.stretch(stretch), 0);
             tested = additivity(stretch.layers(), &observed.within(stretch), &held_back)?;
         }
     }
-    Ok((layers, whole, tested))
+    Ok((layers, numbers, tested))
 }
 
 fn fit_of(

@@ -15,6 +15,7 @@ use layerlab_profiles::document::{
 use layerlab_profiles::energy::{
     EnergyError, EnergyWindow, Meter, MeterSource, SHORTEST_WINDOW, derive, segments,
 };
+use layerlab_profiles::gate::{GateResult, GateSettings, GatedNumber, gate};
 use layerlab_profiles::{NanoJoules, Nanos, Segment, SupportedLayers};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -243,6 +244,58 @@ fn a_meter_that_does_not_see_a_processor_is_named_and_so_is_what_is_missing() {
         });
     });
     assert!(matches!(open, EnergyError::Graph { .. }), "{open}");
+}
+
+/// A profile in which layer 2 draws so many nJ more wherever the accelerator runs it.
+fn metered_with(source: MeterSource, more_nj: i64, seed: u64) -> Profile {
+    let profile = by_least_squares();
+    let mut windows = windows(profile.header.model.layers, GOOD, seed);
+    for window in windows.iter_mut().filter(|one| one.processor == NPU) {
+        let runs = |segment: Segment| (segment.first()..=segment.last()).contains(&2);
+        if window.segment.is_some_and(runs) {
+            let more = more_nj * window.runs as i64;
+            window.energy = NanoJoules::from_nanojoules(window.energy.as_nanojoules() + more);
+        }
+    }
+    let mut measurement = measurement();
+    measurement.meter.source = source;
+    profile
+        .with_energy(measurement, windows)
+        .expect("all windows")
+}
+
+fn passes(one: &Profile, other: &Profile) -> GateResult {
+    let settings = GateSettings {
+        tolerance: 0.05,
+        alpha: 0.01,
+    };
+    gate(one, other, settings).expect("of one model")
+}
+
+#[test]
+fn a_layer_that_draws_more_does_not_pass_a_gate() {
+    let good = metered();
+    // The layer's computing draws 2 mJ, and all of the model about 10.
+    let other = metered_with(MeterSource::External, 400_000, 2);
+    let found = passes(&good, &other);
+    let named: Vec<&GatedNumber> = found.worse().map(|gated| &gated.number).collect();
+    let layer = GatedNumber::Energy {
+        processor: NPU.to_owned(),
+        layer: Some(2),
+    };
+    assert_eq!(named, [&layer], "{found:?}");
+    assert!(found.has_energy);
+    // What draws less is not worse, and neither is another night.
+    assert!(!passes(&other, &good).fails());
+    assert!(!passes(&good, &metered_with(MeterSource::External, 0, 2)).fails());
+}
+
+#[test]
+fn what_meters_of_two_kinds_say_is_not_compared() {
+    let other = metered_with(MeterSource::FuelGauge, 400_000, 2);
+    let found = passes(&metered(), &other);
+    assert!(!found.has_energy && !found.fails(), "{found:?}");
+    assert!(!passes(&metered(), &by_least_squares()).has_energy);
 }
 
 #[test]

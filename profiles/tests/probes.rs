@@ -13,6 +13,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
     Measured, Method, MovingNumber, MovingRefusal, ProbeSample, Profile, Rejected,
 };
+use layerlab_profiles::gate::{GateSettings, GatedNumber, gate};
 
 fn profile(probes: Vec<ProbeSample>) -> Profile {
     let mut header = header();
@@ -47,6 +48,29 @@ fn times(profile: &Profile) -> Vec<[f64; 3]> {
         [Some(time.compute), time.to_processor, time.from_processor].map(nanos)
     })
     .collect()
+}
+
+/// How cuts divide is the device's: a gate takes both profiles' as the first's probes have it, so that layers whose samples
+/// are the same are.
+#[test]
+fn a_gate_names_no_layer_for_what_its_probes_do_not_know() {
+    let one = profile(probe_samples(PLANTED));
+    let other = profile(probe_samples(PlantedMoving {
+        inward: 1.0,
+        outward: 3.0,
+        ..PLANTED
+    }));
+    assert_ne!(times(&one), times(&other));
+    let settings = GateSettings {
+        tolerance: 0.0,
+        alpha: 0.01,
+    };
+    let found = gate(&one, &other, settings).unwrap();
+    let layers = found.numbers.iter().filter(
+        |gated| matches!(&gated.number, GatedNumber::Layer { processor, .. } if processor == NPU),
+    );
+    let worse: Vec<f64> = layers.map(|gated| gated.worse).collect();
+    assert_eq!(worse, [0.0; 3]);
 }
 
 #[test]

@@ -18,7 +18,8 @@ use layerlab_lab::text_table::{Cells, p_value, table};
 #[command(next_help_heading = "Gate")]
 pub(super) struct GateArgs {
     /// End with exit code 7 if the second profile is worse than the first by more than so much of any number: of the time of
-    /// a layer, of a cut or of the whole model, or of accuracy. 0% tolerates nothing
+    /// a layer, of a cut or of the whole model, of the energy of a layer or of the whole model where both profiles have
+    /// that by meters of one kind, or of accuracy. 0% tolerates nothing
     #[arg(long, value_name = "PERCENT")]
     gate: Option<Tolerance>,
     /// With --gate: the chance of a false alarm, over all numbers together
@@ -89,7 +90,8 @@ pub(super) fn pass(
     match json {
         true => output::print_json(&GateView::of(&found, sights))?,
         false => {
-            output::print(text(&one.layers, &found, all))?;
+            let has_energy = [one, other].map(|profile| profile.energy.is_some());
+            output::print(text(&one.layers, &found, has_energy, all))?;
             // What was found needs no word about what might have been.
             if !found.fails() && !sights.is_empty() {
                 output::print(sight::text(&sights, other, wanted))?;
@@ -107,7 +109,7 @@ pub(super) fn pass(
 }
 
 /// What became worse, or with `all` every number; then in words.
-fn text(layers: &[Layer], found: &GateResult, all: bool) -> String {
+fn text(layers: &[Layer], found: &GateResult, has_energy: [bool; 2], all: bool) -> String {
     let shown = found.numbers.iter().filter(|gated| all || gated.is_worse);
     let rows: Vec<Cells> = shown.map(|gated| row(layers, gated)).collect();
     let mut parts = Vec::new();
@@ -135,6 +137,13 @@ fn text(layers: &[Layer], found: &GateResult, all: bool) -> String {
         parts.push(format!(
             "{untested} numbers have no interval in one of the profiles and were not tested"
         ));
+    }
+    let [ours, theirs] = has_energy;
+    if !found.has_energy && (ours || theirs) {
+        parts.push(
+            "energy was not compared: the profiles do not both have it by meters of one kind"
+                .to_owned(),
+        );
     }
     if !found.has_accuracy {
         parts.push(
@@ -164,6 +173,7 @@ struct GateView<'a> {
     alpha: f64,
     passed: bool,
     has_accuracy: bool,
+    has_energy: bool,
     untested: usize,
     lost: Vec<LostView<'a>>,
     sight: Vec<SightView>,
@@ -177,7 +187,7 @@ struct LostView<'a> {
     reason: &'a str,
 }
 
-/// Times are in ns, accuracies are shares.
+/// Times are in ns, energies in nJ, accuracies are shares.
 #[derive(Serialize)]
 struct NumberView<'a> {
     what: &'static str,
@@ -206,6 +216,7 @@ impl<'a> GateView<'a> {
             alpha: found.settings.alpha,
             passed: !found.fails(),
             has_accuracy: found.has_accuracy,
+            has_energy: found.has_energy,
             untested: found.untested,
             lost: lost.collect(),
             sight: sights.into_iter().map(SightView::from).collect(),
@@ -225,6 +236,9 @@ impl<'a> From<&'a Gated> for NumberView<'a> {
                 after_layer,
             } => ("cut", vec![processor.as_str()], Some(*after_layer), None),
             GatedNumber::Whole { processor } => ("whole", vec![processor.as_str()], None, None),
+            GatedNumber::Energy { processor, layer } => {
+                ("energy", vec![processor.as_str()], *layer, None)
+            }
             GatedNumber::Accuracy {
                 processors,
                 placement,

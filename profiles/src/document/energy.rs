@@ -186,6 +186,16 @@ impl Profile {
         fit(&self.supported(processor), &windows)
     }
 
+    /// What the windows of the processor of this name give, made again from them: the errors of numbers stand in no file.
+    pub(crate) fn derived_energy(&self, processor: &str) -> Option<DerivedEnergy> {
+        let mut processors = self.header.processors.iter();
+        let kind = processors.find(|one| one.name == processor)?.kind;
+        let windows = self.energy.as_ref()?.windows.iter();
+        let windows: Vec<&EnergyWindow> =
+            windows.filter(|one| one.processor == processor).collect();
+        derive(kind, &self.supported(processor), &windows).ok()?
+    }
+
     /// The same profile with what inferences draw.
     pub fn with_energy(
         mut self,

@@ -2,7 +2,7 @@
 //! from how many independent differences it is known, and intervals of few visits are wide for that alone.
 
 use super::{CutRow, DerivedNumbers, LayerTimeRow, Profile, Timings, derivation, probed};
-use crate::derive::graph::{DerivedNumber, ErrorVariance, LayerNumbers};
+use crate::derive::graph::{DerivedNumber, ErrorVariance, LayerNumbers, MovingModel};
 use crate::probe::frontiers;
 use crate::segment::Segment;
 use crate::summary::{Estimate, Z_95};
@@ -25,29 +25,47 @@ pub(crate) struct LayerErrors {
 impl Profile {
     /// The errors of the numbers of a processor.
     pub(crate) fn known_errors<'a>(&'a self, processor: &'a str) -> KnownErrors<'a> {
+        self.known_errors_where(processor, self.moving_model(processor))
+    }
+
+    /// The same of numbers whose cuts divide as `moving` says, in the place of the profile's own probes.
+    pub(crate) fn known_errors_where<'a>(
+        &'a self,
+        processor: &'a str,
+        moving: Option<MovingModel>,
+    ) -> KnownErrors<'a> {
+        let numbers = self.derived_numbers(processor, moving);
         KnownErrors {
             profile: self,
             processor,
-            numbers: self.derived_numbers(processor).unwrap_or_default(),
+            numbers: numbers.unwrap_or_default(),
         }
     }
 
+    /// What moving data to a processor and from it costs, where probes say it.
+    pub(crate) fn moving_model(&self, processor: &str) -> Option<MovingModel> {
+        probed(&self.probes, processor, &frontiers(&self.layers)).model
+    }
+
     /// What the samples of a processor give; `None` where its times do not follow from them.
-    fn derived_numbers(&self, processor: &str) -> Option<DerivedNumbers> {
+    fn derived_numbers(
+        &self,
+        processor: &str,
+        moving: Option<MovingModel>,
+    ) -> Option<DerivedNumbers> {
         let mut processors = self.header.processors.iter();
         let kind = processors.find(|one| one.name == processor)?.kind;
         let mut measurements = self.header.measurements.iter();
         let measurement = measurements.find(|one| one.processor == processor)?;
         let segments = self.segments.iter();
-        let frontiers = frontiers(&self.layers);
         let timings = Timings {
             summaries: segments
                 .filter(|row| row.processor == processor)
                 .map(|row| (row.segment, row.summary))
                 .collect(),
             observations: self.observed(measurement),
-            moving: probed(&self.probes, processor, &frontiers).model,
-            frontiers,
+            moving,
+            frontiers: frontiers(&self.layers),
         };
         let supported = self.supported(processor);
         let found = derivation(kind, measurement, &supported, &timings).ok()?;
@@ -68,6 +86,11 @@ impl KnownErrors<'_> {
             to_processor: of(|numbers| numbers.to_processor, time.to_processor),
             from_processor: of(|numbers| numbers.from_processor, time.from_processor),
         }
+    }
+
+    /// The compute time of a layer as the samples give it, in ns, and its error.
+    pub(crate) fn compute(&self, layer: u32) -> Option<(f64, ErrorVariance)> {
+        known(&self.numbers.layers.get(&layer)?.compute)
     }
 
     /// The robust time of a layer, in ns, and its error, where the layer's published time is a median that errs more.

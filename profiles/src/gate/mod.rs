@@ -1,13 +1,15 @@
 //! Has a model become slower or less accurate on a device, by more than is put up with?
 //!
 //! Numbers that two profiles of one model have in common are tested one by one: is the second worse than the first by more
-//! than a tolerated share? Tested are the compute time of each layer, the cost of each cut, the whole model, and the
-//! accuracy with all layers on one processor and with each layer alone elsewhere. Tests are one-sided, by Student's t with
+//! than a tolerated share? Tested are the compute time of each layer, the cost of each cut, the whole model, the energy of each
+//! layer and of the whole model where both were measured by meters of one kind, and the accuracy with all layers on one
+//! processor and with each layer alone elsewhere. Tests are one-sided, by Student's t with
 //! the errors that the profiles' samples give, and adjusted by Holm's method over all numbers of both profiles: where nothing
 //! became worse by more than is tolerated, the chance that anything is said to is no more than alpha in all, as far as the
 //! errors hold what differs between the two runs (docs/method.md §8).
 
 mod accuracy;
+mod energy;
 mod power;
 mod share;
 mod subject;
@@ -61,6 +63,13 @@ pub enum GatedNumber {
         /// The processor, by its name.
         processor: String,
     },
+    /// What computing a layer draws, or the whole model.
+    Energy {
+        /// The processor, by its name.
+        processor: String,
+        /// The layer, counted from 1; nothing of the whole model.
+        layer: Option<u32>,
+    },
     /// The accuracy of a placement.
     Accuracy {
         /// The processors of the placement's digits, by their names.
@@ -75,7 +84,7 @@ pub enum GatedNumber {
 pub struct Gated {
     /// Which number.
     pub number: GatedNumber,
-    /// The first profile's: in ns, or an accuracy as a share.
+    /// The first profile's: in ns, in nJ, or an accuracy as a share.
     pub one: f64,
     /// The second profile's.
     pub other: f64,
@@ -110,6 +119,8 @@ pub struct GateResult {
     pub untested: usize,
     /// Whether accuracies were compared: where both profiles have some, of the same images.
     pub has_accuracy: bool,
+    /// Whether energies were: where both profiles have some, by meters of one kind.
+    pub has_energy: bool,
 }
 
 impl GateResult {
@@ -131,7 +142,13 @@ pub fn gate(
     settings: GateSettings,
 ) -> Result<GateResult, CompareError> {
     refuse_different_models(one, other)?;
-    let (mut candidates, untested) = times::candidates(one, other)?;
+    let (mut candidates, mut untested) = times::candidates(one, other)?;
+    let energies = energy::candidates(one, other);
+    let has_energy = energies.is_some();
+    if let Some((energies, without)) = energies {
+        candidates.extend(energies);
+        untested += without;
+    }
     let accuracies = accuracy::candidates(one, other);
     let has_accuracy = !accuracies.is_empty();
     candidates.extend(accuracies);
@@ -149,6 +166,7 @@ pub fn gate(
         lost: lost.filter(|lacked| lacked.lacks_other).collect(),
         untested,
         has_accuracy,
+        has_energy,
     })
 }
 

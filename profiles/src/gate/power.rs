@@ -88,7 +88,7 @@ fn place(gated: &Gated, profile: &Profile) -> Option<usize> {
         GatedNumber::Layer { processor, .. }
         | GatedNumber::Cut { processor, .. }
         | GatedNumber::Whole { processor } => processor,
-        GatedNumber::Accuracy { .. } => return None,
+        GatedNumber::Energy { .. } | GatedNumber::Accuracy { .. } => return None,
     };
     let mut processors = profile.header.processors.iter();
     processors.position(|processor| processor.name == *name)

@@ -1,5 +1,7 @@
 //! The times that a gate tests: of layers, of cuts and of the whole model. Where published times are medians and visits tell
-//! how robust times of the same samples err, these are tested in their place, for they err less (docs/method.md §8).
+//! how robust times of the same samples err, these are tested in their place, for they err less (docs/method.md §8). How the
+//! costs of cuts divide is the device's, and no regression where it differs: both profiles' layers are taken as the first
+//! one's probes divide them, so that what these do not know cancels.
 
 use super::{Candidate, GatedNumber};
 use crate::compare::{CompareError, ROUNDING_NS, names, pairs};
@@ -14,7 +16,15 @@ pub(super) fn candidates(
 ) -> Result<(Vec<Candidate>, usize), CompareError> {
     let mut found = Vec::new();
     for processor in names(one).filter(|name| names(other).any(|known| known == *name)) {
-        let errors = [one.known_errors(processor), other.known_errors(processor)];
+        let probes = [one, other].map(|profile| profile.moving_model(processor));
+        let divided = match probes {
+            [Some(ours), Some(_)] => Some(ours.without_error()),
+            _ => None,
+        };
+        let errors = [one, other].map(|profile| match &divided {
+            Some(moving) => profile.known_errors_where(processor, Some(moving.clone())),
+            None => profile.known_errors(processor),
+        });
         let is_alike = one.supported(processor) == other.supported(processor);
         for (row, counterpart) in pairs(one, other, processor) {
             let includes = [row, counterpart].map(|row| row.time.compute_includes);
@@ -33,6 +43,12 @@ pub(super) fn candidates(
             };
             let robust = errors.each_ref().map(|known| known.robust_layer(row.layer));
             if let [Some(ours), Some(theirs)] = robust {
+                let of = [Some(ours.1), Some(theirs.1)];
+                found.push(candidate(number, [ours.0, theirs.0], of));
+                continue;
+            }
+            let computed = errors.each_ref().map(|known| known.compute(row.layer));
+            if let ([Some(ours), Some(theirs)], true) = (computed, divided.is_some()) {
                 let of = [Some(ours.1), Some(theirs.1)];
                 found.push(candidate(number, [ours.0, theirs.0], of));
                 continue;

@@ -2,7 +2,7 @@
 
 use super::{Gated, GatedNumber};
 use crate::layer::Layer;
-use crate::units::SignedNanos;
+use crate::units::{NanoJoules, SignedNanos};
 
 impl GatedNumber {
     /// Which number it is, of a model with these layers: `layer 1 C1`.
@@ -17,6 +17,10 @@ impl GatedNumber {
                 format!("cut after layer {after_layer} {}", name(*after_layer))
             }
             GatedNumber::Whole { .. } => "whole model".to_owned(),
+            GatedNumber::Energy {
+                layer: Some(layer), ..
+            } => format!("energy of layer {layer} {}", name(*layer)),
+            GatedNumber::Energy { layer: None, .. } => "energy of the whole model".to_owned(),
             GatedNumber::Accuracy { placement, .. } => format!("accuracy of {placement}"),
         }
     }
@@ -26,17 +30,21 @@ impl GatedNumber {
         match self {
             GatedNumber::Layer { processor, .. }
             | GatedNumber::Cut { processor, .. }
-            | GatedNumber::Whole { processor } => processor.clone(),
+            | GatedNumber::Whole { processor }
+            | GatedNumber::Energy { processor, .. } => processor.clone(),
             GatedNumber::Accuracy { processors, .. } => processors.join(", "),
         }
     }
 }
 
 impl Gated {
-    /// A value of its unit: a time, or an accuracy as a share.
+    /// A value of its unit: a time, an energy, or an accuracy as a share.
     pub fn value(&self, value: f64) -> String {
         match self.number {
             GatedNumber::Accuracy { .. } => format!("{value:.4}"),
+            GatedNumber::Energy { .. } => {
+                NanoJoules::from_nanojoules(value.round() as i64).to_string()
+            }
             _ => SignedNanos::from_nanos(value.round() as i64).to_string(),
         }
     }

@@ -161,6 +161,12 @@ impl MovingModel {
         &self.values
     }
 
+    /// The same, were its numbers known exactly.
+    pub(crate) fn without_error(mut self) -> MovingModel {
+        self.covariance = Matrix4::zeros();
+        self
+    }
+
     pub(super) fn covariance(&self) -> &Matrix4<f64> {
         &self.covariance
     }
