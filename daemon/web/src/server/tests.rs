@@ -28,12 +28,12 @@ async fn who_reads_nothing_is_dropped_and_costs_bounded_memory() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it listens");
     let mut client = TcpStream::connect(address).await.expect("it listens");
-    let (stream, _) = listener.accept().await.expect("a client");
+    let (stream, peer) = listener.accept().await.expect("a client");
     let question = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     client.write_all(question).await.expect("it is taken");
     let (_ending, ends) = watch::channel(false);
     let patience = Duration::from_millis(200);
-    let served = connection(patient(stream, patience), router, ends, patience);
+    let served = connection(patient(stream, patience), router, ends, patience, peer);
     let served = timeout(Duration::from_secs(60), served).await;
     served.expect("the client is dropped");
     let made = made.load(Ordering::Relaxed);
