@@ -290,6 +290,27 @@ fn a_layer_that_draws_more_does_not_pass_a_gate() {
     assert!(!passes(&good, &metered_with(MeterSource::External, 0, 2)).fails());
 }
 
+/// The most false alarms of 200 pairs that a chance of 1 % gives but once in a hundred times.
+const MOST_BY_CHANCE: usize = 6;
+
+#[test]
+fn energies_give_no_more_false_alarms_than_alpha_says() {
+    let of_night = |seed| metered_with(MeterSource::External, 0, seed);
+    let nights = (0..200).map(|pair| (of_night(2 * pair + 1), of_night(2 * pair + 2)));
+    let settings = GateSettings {
+        tolerance: 0.0,
+        alpha: 0.01,
+    };
+    let alarms = nights
+        .filter(|(one, other)| {
+            let found = gate(one, other, settings).expect("of one model");
+            let mut worse = found.worse();
+            worse.any(|gated| matches!(gated.number, GatedNumber::Energy { .. }))
+        })
+        .count();
+    assert!(alarms <= MOST_BY_CHANCE, "{alarms} of 200");
+}
+
 #[test]
 fn what_meters_of_two_kinds_say_is_not_compared() {
     let other = metered_with(MeterSource::FuelGauge, 400_000, 2);
