@@ -360,6 +360,42 @@ fn noise_is_never_taken_for_heat() {
     assert!(rejected <= 4, "{rejected} of {blocks}");
 }
 
+/// No rest and no other loading makes the device as fast as it was in the first order. That is heat where all loadings are alike,
+/// and a fast first one where they differ as far.
+#[test]
+fn slower_loadings_are_heat_unless_they_differ_as_far() {
+    for (visit_sigma, is_heat) in [(0.0, true), (0.1, false)] {
+        // A spike among a sentinel's runs would leave it open whether the sentinel has moved.
+        let mut agent = Agent::start_with("spike_probability = 0.0");
+        let sha256 = agent.push_model();
+        let finish = |agent: &Agent, number: u32| {
+            let mut talk = agent.greet();
+            talk.ask(&submit(&order(number, &sha256, &[(1, 2), (3, 3)])));
+            let entries = talk.follow(0, |one| one.order == number && one.event.is_final());
+            entries.last().map(|entry| entry.event.clone())
+        };
+        assert_eq!(finish(&agent, 1), Some(Event::Finished));
+        agent.kill();
+        let device = agent.device.clone().expect("a device to play");
+        let text = std::fs::read_to_string(device).expect("a device");
+        let slower = format!(
+            "{text}\n[machine_noise]\nvisit_sigma = {visit_sigma}\n[[machine_noise.switching]]\n\
+             slowdowns = [1.5, 1.5]\nmean_holds_ns = [1_000_000_000, 1_000_000_000]\n"
+        );
+        let device = agent.folder.path().join("slower.toml");
+        std::fs::write(&device, slower).expect("room");
+        agent.device = Some(device);
+        agent.restart();
+        let last = finish(&agent, 2);
+        let failed = matches!(
+            &last,
+            Some(Event::Failed { failure }) if failure.kind == FailureKind::Throttled
+        );
+        assert_eq!(failed, is_heat, "visits differ by {visit_sigma}: {last:?}");
+        assert!(failed || last == Some(Event::Finished), "{last:?}");
+    }
+}
+
 /// On this machine, on which a thread for each core never rests meanwhile.
 #[test]
 fn blocks_beside_other_programs_are_measured_again_a_few_times_and_then_count() {

@@ -142,9 +142,8 @@ pub enum EnergyError {
 pub struct DerivedEnergy {
     /// What each layer costs that the processor can run, by its number, in nJ.
     pub layers: BTreeMap<u32, LayerTime>,
-    /// All layers, where the processor can run them, in nJ.
-    pub whole: Option<Estimate>,
-    /// How well that is known, of each layer's computing and of all layers together.
+    /// The same of each layer's computing and of all layers together, where the processor can run them, with what is known of
+    /// their errors.
     pub(crate) numbers: EnergyNumbers,
     /// What is drawn above idling while the processor works, in µW.
     pub power_uw: f64,
@@ -156,6 +155,13 @@ pub struct DerivedEnergy {
     pub hidden_step_uw: Option<u64>,
     /// How well energies add up on the longest stretch of layers, if that was tested.
     pub additivity: Option<AdditivityTest>,
+}
+
+impl DerivedEnergy {
+    /// What all layers draw, where the processor can run them, in nJ.
+    pub fn whole(&self) -> Option<Estimate> {
+        self.numbers.whole.map(|whole| whole.estimate())
+    }
 }
 
 /// The energies of a processor's layers and of all of them, in nJ, with the degrees of freedom of their errors.
@@ -228,7 +234,6 @@ pub fn derive(
     ]);
     Ok(Some(DerivedEnergy {
         layers,
-        whole: numbers.whole.map(|whole| whole.estimate()),
         numbers,
         power_uw,
         power_half_width_uw: observed.has_spread.then(|| known.half_width()),

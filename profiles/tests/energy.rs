@@ -165,7 +165,7 @@ fn held(layers: u32, gauge: Gauge, seed: u64) -> (u32, u32) {
             ProcessorKind::Cpu => (1..=layers).map(|layer| nj(Segment::single(layer))).sum(),
             ProcessorKind::Accelerator => nj(Segment::whole(layers)),
         };
-        expect(derived.whole, whole);
+        expect(derived.whole(), whole);
     }
     (held, tried)
 }

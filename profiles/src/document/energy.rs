@@ -114,6 +114,11 @@ impl Energy {
         })
     }
 
+    fn windows_on(&self, processor: &str) -> Vec<&EnergyWindow> {
+        let windows = self.windows.iter();
+        windows.filter(|one| one.processor == processor).collect()
+    }
+
     /// What each layer draws on a processor, layer 1 first, in nJ; none of those that it cannot run.
     pub fn of_layers(&self, processor: &str, layers: u32) -> Vec<Option<LayerTime>> {
         let time = |layer| {
@@ -149,7 +154,7 @@ impl ProcessorEnergy {
 
     fn of(processor: &Processor, derived: &DerivedEnergy) -> ProcessorEnergy {
         let whole = |end: fn(Estimate) -> Option<crate::SignedNanos>| {
-            let end = end(derived.whole?)?;
+            let end = end(derived.whole()?)?;
             Some(NanoJoules::from_nanojoules(end.as_nanos()))
         };
         let busy = |sign: f64| {
@@ -180,19 +185,14 @@ impl Profile {
         let Some(energy) = &self.energy else {
             return Ok(None);
         };
-        let windows = energy.windows.iter();
-        let windows: Vec<&EnergyWindow> =
-            windows.filter(|one| one.processor == processor).collect();
-        fit(&self.supported(processor), &windows)
+        fit(&self.supported(processor), &energy.windows_on(processor))
     }
 
     /// What the windows of the processor of this name give, made again from them: the errors of numbers stand in no file.
     pub(crate) fn derived_energy(&self, processor: &str) -> Option<DerivedEnergy> {
         let mut processors = self.header.processors.iter();
         let kind = processors.find(|one| one.name == processor)?.kind;
-        let windows = self.energy.as_ref()?.windows.iter();
-        let windows: Vec<&EnergyWindow> =
-            windows.filter(|one| one.processor == processor).collect();
+        let windows = self.energy.as_ref()?.windows_on(processor);
         derive(kind, &self.supported(processor), &windows).ok()?
     }
 

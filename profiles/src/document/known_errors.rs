@@ -1,7 +1,9 @@
 //! How well the numbers of a processor are known, calculated again from its samples: a published interval does not tell
 //! from how many independent differences it is known, and intervals of few visits are wide for that alone.
 
-use super::{CutRow, DerivedNumbers, LayerTimeRow, Profile, Timings, derivation, probed};
+use super::{
+    CutRow, DerivedNumbers, LayerTimeRow, Measurement, Method, Profile, Timings, derivation, probed,
+};
 use crate::derive::graph::{DerivedNumber, ErrorVariance, LayerNumbers, MovingModel};
 use crate::probe::frontiers;
 use crate::segment::Segment;
@@ -25,16 +27,47 @@ pub(crate) struct LayerErrors {
 impl Profile {
     /// The errors of the numbers of a processor.
     pub(crate) fn known_errors<'a>(&'a self, processor: &'a str) -> KnownErrors<'a> {
-        self.known_errors_where(processor, self.moving_model(processor))
+        let numbers = self.measurement(processor).and_then(|measurement| {
+            self.derived_numbers(measurement, self.moving_model(processor))
+        });
+        self.with_numbers(processor, numbers)
     }
 
-    /// The same of numbers whose cuts divide as `moving` says, in the place of the profile's own probes.
-    pub(crate) fn known_errors_where<'a>(
+    /// The same of the compute times that follow where the cuts of an accelerator divide as another profile's `moving` says,
+    /// or half and half without one. Nothing where the processor's times are not by least squares.
+    pub(crate) fn known_errors_divided<'a>(
         &'a self,
         processor: &'a str,
         moving: Option<MovingModel>,
+    ) -> Option<KnownErrors<'a>> {
+        let measurement = self.measurement(processor)?;
+        if !measurement.method.is_least_squares() {
+            return None;
+        }
+        let measurement = Measurement {
+            method: match moving {
+                Some(_) => Method::Probed,
+                None => Method::Graph,
+            },
+            ..measurement.clone()
+        };
+        let numbers = self.derived_numbers(&measurement, moving)?;
+        Some(self.with_numbers(processor, Some(numbers)))
+    }
+
+    /// What moving data to a processor and from it costs, where the times of its layers follow from what probes say of that.
+    pub(crate) fn moving_of_times(&self, processor: &str) -> Option<MovingModel> {
+        let measurement = self.measurement(processor)?;
+        (measurement.method == Method::Probed)
+            .then(|| self.moving_model(processor))
+            .flatten()
+    }
+
+    fn with_numbers<'a>(
+        &'a self,
+        processor: &'a str,
+        numbers: Option<DerivedNumbers>,
     ) -> KnownErrors<'a> {
-        let numbers = self.derived_numbers(processor, moving);
         KnownErrors {
             profile: self,
             processor,
@@ -42,25 +75,28 @@ impl Profile {
         }
     }
 
-    /// What moving data to a processor and from it costs, where probes say it.
-    pub(crate) fn moving_model(&self, processor: &str) -> Option<MovingModel> {
+    fn measurement(&self, processor: &str) -> Option<&Measurement> {
+        let mut measurements = self.header.measurements.iter();
+        measurements.find(|one| one.processor == processor)
+    }
+
+    fn moving_model(&self, processor: &str) -> Option<MovingModel> {
         probed(&self.probes, processor, &frontiers(&self.layers)).model
     }
 
     /// What the samples of a processor give; `None` where its times do not follow from them.
     fn derived_numbers(
         &self,
-        processor: &str,
+        measurement: &Measurement,
         moving: Option<MovingModel>,
     ) -> Option<DerivedNumbers> {
+        let processor = &measurement.processor;
         let mut processors = self.header.processors.iter();
-        let kind = processors.find(|one| one.name == processor)?.kind;
-        let mut measurements = self.header.measurements.iter();
-        let measurement = measurements.find(|one| one.processor == processor)?;
+        let kind = processors.find(|one| one.name == *processor)?.kind;
         let segments = self.segments.iter();
         let timings = Timings {
             summaries: segments
-                .filter(|row| row.processor == processor)
+                .filter(|row| row.processor == *processor)
                 .map(|row| (row.segment, row.summary))
                 .collect(),
             observations: self.observed(measurement),

@@ -1,7 +1,5 @@
 //! The times that a gate tests: of layers, of cuts and of the whole model. Where published times are medians and visits tell
-//! how robust times of the same samples err, these are tested in their place, for they err less (docs/method.md §8). How the
-//! costs of cuts divide is the device's, and no regression where it differs: both profiles' layers are taken as the first
-//! one's probes divide them, so that what these do not know cancels.
+//! how robust times of the same samples err, these are tested in their place, for they err less (docs/method.md §8).
 
 use super::{Candidate, GatedNumber};
 use crate::compare::{CompareError, ROUNDING_NS, names, pairs};
@@ -16,15 +14,8 @@ pub(super) fn candidates(
 ) -> Result<(Vec<Candidate>, usize), CompareError> {
     let mut found = Vec::new();
     for processor in names(one).filter(|name| names(other).any(|known| known == *name)) {
-        let probes = [one, other].map(|profile| profile.moving_model(processor));
-        let divided = match probes {
-            [Some(ours), Some(_)] => Some(ours.without_error()),
-            _ => None,
-        };
-        let errors = [one, other].map(|profile| match &divided {
-            Some(moving) => profile.known_errors_where(processor, Some(moving.clone())),
-            None => profile.known_errors(processor),
-        });
+        let errors = [one.known_errors(processor), other.known_errors(processor)];
+        let alike = divided_alike(one, other, processor);
         let is_alike = one.supported(processor) == other.supported(processor);
         for (row, counterpart) in pairs(one, other, processor) {
             let includes = [row, counterpart].map(|row| row.time.compute_includes);
@@ -47,8 +38,10 @@ pub(super) fn candidates(
                 found.push(candidate(number, [ours.0, theirs.0], of));
                 continue;
             }
-            let computed = errors.each_ref().map(|known| known.compute(row.layer));
-            if let ([Some(ours), Some(theirs)], true) = (computed, divided.is_some()) {
+            let computed = alike
+                .as_ref()
+                .map(|alike| alike.each_ref().map(|known| known.compute(row.layer)));
+            if let Some([Some(ours), Some(theirs)]) = computed {
                 let of = [Some(ours.1), Some(theirs.1)];
                 found.push(candidate(number, [ours.0, theirs.0], of));
                 continue;
@@ -97,6 +90,26 @@ pub(super) fn candidates(
     let known: Vec<Candidate> = found.into_iter().flatten().collect();
     let untested = all - known.len();
     Ok((known, untested))
+}
+
+/// How the cost of a cut divides into moving in and out is the device's, and changes no T(L): the layers of both profiles are
+/// taken as the first one's probes divide the cuts, so that what probes do not know of them cancels; and half and half where the
+/// probes of one of them did not say. Nothing where both are half and half already, or not by least squares.
+fn divided_alike<'a>(
+    one: &'a Profile,
+    other: &'a Profile,
+    processor: &'a str,
+) -> Option<[KnownErrors<'a>; 2]> {
+    let moving = [one, other].map(|profile| profile.moving_of_times(processor));
+    let moving = match moving {
+        [None, None] => return None,
+        [Some(ours), Some(_)] => Some(ours.without_error()),
+        _ => None,
+    };
+    Some([
+        one.known_errors_divided(processor, moving.clone())?,
+        other.known_errors_divided(processor, moving)?,
+    ])
 }
 
 /// `None` where one of the two has no interval.

@@ -73,12 +73,12 @@ fn main() -> ExitCode {
         };
         tally.add(
             "all layers on the CPU",
-            cpu.whole,
+            cpu.whole(),
             of_whole(&cpu_times, cpu_watts),
         );
         tally.add(
             "all layers on the NPU",
-            npu.whole,
+            npu.whole(),
             of_whole(&npu_times, npu_watts),
         );
         let p = npu.additivity.and_then(|tested| tested.p_value);

@@ -10,19 +10,17 @@
 #![expect(clippy::print_stderr, reason = "as is a wrong command line")]
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{Truth, truth};
 use layerlab_model::Network;
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document::{Method, Profile};
-use layerlab_profiles::gate::{GateSettings, GatedNumber, gate};
+use layerlab_profiles::gate::{GateSettings, Gated, GatedNumber, gate};
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::{device, layerlab, model, output, stderr};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 const MODEL: &str = "vocnet-mini";
 const PAIRS: usize = 200;
@@ -90,40 +88,13 @@ fn compute(truth: &Truth, processor: &str, layer: u32) -> Nanos {
     of.expect("a processor of the device").layers[layer as usize - 1].compute_ns
 }
 
-/// What of a layer's time a share is taken of, in ns: the layer's own, or an average layer's of the whole model on the processor,
-/// moving data included, where that takes longer.
-fn base(good: &Profile, truth: &Truth, processor: &str, layer: u32) -> f64 {
-    let settings = GateSettings {
-        tolerance: NO_TOLERANCE,
-        alpha: GateSettings::ALPHA,
-    };
-    let found = gate(good, good, settings).expect("of one model");
+/// What an average layer of the whole model takes on a processor, moving data included, in ns, as these numbers of a gate have it.
+fn average(numbers: &[Gated], processor: &str, layers: u32) -> f64 {
     let whole = GatedNumber::Whole {
         processor: processor.to_owned(),
     };
-    let whole = found.numbers.iter().find(|gated| gated.number == whole);
-    let average = whole.expect("a whole").one / f64::from(good.header.model.layers);
-    average.max(compute(truth, processor, layer).as_nanos() as f64)
-}
-
-/// Does something so many times, on all cores.
-fn in_parallel<T: Send>(count: usize, one: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let place = AtomicUsize::new(0);
-    let worker = || {
-        let next = || place.fetch_add(1, Ordering::Relaxed);
-        let places = std::iter::repeat_with(next).take_while(|&place| place < count);
-        places.map(|place| (place, one(place))).collect::<Vec<_>>()
-    };
-    let mut done: Vec<(usize, T)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
-        let ended = workers.into_iter();
-        ended
-            .flat_map(|worker| worker.join().expect("a worker that does not panic"))
-            .collect()
-    });
-    done.sort_by_key(|&(place, _)| place);
-    done.into_iter().map(|(_, value)| value).collect()
+    let whole = numbers.iter().find(|gated| gated.number == whole);
+    whole.expect("a whole").one / f64::from(layers)
 }
 
 /// How often the gate names a layer that became slower by so many ns, of so many pairs.
@@ -138,14 +109,12 @@ fn found(
         processor: processor.to_owned(),
         layer,
     };
-    let is_found = |place: usize| {
-        let (good, other) = &pairs[place];
+    let is_found = |(good, other): &&(Profile, Profile)| {
         let slower = with_slower_layer(other, processor, layer, more);
         let found = gate(good, &slower, settings).expect("of one model");
         found.worse().any(|gated| gated.number == wanted)
     };
-    let found = in_parallel(pairs.len(), is_found).into_iter();
-    found.filter(|&is_found| is_found).count()
+    pairs.par_iter().filter(is_found).count()
 }
 
 /// By how many ns a layer must be slower to be found, as the gate says of the middle one of these pairs.
@@ -198,8 +167,8 @@ fn main() -> ExitCode {
         let of = |seed| profile(&name, seed, &options);
         Some((of(2 * place + 1)?, of(2 * place + 2)?))
     };
-    let pairs = in_parallel(count, pair).into_iter();
-    let pairs: Vec<(Profile, Profile)> = pairs.flatten().collect();
+    let pairs = (0..count).into_par_iter().filter_map(pair);
+    let pairs: Vec<(Profile, Profile)> = pairs.collect();
     let (refused, count) = (count - pairs.len(), pairs.len());
     println!(
         "{MODEL} on {name}, {count} pairs of profiles, options {options:?}; {refused} more pairs had a profile that was refused\n"
@@ -233,17 +202,21 @@ fn main() -> ExitCode {
     };
     let few = &pairs[..count.min(POWER_PAIRS)];
     let layers = 1..=network.layer_count();
+    let first = gate(&few[0].0, &few[0].1, settings);
+    let numbers = first.expect("of one model").numbers;
     let (mut rows, mut at_all, mut tried) = (Vec::new(), 0, 0);
     for processor in &truth.processors {
         let processor = processor.processor.as_str();
+        let average = average(&numbers, processor, network.layer_count());
         let longest = layers
             .clone()
             .max_by_key(|layer| compute(&truth, processor, *layer));
         for layer in layers.clone() {
-            let base = base(&few[0].0, &truth, processor, layer);
+            let own = compute(&truth, processor, layer);
+            let base = average.max(own.as_nanos() as f64);
             let mut row = vec![
                 format!("{processor} {layer}"),
-                compute(&truth, processor, layer).to_string(),
+                own.to_string(),
                 Nanos::from_nanos(base.round() as u64).to_string(),
             ];
             row.extend(SLOWER.iter().map(|&share| {
@@ -259,9 +232,6 @@ fn main() -> ExitCode {
             let place = (processor, layer);
             let from = found_from(few, place, settings);
             let found = found(few, place, from, settings);
-            let numbers = gate(&few[0].0, &few[0].1, settings)
-                .expect("of one model")
-                .numbers;
             // Of Holm's first step, which divides by their number, what is left is the level itself.
             let alone = GateSettings {
                 alpha: settings.alpha * numbers.len() as f64,

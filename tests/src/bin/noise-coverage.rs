@@ -11,13 +11,9 @@
 #![expect(clippy::print_stderr, reason = "as is a wrong command line")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use layerlab_agent::device::simulated::DeviceFile;
 use layerlab_agent::truth::{ProcessorTruth, Truth, truth};
@@ -28,6 +24,7 @@ use layerlab_profiles::summary::Estimate;
 use layerlab_tests::proof::machine_noise::{KINDS, NoiseKind};
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::{layerlab, model, output, stderr};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 const MODEL: &str = "vocnet-mini";
 const RUNS: u64 = 200;
@@ -290,25 +287,13 @@ fn holding(numbers: &[&Number], state: f64) -> Counts {
 
 /// Runs with this noise and these seeds, on as many cores as there are. What comes of a run depends on its seed alone.
 fn runs_of(kind: &NoiseKind, device: &Path, truth: &Truth, seeds: Range<u64>) -> Tally {
-    let next = AtomicU64::new(seeds.start);
-    let tally = Mutex::new(Tally::default());
-    let work = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                return;
-            }
-            let outcome = Outcome::of(kind, device, truth, seed);
-            let mut tally = tally.lock().expect("no other run has panicked");
-            tally.add(outcome);
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
-            scope.spawn(work);
-        }
-    });
-    tally.into_inner().expect("no run has panicked")
+    let outcome = |seed| Outcome::of(kind, device, truth, seed);
+    let outcomes: Vec<Outcome> = seeds.into_par_iter().map(outcome).collect();
+    let mut tally = Tally::default();
+    for outcome in outcomes {
+        tally.add(outcome);
+    }
+    tally
 }
 
 fn main() -> ExitCode {

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use layerlab_tests::{device, layerlab, model, output, stdout, succeed};
+use layerlab_tests::{device, layerlab, model, output, root, stdout, succeed};
 
 use super::assert_fails;
+use super::metered;
 
 const WORSE: i32 = 7;
 const USAGE: i32 = 2;
@@ -91,4 +92,37 @@ fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
         let said = layerlab_tests::stderr(&refused);
         assert!(said.contains(word), "{said}");
     }
+}
+
+#[test]
+fn a_phone_that_draws_more_fails_though_it_is_as_fast() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
+    metered::publish(&good, [3_000, 500]);
+    metered::publish(&bad, [3_000, 600]);
+    let gate = |other: &Path, options: &[&str]| {
+        let mut command = layerlab();
+        command.args(["compare", "--gate", "5%"]).arg(&good);
+        command.arg(other).args(options);
+        command
+    };
+    succeed(&mut gate(&good, &[]));
+    let failed = output(&mut gate(&bad, &[]));
+    assert_fails(&failed, WORSE, &["worse", "more than 5 %"]);
+    let said = stdout(&failed);
+    assert!(said.contains("energy of the whole model"), "{said}");
+    let rows = said.lines().filter(|line| line.contains("energy of "));
+    for row in rows {
+        assert!(row.contains(" npu ") && row.contains("J "), "{said}");
+    }
+    let failed = output(&mut gate(&bad, &["--json"]));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&failed)).expect("JSON");
+    assert_eq!(json["has_energy"], true);
+    let numbers = json["numbers"].as_array().expect("a list");
+    let energies = numbers.iter().filter(|number| number["what"] == "energy");
+    // Eleven layers and the whole on each processor.
+    assert_eq!(energies.count(), 2 * 12);
+    let without = root().join("profiles/published/oneplus7/vocnet-mini");
+    let said = succeed(&mut gate(&without, &[]));
+    assert!(said.contains("energy was not compared"), "{said}");
 }

@@ -4,6 +4,7 @@ mod bad_input;
 mod evaluation_sets;
 mod gate;
 mod links;
+mod metered;
 mod plan_cost;
 mod plan_edge;
 mod plan_edge_verified;
