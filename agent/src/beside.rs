@@ -1,16 +1,11 @@
 //! Runs a network split between this device and an edge server, while the daemon that asked for it listens.
 
 use std::io;
-use std::net::SocketAddr;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, MutexGuard};
-use std::thread;
 use std::time::Instant;
 
-use layerlab_edge::{
-    Cancel, Client, EdgeError, InferRequest, Patience, Shape, Shaper, Stretch, TensorShape, Token,
-};
+use layerlab_edge::{Cancel, InferRequest, Stretch, TensorShape};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
     EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, ProcessorKind, Response,
@@ -20,8 +15,10 @@ use crate::ModelWithTwin;
 use crate::device::Invocation;
 use crate::edge_models::{crossing, hash_bytes};
 use crate::files::Files;
-use crate::link::{PROGRAM, SIGN_OF_LIFE, TakenTurn};
+use crate::link::TakenTurn;
 use crate::machine::Machine;
+use crate::models::read_model;
+use crate::reach::{Reached, reach, with_signs_of_life};
 use crate::runtime::{Runtimes, Session, Tensor, timing_input};
 use crate::wire_tensors::{from_wire, to_wire};
 
@@ -49,22 +46,10 @@ pub fn run(
 ) -> io::Result<()> {
     let done = AtomicU64::new(0);
     let of = u64::from(plan.warm_up) + u64::from(plan.inferences);
-    let (ended, until) = channel::<()>();
-    let ran = thread::scope(|threads| {
-        threads.spawn(|| {
-            let until = until;
-            while until.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) {
-                let done = done.load(Ordering::Relaxed);
-                // Nobody waits for what cannot be said.
-                if send(Response::LinkProgress { done, of }).is_err() {
-                    cancel.cancel();
-                }
-            }
-        });
-        let ran = PlanRun::prepare(plan, files, &mut machine, cancel, send)
-            .and_then(|mut run| run.all(&mut machine, &done));
-        drop(ended);
-        ran
+    let progress = || (done.load(Ordering::Relaxed), of);
+    let ran = with_signs_of_life(cancel, send, progress, || {
+        PlanRun::prepare(plan, files, &mut machine, cancel, send)
+            .and_then(|mut run| run.all(&mut machine, &done))
     });
     // Until now it kept the connection to the server open.
     cancel.release();
@@ -88,10 +73,8 @@ struct PlanRun<'a> {
     plan: &'a EdgePlan,
     model: ModelWithTwin,
     legs: Vec<Leg>,
-    client: Client,
+    server: Reached,
     cancel: &'a Cancel,
-    /// What stands between, for as long as it runs.
-    _shaper: Option<Shaper>,
 }
 
 impl<'a> PlanRun<'a> {
@@ -103,9 +86,10 @@ impl<'a> PlanRun<'a> {
         cancel: &'a Cancel,
         send: &impl Fn(Response) -> io::Result<()>,
     ) -> Result<PlanRun<'a>, Sentence> {
-        let model = model(plan, files)?;
+        let model = read_model(files, &plan.model_sha256, plan.quantised_sha256.as_deref())?;
         refuse_unless_whole(plan, model.model().layer_count())?;
-        let (client, shaper, loopback) = connect(plan, cancel)?;
+        let server = reach(&plan.server, &plan.token, plan.shape, cancel)?;
+        let loopback = server.loopback;
         // Who is gone ends the connection, and so this.
         send(Response::LinkReached { loopback }).map_err(|error| error.to_string())?;
         let mut legs = Vec::new();
@@ -126,9 +110,8 @@ impl<'a> PlanRun<'a> {
             plan,
             model,
             legs,
-            client,
+            server,
             cancel,
-            _shaper: shaper,
         })
     }
 
@@ -160,7 +143,7 @@ impl<'a> PlanRun<'a> {
             inferences,
             agreement,
             not_compared,
-            server_program: self.client.server_program().to_owned(),
+            server_program: self.server.client.server_program().to_owned(),
         })
     }
 
@@ -190,7 +173,7 @@ impl<'a> PlanRun<'a> {
                 }
                 Leg::There { asked, answer } => {
                     let payload = to_wire(&tensors)?;
-                    let inferred = self.client.infer(asked.clone(), &payload, answer);
+                    let inferred = self.server.client.infer(asked.clone(), &payload, answer);
                     let (inferred, told) = inferred.map_err(|error| error.to_string())?;
                     tensors = from_wire(network.frontier(asked.last()), &inferred.payload)?;
                     let at_server = told.server.receive + told.server.queue + told.server.compute;
@@ -218,17 +201,6 @@ impl<'a> PlanRun<'a> {
     }
 }
 
-fn model(plan: &EdgePlan, files: &Files) -> Result<ModelWithTwin, Sentence> {
-    let read = |sha256: &String| files.network(sha256).map_err(|error| error.to_string());
-    let model = Arc::new(read(&plan.model_sha256)?);
-    match &plan.quantised_sha256 {
-        None => Ok(ModelWithTwin::alone(model)),
-        Some(quantised) => {
-            ModelWithTwin::with_twin(model, &read(quantised)?).map_err(|reason| reason.to_string())
-        }
-    }
-}
-
 fn refuse_unless_whole(plan: &EdgePlan, layers: u32) -> Result<(), Sentence> {
     let mut next = 1;
     for part in &plan.parts {
@@ -250,34 +222,6 @@ fn refuse_unless_whole(plan: &EdgePlan, layers: u32) -> Result<(), Sentence> {
         return Err(format!("a plan is run once to {MOST_INFERENCES} times"));
     }
     Ok(())
-}
-
-/// Connects as the plan says, through the shaper if there is to be one; whether the server is on this device itself.
-fn connect(plan: &EdgePlan, cancel: &Cancel) -> Result<(Client, Option<Shaper>, bool), Sentence> {
-    let token = Token::from_hex(&plan.token).ok_or("what should be a token is none")?;
-    let said = |error: EdgeError| error.to_string();
-    let patience = Patience::default();
-    let direct = Client::connect(&plan.server, &token, PROGRAM, patience).map_err(said)?;
-    let server = direct.peer().map_err(said)?;
-    let loopback = server.ip().to_canonical().is_loopback();
-    let (client, shaper) = match plan.shape {
-        None => (direct, None),
-        Some(shape) => {
-            drop(direct);
-            let shape = Shape {
-                bandwidth_bps: shape.bandwidth_bps,
-                round_trip: shape.round_trip_ns.into(),
-                cuts: None,
-            };
-            let shaper = Shaper::start(server, shape);
-            let shaper = shaper.map_err(|source| said(EdgeError::Shaper { source }))?;
-            let way: [SocketAddr; 1] = [shaper.address()];
-            let client = Client::connect_by_way_of(&way, &plan.server, &token, PROGRAM, patience);
-            (client.map_err(said)?, Some(shaper))
-        }
-    };
-    client.cut_by(cancel).map_err(said)?;
-    Ok((client, shaper, loopback))
 }
 
 fn stretch(part: &EdgePart) -> Stretch {

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use layerlab_edge::{InferRequest, Inferred, Models, TensorShape, payload_bytes};
+use layerlab_edge::{
+    InferRequest, Inferred, Models, PictureRequest, Stretch, TensorShape, payload_bytes,
+};
 use layerlab_model::{ElementType, ModelError, Network, TensorSpec};
 use layerlab_profiles::{Segment, sha256};
 
 use crate::ModelWithTwin;
+use crate::pictures::{PictureInput, decoded};
 use crate::runtime::{RuntimeError, Runtimes, Session, Tensor};
 use crate::wire_tensors::{from_wire, to_wire};
 
@@ -75,9 +78,9 @@ impl EdgeModels {
         self.lock().sessions.len()
     }
 
-    fn model(&self, asked: &InferRequest) -> Result<&ModelWithTwin, String> {
-        self.models.get(&asked.model).ok_or_else(|| {
-            let hash: String = asked.model.iter().map(|byte| format!("{byte:02x}")).collect();
+    fn model(&self, hash: &[u8; 32]) -> Result<&ModelWithTwin, String> {
+        self.models.get(hash).ok_or_else(|| {
+            let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
             format!(
                 "this server has no model {}…: start it with --model and the file that was profiled",
                 &hash[..12]
@@ -138,7 +141,7 @@ pub fn crossing(frontier: &[TensorSpec]) -> Result<Vec<TensorShape>, String> {
 
 impl Models for EdgeModels {
     fn accepts(&self, asked: &InferRequest) -> Result<(), String> {
-        let network = self.model(asked)?.model();
+        let network = self.model(&asked.model)?.model();
         let (layers, first, last) = (network.layer_count(), asked.first, asked.last());
         if last > layers {
             return Err(format!(
@@ -176,7 +179,7 @@ impl Models for EdgeModels {
     }
 
     fn prepare(&self, asked: &InferRequest) -> Result<(), String> {
-        let model = self.model(asked)?;
+        let model = self.model(&asked.model)?;
         let mut loaded = self.lock();
         for part in parts(asked) {
             loaded
@@ -187,7 +190,7 @@ impl Models for EdgeModels {
     }
 
     fn run(&self, asked: &InferRequest, payload: &[u8]) -> Result<Inferred, String> {
-        let model = self.model(asked)?;
+        let model = self.model(&asked.model)?;
         let mut loaded = self.lock();
         let mut tensors = from_wire(model.model().frontier(asked.first - 1), payload)?;
         for part in parts(asked) {
@@ -198,6 +201,31 @@ impl Models for EdgeModels {
             payload: to_wire(&tensors)?,
             tensors: expected,
         })
+    }
+
+    fn whole(&self, asked: &PictureRequest) -> Result<InferRequest, String> {
+        let network = self.model(&asked.model)?.model();
+        PictureInput::of(network)?;
+        Ok(InferRequest {
+            model: asked.model,
+            first: 1,
+            stretches: vec![Stretch {
+                last: network.layer_count(),
+                processor: asked.processor.clone(),
+            }],
+            tensors: crossing(network.frontier(0))?,
+        })
+    }
+
+    fn input(&self, asked: &PictureRequest, file: &[u8]) -> Result<Vec<u8>, String> {
+        let input = PictureInput::of(self.model(&asked.model)?.model())?;
+        let picture = decoded(file, asked.format).map_err(|error| {
+            format!(
+                "the picture cannot be decoded: {error}; send a PNG or a JPEG, as the request says"
+            )
+        })?;
+        let tensor = input.tensor(input.resized(&picture), &asked.preprocessing())?;
+        to_wire(&[tensor])
     }
 }
 

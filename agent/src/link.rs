@@ -1,9 +1,7 @@
 //! Measuring a link to an edge server from where the agent is, while the daemon that asked for it listens.
 
 use std::io;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use layerlab_edge::{
@@ -11,17 +9,13 @@ use layerlab_edge::{
 };
 use layerlab_protocol::{MeasureLink, Response};
 
-/// How often the daemon is told that the agent is at work.
-pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+use crate::reach::{PROGRAM, with_signs_of_life};
 
 /// How long a measurement whose daemon is gone may take to end: longer than it waits for a server to take a connection.
 const ENDING: Duration = Duration::from_secs(30);
 
 /// Samples in one message, which is then a quarter of the longest line.
 const SAMPLES_AT_ONCE: usize = 1_000;
-
-/// What this program calls itself to servers.
-pub(crate) const PROGRAM: &str = concat!("layerlab-agent ", env!("CARGO_PKG_VERSION"));
 
 /// Who measures a link: one at a time, for two would share what carries them.
 #[derive(Debug, Default)]
@@ -121,25 +115,13 @@ pub fn measure(
     let loopback = server.ip().to_canonical().is_loopback();
     send(Response::LinkReached { loopback })?;
     let done = Mutex::new((0, 0));
-    let (ended, until) = channel::<()>();
-    let measured = thread::scope(|threads| {
-        threads.spawn(|| {
-            let until = until;
-            while until.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) {
-                let (done, of) = *done.lock().unwrap_or_else(PoisonError::into_inner);
-                // Nobody waits for what cannot be said.
-                if send(Response::LinkProgress { done, of }).is_err() {
-                    cancel.cancel();
-                }
-            }
-        });
-        let measured = errand.measure(server, cancel, |progress| {
+    let progress = || *done.lock().unwrap_or_else(PoisonError::into_inner);
+    let measured = with_signs_of_life(cancel, send, progress, || {
+        errand.measure(server, cancel, |progress| {
             if let Progress::Exchanges { done: now, of } = progress {
                 *done.lock().unwrap_or_else(PoisonError::into_inner) = (now as u64, of as u64);
             }
-        });
-        drop(ended);
-        measured
+        })
     });
     drop(turn);
     match measured {

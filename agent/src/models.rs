@@ -14,6 +14,25 @@ use crate::kept::Kept;
 /// the model.
 const BESIDE_THE_LAST_BYTES: u64 = 4 << 20;
 
+/// The model of this hash among `files`, with its quantised twin if there is one.
+///
+/// # Errors
+/// When a file is not there, no model, or no twin: in a sentence.
+pub(crate) fn read_model(
+    files: &Files,
+    sha256: &str,
+    quantised: Option<&str>,
+) -> Result<ModelWithTwin, String> {
+    let read = |sha256: &str| files.network(sha256).map_err(|error| error.to_string());
+    let model = Arc::new(read(sha256)?);
+    match quantised {
+        None => Ok(ModelWithTwin::alone(model)),
+        Some(quantised) => {
+            ModelWithTwin::with_twin(model, &read(quantised)?).map_err(|reason| reason.to_string())
+        }
+    }
+}
+
 /// The models among the device's files, as they were read.
 pub(crate) struct Models<'a> {
     files: &'a Files,

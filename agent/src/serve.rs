@@ -12,13 +12,14 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
 use layerlab_edge::Cancel;
 use layerlab_protocol::{
-    EdgePlan, FramingError, MeasureLink, Order, Refusal, Request, Response, RunId, VERSION,
+    EdgePlan, FrameStream, FramingError, MeasureLink, Order, Refusal, Request, Response, RunId,
+    VERSION,
 };
 
 use self::connections::Connections;
@@ -27,9 +28,10 @@ use self::wire::{Lines, Writer};
 use crate::beside;
 use crate::description::DeviceDescription;
 use crate::files::Files;
-use crate::link::{self, LinkTurn};
-use crate::machine::SharedMachine;
+use crate::link::{self, LinkTurn, TakenTurn};
+use crate::machine::{Machine, SharedMachine};
 use crate::queue::{Queue, SubmitError};
+use crate::stream;
 
 /// A daemon that does not say hello within this time is none.
 const HELLO_DEADLINE: Duration = Duration::from_secs(10);
@@ -209,6 +211,10 @@ impl Server {
                     scope.spawn(move || self.run_edge_plan(&plan, writer, (number, cancel)));
                     continue;
                 }
+                Ok(Request::StreamFrames { stream }) => {
+                    scope.spawn(move || self.stream_frames(&stream, writer, (number, cancel)));
+                    continue;
+                }
                 Ok(Request::Stop) => {
                     self.queue.stop();
                     return Ok(());
@@ -308,32 +314,61 @@ impl Server {
 
     /// Runs a network together with a server for as long as the connection of this number lasts.
     fn run_edge_plan(&self, plan: &EdgePlan, writer: &Writer, (number, cancel): (u64, &Cancel)) {
-        let send = |response| writer.send(&response);
-        let busy = || {
-            let message = "it works on something else, which running a plan would disturb: wait until that has ended";
-            refused(Refusal::Busy, message.to_owned())
-        };
         let wanted = [Some(&plan.model_sha256), plan.quantised_sha256.as_ref()];
-        let lacks = wanted
-            .into_iter()
-            .flatten()
-            .find_map(|it| self.files.prove(it).err());
+        let send = |response| writer.send(&response);
+        self.beside_server(
+            &wanted,
+            writer,
+            (number, "running a plan"),
+            |machine, turn| beside::run(plan, &self.files, machine, turn, cancel, &send),
+        );
+    }
+
+    /// Answers frames together with a server for as long as the connection of this number lasts.
+    fn stream_frames(
+        &self,
+        asked: &FrameStream,
+        writer: &Writer,
+        (number, cancel): (u64, &Cancel),
+    ) {
+        let twin = asked.quantised_sha256.as_ref();
+        let wanted = [Some(&asked.model_sha256), twin, Some(&asked.set_sha256)];
+        let send = |response| writer.send(&response);
+        self.beside_server(
+            &wanted,
+            writer,
+            (number, "streaming frames"),
+            |machine, turn| stream::run(asked, &self.files, machine, turn, cancel, &send),
+        );
+    }
+
+    /// Does what needs these files, the machine and the turn, if all of them are there; else says what is not.
+    fn beside_server(
+        &self,
+        wanted: &[Option<&String>],
+        writer: &Writer,
+        (number, doing): (u64, &str),
+        work: impl FnOnce(MutexGuard<'_, Machine>, TakenTurn<'_>) -> io::Result<()>,
+    ) {
+        let send = |refusal, message| writer.send(&refused(refusal, message));
+        let mut wanted = wanted.iter().flatten();
         // What is lacking is said with nothing taken: who asks again at once would be told that it is busy.
-        let result = match lacks {
-            Some(error) => send(refused(Refusal::UnknownModel, error.to_string())),
+        let result = match wanted.find_map(|it| self.files.prove(it).err()) {
+            Some(error) => send(Refusal::UnknownModel, error.to_string()),
             None => match (self.link_turn.take(number), self.machine.if_free()) {
-                (Some(turn), Some(machine)) if !self.queue.is_busy() => {
-                    beside::run(plan, &self.files, machine, turn, cancel, &send)
-                }
+                (Some(turn), Some(machine)) if !self.queue.is_busy() => work(machine, turn),
                 held => {
                     drop(held);
-                    send(busy())
+                    let message = format!(
+                        "it works on something else, which {doing} would disturb: wait until that has ended"
+                    );
+                    send(Refusal::Busy, message)
                 }
             },
         };
         // A daemon that is gone will ask again.
         if let Err(error) = result {
-            tracing::info!(%error, "nobody hears of the plan");
+            tracing::info!(%error, "nobody hears of {doing}");
         }
     }
 

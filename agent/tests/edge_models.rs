@@ -17,10 +17,12 @@ use layerlab_agent::runtime::{OnnxRuntimeOptions, RuntimesSetup};
 use layerlab_agent::runtime::{Runtimes, registry, timing_input};
 use layerlab_agent::wire_tensors::{from_wire, to_wire};
 use layerlab_edge::{
-    Client, EdgeError, InferRequest, Inferred, Models, Patience, Request, Server, ServerLimits,
-    Stretch, TensorShape, Token,
+    Client, EdgeError, InferRequest, Inferred, Models, Patience, PictureRequest, Request, Server,
+    ServerLimits, Stretch, TensorShape, Token,
 };
 use layerlab_model::Network;
+use layerlab_profiles::accuracy::Picture;
+use layerlab_profiles::video::FrameFormat;
 use layerlab_profiles::{Segment, sha256};
 
 fn file(name: &str) -> PathBuf {
@@ -142,6 +144,110 @@ fn layers_give_there_what_they_give_here() {
             assert!(Duration::from(answer.server.compute) > Duration::ZERO);
         }
     }
+}
+
+/// A picture with an edge and a gradient, of the network's size, as a PNG.
+fn picture(network: &Network, edge: u32) -> (image::RgbImage, Vec<u8>) {
+    let [_, _, height, width] = network.frontier(0)[0].shape[..] else {
+        panic!("it takes pictures");
+    };
+    let picture = image::RgbImage::from_fn(width as u32, height as u32, |x, y| {
+        image::Rgb([x as u8, y as u8, if x > edge { 200 } else { 30 }])
+    });
+    let mut file = std::io::Cursor::new(Vec::new());
+    picture
+        .write_to(&mut file, image::ImageFormat::Png)
+        .unwrap();
+    (picture, file.into_inner())
+}
+
+fn asked_of(known: &Known, processor: &str, file: &[u8]) -> PictureRequest {
+    PictureRequest {
+        model: known.hash,
+        processor: processor.to_owned(),
+        format: FrameFormat::Png,
+        channels: "bgr".to_owned(),
+        mean: vec![104.0, 117.0, 123.0],
+        scale: 0.25,
+        bytes: file.len() as u64,
+    }
+}
+
+/// Two pictures leave before the first is answered, and the answers are those that the network gives here.
+#[test]
+fn pictures_are_answered_in_their_order_as_they_are_here() {
+    let server = server(models(&["alexnet.onnx"]), ServerLimits::default());
+    let (known, processor) = (known("alexnet.onnx"), processors()[0].clone());
+    let (mut sender, mut receiver) = connect(server.address()).pictures().unwrap();
+    let pictures = [20, 90].map(|edge| picture(&known.network, edge));
+    for (_, file) in &pictures {
+        let asked = asked_of(&known, &processor, file);
+        sender.send(asked, file).unwrap();
+    }
+    let network = Network::open(&file("alexnet.onnx"), &BTreeMap::new()).unwrap();
+    let model = ModelWithTwin::alone(Arc::new(network));
+    let whole = Segment::whole(known.network.layer_count());
+    let mut session = runtimes().load(&processor, &model, whole).unwrap();
+    let mut answers = Vec::new();
+    for (picture, file) in pictures {
+        let preprocessing = asked_of(&known, &processor, &file).preprocessing();
+        let values = preprocessing.input(&Picture {
+            width: picture.width(),
+            height: picture.height(),
+            channels: 3,
+            bytes: picture.into_raw(),
+        });
+        let bytes = values
+            .unwrap()
+            .iter()
+            .flat_map(|it| it.to_le_bytes())
+            .collect::<Vec<u8>>();
+        let inputs = from_wire(known.network.frontier(0), &bytes).unwrap();
+        let here = to_wire(&session.outputs(&inputs).unwrap()).unwrap();
+        let (there, server) = receiver.answer().unwrap();
+        assert_eq!(there.payload, here);
+        assert!(Duration::from(server.compute) > Duration::ZERO);
+        answers.push(here);
+    }
+    assert_ne!(answers[0], answers[1], "the two pictures differ");
+}
+
+#[test]
+fn a_picture_that_cannot_be_answered_is_refused_in_one_sentence() {
+    let server = server(models(&["alexnet.onnx"]), ServerLimits::default());
+    let (alexnet, processor) = (known("alexnet.onnx"), processors()[0].clone());
+    let (_, file) = picture(&alexnet.network, 20);
+    let sound = asked_of(&alexnet, &processor, &file);
+    let mut unknown = sound.clone();
+    unknown.model = known("inception.onnx").hash;
+    let mut nowhere = sound.clone();
+    nowhere.processor = "tpu".to_owned();
+    let mut grey = sound.clone();
+    grey.channels = "gray".to_owned();
+    let mut jpeg = sound.clone();
+    jpeg.format = FrameFormat::Jpeg;
+    for (asked, words) in [
+        (unknown, "no model"),
+        (nowhere, "no processor `tpu`"),
+        (grey, "channels"),
+        (jpeg, "cannot be decoded"),
+    ] {
+        let (mut sender, mut receiver) = connect(server.address()).pictures().unwrap();
+        // Whether all of it was taken before it was refused is chance.
+        let _ = sender.send(asked.clone(), &file);
+        match receiver.answer() {
+            Err(EdgeError::Refused { sentence, .. }) => {
+                assert!(
+                    sentence.contains(words),
+                    "`{words}` is missing in: {sentence}"
+                );
+            }
+            other => panic!("{asked:?}: {other:?}"),
+        }
+    }
+    let (mut sender, _receiver) = connect(server.address()).pictures().unwrap();
+    let refused = sender.send(sound, &file[1..]).unwrap_err();
+    assert!(matches!(refused, EdgeError::NoPicture), "{refused}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub enum Code {
     Check = 6,
     /// `compare --gate`: the second profile is worse than the first by more than is tolerated.
     Worse = 7,
-    /// `plan`: no placement that the algorithm finds keeps the limit. `video replay`: nothing answers a frame in time.
+    /// `plan`: no placement that the algorithm finds keeps the limit. `video replay` and `video stream`: nothing answers a frame in time.
     NoPlan = 8,
     /// Interrupted by the user.
     Interrupted = 130,

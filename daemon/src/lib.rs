@@ -15,6 +15,7 @@ mod direct_child;
 mod doctor;
 mod edge_server;
 mod elsewhere;
+mod errand;
 mod evaluate;
 pub mod exit;
 mod export;

@@ -1,6 +1,6 @@
 //! `layerlab link`: what a link to an edge server carries.
 
-mod check;
+pub(crate) mod check;
 mod from_host;
 mod from_phone;
 mod measure;

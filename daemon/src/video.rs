@@ -2,8 +2,11 @@
 
 mod calibrate;
 mod check;
+mod decision;
 mod measure;
+mod measured;
 mod replay;
+mod stream;
 
 use std::path::PathBuf;
 
@@ -20,6 +23,8 @@ pub(super) enum VideoCommand {
     Calibrate(calibrate::CalibrateArgs),
     /// Replay a video: what policies of both papers make of it over bandwidth, frame rate, round trip and alpha
     Replay(Box<replay::ReplayArgs>),
+    /// Stream frames on a device beside an edge server: a policy decides live, and its replay stands beside what came of it
+    Stream(Box<WithPhones<stream::StreamArgs>>),
 }
 
 pub(super) async fn run(command: VideoCommand, agent: Option<PathBuf>) -> Result<(), Failure> {
@@ -31,5 +36,9 @@ pub(super) async fn run(command: VideoCommand, agent: Option<PathBuf>) -> Result
         VideoCommand::Check(args) => check::run(&args),
         VideoCommand::Calibrate(args) => calibrate::run(&args),
         VideoCommand::Replay(args) => replay::run(&args),
+        VideoCommand::Stream(both) => {
+            let WithPhones { args, adb } = *both;
+            stream::run(&args, agent, &adb).await
+        }
     }
 }

@@ -15,10 +15,10 @@ use crate::token::Token;
 
 /// A connection to a server that knows the token.
 pub struct Client {
-    connection: Connection,
-    address: String,
+    pub(crate) connection: Connection,
+    pub(crate) address: String,
     program: String,
-    patience: Patience,
+    pub(crate) patience: Patience,
 }
 
 /// An exchange that was done, and timed.
@@ -177,10 +177,21 @@ impl Client {
         let frame = Request::Infer(asked).encode();
         let sent = self.connection.send_bytes(&frame, payload, deadline);
         self.unless_refused(sent, DOING)?;
+        let inferred = self.tensors(|tensors| tensors == expected, DOING)?;
+        let answer = self.done(started, DOING)?;
+        Ok((inferred, answer))
+    }
+
+    /// Waits for tensors whose shapes are `expected`.
+    pub(crate) fn tensors(
+        &mut self,
+        expected: impl FnOnce(&[TensorShape]) -> bool,
+        doing: &'static str,
+    ) -> Result<Inferred, EdgeError> {
         let wait = self.patience.inference + self.patience.silence;
-        let tensors = match self.reply_by(Deadline::within(wait), wait, DOING)? {
-            Reply::Tensors { tensors } if tensors == expected => tensors,
-            _ => return Err(self.other_answer(DOING)),
+        let tensors = match self.reply_by(Deadline::within(wait), wait, doing)? {
+            Reply::Tensors { tensors } if expected(&tensors) => tensors,
+            _ => return Err(self.other_answer(doing)),
         };
         // A reply with tensors of other sizes than its payload is malformed.
         let bytes = payload_bytes(&tensors).unwrap_or(0);
@@ -188,9 +199,18 @@ impl Client {
         let read = self
             .connection
             .read_exact(&mut payload, self.patience.deadline(bytes));
-        read.map_err(|broken| self.broken(broken, self.patience.silence, DOING))?;
-        let answer = self.done(started, DOING)?;
-        Ok((Inferred { tensors, payload }, answer))
+        read.map_err(|broken| self.broken(broken, self.patience.silence, doing))?;
+        Ok(Inferred { tensors, payload })
+    }
+
+    /// Another end of the same connection: one is to write, the other to read.
+    pub(crate) fn try_clone(&self) -> io::Result<Client> {
+        Ok(Client {
+            connection: self.connection.try_clone()?,
+            address: self.address.clone(),
+            program: self.program.clone(),
+            patience: self.patience,
+        })
     }
 
     /// Sends a request with so many bytes of payload.
@@ -282,7 +302,12 @@ impl Client {
         }
     }
 
-    fn broken(&self, broken: Broken, waited: Duration, doing: &'static str) -> EdgeError {
+    pub(crate) fn broken(
+        &self,
+        broken: Broken,
+        waited: Duration,
+        doing: &'static str,
+    ) -> EdgeError {
         let address = self.address.clone();
         match broken {
             Broken::Late => EdgeError::Late {
@@ -298,7 +323,7 @@ impl Client {
         }
     }
 
-    fn gone(&self, source: io::Error) -> EdgeError {
+    pub(crate) fn gone(&self, source: io::Error) -> EdgeError {
         self.broken(Broken::Gone(source), self.patience.silence, "saying hello")
     }
 

@@ -131,6 +131,17 @@ impl Connection {
         })
     }
 
+    /// Another end of the same connection: one is to write, the other to read.
+    pub(crate) fn try_clone(&self) -> io::Result<Connection> {
+        let stream = self.stream.try_clone()?;
+        Ok(Connection {
+            stream,
+            scratch: vec![0; CHUNK],
+            read_wait: None,
+            write_wait: None,
+        })
+    }
+
     /// The address of the other end.
     pub(crate) fn peer(&self) -> io::Result<SocketAddr> {
         self.stream.peer_addr()

@@ -87,6 +87,11 @@ pub enum EdgeError {
         /// The last.
         last: u32,
     },
+    /// A picture does not fit into a frame.
+    #[error(
+        "a picture, or what is said of it, is too large for one request to an edge server: send it in a smaller form"
+    )]
+    NoPicture,
     /// It said why it will not.
     #[error("the edge server at {address} refused: {sentence}")]
     Refused {

@@ -29,6 +29,8 @@ pub enum FrameKind {
     Source = 4,
     /// Run layers of a model. Servers without models refuse it, as the first of this version all did.
     Infer = 5,
+    /// Have a picture answered. Servers that are older than it refuse it, as a kind that they do not know.
+    Picture = 6,
     /// The reply to hello.
     Welcome = 256,
     /// Bytes that were asked for.
@@ -43,12 +45,13 @@ pub enum FrameKind {
 
 impl FrameKind {
     /// All of them.
-    pub const ALL: [FrameKind; 10] = [
+    pub const ALL: [FrameKind; 11] = [
         FrameKind::Hello,
         FrameKind::Echo,
         FrameKind::Sink,
         FrameKind::Source,
         FrameKind::Infer,
+        FrameKind::Picture,
         FrameKind::Welcome,
         FrameKind::Data,
         FrameKind::Done,

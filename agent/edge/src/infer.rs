@@ -1,9 +1,8 @@
 //! What a request to run layers says, and what a server that runs them is made of.
 
+use crate::fields::{Fields, HASH_BYTES, count};
 use crate::frame::{MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES};
-
-/// The bytes of a SHA-256.
-const HASH_BYTES: usize = 32;
+use crate::picture::PictureRequest;
 
 /// The bytes of an element: all tensors cross as 32-bit floats.
 const ELEMENT_BYTES: u64 = 4;
@@ -95,15 +94,14 @@ impl InferRequest {
         let mut next = first.max(1);
         for _ in 0..left.count()? {
             let last = u32::from_be_bytes(left.array()?);
-            let name = left.count()?;
-            let processor = std::str::from_utf8(left.take(name)?).ok()?.to_owned();
-            if last < next || processor.chars().any(char::is_control) {
+            let processor = left.text()?;
+            if last < next {
                 return None;
             }
             next = last.checked_add(1)?;
             stretches.push(Stretch { last, processor });
         }
-        let tensors = left.shapes()?;
+        let tensors = shapes(&mut left)?;
         (first >= 1 && !stretches.is_empty() && left.0.is_empty()).then_some(InferRequest {
             model,
             first,
@@ -126,44 +124,20 @@ pub(crate) fn shape_fields(tensors: &[TensorShape]) -> Vec<u8> {
 /// The tensors that these fields are, if they are nothing else.
 pub(crate) fn parse_shapes(fields: &[u8]) -> Option<Vec<TensorShape>> {
     let mut left = Fields(fields);
-    let shapes = left.shapes()?;
+    let shapes = shapes(&mut left)?;
     left.0.is_empty().then_some(shapes)
 }
 
-/// More than these two bytes say do not fit into a frame's fields.
-fn count(of: usize) -> [u8; 2] {
-    u16::try_from(of).unwrap_or(u16::MAX).to_be_bytes()
-}
-
-/// The fields that are still to be read.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, left) = self.0.split_at_checked(bytes)?;
-        self.0 = left;
-        Some(taken)
+fn shapes(left: &mut Fields<'_>) -> Option<Vec<TensorShape>> {
+    let mut shapes = Vec::new();
+    for _ in 0..left.count()? {
+        let axes = left.count()?;
+        let (axes, _) = left.take(axes.checked_mul(4)?)?.as_chunks::<4>();
+        shapes.push(TensorShape(
+            axes.iter().map(|axis| u32::from_be_bytes(*axis)).collect(),
+        ));
     }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn count(&mut self) -> Option<usize> {
-        Some(usize::from(u16::from_be_bytes(self.array()?)))
-    }
-
-    fn shapes(&mut self) -> Option<Vec<TensorShape>> {
-        let mut shapes = Vec::new();
-        for _ in 0..self.count()? {
-            let axes = self.count()?;
-            let (axes, _) = self.take(axes.checked_mul(4)?)?.as_chunks::<4>();
-            shapes.push(TensorShape(
-                axes.iter().map(|axis| u32::from_be_bytes(*axis)).collect(),
-            ));
-        }
-        Some(shapes)
-    }
+    Some(shapes)
 }
 
 /// Tensors that were computed.
@@ -191,6 +165,23 @@ pub trait Models: Send + Sync {
     /// # Errors
     /// When a processor cannot run it, or its memory does not hold it.
     fn prepare(&self, asked: &InferRequest) -> Result<(), String>;
+
+    /// The whole network on the processor that a picture is to be answered on, which is then accepted, prepared and run as any
+    /// layers are. The picture has not come yet.
+    ///
+    /// # Errors
+    /// A model that is not there, or takes no pictures.
+    fn whole(&self, _asked: &PictureRequest) -> Result<InferRequest, String> {
+        Err("this server answers no pictures: start `layerlab edge-server --model`".to_owned())
+    }
+
+    /// The payload of [`Models::whole`]'s request: the picture in `file` as the network takes it.
+    ///
+    /// # Errors
+    /// When the file is no such picture.
+    fn input(&self, asked: &PictureRequest, _file: &[u8]) -> Result<Vec<u8>, String> {
+        self.whole(asked).map(|_| Vec::new())
+    }
 
     /// Runs what was prepared on `payload`, which has the bytes of the tensors that were asked for.
     ///

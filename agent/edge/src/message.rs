@@ -5,6 +5,7 @@ use layerlab_profiles::link::ServerTimes;
 
 use crate::frame::{FrameHeader, FrameKind, MAX_PAYLOAD_BYTES};
 use crate::infer::{InferRequest, TensorShape, parse_shapes, payload_bytes, shape_fields};
+use crate::picture::PictureRequest;
 use crate::text::one_line;
 use crate::token::{TOKEN_BYTES, Token};
 
@@ -15,7 +16,7 @@ pub const ECHO_BYTES: u64 = 64;
 const TIMES_BYTES: usize = 32;
 
 /// What the client asks for. The payload, if there is one, follows the frame's fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Always the first: the secret that both ends know, and what the client calls itself.
     Hello {
@@ -38,6 +39,8 @@ pub enum Request {
     },
     /// Layers to be run on the tensors that are the payload.
     Infer(InferRequest),
+    /// A whole network to be run on the picture that is the payload.
+    Picture(PictureRequest),
 }
 
 /// What the server replies. A payload follows the fields of `Data` and `Tensors` alone.
@@ -119,6 +122,7 @@ impl Request {
                 let payload = asked.payload_bytes().unwrap_or(u64::MAX);
                 frame(FrameKind::Infer, &asked.fields(), payload)
             }
+            Request::Picture(asked) => frame(FrameKind::Picture, &asked.fields(), asked.bytes),
         }
     }
 
@@ -145,6 +149,10 @@ impl Request {
             (FrameKind::Infer, bytes, _) => match InferRequest::parse(fields) {
                 Some(asked) if asked.payload_bytes() == Some(bytes) => Ok(Request::Infer(asked)),
                 _ => malformed,
+            },
+            (FrameKind::Picture, bytes, _) => match PictureRequest::parse(fields, bytes) {
+                Some(asked) => Ok(Request::Picture(asked)),
+                None => malformed,
             },
             (FrameKind::Hello | FrameKind::Echo | FrameKind::Sink | FrameKind::Source, _, _) => {
                 malformed

@@ -15,6 +15,7 @@ use crate::connection::{Broken, Connection, Deadline, Patience};
 use crate::infer::{InferRequest, Models};
 use crate::listening::wake;
 use crate::message::{ECHO_BYTES, Reply, Request};
+use crate::picture::PictureRequest;
 use crate::token::Token;
 use crate::turn::Turn;
 
@@ -282,7 +283,12 @@ impl Shared {
             Request::Hello { .. } => {
                 return Err(Ended::Refused("hello was said already".to_owned()));
             }
-            Request::Infer(asked) => return self.infer(connection, asked, began),
+            Request::Infer(asked) => {
+                return self.infer(connection, Computation::Layers(asked), began);
+            }
+            Request::Picture(asked) => {
+                return self.infer(connection, Computation::Picture(asked), began);
+            }
             Request::Echo => connection.read_exact(&mut echo, patience.deadline(ECHO_BYTES))?,
             &Request::Sink { bytes } => connection.discard(bytes, patience.deadline(bytes))?,
             Request::Source { .. } => {}
@@ -301,7 +307,10 @@ impl Shared {
                 let data = Reply::Data { bytes }.encode();
                 connection.send(&data, bytes, patience.deadline(bytes))?;
             }
-            Request::Hello { .. } | Request::Sink { .. } | Request::Infer(_) => {}
+            Request::Hello { .. }
+            | Request::Sink { .. }
+            | Request::Infer(_)
+            | Request::Picture(_) => {}
         }
         let sent = Instant::now();
         let done = Reply::Done(ServerTimes {
@@ -313,11 +322,11 @@ impl Shared {
         Ok(connection.write_all(&done.encode(), patience.deadline(0))?)
     }
 
-    /// Has layers run: what cannot be is refused before its payload has come.
+    /// Has layers run, or a picture answered: what cannot be is refused before its payload has come.
     fn infer(
         &self,
         connection: &mut Connection,
-        asked: &InferRequest,
+        computation: Computation<'_>,
         began: Instant,
     ) -> Result<(), Ended> {
         let patience = self.limits.patience;
@@ -325,9 +334,16 @@ impl Shared {
             let sentence = "this server was started without --model, and runs no layers: start it with the model's file";
             Ended::Refused(sentence.to_owned())
         })?;
+        let whole;
+        let (asked, bytes) = match computation {
+            // A request whose tensors no frame holds is malformed.
+            Computation::Layers(asked) => (asked, asked.payload_bytes().unwrap_or(0)),
+            Computation::Picture(picture) => {
+                whole = models.whole(picture).map_err(Ended::Refused)?;
+                (&whole, picture.bytes)
+            }
+        };
         models.accepts(asked).map_err(Ended::Refused)?;
-        // A request whose tensors no frame holds is malformed.
-        let bytes = asked.payload_bytes().unwrap_or(0);
         let mut payload = vec![0; usize::try_from(bytes).unwrap_or(0)];
         connection.read_exact(&mut payload, patience.deadline(bytes))?;
         let received = Instant::now();
@@ -343,7 +359,10 @@ impl Shared {
         }
         guarded(|| models.prepare(asked))?;
         let begun = Instant::now();
-        let inferred = guarded(|| models.run(asked, &payload))?;
+        let inferred = guarded(|| match computation {
+            Computation::Layers(_) => models.run(asked, &payload),
+            Computation::Picture(picture) => models.run(asked, &models.input(picture, &payload)?),
+        })?;
         let computed = Instant::now();
         drop(turn);
         let tensors = Reply::Tensors {
@@ -360,6 +379,15 @@ impl Shared {
         });
         Ok(connection.write_all(&done.encode(), patience.deadline(0))?)
     }
+}
+
+/// What is to be computed.
+#[derive(Clone, Copy)]
+enum Computation<'a> {
+    /// Layers, on the tensors that are the payload.
+    Layers(&'a InferRequest),
+    /// A whole network, on the picture that is the payload.
+    Picture(&'a PictureRequest),
 }
 
 /// Does what runtimes may panic in, which ends nobody else's connection.

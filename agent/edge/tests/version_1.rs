@@ -3,10 +3,11 @@
 
 use layerlab_edge::{
     FrameError, FrameHeader, FrameKind, HEADER_BYTES, InferRequest, MAX_FIELDS_BYTES,
-    MAX_PAYLOAD_BYTES, Reply, Request, Stretch, TensorShape, Token, VERSION,
+    MAX_PAYLOAD_BYTES, PictureRequest, Reply, Request, Stretch, TensorShape, Token, VERSION,
 };
 use layerlab_profiles::Nanos;
 use layerlab_profiles::link::ServerTimes;
+use layerlab_profiles::video::FrameFormat;
 use proptest::prelude::*;
 
 fn token() -> Token {
@@ -24,6 +25,19 @@ fn infer() -> InferRequest {
         first: 3,
         stretches: vec![stretch(5, "cpu:tract-all"), stretch(6, "npu")],
         tensors: vec![TensorShape(vec![1, 5]), TensorShape(vec![])],
+    }
+}
+
+/// A JPEG of a thousand bytes.
+fn picture() -> PictureRequest {
+    PictureRequest {
+        model: std::array::from_fn(|place| place as u8),
+        processor: "npu".to_owned(),
+        format: FrameFormat::Jpeg,
+        channels: "rgb".to_owned(),
+        mean: vec![104.0, 117.0, 123.0],
+        scale: 0.5,
+        bytes: 1000,
     }
 }
 
@@ -78,6 +92,21 @@ fn the_bytes_of_requests() {
              0002\
              00020000000100000005\
              0000",
+        ),
+        (
+            Request::Picture(picture()),
+            "4c4c6567\
+             0001\
+             0006\
+             0000003d\
+             00000000000003e8\
+             000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\
+             00036e7075\
+             0003726762\
+             02\
+             3f000000\
+             0003\
+             42d0000042ea000042f60000",
         ),
     ] {
         let encoded = request.encode();
@@ -246,6 +275,34 @@ fn layers_that_are_not_in_order_and_tensors_of_another_size_are_refused() {
     assert_eq!(largest(1 << 14), Some(MAX_PAYLOAD_BYTES));
     assert_eq!(largest((1 << 14) + 1), None);
     assert_eq!(largest(u32::MAX), None);
+}
+
+#[test]
+fn what_is_no_request_for_a_picture_is_refused() {
+    let decoded = |asked: &PictureRequest, cut: usize| {
+        let bytes = Request::Picture(asked.clone()).encode();
+        let (header, fields) = parts(&bytes[..bytes.len() - cut]);
+        Request::decode(header, fields)
+    };
+    assert_eq!(decoded(&picture(), 0), Ok(Request::Picture(picture())));
+    assert!(picture().fits_a_frame());
+    for cut in [1, 4, 12, 14, 18, 19, 24, 29] {
+        assert!(decoded(&picture(), cut).is_err(), "{cut} bytes are missing");
+    }
+    let with = |change: fn(&mut PictureRequest)| {
+        let mut asked = picture();
+        change(&mut asked);
+        assert!(decoded(&asked, 0).is_err(), "{asked:?}");
+        assert!(!asked.fits_a_frame(), "{asked:?}");
+    };
+    with(|asked| asked.scale = f32::NAN);
+    with(|asked| asked.mean[1] = f32::INFINITY);
+    with(|asked| asked.processor = "\u{1b}[2J".to_owned());
+    let large = PictureRequest {
+        bytes: MAX_PAYLOAD_BYTES + 1,
+        ..picture()
+    };
+    assert!(!large.fits_a_frame());
 }
 
 proptest! {

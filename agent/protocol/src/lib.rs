@@ -15,6 +15,7 @@ mod message;
 mod meter_choice;
 mod order;
 mod placed;
+mod stream;
 
 pub use conditions::Conditions;
 pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind};
@@ -27,6 +28,7 @@ pub use message::{Refusal, Request, Response};
 pub use meter_choice::{BadMeterChoice, MeterChoice};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, TimingSettings, WarmUp, Work};
 pub use placed::{Placed, PlacedNode};
+pub use stream::{FrameStream, PhoneAnswer, SentFrame, ServerAnswer, StreamedFrame};
 
 /// The version of the protocol that this crate speaks. Daemon and agent must speak the same.
 pub const VERSION: u32 = 2;

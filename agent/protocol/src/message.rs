@@ -7,6 +7,7 @@ use crate::edge_plan::{EdgeAgreement, EdgeInference, EdgePlan};
 use crate::journal::Entry;
 use crate::link::{Carried, Exchanged, MeasureLink};
 use crate::order::{Order, RunId};
+use crate::stream::{FrameStream, StreamedFrame};
 
 /// What the daemon says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,12 @@ pub enum Request {
     RunEdgePlan {
         /// What runs where.
         plan: EdgePlan,
+    },
+    /// Answer frames as they come, together with an edge server, for as long as this connection lasts. Answered by
+    /// [`Response::LinkReached`], and in the end by [`Response::StreamEnded`] or [`Response::LinkFailed`].
+    StreamFrames {
+        /// What comes, and what decides.
+        stream: FrameStream,
     },
     /// Is the agent there? Answered by [`Response::Pong`].
     Ping,
@@ -108,9 +115,9 @@ pub enum Response {
         /// Whether its address is the phone itself, where only a tunnel leads to a server.
         loopback: bool,
     },
-    /// A sign of life, once a second while a link is measured or a plan is run.
+    /// A sign of life, once a second while a link is measured, a plan is run or frames are streamed.
     LinkProgress {
-        /// How many exchanges, or inferences, are done.
+        /// How many exchanges, inferences or frames are done.
         done: u64,
         /// How many there are.
         of: u64,
@@ -136,7 +143,7 @@ pub enum Response {
         /// What the server calls itself.
         server_program: String,
     },
-    /// The link cannot be measured, or the plan not be run.
+    /// The link cannot be measured, the plan not be run, or the frames not be streamed.
     LinkFailed {
         /// One sentence for a person, with the remedy.
         message: String,
@@ -151,6 +158,23 @@ pub enum Response {
         /// Why it was not compared: one sentence for a person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_compared: Option<String>,
+        /// What the server calls itself.
+        server_program: String,
+    },
+    /// Frames of a stream, in their order. None is sent before all have come: the way to the daemon may be the link.
+    StreamedFrames {
+        /// Those that come after the ones that were sent before.
+        frames: Vec<StreamedFrame>,
+    },
+    /// The stream is over, and all its frames have been sent.
+    StreamEnded {
+        /// How many frames were sent.
+        frames: u64,
+        /// On how many of them a simulated device was slower than what it simulates.
+        slower: u64,
+        /// Why the server was lost before the end: one sentence for a person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<String>,
         /// What the server calls itself.
         server_program: String,
     },

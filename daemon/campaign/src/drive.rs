@@ -296,7 +296,7 @@ async fn hear<F: Follower>(
         return match response {
             Response::Entry { entry, .. } => Ok(Heard::Entry(Box::new(entry))),
             Response::Parked { entries, .. } => Ok(Heard::Parked { entries }),
-            // Of a link or a plan nothing is said that was not asked for.
+            // Of a link, a plan or a stream nothing is said that was not asked for.
             Response::LinkReached { .. }
             | Response::LinkProgress { .. }
             | Response::LinkSamples { .. }
@@ -304,6 +304,8 @@ async fn hear<F: Follower>(
             | Response::LinkMeasured { .. }
             | Response::LinkFailed { .. }
             | Response::EdgePlanRan { .. }
+            | Response::StreamedFrames { .. }
+            | Response::StreamEnded { .. }
             | Response::Pong
             | Response::Accepted { .. }
             | Response::Forgotten { .. } => Ok(Heard::SignOfLife),

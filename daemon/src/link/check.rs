@@ -1,10 +1,10 @@
 //! `layerlab link check`: is a measured link sound?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use layerlab_profiles::check::Severity;
-use layerlab_profiles::link::check_link_directory;
+use layerlab_profiles::link::{LinkDocument, check_link_directory};
 
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
@@ -17,6 +17,19 @@ pub(crate) struct CheckLinkArgs {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Reads a measured link; says what is doubtful of it, and refuses what contradicts itself.
+pub(crate) fn sound_link(folder: &Path) -> Result<LinkDocument, Failure> {
+    let (link, findings) = check_link_directory(folder).exit_with(Code::Input)?;
+    for finding in &findings {
+        if finding.severity == Severity::Error {
+            let error = anyhow!("{} contradicts itself: {finding}", folder.display());
+            return Err(Failure::new(Code::Check, error));
+        }
+        output::note(finding);
+    }
+    Ok(link)
 }
 
 pub(super) fn run(args: &CheckLinkArgs) -> Result<(), Failure> {

@@ -18,13 +18,13 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// A bandwidth each way and a round trip: `5mbit,75ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ShapeArg {
+pub(crate) struct ShapeArg {
     bandwidth_bps: u64,
     round_trip: Duration,
 }
 
 impl ShapeArg {
-    pub(super) fn shape(self) -> Shape {
+    pub(crate) fn shape(self) -> Shape {
         Shape {
             bandwidth_bps: self.bandwidth_bps,
             round_trip: self.round_trip,
@@ -32,7 +32,7 @@ impl ShapeArg {
         }
     }
 
-    pub(super) fn published(self) -> LinkShape {
+    pub(crate) fn published(self) -> LinkShape {
         LinkShape {
             bandwidth_bps: self.bandwidth_bps,
             round_trip_ns: self.round_trip.into(),

@@ -12,14 +12,14 @@ use layerlab_planners::edge::{
     SplitGoal, SplitLimits, SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link,
     refuse_other_phone, split,
 };
-use layerlab_profiles::check::Severity;
 use layerlab_profiles::document::Profile;
-use layerlab_profiles::link::{LinkDocument, check_link_directory};
+use layerlab_profiles::link::LinkDocument;
 use layerlab_profiles::{Nanos, Segment};
 use serde_json::{Value, json};
 
 use self::verify::{VerifiedSplit, VerifyArgs};
 use crate::exit::{Code, ExitWith, Failure};
+use crate::link::check::sound_link;
 use crate::output;
 
 #[derive(clap::Args)]
@@ -198,18 +198,6 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
-}
-
-fn sound_link(folder: &Path) -> Result<LinkDocument, Failure> {
-    let (link, findings) = check_link_directory(folder).exit_with(Code::Input)?;
-    for finding in &findings {
-        if finding.severity == Severity::Error {
-            let error = anyhow!("{} contradicts itself: {finding}", folder.display());
-            return Err(Failure::new(Code::Check, error));
-        }
-        output::note(finding);
-    }
-    Ok(link)
 }
 
 /// Refuses a plan that does not add up.

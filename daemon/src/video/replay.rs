@@ -1,25 +1,22 @@
 //! `layerlab video replay`: what policies make of a video in the replay simulator.
 
 mod output_files;
-mod worlds;
+pub(super) mod worlds;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use clap::ValueEnum;
 use layerlab_lab::text_table::table;
-use layerlab_planners::video::cbo::SendingOrder;
-use layerlab_planners::video::fastva::{Scheduled, VideoGoal};
-use layerlab_planners::video::replay::{
-    PolicySettings, ReplayResults, ReplayWorld, VideoPolicy, replay_policy,
-};
+use layerlab_planners::video::fastva::Scheduled;
+use layerlab_planners::video::replay::{ReplayResults, ReplayWorld, VideoPolicy, replay_policy};
 use layerlab_profiles::Nanos;
 use serde::Serialize;
 
 use crate::exit::{Code, ExitWith, Failure};
 use crate::link::shape::bits_per_second;
 use crate::output;
+use crate::video::decision::{DecisionArgs, frame_rate, weight};
 use worlds::{WorldArgs, Worlds};
 
 #[derive(clap::Args)]
@@ -55,9 +52,6 @@ pub(crate) struct ReplayArgs {
     /// Frames per second; several to compare
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "30", value_parser = frame_rate)]
     fps: Vec<f64>,
-    /// The time within which a frame is to be answered
-    #[arg(long, value_name = "TIME", default_value = "200ms")]
-    deadline: humantime::Duration,
     /// What FastVA's policies maximise: frames per second plus so many times the accuracy; several to compare
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = weight)]
     alpha: Vec<f64>,
@@ -67,12 +61,8 @@ pub(crate) struct ReplayArgs {
     /// What is drawn is drawn from this
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// In which order CBO sends the frames that it has chosen
-    #[arg(long, value_enum, default_value = "earliest-deadline")]
-    order: OrderArg,
-    /// How many frames DeepDecision's windows have
-    #[arg(long, value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    window: u32,
+    #[command(flatten)]
+    decision: DecisionArgs,
     /// Write what became of each frame into this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -84,17 +74,9 @@ pub(crate) struct ReplayArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OrderArg {
-    /// That of their arrival
-    EarliestDeadline,
-    /// The surest first, as in the paper
-    Paper,
-}
-
 /// A policy, or FastVA in a world where a compressed model answers on the phone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PolicyArg {
+pub(super) enum PolicyArg {
     Policy(VideoPolicy),
     Compress,
 }
@@ -116,7 +98,7 @@ impl std::str::FromStr for PolicyArg {
 }
 
 impl PolicyArg {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             PolicyArg::Policy(policy) => policy.name(),
             PolicyArg::Compress => "compress",
@@ -140,56 +122,42 @@ fn bandwidth(text: &str) -> Result<u64, String> {
     }
 }
 
-fn frame_rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if (0.01..=1000.0).contains(&rate) => Ok(rate),
-        _ => Err("frames per second are a number from 0.01 to 1000, such as 30".to_owned()),
-    }
-}
-
-fn weight(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok(weight),
-        _ => Err("alpha is a number that is not negative, such as 50".to_owned()),
-    }
-}
-
 /// What is the same for all frames of one replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Setting {
-    bandwidth_bps: u64,
-    round_trip: Duration,
-    frames_per_second: f64,
-    alpha: Option<f64>,
+pub(super) struct Setting {
+    pub(super) bandwidth_bps: u64,
+    pub(super) round_trip: Duration,
+    pub(super) frames_per_second: f64,
+    pub(super) alpha: Option<f64>,
 }
 
 /// What a policy made of one setting.
-struct Replayed {
-    policy: PolicyArg,
-    setting: Setting,
-    world: ReplayWorld,
-    results: Scheduled<ReplayResults>,
+pub(super) struct Replayed {
+    pub(super) policy: PolicyArg,
+    pub(super) setting: Setting,
+    pub(super) world: ReplayWorld,
+    pub(super) results: Scheduled<ReplayResults>,
 }
 
 /// One row of what is printed.
 #[derive(Serialize)]
-struct Row {
+pub(super) struct Row {
     policy: &'static str,
     bandwidth_bps: u64,
     round_trip_ns: Nanos,
     frames_per_second: f64,
     alpha: Option<f64>,
     /// Nothing of it where the policy must answer every frame and cannot.
-    accuracy: Option<f64>,
-    utility: Option<f64>,
-    offloaded_share: Option<f64>,
-    missed_share: Option<f64>,
-    bytes_sent: Option<u64>,
+    pub(super) accuracy: Option<f64>,
+    pub(super) utility: Option<f64>,
+    pub(super) offloaded_share: Option<f64>,
+    pub(super) missed_share: Option<f64>,
+    pub(super) bytes_sent: Option<u64>,
     infeasible_from_frame: Option<usize>,
 }
 
 impl Replayed {
-    fn results(&self) -> Option<&ReplayResults> {
+    pub(super) fn results(&self) -> Option<&ReplayResults> {
         match &self.results {
             Scheduled::Planned(results) => Some(results),
             Scheduled::Infeasible { .. } => None,
@@ -211,7 +179,7 @@ impl Replayed {
         Some(results.utility(self.world.stream.interval(), alpha))
     }
 
-    fn row(&self) -> Row {
+    pub(super) fn row(&self) -> Row {
         let results = self.results();
         Row {
             policy: self.policy.name(),
@@ -256,21 +224,6 @@ impl ReplayArgs {
         }
         settings
     }
-
-    fn policy_settings(&self, alpha: Option<f64>) -> PolicySettings {
-        PolicySettings {
-            order: match self.order {
-                OrderArg::EarliestDeadline => SendingOrder::EarliestDeadline,
-                OrderArg::Paper => SendingOrder::Paper,
-            },
-            goal: match alpha {
-                Some(weight) => VideoGoal::Utility { weight },
-                None => VideoGoal::Accuracy,
-            },
-            window: self.window as usize,
-            ..PolicySettings::default()
-        }
-    }
 }
 
 pub(super) fn run(args: &ReplayArgs) -> Result<(), Failure> {
@@ -290,7 +243,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     for setting in args.settings() {
         for &policy in &args.policies {
             let world = worlds.world(policy, setting, args)?;
-            let settings = args.policy_settings(setting.alpha);
+            let settings = args.decision.settings(setting.alpha);
             let results = replay_policy(&world, policy.policy(), &settings);
             let results = results.exit_with(Code::Input)?;
             all.push(Replayed {
@@ -305,7 +258,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if !all.iter().any(answered) {
         let error = anyhow!(
             "nothing answers a frame within {}: give a longer --deadline, or a faster model",
-            args.deadline
+            args.decision.deadline
         );
         return Err(Failure::new(Code::NoPlan, error));
     }

@@ -104,19 +104,8 @@ impl MeasuredVideo<'_> {
         settings: &MeasuredSettings,
     ) -> Result<ReplayWorld, MeasuredError> {
         let (phone, server) = (self.phone, self.server);
-        self.refuse_other_images()?;
         let forms = self.forms();
-        let (sent, served) = (self.by_image(phone, &forms), self.by_image(server, &forms));
-        let test = phone.answers.iter().filter(|one| one.half == Half::Test);
-        let measured: Vec<_> = test
-            .filter_map(|answer| {
-                let image = answer.image;
-                Some((answer, sent.get(&image)?, served.get(&image)?))
-            })
-            .collect();
-        if measured.is_empty() || forms.is_empty() {
-            return Err(MeasuredError::NoFrames(self.encoding()));
-        }
+        let measured = self.frames(&forms)?;
         let share = |hits: usize| hits as f64 / measured.len() as f64;
         let accuracies: Vec<f64> = (0..forms.len())
             .map(|place| {
@@ -125,11 +114,8 @@ impl MeasuredVideo<'_> {
             })
             .collect();
         let slowest = |video: &VideoDocument, time: fn(&FrameRow) -> Nanos| {
-            let of_form = |form: &FrameForm| {
-                let frames = video.frames.iter().filter(|frame| frame.form == *form);
-                median(frames.map(time).collect())
-            };
-            forms.iter().map(of_form).max().unwrap_or(Nanos::ZERO)
+            let medians = forms.iter().map(|form| of_form(video, form, time));
+            medians.max().unwrap_or(Nanos::ZERO)
         };
         let models = VideoModels::new(
             vec![LocalModel {
@@ -143,7 +129,7 @@ impl MeasuredVideo<'_> {
                 accuracies,
             }],
         )?;
-        let frame = |(answer, sent, served): &(&FrameAnswer, &Vec<&FrameRow>, &Vec<&FrameRow>)| {
+        let frame = |(answer, sent, served): &MeasuredFrame<'_>| {
             let scores = probabilities(phone, answer);
             let (class, confidence) = calibrator.answer(&scores)?;
             Ok(ReplayFrame {
@@ -171,8 +157,45 @@ impl MeasuredVideo<'_> {
         })
     }
 
+    /// The images of those frames, by their places in the set, in the same order.
+    ///
+    /// # Errors
+    /// As [`MeasuredVideo::world`].
+    pub fn images(&self) -> Result<Vec<u64>, MeasuredError> {
+        let frames = self.frames(&self.forms())?;
+        Ok(frames.iter().map(|(answer, _, _)| answer.image).collect())
+    }
+
+    /// How long the phone takes to resize and encode a frame in all forms, one after the other: the medians' sum.
+    pub fn prepare_all(&self) -> Nanos {
+        let forms = self.forms();
+        let medians = forms
+            .iter()
+            .map(|form| of_form(self.phone, form, FrameRow::prepare));
+        medians.sum()
+    }
+
+    /// What was measured of the frames that were answered in all of `forms` on both sides.
+    fn frames(&self, forms: &[FrameForm]) -> Result<Vec<MeasuredFrame<'_>>, MeasuredError> {
+        self.refuse_other_images()?;
+        let mut sent = self.by_image(self.phone, forms);
+        let mut served = self.by_image(self.server, forms);
+        let answers = self.phone.answers.iter();
+        let test = answers.filter(|one| one.half == Half::Test);
+        let measured: Vec<_> = test
+            .filter_map(|answer| {
+                let image = answer.image;
+                Some((answer, sent.remove(&image)?, served.remove(&image)?))
+            })
+            .collect();
+        match measured.is_empty() || forms.is_empty() {
+            true => Err(MeasuredError::NoFrames(self.encoding())),
+            false => Ok(measured),
+        }
+    }
+
     /// The forms of this encoding that both sides have, the smallest first.
-    fn forms(&self) -> Vec<FrameForm> {
+    pub fn forms(&self) -> Vec<FrameForm> {
         let of_encoding =
             |form: &FrameForm| (form.format, form.quality) == (self.format, self.quality);
         let there: Vec<FrameForm> = self.server.forms().collect();
@@ -232,6 +255,15 @@ impl MeasuredVideo<'_> {
             false => Err(MeasuredError::OtherImages),
         }
     }
+}
+
+/// The phone's answer to a frame, and the frame in each form on the phone and on the server.
+type MeasuredFrame<'a> = (&'a FrameAnswer, Vec<&'a FrameRow>, Vec<&'a FrameRow>);
+
+/// The median time of a form.
+fn of_form(video: &VideoDocument, form: &FrameForm, time: fn(&FrameRow) -> Nanos) -> Nanos {
+    let frames = video.frames.iter().filter(|frame| frame.form == *form);
+    median(frames.map(time).collect())
 }
 
 /// The share of the calibration half that the phone's model is right about.

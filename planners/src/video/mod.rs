@@ -4,7 +4,7 @@
 //! Mobile", INFOCOM 2020) and CBO (Tan and Cao, "Deep Learning on Mobile Devices Through Neural Processing Units and Edge
 //! Computing", INFOCOM 2022), with their gaps closed: [`calibration`] makes confidences probabilities, [`cbo`] sends the frames
 //! of which the NPU is least sure, [`fastva`] divides frames by time alone, [`replay`] simulates both and their baselines: in worlds
-//! made of what was [`measured`], or of the [`papers`]' tables.
+//! made of what was [`measured`], or of the [`papers`]' tables. [`live`] decides by the same policies about frames as they come.
 //!
 //! A frame's time limit T counts from its arrival. Frames are sent in different resolutions, counted from 0; one too large to
 //! be sent in time is no error, and a frame that nothing can answer in time is infeasible, which is a value.
@@ -13,6 +13,7 @@ pub mod calibration;
 pub mod cbo;
 mod error;
 pub mod fastva;
+pub mod live;
 pub mod measured;
 pub mod papers;
 pub mod replay;

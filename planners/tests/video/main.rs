@@ -6,6 +6,7 @@ mod calibration;
 mod cbo;
 mod cbo_replays;
 mod fastva;
+mod live;
 mod misuse;
 mod replays;
 mod simulated;

@@ -92,15 +92,15 @@ fn shaped(header: &mut LinkHeader) {
 }
 
 /// `layerlab edge-server` with the model. It ends with this value.
-struct Serving {
+pub(super) struct Serving {
     process: Child,
-    address: String,
+    pub(super) address: String,
 }
 
 impl Serving {
-    fn new(place: &Place, model: &Path) -> Serving {
+    pub(super) fn new(token: &Path, model: &Path) -> Serving {
         let options = [OsStr::new("--model"), model.as_os_str()];
-        let (process, address) = edge_server(&place.token(), &options);
+        let (process, address) = edge_server(token, &options);
         Serving { process, address }
     }
 }
@@ -115,7 +115,7 @@ impl Drop for Serving {
 #[test]
 fn a_plan_is_run_by_the_phone_the_server_or_both_with_the_result_of_the_whole_network() {
     let beside = Beside::new();
-    let server = Serving::new(&beside.place, &model(MODEL));
+    let server = Serving::new(&beside.place.token(), &model(MODEL));
     let run = |algorithm: &str| -> serde_json::Value {
         let options = ["--json", "--algorithm", algorithm];
         let said = succeed(&mut beside.verify(&server.address, &options));
@@ -197,7 +197,7 @@ fn a_plan_is_run_by_the_phone_the_server_or_both_with_the_result_of_the_whole_ne
 #[test]
 fn a_plan_that_cannot_be_run_is_one_sentence() {
     let beside = Beside::new();
-    let server = Serving::new(&beside.place, &model(MODEL));
+    let server = Serving::new(&beside.place.token(), &model(MODEL));
     let verify = |server: &str, options: &[&str]| output(&mut beside.verify(server, options));
     let there = ["--algorithm", "server-only"];
 
@@ -213,7 +213,7 @@ fn a_plan_that_cannot_be_run_is_one_sentence() {
     let words = ["refused: ", "--model"];
     let address = without.address().to_string();
     assert_fails(&verify(&address, &there), 4, &words);
-    let other = Serving::new(&beside.place, &model("inception"));
+    let other = Serving::new(&beside.place.token(), &model("inception"));
     let words = ["this server has no model", "start it with --model"];
     assert_fails(&verify(&other.address, &there), 4, &words);
     // The input alone has 158,700 bytes, and crosses nine times.

@@ -1,8 +1,9 @@
-//! Frames of a video: measured on a simulated phone and on this machine, checked, calibrated and replayed.
+//! Frames of a video: measured on a simulated phone and on this machine, checked, calibrated, replayed and streamed.
 
 mod measured;
 mod refusals;
 mod replays;
+mod streams;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,13 +2,11 @@
 //! predicted.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::anyhow;
 use layerlab_campaign::ModelFile;
 use layerlab_edge::Token;
 use layerlab_farm::adb::Printable;
-use layerlab_farm::{Connection, ConnectionError, Link as _};
 use layerlab_lab::text_table::{Cells, table};
 use layerlab_planners::edge::{LatencyIntervals, LatencyShares, Side, SplitPlan};
 use layerlab_profiles::Nanos;
@@ -16,24 +14,17 @@ use layerlab_profiles::document::Header;
 use layerlab_profiles::link::LinkHeader;
 use layerlab_profiles::summary::Summary;
 use layerlab_protocol::{
-    EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, Refusal, Request, Response,
-    ShapedLink,
+    EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, Request, Response, ShapedLink,
 };
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::Stretch;
-use crate::adb::{self, AdbArgs, Opened, PhoneArgs};
-use crate::campaign::{agent_program, campaign_failure};
+use crate::adb::{AdbArgs, PhoneArgs};
 use crate::edge_server::TokenArgs;
+use crate::errand::{Errand, ErrandTo};
 use crate::evaluate::same_device;
 use crate::exit::{Code, ExitWith, Failure};
-use crate::link::tunnel::{Tunnel, port_here};
 use crate::model_options::{open_with_twin, parse_dim, refuse_other_twin};
-
-/// How long the agent may say nothing: longer than finding a server takes and loading a network, and far longer than from one
-/// sign of life to the next.
-const SILENCE: Duration = Duration::from_secs(60);
 
 /// Inferences before those that are timed: the first has the server load its layers.
 const WARM_UP: u32 = 3;
@@ -138,38 +129,34 @@ impl Prepared<'_> {
         link: &LinkHeader,
         agent: Option<PathBuf>,
     ) -> Result<VerifiedSplit, Failure> {
-        let (args, agent) = (self.args, agent_program(agent)?);
-        let opened = adb::open(self.device, agent, &args.adb, &args.phone).await?;
-        let mut server = self.server.to_owned();
-        let _tunnel = match (args.tunnel, &opened) {
-            (false, _) => None,
-            (true, Opened::Adb(link)) => {
-                let phone = link.phone().await.exit_with(Code::Device)?;
-                let tunnel = Tunnel::open(phone, port_here(self.server)?).await?;
-                server = tunnel.address();
-                Some(tunnel)
-            }
-            (true, Opened::Local(_)) => {
-                let error = anyhow!("--tunnel is for phones, and {} is none", self.device);
-                return Err(Failure::new(Code::Usage, error));
-            }
+        let args = self.args;
+        let to = ErrandTo {
+            device: self.device,
+            server: self.server,
+            tunnel: args.tunnel,
+            again: "run the plan again",
         };
-        for file in self.model.files() {
-            let pushed = opened.push_file(file.sha256, file.content).await;
-            pushed.exit_with(Code::Device)?;
-        }
-        let connected = opened.connect().await;
-        let mut agent = Talk {
-            connection: connected.map_err(|error| campaign_failure(error.into()))?,
-            device: Printable(self.device).to_string(),
-        };
-        let found = agent.connection.hello.device.clone();
+        let files = self.model.files();
+        let mut errand = Errand::prepare(to, files, agent, &args.adb, &args.phone).await?;
+        let found = errand.found().clone();
         same_device(&profiled.device, &found, "--device")?;
-        let plan = self.plan(server, stretches, link);
-        let (inferences, agreement, not_compared) = agent.run(plan).await?;
+        let plan = self.plan(errand.server().to_owned(), stretches, link);
+        errand.ask(&Request::RunEdgePlan { plan }).await?;
+        let ran = errand.hear(|_, _| {}).await?;
+        let (inferences, agreement, not_compared) = match ran {
+            Response::EdgePlanRan {
+                inferences,
+                agreement,
+                not_compared,
+                ..
+            } if inferences.len() == args.inferences as usize => {
+                (inferences, agreement, not_compared)
+            }
+            _ => return Err(errand.other_answer()),
+        };
         let summary = |part: fn(&EdgeInference) -> Nanos| {
             let times: Vec<Nanos> = inferences.iter().map(part).collect();
-            Summary::of(&times).ok_or_else(|| agent.other_answer())
+            Summary::of(&times).ok_or_else(|| errand.other_answer())
         };
         Ok(VerifiedSplit {
             device: found.name,
@@ -211,72 +198,6 @@ impl Prepared<'_> {
                 round_trip_ns: shape.round_trip_ns,
             }),
         }
-    }
-}
-
-/// A connection to the agent that runs the plan.
-struct Talk {
-    connection: Connection,
-    device: String,
-}
-
-impl Talk {
-    async fn run(
-        &mut self,
-        plan: EdgePlan,
-    ) -> Result<(Vec<EdgeInference>, Option<EdgeAgreement>, Option<String>), Failure> {
-        let wanted = plan.inferences as usize;
-        let sent = self.connection.send(&Request::RunEdgePlan { plan }).await;
-        sent.map_err(|error| self.lost(&error))?;
-        loop {
-            let heard = timeout(SILENCE, self.connection.receive()).await;
-            let heard = heard.map_err(|_| {
-                self.failed(format_args!(
-                    "has said nothing for {} s; see whether the phone is awake, and run the plan again",
-                    SILENCE.as_secs()
-                ))
-            })?;
-            match heard.map_err(|error| self.lost(&error))? {
-                Response::LinkReached { .. } | Response::LinkProgress { .. } => {}
-                Response::EdgePlanRan {
-                    inferences,
-                    agreement,
-                    not_compared,
-                    ..
-                } if inferences.len() == wanted => {
-                    return Ok((inferences, agreement, not_compared));
-                }
-                Response::LinkFailed { message } => {
-                    let error = anyhow!("{}: {}", self.device, Printable(&message));
-                    return Err(Failure::new(Code::Device, error));
-                }
-                Response::Refused { refusal, message } => {
-                    let remedy = match refusal {
-                        Refusal::Busy => "",
-                        _ => "; install the agent that came with layerlab",
-                    };
-                    let message = Printable(&message);
-                    return Err(self.failed(format_args!("refused: {message}{remedy}")));
-                }
-                _ => return Err(self.other_answer()),
-            }
-        }
-    }
-
-    fn lost(&self, error: &ConnectionError) -> Failure {
-        self.failed(format_args!(
-            "did not finish the plan, for {error}; see whether phone and agent still run, and run it again"
-        ))
-    }
-
-    fn other_answer(&self) -> Failure {
-        self.failed(format_args!(
-            "said something else than it was asked for; install the agent that came with layerlab"
-        ))
-    }
-
-    fn failed(&self, what: std::fmt::Arguments<'_>) -> Failure {
-        Failure::new(Code::Device, anyhow!("the agent on {} {what}", self.device))
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) fn write_plot(
     };
     let note = format!(
         "Replayed by the simulator: {} frames, each to be answered within {}.",
-        args.frames, args.deadline
+        args.frames, args.decision.deadline
     );
     let svg = video::svg(&worlds.title(), (across, unit), up, &lines, &note);
     let svg = svg.map_err(anyhow::Error::msg).exit_with(Code::Internal)?;

@@ -6,20 +6,20 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use layerlab_planners::video::VideoStream;
-use layerlab_planners::video::calibration::{CalibrationDocument, Calibrator};
-use layerlab_planners::video::measured::{MeasuredSettings, MeasuredVideo};
+use layerlab_planners::video::calibration::Calibrator;
+use layerlab_planners::video::measured::MeasuredSettings;
 use layerlab_planners::video::papers::{self, PaperSettings};
-use layerlab_planners::video::replay::{ReplayBandwidth, ReplayWorld, VideoPolicy};
-use layerlab_profiles::Nanos;
+use layerlab_planners::video::replay::{ReplayBandwidth, ReplayWorld};
 use layerlab_profiles::check::Severity;
 use layerlab_profiles::link::{LinkDirection, LinkDocument, check_link_directory};
-use layerlab_profiles::video::{FrameFormat, VideoDocument};
+use layerlab_profiles::video::VideoDocument;
 
 use super::{PolicyArg, ReplayArgs, Setting};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
-use crate::video::calibrate::read_calibration;
 use crate::video::check;
+use crate::video::decision::interval;
+use crate::video::measured::{Encoding, MeasuredSides, encoding};
 
 /// What the world is made of.
 #[derive(clap::Args)]
@@ -61,18 +61,6 @@ enum PaperArg {
     Fastva,
 }
 
-type Encoding = (FrameFormat, Option<u8>);
-
-fn encoding(text: &str) -> Result<Encoding, String> {
-    let quality = |text: &str| text.parse().ok().filter(|it| (1..=100).contains(it));
-    let jpeg = text.strip_prefix("jpeg-").and_then(quality);
-    match (text, jpeg) {
-        ("png", _) => Ok((FrameFormat::Png, None)),
-        (_, Some(quality)) => Ok((FrameFormat::Jpeg, Some(quality))),
-        _ => Err("write png, or jpeg- and a quality from 1 to 100, such as jpeg-75".to_owned()),
-    }
-}
-
 /// What worlds are made of.
 pub(super) struct Worlds {
     source: Source,
@@ -82,15 +70,8 @@ pub(super) struct Worlds {
 
 enum Source {
     Paper(PaperArg),
-    Measured(Box<Measured>),
-}
-
-struct Measured {
-    phone: VideoDocument,
-    server: VideoDocument,
-    compressed: Option<VideoDocument>,
-    calibration: Option<CalibrationDocument>,
-    encoding: Encoding,
+    /// What was measured, and of a compressed model if that was.
+    Measured(Box<MeasuredSides>, Option<Box<VideoDocument>>),
 }
 
 impl WorldArgs {
@@ -112,7 +93,15 @@ impl WorldArgs {
                          phone's CPU"
                     ));
                 }
-                Source::Measured(Box::new(self.measured(phone, server)?))
+                let calibration = self.calibration.as_deref();
+                if calibration.is_none() {
+                    output::note(
+                        "layerlab: without --calibration, cbo believes confidences as they are; `layerlab video calibrate` makes one",
+                    );
+                }
+                let measured = MeasuredSides::read(phone, server, calibration, self.encoding)?;
+                let compressed = self.compressed.as_deref().map(check::read).transpose()?;
+                Source::Measured(Box::new(measured), compressed.map(Box::new))
             }
             _ => return usage(anyhow!("give --paper, or --phone and --server")),
         };
@@ -121,39 +110,6 @@ impl WorldArgs {
             None => None,
         };
         Ok(Worlds { source, trace })
-    }
-
-    fn measured(&self, phone: &Path, server: &Path) -> Result<Measured, Failure> {
-        let phone = check::read(phone)?;
-        let calibration = match &self.calibration {
-            None => {
-                output::note(
-                    "layerlab: without --calibration, cbo believes confidences as they are; `layerlab video calibrate` makes one",
-                );
-                None
-            }
-            Some(folder) => {
-                let calibration = read_calibration(folder)?;
-                if let Some(unlike) = calibration.unlike(&phone) {
-                    let error = anyhow!(
-                        "the calibration in {} was fitted on {unlike}; calibrate what --phone measured",
-                        folder.display()
-                    );
-                    return Err(Failure::new(Code::Input, error));
-                }
-                Some(calibration)
-            }
-        };
-        Ok(Measured {
-            phone,
-            server: check::read(server)?,
-            compressed: match &self.compressed {
-                Some(folder) => Some(check::read(folder)?),
-                None => None,
-            },
-            calibration,
-            encoding: self.encoding,
-        })
     }
 }
 
@@ -190,7 +146,8 @@ fn trace(folder: &Path) -> Result<(ReplayBandwidth, Duration), Failure> {
     Ok((bandwidth, round_trip(&link)?))
 }
 
-fn round_trip(link: &LinkDocument) -> Result<Duration, Failure> {
+/// The round trip of a measured link, by the fit of its upload.
+pub(in crate::video) fn round_trip(link: &LinkDocument) -> Result<Duration, Failure> {
     let upload = link.rows.iter();
     let upload = upload.filter(|row| row.direction == LinkDirection::Upload);
     let nanos = upload.map(|row| row.fit.round_trip.value.as_nanos()).next();
@@ -214,7 +171,7 @@ impl Worlds {
                 (constant, setting.round_trip)
             }
         };
-        let within = Duration::from(args.deadline).into();
+        let within = args.decision.within();
         let world = match &self.source {
             Source::Paper(paper) => {
                 let settings = PaperSettings {
@@ -235,16 +192,21 @@ impl Worlds {
                     ..world.exit_with(Code::Input)?
                 }
             }
-            Source::Measured(measured) => {
-                let interval = Nanos::from_nanos((1e9 / setting.frames_per_second) as u64);
+            Source::Measured(measured, compressed) => {
                 let settings = MeasuredSettings {
-                    stream: VideoStream::new(interval, within).exit_with(Code::Input)?,
+                    stream: VideoStream::new(interval(setting.frames_per_second), within)
+                        .exit_with(Code::Input)?,
                     bandwidth,
                     round_trip: round_trip.into(),
                     frames: args.frames as usize,
                     seed: args.seed,
                 };
-                measured.world(policy, &settings)?
+                match (policy, compressed) {
+                    (PolicyArg::Compress, Some(compressed)) => {
+                        measured.world_of(compressed, &Calibrator::Uncalibrated, &settings)?
+                    }
+                    (policy, _) => measured.world(policy.policy(), &settings)?,
+                }
             }
         };
         Ok(world)
@@ -259,52 +221,7 @@ impl Worlds {
             Source::Paper(PaperArg::Fastva) => {
                 "The tables of FastVA's paper, and SIMULATED frames: no phone, no video".to_owned()
             }
-            Source::Measured(measured) => {
-                let said = |video: &VideoDocument| {
-                    let header = &video.header;
-                    format!("{} on {}", header.model.name, header.device.name)
-                };
-                let headers = [&measured.phone, &measured.server].map(|video| &video.header);
-                let mark = layerlab_campaign::plot::title_mark(
-                    headers.iter().any(|header| header.device.simulated),
-                    headers.iter().any(|header| header.processor.emulated),
-                );
-                format!(
-                    "{} beside {}, replayed{mark}",
-                    said(&measured.phone),
-                    said(&measured.server)
-                )
-            }
+            Source::Measured(measured, _) => measured.title("replayed"),
         }
-    }
-}
-
-impl Measured {
-    fn world(
-        &self,
-        policy: PolicyArg,
-        settings: &MeasuredSettings,
-    ) -> Result<ReplayWorld, Failure> {
-        let phone = match (policy, &self.compressed) {
-            (PolicyArg::Compress, Some(compressed)) => compressed,
-            _ => &self.phone,
-        };
-        let (format, quality) = self.encoding;
-        let video = MeasuredVideo {
-            phone,
-            server: &self.server,
-            format,
-            quality,
-        };
-        let calibrated = match policy {
-            PolicyArg::Policy(VideoPolicy::CboUncalibrated) | PolicyArg::Compress => None,
-            _ => self
-                .calibration
-                .as_ref()
-                .and_then(CalibrationDocument::best),
-        };
-        let uncalibrated = Calibrator::Uncalibrated;
-        let calibrator = calibrated.map_or(&uncalibrated, |best| &best.calibrator);
-        video.world(calibrator, settings).exit_with(Code::Input)
     }
 }

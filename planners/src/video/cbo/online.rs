@@ -1,6 +1,7 @@
 //! Algorithm 1 of cbo: which of the frames that the NPU has answered to send, at what resolution.
 
 use layerlab_profiles::Nanos;
+use serde::{Deserialize, Serialize};
 
 use super::super::error::VideoError;
 use super::conditions::EdgeConditions;
@@ -9,7 +10,8 @@ use super::offload_plan::OffloadPlan;
 use super::sending::best_in_order;
 
 /// In which order chosen frames are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SendingOrder {
     /// The surest first, as the paper sorts its frames (§IV-D).
     Paper,

@@ -1,11 +1,13 @@
 //! What schedules are compared by.
 
 use layerlab_profiles::Nanos;
+use serde::{Deserialize, Serialize};
 
 use super::super::error::VideoError;
 
 /// What a schedule is to have most of.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum VideoGoal {
     /// The mean accuracy, where every frame must be answered (fastva Eq. 1).
     Accuracy,

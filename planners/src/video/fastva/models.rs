@@ -1,12 +1,13 @@
 //! The models on the phone and on the server: what they take and how often they are right (fastva Table II, Figure 4).
 
 use layerlab_profiles::Nanos;
+use serde::{Deserialize, Serialize};
 
 use super::super::error::{VideoError, refuse_unless_fraction};
 use super::choice::FrameChoice;
 
 /// A model on the phone's NPU, whose input is the frame in full resolution.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalModel {
     /// What it is called.
     pub name: String,
@@ -17,7 +18,7 @@ pub struct LocalModel {
 }
 
 /// A model on the server.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RemoteModel {
     /// What it is called.
     pub name: String,

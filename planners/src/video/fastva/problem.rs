@@ -1,6 +1,7 @@
 //! All that is known when a frame is decided about, but for the frame.
 
 use layerlab_profiles::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
 
 use super::super::error::VideoError;
 use super::super::stream::VideoStream;
@@ -17,7 +18,8 @@ pub enum ServerMode {
 }
 
 /// Which frames count as arriving while the link is busy for t: n_l of fastva §IV-B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BufferedFrames {
     /// ⌊t/γ⌋, as printed: one that arrives just when the link becomes idle, too.
     Floor,

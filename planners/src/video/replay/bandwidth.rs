@@ -23,7 +23,7 @@ pub enum ReplayBandwidth {
 
 impl ReplayBandwidth {
     /// When the last byte of `size` has left if sending starts at `start`; none if that is never.
-    pub(super) fn sent(&self, start: Nanos, size: Bytes) -> Option<Nanos> {
+    pub(in super::super) fn sent(&self, start: Nanos, size: Bytes) -> Option<Nanos> {
         match self {
             ReplayBandwidth::Constant(bps) => {
                 let sending = Uplink::new(*bps, Nanos::ZERO).sending(size)?;

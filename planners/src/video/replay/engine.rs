@@ -50,12 +50,17 @@ pub fn replay(
             machine.obey(now, command)?;
         }
     }
+    Ok(outcome(world, &machine.frames))
+}
+
+/// What came of frames of which this was done, as many as the world has.
+pub fn outcome(world: &ReplayWorld, states: &[ReplayFrameState]) -> ReplayResults {
     let mut random = ChaCha8Rng::seed_from_u64(world.seed);
-    let frames = machine.frames.iter().enumerate();
-    let results = frames.map(|(place, state)| result(world, place, state, random.random()));
-    Ok(ReplayResults {
+    let states = states.iter().take(world.frames.len()).enumerate();
+    let results = states.map(|(place, state)| result(world, place, state, random.random()));
+    ReplayResults {
         frames: results.collect(),
-    })
+    }
 }
 
 struct Machine<'a> {

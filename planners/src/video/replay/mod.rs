@@ -17,11 +17,12 @@ mod world;
 
 pub use bandwidth::ReplayBandwidth;
 pub use cbo_policy::{CboOptimalPolicy, CboPolicy};
-pub use engine::replay;
+pub use engine::{outcome, replay};
 pub use fastva_policy::{FastVaAlgorithm, FastVaPolicy};
 pub use policy::{ReplayCommand, ReplayEvent, ReplayFrameState, ReplayPolicy, ReplayView};
 pub use result::{FrameResult, ReplayResults};
 pub use schedule_policy::SchedulePolicy;
 pub use server_policy::ServerPolicy;
+pub(super) use video_policy::follower;
 pub use video_policy::{BadPolicy, PolicySettings, VideoPolicy, replay_policy};
 pub use world::{ReplayFrame, ReplayWorld, RightAnswers};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::super::cbo::{self, AnsweredFrame, SendingOrder};
 use super::super::error::VideoError;
 use super::super::fastva::{
@@ -20,7 +22,8 @@ use super::server_policy::{ServerPolicy, conditions};
 use super::world::ReplayWorld;
 
 /// What decides about frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum VideoPolicy {
     /// cbo Algorithm 1.
     Cbo,
@@ -115,7 +118,7 @@ impl FromStr for VideoPolicy {
 }
 
 /// How the papers' open choices are made.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicySettings {
     /// In which order CBO sends.
     pub order: SendingOrder,
@@ -149,18 +152,35 @@ pub fn replay_policy(
     settings: &PolicySettings,
 ) -> Result<Scheduled<ReplayResults>, VideoError> {
     world.refuse_unfit()?;
+    Ok(
+        match follower(world, world.frames.len(), policy, settings)? {
+            Scheduled::Planned(mut follower) => {
+                Scheduled::Planned(replay(world, follower.as_mut())?)
+            }
+            Scheduled::Infeasible { frame } => Scheduled::Infeasible { frame },
+        },
+    )
+}
+
+/// What follows `policy` in `world`, of which `frames` frames will arrive.
+pub(in super::super) fn follower(
+    world: &ReplayWorld,
+    frames: usize,
+    policy: VideoPolicy,
+    settings: &PolicySettings,
+) -> Result<Scheduled<Box<dyn ReplayPolicy>>, VideoError> {
     let fastva = |algorithm| FastVaPolicy::new(algorithm, settings.buffered);
     let cbo = |is_calibrated| CboPolicy {
         order: settings.order,
         is_calibrated,
     };
     let planned = |schedule: VideoSchedule| SchedulePolicy::new(schedule.choices().to_vec());
-    let mut follower: Box<dyn ReplayPolicy> = match policy {
+    let follower: Box<dyn ReplayPolicy> = match policy {
         VideoPolicy::Cbo => Box::new(cbo(true)),
         VideoPolicy::CboUncalibrated => Box::new(cbo(false)),
         VideoPolicy::CboOptimal => Box::new(CboOptimalPolicy::new(&best_offloads(world)?)),
         VideoPolicy::CboLocal => {
-            let all = vec![FrameChoice::Local { model: 0 }; world.frames.len()];
+            let all = vec![FrameChoice::Local { model: 0 }; frames];
             Box::new(SchedulePolicy::new(all))
         }
         VideoPolicy::Server => Box::new(ServerPolicy),
@@ -180,7 +200,7 @@ pub fn replay_policy(
         VideoPolicy::Local => {
             let uplink = Uplink::new(0, world.round_trip);
             let problem = problem(world, uplink, settings);
-            match local(&problem, world.frames.len(), settings.goal)? {
+            match local(&problem, frames, settings.goal)? {
                 Scheduled::Planned(schedule) => Box::new(planned(schedule)),
                 Scheduled::Infeasible { frame } => return Ok(Scheduled::Infeasible { frame }),
             }
@@ -196,7 +216,7 @@ pub fn replay_policy(
             Box::new(planned(best))
         }
     };
-    Ok(Scheduled::Planned(replay(world, follower.as_mut())?))
+    Ok(Scheduled::Planned(follower))
 }
 
 /// The plan of CBO's optimum for a world: its frames can be sent once the NPU has answered and the confidence is calibrated.
