@@ -10,7 +10,7 @@ use image::{DynamicImage, ImageError};
 use layerlab_profiles::accuracy::{EvaluationSet, Preprocessing};
 use layerlab_profiles::video::{FrameForm, top};
 use layerlab_profiles::{Bytes, Nanos, Segment};
-use layerlab_protocol::{Event, FailureKind, FormAnswer};
+use layerlab_protocol::{Event, FailureKind, FormAnswer, Part};
 
 use crate::ModelWithTwin;
 use crate::device::{Device, Invocation};
@@ -18,6 +18,7 @@ use crate::ended::{Ended, failed};
 use crate::pictures::{PictureInput, decoded, dynamic, encoded, resized};
 use crate::queue::{Queue, Task};
 use crate::runtime::{Runtimes, Session, Tensor, loaded_event};
+use crate::work::refuse_unless_chain;
 
 /// What the device rests before each inference.
 const REST: Nanos = Nanos::from_millis(1);
@@ -31,6 +32,8 @@ pub(crate) struct Frames<'a> {
     /// By their places in the set.
     pub(crate) images: &'a [u64],
     pub(crate) forms: &'a [FrameForm],
+    /// Where the layers run; on the order's processor if there are none.
+    pub(crate) parts: &'a [Part],
 }
 
 impl Frames<'_> {
@@ -54,15 +57,16 @@ impl Frames<'_> {
         let Some(&first) = left.first() else {
             return Ok(());
         };
-        let processor = &task.order.processor;
-        // A segment has at least one layer: the model has been cut into some.
-        let whole = Segment::new(1, model.model().layer_count())
-            .map_err(|reason| order(&reason.to_string()))?;
-        runtimes.supports(processor, model, whole)?;
-        let session = runtimes.load(processor, model, whole)?;
-        queue.record(task, loaded_event(processor, whole, session.as_ref()))?;
+        let mut sessions = Vec::new();
+        for part in self.placed(task, model.model().layer_count())? {
+            let (processor, segment) = (&part.processor, part.segment);
+            runtimes.supports(processor, model, segment)?;
+            let session = runtimes.load(processor, model, segment)?;
+            queue.record(task, loaded_event(processor, segment, session.as_ref()))?;
+            sessions.push(session);
+        }
         let mut answering = Answering {
-            session,
+            sessions,
             device,
             seed: task.order.seed ^ (u64::from(task.order.number) << 32),
             preprocessing: &self.set.preprocessing,
@@ -74,6 +78,19 @@ impl Frames<'_> {
             queue.record(task, event)?;
         }
         Ok(())
+    }
+
+    /// What runs where.
+    fn placed(&self, task: &Task, layers: u32) -> Result<Vec<Part>, Ended> {
+        if self.parts.is_empty() {
+            return Ok(vec![Part {
+                segment: Segment::whole(layers),
+                processor: task.order.processor.clone(),
+            }]);
+        }
+        let segments: Vec<Segment> = self.parts.iter().map(|part| part.segment).collect();
+        refuse_unless_chain(&segments, layers)?;
+        Ok(self.parts.to_vec())
     }
 
     fn picture(&self, image: u64) -> Result<DynamicImage, Ended> {
@@ -112,7 +129,8 @@ impl Frames<'_> {
 
 /// A network that answers images.
 struct Answering<'a> {
-    session: Box<dyn Session>,
+    /// Of the parts, one after the other.
+    sessions: Vec<Box<dyn Session>>,
     device: &'a mut dyn Device,
     seed: u64,
     preprocessing: &'a Preprocessing,
@@ -123,7 +141,7 @@ impl Answering<'_> {
     fn warm_up(&mut self, picture: &DynamicImage) -> Result<(), Ended> {
         for run in 0..WARM_UP {
             let input = self.input.resized(picture);
-            self.infer(Invocation::warm_up(self.seed, 0, run), input)?;
+            self.infer((Invocation::warm_up(self.seed, 0, run), 0), input)?;
         }
         Ok(())
     }
@@ -134,14 +152,15 @@ impl Answering<'_> {
         picture: DynamicImage,
         forms: &[FrameForm],
     ) -> Result<Event, Ended> {
-        // Each inference of an image has a name of its own.
-        let name = |step| Invocation::sample(self.seed, image).step(step);
-        let names: Vec<Invocation> = (0..=forms.len()).map(name).collect();
+        // Each part of each inference of an image has a name of its own.
+        let name = Invocation::sample(self.seed, image);
+        let parts = self.sessions.len();
         let input = self.input.resized(&picture);
-        let (infer_ns, scores) = self.infer(names[0], input)?;
+        let (infer_ns, scores) = self.infer((name, 0), input)?;
         let mut answers = Vec::with_capacity(forms.len());
-        for (form, &name) in forms.iter().zip(&names[1..]) {
-            answers.push(self.answer_form(&picture, form, name)?);
+        for (place, form) in forms.iter().enumerate() {
+            let first_step = (place + 1) * parts;
+            answers.push(self.answer_form(&picture, form, (name, first_step))?);
         }
         Ok(Event::FramesAnswered {
             image,
@@ -155,7 +174,7 @@ impl Answering<'_> {
         &mut self,
         picture: &DynamicImage,
         form: &FrameForm,
-        name: Invocation,
+        name: (Invocation, usize),
     ) -> Result<FormAnswer, Ended> {
         let (resize_ns, small) = timed(|| resized(picture, form.width, form.height));
         let (encode_ns, file) = timed(|| encoded(&small, form));
@@ -178,16 +197,21 @@ impl Answering<'_> {
     /// How long an inference on a picture of the network's size takes, and what it answers.
     fn infer(
         &mut self,
-        name: Invocation,
+        (name, first_step): (Invocation, usize),
         picture: DynamicImage,
     ) -> Result<(Nanos, Vec<f32>), Ended> {
         let tensor = self.input.tensor(picture, self.preprocessing);
-        let tensor = tensor.map_err(|reason| order(&reason))?;
+        let mut tensors = vec![tensor.map_err(|reason| order(&reason))?];
+        let mut took = Nanos::ZERO;
         self.device.idle(REST);
-        self.device.announce(name);
-        let inference = self.session.run(&[tensor])?;
-        let outputs = inference.outputs.iter().flat_map(Tensor::to_floats);
-        Ok((inference.duration, outputs.collect()))
+        for (step, session) in self.sessions.iter_mut().enumerate() {
+            self.device.announce(name.step(first_step + step));
+            let part = session.run(&tensors)?;
+            took = took + part.duration;
+            tensors = part.outputs;
+        }
+        let scores = tensors.iter().flat_map(Tensor::to_floats);
+        Ok((took, scores.collect()))
     }
 }
 

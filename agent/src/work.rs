@@ -66,11 +66,13 @@ fn execute(
             set_sha256,
             images,
             forms,
+            parts,
         } => {
             let frames = Frames {
                 set: files.set(set_sha256)?,
                 images,
                 forms,
+                parts,
             };
             return frames.run(task, queue, device, runtimes, &model);
         }
@@ -97,17 +99,25 @@ fn execute(
         let message = format!("the order names layers {beyond}, but the model has {layers}");
         return Err(failed(FailureKind::Order, message));
     }
-    if matches!(task.order.work, Work::TimePlacement { .. }) && !is_chain(&segments, layers) {
-        let message = format!(
-            "the parts of the order's placement are not layers 1..={layers} one after the other"
-        );
-        return Err(failed(FailureKind::Order, message));
+    if matches!(task.order.work, Work::TimePlacement { .. }) {
+        refuse_unless_chain(&segments, layers)?;
     }
     timing::time(task, queue, device, runtimes, model, segments, settings)
 }
 
-/// Whether each segment begins where the one before ends, the first with layer 1 and the last with the
-/// model.
+/// Refuses segments of which not each begins where the one before ends, the first with layer 1 and the last with the model.
+pub(crate) fn refuse_unless_chain(segments: &[Segment], layers: u32) -> Result<(), Ended> {
+    match is_chain(segments, layers) {
+        true => Ok(()),
+        false => Err(failed(
+            FailureKind::Order,
+            format!(
+                "the parts of the order's placement are not layers 1..={layers} one after the other"
+            ),
+        )),
+    }
+}
+
 fn is_chain(segments: &[Segment], layers: u32) -> bool {
     let mut next = 1;
     for segment in segments {

@@ -36,6 +36,7 @@ fn cbo(criterion: &mut Criterion) {
             arrival: world.stream.arrival(place),
             confidence: frame.local[0],
             sizes: frame.sizes.clone(),
+            server: None,
         })
         .collect();
     for order in [SendingOrder::Paper, SendingOrder::EarliestDeadline] {

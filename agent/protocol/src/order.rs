@@ -160,7 +160,7 @@ pub enum Work {
         as_runs: bool,
     },
     /// Answers to images as a camera delivers them, and to the same images in forms in which they would be sent, each brought to
-    /// that size, encoded and decoded here (docs/video.md). The whole model runs as one segment.
+    /// that size, encoded and decoded here (docs/video.md). Without parts the whole model runs as one segment.
     AnswerFrames {
         /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
         set_sha256: String,
@@ -168,6 +168,9 @@ pub enum Work {
         images: Vec<u64>,
         /// The forms; none if the images are only answered as they are.
         forms: Vec<FrameForm>,
+        /// The layers and where they run, one part after the other, where they do not all run on the order's processor.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<Part>,
     },
 }
 

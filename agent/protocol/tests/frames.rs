@@ -1,8 +1,8 @@
 //! The bytes of what was added to version 2 for frames of a video. Do not change them.
 
 use layerlab_profiles::video::{FrameForm, FrameFormat};
-use layerlab_profiles::{Bytes, Nanos};
-use layerlab_protocol::{Entry, Event, FormAnswer, Order, RunId, Work, decode, encode};
+use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_protocol::{Entry, Event, FormAnswer, Order, Part, RunId, Work, decode, encode};
 
 #[test]
 fn an_agent_may_be_asked_to_answer_frames() {
@@ -26,6 +26,7 @@ fn an_agent_may_be_asked_to_answer_frames() {
                 form(45, FrameFormat::Png, None),
                 form(90, FrameFormat::Jpeg, Some(75)),
             ],
+            parts: Vec::new(),
         },
         seed: 1,
     };
@@ -35,6 +36,22 @@ fn an_agent_may_be_asked_to_answer_frames() {
     assert_eq!(encode(&order), format!("{line}\n"));
     assert_eq!(decode::<Order>(&line).expect("an order"), order);
     assert_eq!(order.files().collect::<Vec<_>>(), [&ab, &set]);
+
+    let part = |first, last, processor: &str| Part {
+        segment: Segment::new(first, last).expect("a segment"),
+        processor: processor.to_owned(),
+    };
+    let placed = Work::AnswerFrames {
+        set_sha256: set.clone(),
+        images: vec![7],
+        forms: Vec::new(),
+        parts: vec![part(1, 4, "cpu"), part(5, 11, "npu")],
+    };
+    let line = format!(
+        r#"{{"type":"answer_frames","set_sha256":"{set}","images":[7],"forms":[],"parts":[{{"segment":[1,4],"processor":"cpu"}},{{"segment":[5,11],"processor":"npu"}}]}}"#
+    );
+    assert_eq!(encode(&placed), format!("{line}\n"));
+    assert_eq!(decode::<Work>(&line).expect("work"), placed);
 }
 
 #[test]

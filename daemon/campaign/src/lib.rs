@@ -51,7 +51,9 @@ pub use survey::find_unsupported;
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
 pub use verification::{Verification, VerificationSet, Verified};
-pub use video::{MeasureVideoError, SIDES, VideoSettings, forms, input_size, measure_video};
+pub use video::{
+    MeasureVideoError, SIDES, VideoPlace, VideoSettings, forms, input_size, measure_video,
+};
 
 use layerlab_farm::Link;
 use publish::{PublishError, SigningKey, Staging};

@@ -8,9 +8,9 @@ use layerlab_profiles::accuracy::{NoPictures, Truth};
 use layerlab_profiles::document::Processor;
 use layerlab_profiles::video::{
     Coded, Confidence, FrameAnswer, FrameForm, FrameFormat, FrameRow, Half, VIDEO_FORMAT,
-    VIDEO_VERSION, VideoDocument, VideoHeader, VideoModel, VideoSet, halves,
+    VIDEO_VERSION, VideoDocument, VideoHeader, VideoModel, VideoPart, VideoSet, halves,
 };
-use layerlab_protocol::{Order, Work};
+use layerlab_protocol::{Order, Part, Work};
 
 use super::orders::{News, Orders, PlannerError};
 use super::provenance::provenance;
@@ -77,8 +77,16 @@ pub fn input_size(network: &Network) -> Option<(u32, u32)> {
     }
 }
 
-/// Answers images on `processor` of the device behind `link`, as they are and in `forms`, in a journal that is forgotten
-/// after it.
+/// Where a network answers.
+#[derive(Clone, Debug)]
+pub struct VideoPlace {
+    /// The processor that all layers run on; of a placement, the one that it is named after.
+    pub processor: Processor,
+    /// The parts of a placement, one after the other; none if all layers run on the processor.
+    pub parts: Vec<VideoPart>,
+}
+
+/// Answers images on the device behind `link`, as they are and in `forms`, in a journal that is forgotten after it.
 ///
 /// # Errors
 /// When the device fails, or cannot run the model.
@@ -86,7 +94,7 @@ pub async fn measure_video<L: Link, F: Follower>(
     link: &L,
     model: &ModelFile,
     set: &SetFile,
-    processor: &Processor,
+    place: &VideoPlace,
     forms: &[FrameForm],
     settings: &VideoSettings,
     follower: &mut F,
@@ -103,11 +111,19 @@ pub async fn measure_video<L: Link, F: Follower>(
         number: 0,
         model_sha256: model.sha256.clone(),
         quantised_sha256: model.quantised_sha256(),
-        processor: processor.name.clone(),
+        processor: place.processor.name.clone(),
         work: Work::AnswerFrames {
             set_sha256: set.sha256.clone(),
             images: Vec::new(),
             forms: Vec::new(),
+            parts: place
+                .parts
+                .iter()
+                .map(|part| Part {
+                    segment: part.segment,
+                    processor: part.processor.clone(),
+                })
+                .collect(),
         },
         seed: settings.seed,
     };
@@ -124,7 +140,8 @@ pub async fn measure_video<L: Link, F: Follower>(
             false => Coded::Device,
         },
         device: hello.device.clone(),
-        processor: processor.clone(),
+        processor: place.processor.clone(),
+        placement: place.parts.clone(),
         model: VideoModel {
             name: model.network.name().to_owned(),
             sha256: model.source_sha256.clone(),
@@ -335,6 +352,7 @@ mod tests {
                 set_sha256: String::new(),
                 images: Vec::new(),
                 forms: Vec::new(),
+                parts: Vec::new(),
             },
             seed: 1,
         };

@@ -80,7 +80,7 @@ pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let title = format!(
         "Confidence of {} on {}{}",
         video.header.model.name,
-        video.header.processor.name,
+        video.header.answered_by(),
         mark(&video)
     );
     let svg = reliability::svg(&title, chosen.trials())

@@ -37,7 +37,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
         output::print(format_args!(
             "{folder}: a sound measurement of {} on {}: {} answers, {} frames, {} warnings",
             video.header.model.name,
-            video.header.processor.name,
+            video.header.answered_by(),
             video.answers.len(),
             video.frames.len(),
             findings.len()

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use layerlab_campaign::publish::Staging;
 use layerlab_campaign::{
-    MeasureVideoError, SIDES, SetFile, VideoSettings, forms, input_size, measure_video,
+    MeasureVideoError, SIDES, SetFile, VideoPlace, VideoSettings, forms, input_size, measure_video,
 };
 use layerlab_farm::adb::Printable;
 use layerlab_lab::text_table::table;
+use layerlab_model::Network;
+use layerlab_profiles::Segment;
 use layerlab_profiles::accuracy::Metric;
 use layerlab_profiles::document::{Processor, ProcessorKind};
-use layerlab_profiles::video::VideoDocument;
+use layerlab_profiles::video::{VideoDocument, VideoPart};
 use serde_json::json;
 
 use crate::adb::{self, AdbArgs, PhoneArgs};
@@ -34,6 +36,10 @@ pub(crate) struct MeasureArgs {
     /// The processor that answers [default: the device's first accelerator, without one its first CPU]
     #[arg(long, value_name = "NAME")]
     processor: Option<String>,
+    /// Which layers run on which processor, such as 1-4:cpu,5-11:npu, in the place of all on one; layers are as `layerlab model`
+    /// numbers them
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = part, conflicts_with = "processor")]
+    placement: Vec<VideoPart>,
     /// The model's quantised twin, which 8-bit processors of ONNX Runtime run; `layerlab quantise` makes one
     #[arg(long, value_name = "FILE")]
     quantised: Option<PathBuf>,
@@ -82,10 +88,11 @@ pub(super) async fn run(
         Failure::new(Code::Input, error)
     })?;
     refuse_other_answers(&set, network)?;
+    refuse_unless_whole(&args.placement, network)?;
     let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;
     let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
     let there = hello(&link).await?.processors;
-    let processor = chosen(&there, args.processor.as_deref())?;
+    let place = placed(args, &there)?;
     let forms = forms(size, input);
     let too_large: Vec<String> = SIDES
         .iter()
@@ -112,7 +119,7 @@ pub(super) async fn run(
         Printable(&args.device)
     );
     let mut bar = Bars::new().add(title);
-    let measured = measure_video(&link, &model, &set, processor, &forms, &settings, &mut bar);
+    let measured = measure_video(&link, &model, &set, &place, &forms, &settings, &mut bar);
     let video = measured.await.map_err(|error| match error {
         MeasureVideoError::Campaign(error) => campaign_failure(error),
         error => Failure::new(Code::Input, error),
@@ -129,7 +136,7 @@ pub(super) async fn run(
 }
 
 /// Whether the set asks for classes, and the model answers with a score for each.
-fn refuse_other_answers(set: &SetFile, network: &layerlab_model::Network) -> Result<(), Failure> {
+fn refuse_other_answers(set: &SetFile, network: &Network) -> Result<(), Failure> {
     let wrong = |error| Err(Failure::new(Code::Input, error));
     let (name, classes) = (&set.set.name, set.set.classes.len() as u64);
     if set.set.answers() < 2 {
@@ -156,6 +163,64 @@ fn refuse_other_answers(set: &SetFile, network: &layerlab_model::Network) -> Res
         ));
     }
     Ok(())
+}
+
+/// A part of a placement as users write it.
+fn part(text: &str) -> Result<VideoPart, String> {
+    let read = || {
+        let (layers, processor) = text.split_once(':')?;
+        let (first, last) = layers.split_once('-').unwrap_or((layers, layers));
+        let segment = Segment::new(first.parse().ok()?, last.parse().ok()?).ok()?;
+        (!processor.is_empty()).then(|| VideoPart {
+            segment,
+            processor: processor.to_owned(),
+        })
+    };
+    read().ok_or_else(|| {
+        "write the layers and the processor of each part, such as 1-4:cpu,5-11:npu".to_owned()
+    })
+}
+
+/// Refuses a placement that leaves layers out.
+fn refuse_unless_whole(parts: &[VideoPart], network: &Network) -> Result<(), Failure> {
+    let layers = network.layer_count();
+    let mut next = 1;
+    for part in parts {
+        if part.segment.first() != next {
+            break;
+        }
+        next = part.segment.last() + 1;
+    }
+    match parts.is_empty() || next == layers + 1 {
+        true => Ok(()),
+        false => Err(Failure::new(
+            Code::Usage,
+            anyhow!(
+                "--placement must name layers 1 to {layers} of {}, one part after the other",
+                network.name()
+            ),
+        )),
+    }
+}
+
+/// Where the layers run, on a device with these processors.
+fn placed(args: &MeasureArgs, there: &[Processor]) -> Result<VideoPlace, Failure> {
+    let parts = args.placement.iter();
+    let of_parts: Result<Vec<&Processor>, Failure> = parts
+        .map(|part| chosen(there, Some(&part.processor)))
+        .collect();
+    let of_parts = of_parts?;
+    let accelerator = of_parts
+        .iter()
+        .find(|one| one.kind == ProcessorKind::Accelerator);
+    let processor = match accelerator.or(of_parts.first()) {
+        Some(processor) => processor,
+        None => chosen(there, args.processor.as_deref())?,
+    };
+    Ok(VideoPlace {
+        processor: processor.clone(),
+        parts: args.placement.clone(),
+    })
 }
 
 /// The processor of this name, or the one that a phone would answer frames on.
@@ -210,7 +275,7 @@ fn text(video: &VideoDocument, folder: &Path) -> String {
     format!(
         "{} on {} of {}{}\n{}\nPublished in {}",
         header.model.name,
-        header.processor.name,
+        header.answered_by(),
         Printable(&header.device.name),
         mark(video),
         table(&heads, &[2, 3, 4, 5], cells),
@@ -240,6 +305,7 @@ fn summary(video: &VideoDocument, folder: &Path) -> serde_json::Value {
         "model": header.model.name,
         "device": header.device.name,
         "processor": header.processor.name,
+        "answered_by": header.answered_by(),
         "simulated": header.device.simulated,
         "emulated": header.processor.emulated,
         "answers": video.answers.len(),

@@ -1,10 +1,10 @@
 //! What `layerlab video measure` published of a phone and of a server, and `video calibrate` of the phone's answers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use layerlab_planners::video::calibration::{CalibrationDocument, Calibrator};
-use layerlab_planners::video::measured::{MeasuredSettings, MeasuredVideo};
+use layerlab_planners::video::measured::{MeasuredSettings, MeasuredVideo, OtherAnswers};
 use layerlab_planners::video::replay::{ReplayWorld, VideoPolicy};
 use layerlab_profiles::video::{FrameFormat, VideoDocument};
 
@@ -30,60 +30,77 @@ pub(super) fn encoding(text: &str) -> Result<Encoding, String> {
 pub(super) struct MeasuredSides {
     pub(super) phone: VideoDocument,
     pub(super) server: VideoDocument,
-    calibration: Option<CalibrationDocument>,
+    /// What else on the phone can answer.
+    others: Vec<VideoDocument>,
+    calibrations: Vec<CalibrationDocument>,
     encoding: Encoding,
 }
 
 impl MeasuredSides {
-    /// Reads what was published in these folders. The calibration must be of the phone's answers.
+    /// Reads what was published in these folders. The first calibration must be of the phone's answers, each further one of those
+    /// or of what else the phone can answer with.
     pub(super) fn read(
-        phone: &Path,
-        server: &Path,
-        calibration: Option<&Path>,
+        [phone, server]: [&Path; 2],
+        others: &[PathBuf],
+        calibrations: &[PathBuf],
         encoding: Encoding,
     ) -> Result<MeasuredSides, Failure> {
         let phone = check::read(phone)?;
-        let fitted = |folder: &Path| {
+        let read = |folder: &PathBuf| check::read(folder);
+        let others: Vec<VideoDocument> = others.iter().map(read).collect::<Result<_, _>>()?;
+        let fitted = |folder: &PathBuf| {
             let calibration = read_calibration(folder)?;
-            if let Some(unlike) = calibration.unlike(&phone) {
-                let error = anyhow!(
-                    "the calibration in {} was fitted on {unlike}; calibrate what --phone measured",
-                    folder.display()
-                );
-                return Err(Failure::new(Code::Input, error));
+            let unlike = calibration.unlike(&phone);
+            let other = others.iter().any(|one| calibration.unlike(one).is_none());
+            match unlike {
+                Some(unlike) if !other => {
+                    let error = anyhow!(
+                        "the calibration in {} was fitted on {unlike}; calibrate what --phone measured",
+                        folder.display()
+                    );
+                    Err(Failure::new(Code::Input, error))
+                }
+                _ => Ok(calibration),
             }
-            Ok(calibration)
         };
         Ok(MeasuredSides {
-            calibration: calibration.map(fitted).transpose()?,
+            calibrations: calibrations.iter().map(fitted).collect::<Result<_, _>>()?,
             server: check::read(server)?,
             phone,
+            others,
             encoding,
         })
     }
 
-    /// Both sides' measurements, in the encoding that was chosen.
+    /// Both sides' measurements, in the encoding that was chosen, with the phone's first way of answering alone.
     pub(super) fn video(&self) -> MeasuredVideo<'_> {
-        self.beside(&self.phone)
+        self.beside(&self.phone, &[])
     }
 
-    fn beside<'a>(&'a self, phone: &'a VideoDocument) -> MeasuredVideo<'a> {
+    fn beside<'a>(
+        &'a self,
+        phone: &'a VideoDocument,
+        others: &'a [OtherAnswers<'a>],
+    ) -> MeasuredVideo<'a> {
         let (format, quality) = self.encoding;
         MeasuredVideo {
             phone,
             server: &self.server,
             format,
             quality,
+            others,
         }
     }
 
     /// What makes the phone's confidences what `policy` believes.
     pub(super) fn calibrator(&self, policy: VideoPolicy) -> &Calibrator {
-        let best = self
-            .calibration
-            .as_ref()
-            .and_then(CalibrationDocument::best);
-        match (policy, best) {
+        self.calibrator_of(&self.phone, policy)
+    }
+
+    fn calibrator_of(&self, video: &VideoDocument, policy: VideoPolicy) -> &Calibrator {
+        let mut calibrations = self.calibrations.iter();
+        let own = calibrations.find(|one| one.unlike(video).is_none());
+        match (policy, own.and_then(CalibrationDocument::best)) {
             (VideoPolicy::CboUncalibrated, _) | (_, None) => &Calibrator::Uncalibrated,
             (_, Some(best)) => &best.calibrator,
         }
@@ -95,17 +112,21 @@ impl MeasuredSides {
         policy: VideoPolicy,
         settings: &MeasuredSettings,
     ) -> Result<ReplayWorld, Failure> {
-        self.world_of(&self.phone, self.calibrator(policy), settings)
+        let of_other = |other| (other, self.calibrator_of(other, policy));
+        let others: Vec<OtherAnswers<'_>> = self.others.iter().map(of_other).collect();
+        let video = self.beside(&self.phone, &others);
+        let world = video.world(self.calibrator(policy), settings);
+        world.exit_with(Code::Input)
     }
 
-    /// The same with another measurement of the phone.
+    /// The same with another measurement in the place of the phone's.
     pub(super) fn world_of(
         &self,
         phone: &VideoDocument,
         calibrator: &Calibrator,
         settings: &MeasuredSettings,
     ) -> Result<ReplayWorld, Failure> {
-        let world = self.beside(phone).world(calibrator, settings);
+        let world = self.beside(phone, &[]).world(calibrator, settings);
         world.exit_with(Code::Input)
     }
 

@@ -21,8 +21,9 @@ use worlds::{WorldArgs, Worlds};
 
 #[derive(clap::Args)]
 pub(crate) struct ReplayArgs {
-    /// Which policies: cbo, cbo-uncalibrated, cbo-optimal, cbo-local, server, max-accuracy (FastVA), max-utility, offload, local,
-    /// deep-decision, fastva-optimal, or compress (FastVA with a compressed model on the phone's CPU)
+    /// Which policies: cbo, cbo-uncalibrated, cbo-by-class (a threshold for each class), cbo-placements (the phone answers each frame
+    /// in one of several ways), cbo-optimal, cbo-local, server, max-accuracy (FastVA), max-utility, offload, local, deep-decision,
+    /// fastva-optimal, or compress (FastVA with a compressed model on the phone's CPU)
     #[arg(
         long = "policy",
         value_name = "NAMES",

@@ -9,11 +9,11 @@ use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use layerlab_campaign::{ModelFile, SetFile};
 use layerlab_edge::{PictureRequest, Request as EdgeRequest, Token};
-use layerlab_planners::video::VideoStream;
 use layerlab_planners::video::fastva::Scheduled;
 use layerlab_planners::video::live::LiveSettings;
 use layerlab_planners::video::measured::MeasuredSettings;
 use layerlab_planners::video::replay::{ReplayBandwidth, VideoPolicy, replay_policy};
+use layerlab_planners::video::{AgreementWatch, VideoStream};
 use layerlab_profiles::Bytes;
 use layerlab_profiles::link::LinkShape;
 use layerlab_protocol::{FrameStream, Request, Response, ShapedLink, StreamedFrame};
@@ -35,7 +35,7 @@ use crate::output;
 
 #[derive(clap::Args)]
 pub(crate) struct StreamArgs {
-    /// The policy: cbo, cbo-uncalibrated, cbo-local, server, max-accuracy (FastVA), max-utility, offload, local or deep-decision
+    /// The policy: cbo, cbo-uncalibrated, cbo-by-class, cbo-local, server, max-accuracy (FastVA), max-utility, offload, local or deep-decision
     #[arg(long, value_name = "NAME", value_parser = online)]
     policy: VideoPolicy,
     /// The device, as `layerlab devices` lists it: the one that --phone measured
@@ -114,10 +114,10 @@ fn online(name: &str) -> Result<VideoPolicy, String> {
     let policy: VideoPolicy = name
         .parse()
         .map_err(|bad: layerlab_planners::video::replay::BadPolicy| bad.to_string())?;
-    match policy.plans_ahead() {
-        false => Ok(policy),
-        true => Err(format!(
-            "{name} knows all frames beforehand, and a stream's have not come yet; replay it with `layerlab video replay`"
+    match policy.not_live() {
+        None => Ok(policy),
+        Some(why) => Err(format!(
+            "{name} {why}; replay it with `layerlab video replay`"
         )),
     }
 }
@@ -133,6 +133,7 @@ struct Prepared<'a> {
     token: Token,
     shape: Option<LinkShape>,
     settings: LiveSettings,
+    watch: AgreementWatch,
     replayed: Replayed,
 }
 
@@ -185,14 +186,16 @@ impl StreamArgs {
                 "max-utility weighs accuracy against frames per second: give --alpha, such as --alpha 50"
             ));
         }
-        if self.policy == VideoPolicy::Cbo && self.calibration.is_none() {
+        let needs_calibration = [VideoPolicy::Cbo, VideoPolicy::CboByClass];
+        if needs_calibration.contains(&self.policy) && self.calibration.is_none() {
             return usage(anyhow!(
-                "cbo decides by calibrated confidences: give --calibration, as `layerlab video calibrate` makes it, or choose \
-                 cbo-uncalibrated"
+                "{} decides by calibrated confidences: give --calibration, as `layerlab video calibrate` makes it, or choose \
+                 cbo-uncalibrated",
+                self.policy
             ));
         }
-        let calibration = self.calibration.as_deref();
-        let sides = MeasuredSides::read(&self.phone, &self.server, calibration, self.encoding)?;
+        let folders = [self.phone.as_path(), self.server.as_path()];
+        let sides = MeasuredSides::read(folders, &[], self.calibration.as_slice(), self.encoding)?;
         let model = open_with_twin(&self.model, self.quantised.as_deref(), &self.dims.map())?;
         let set = SetFile::open(&self.set).exit_with(Code::Input)?;
         refuse_others(&sides, &model, &set)?;
@@ -233,6 +236,9 @@ impl StreamArgs {
             let error = anyhow!("a measured world has no models: please report this");
             return Err(Failure::new(Code::Internal, error));
         };
+        let calibrator = sides.calibrator(self.policy);
+        let video = sides.video();
+        let watch = video.agreement(calibrator).exit_with(Code::Input)?;
         let settings = LiveSettings {
             policy: self.policy,
             settings: policy,
@@ -245,7 +251,14 @@ impl StreamArgs {
             local: local.clone(),
             remote: remote.clone(),
             confidence: sides.phone.header.confidence,
-            calibrator: sides.calibrator(self.policy).clone(),
+            calibrator: calibrator.clone(),
+            by_class: match self.policy {
+                VideoPolicy::CboByClass => {
+                    let by_class = video.server_by_class(calibrator, &remote.accuracies);
+                    by_class.exit_with(Code::Input)?
+                }
+                _ => Vec::new(),
+            },
         };
         Ok(Prepared {
             args: self,
@@ -256,6 +269,7 @@ impl StreamArgs {
             images,
             shape,
             settings,
+            watch: AgreementWatch::new(watch),
             replayed,
         })
     }
@@ -286,7 +300,10 @@ impl StreamArgs {
 /// Refuses a model or a set that was not measured.
 fn refuse_others(sides: &MeasuredSides, model: &ModelFile, set: &SetFile) -> Result<(), Failure> {
     let measured = &sides.phone.header;
-    let other = if model.source_sha256 != measured.model.sha256 {
+    let other = if !measured.placement.is_empty() {
+        "--phone measured a placement, and a streaming phone runs all layers on one processor; replay it with `layerlab video \
+         replay --placement`"
+    } else if model.source_sha256 != measured.model.sha256 {
         "--model is another model than --phone measured; give that one, or measure this one first"
     } else if model.quantised_sha256() != measured.model.quantised_sha256 {
         "--quantised is not what --phone measured the model with; give that twin, or none if there was none"
@@ -367,7 +384,8 @@ impl<'a> Prepared<'a> {
                     ..
                 } if sent == frames.len() as u64 && sent == u64::from(args.frames) => {
                     bar.finish_and_clear();
-                    return Ok(Streamed::new(self, &found, frames, (slower, lost)));
+                    let streamed = Streamed::new(self, &found, frames, (slower, lost));
+                    return streamed.exit_with(Code::Internal);
                 }
                 _ => return Err(errand.other_answer()),
             }

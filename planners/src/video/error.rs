@@ -88,11 +88,9 @@ pub enum VideoError {
         "an optimum is planned for a link of constant bandwidth, and this one is recorded; choose another policy, or a bandwidth"
     )]
     NotConstant,
-    /// A policy that knows all frames beforehand is to decide about frames as they come.
-    #[error(
-        "{0} knows all frames beforehand, and a stream's have not come yet; choose another policy, or replay"
-    )]
-    NotLive(&'static str),
+    /// A policy that cannot is to decide about frames as they come: its name, and why it cannot.
+    #[error("{0} {1}; choose another policy, or replay")]
+    NotLive(&'static str, &'static str),
     /// There is nothing to decide about.
     #[error("there are no frames; give at least one")]
     NoFrames,

@@ -8,7 +8,7 @@ use layerlab_profiles::video::{
     FrameAnswer, FrameForm, FrameFormat, FrameRow, Half, VideoDocument,
 };
 
-use super::calibration::{Answers, CalibrationError, Calibrator};
+use super::calibration::{Answers, CalibrationError, CalibrationMethod, Calibrator, ScoreMap};
 use super::error::VideoError;
 use super::fastva::{LocalModel, RemoteModel, ServerMode, VideoModels};
 use super::replay::{ReplayBandwidth, ReplayFrame, ReplayWorld, RightAnswers};
@@ -48,7 +48,17 @@ pub struct MeasuredVideo<'a> {
     pub format: FrameFormat,
     /// The quality, of JPEG.
     pub quality: Option<u8>,
+    /// What else on the phone can answer the same frames: other models, processors or placements, with what makes their
+    /// confidences probabilities.
+    pub others: &'a [OtherAnswers<'a>],
 }
+
+/// Another way of answering on the phone, and its calibration.
+pub type OtherAnswers<'a> = (&'a VideoDocument, &'a Calibrator);
+
+/// How many answers of the mean accuracy are added to those of each class, so that a class of which few were seen is as the
+/// others.
+const ANSWERS_OF_THE_MEAN: f64 = 10.0;
 
 /// How the world is beside what was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,33 +127,55 @@ impl MeasuredVideo<'_> {
             let medians = forms.iter().map(|form| of_form(video, form, time));
             medians.max().unwrap_or(Nanos::ZERO)
         };
+        let of_phone = [(phone, calibrator)];
+        let ways = of_phone.iter().chain(self.others);
+        let local: Result<Vec<LocalModel>, CalibrationError> = ways
+            .clone()
+            .map(|(way, calibrator)| {
+                let model = local_model(way, calibrator)?;
+                Ok(match self.others.is_empty() {
+                    true => model,
+                    false => LocalModel {
+                        name: format!("{} on {}", model.name, way.header.answered_by()),
+                        ..model
+                    },
+                })
+            })
+            .collect();
         let models = VideoModels::new(
-            vec![LocalModel {
-                name: phone.header.model.name.clone(),
-                time: median(phone.answers.iter().map(|answer| answer.infer).collect()),
-                accuracy: learnt_accuracy(phone, calibrator)?,
-            }],
+            local?,
             vec![RemoteModel {
                 name: server.header.model.name.clone(),
                 time: slowest(server, FrameRow::serve),
                 accuracies,
             }],
         )?;
+        let by_class = self.server_by_class(calibrator, &models.remote()[0].accuracies)?;
+        let answers: Vec<BTreeMap<u64, &FrameAnswer>> =
+            ways.clone().map(|(way, _)| answers(way)).collect();
         let frame = |(answer, sent, served): &MeasuredFrame<'_>| {
-            let scores = probabilities(phone, answer);
-            let (class, confidence) = calibrator.answer(&scores)?;
+            let mut local = Vec::new();
+            for ((way, calibrator), answers) in ways.clone().zip(&answers) {
+                let answer = answers.get(&answer.image);
+                let answer = answer.ok_or(MeasuredError::OtherImages)?;
+                local.push(calibrator.answer(&probabilities(way, answer))?);
+            }
+            let is_right = |&(class, _): &(usize, f64)| answer.labels.contains(&(class as u32));
             Ok(ReplayFrame {
                 sizes: sent.iter().map(|frame| frame.bytes).collect(),
-                local: vec![confidence],
                 uncalibrated: answer.confidence,
+                by_class: local.first().and_then(|it| by_class.get(it.0).cloned()),
                 right: Some(RightAnswers {
-                    local: vec![answer.labels.contains(&(class as u32))],
+                    local: local.iter().map(is_right).collect(),
                     remote: vec![served.iter().map(|frame| frame.hit).collect()],
                 }),
+                local: local
+                    .into_iter()
+                    .map(|(_, confidence)| confidence)
+                    .collect(),
             })
         };
-        let frames: Result<Vec<ReplayFrame>, CalibrationError> =
-            measured.iter().map(frame).collect();
+        let frames: Result<Vec<ReplayFrame>, MeasuredError> = measured.iter().map(frame).collect();
         let frames = frames?;
         Ok(ReplayWorld {
             stream: settings.stream,
@@ -155,6 +187,85 @@ impl MeasuredVideo<'_> {
             calibration: Nanos::ZERO,
             seed: settings.seed,
         })
+    }
+
+    /// For each class that the phone may answer, how often the server is right then, in each resolution, where it is right about
+    /// the shares `accuracies` of all frames.
+    ///
+    /// By the calibration half, whose images both sides answer as they are: with n answers of a class of which the server is right
+    /// about h, and the mean A, the class has A_c = (h + 10 A) / (n + 10); in a resolution, its odds are as many times those of
+    /// all frames there as A_c's are of A's.
+    ///
+    /// # Errors
+    /// When the two are of different images, or confidences cannot be calibrated.
+    pub fn server_by_class(
+        &self,
+        calibrator: &Calibrator,
+        accuracies: &[f64],
+    ) -> Result<Vec<Vec<f64>>, MeasuredError> {
+        let classes = self.phone.header.set.classes.len();
+        let mut counts = vec![(0.0, 0.0); classes];
+        let (mut all, mut all_right) = (0.0, 0.0);
+        for (class, answer, served) in self.learnt_together(calibrator)? {
+            let right = served
+                .predicted
+                .is_some_and(|it| answer.labels.contains(&it));
+            let right = f64::from(right);
+            if let Some((answers, hits)) = counts.get_mut(class) {
+                (*answers, *hits) = (*answers + 1.0, *hits + right);
+            }
+            (all, all_right) = (all + 1.0, all_right + right);
+        }
+        let mean = (all_right + 0.5) / (all + 1.0);
+        let of_class = |&(answers, hits): &(f64, f64)| {
+            let own = (hits + ANSWERS_OF_THE_MEAN * mean) / (answers + ANSWERS_OF_THE_MEAN);
+            let times = (own / (1.0 - own)) / (mean / (1.0 - mean));
+            let scaled = accuracies.iter().map(|accuracy| {
+                let right = times * accuracy;
+                right / (right + 1.0 - accuracy)
+            });
+            scaled.collect()
+        };
+        Ok(counts.iter().map(of_class).collect())
+    }
+
+    /// For each resolution, from the phone's confidence to the chance that the server answers the same: Platt's curve through the
+    /// frames that were measured on both sides.
+    ///
+    /// # Errors
+    /// When the two are of different images, or confidences cannot be calibrated.
+    pub fn agreement(&self, calibrator: &Calibrator) -> Result<Vec<ScoreMap>, MeasuredError> {
+        let forms = self.forms();
+        let mut curves = vec![(Vec::new(), Vec::new()); forms.len()];
+        for (answer, _, served) in self.frames(&forms)? {
+            let (class, confidence) = calibrator.answer(&probabilities(self.phone, answer))?;
+            for ((confidences, agree), frame) in curves.iter_mut().zip(served) {
+                confidences.push(confidence);
+                agree.push(frame.predicted == Some(class as u32));
+            }
+        }
+        let curve = |(confidences, agree): &(Vec<f64>, Vec<bool>)| {
+            ScoreMap::train(CalibrationMethod::Platt, confidences, agree)
+        };
+        let curves: Result<Vec<ScoreMap>, CalibrationError> = curves.iter().map(curve).collect();
+        Ok(curves?)
+    }
+
+    /// Of the calibration half's images: the class that the phone answers, and what both sides answered.
+    fn learnt_together(
+        &self,
+        calibrator: &Calibrator,
+    ) -> Result<Vec<(usize, &FrameAnswer, &FrameAnswer)>, MeasuredError> {
+        self.refuse_other_images()?;
+        let served = answers(self.server);
+        let own = self.phone.answers.iter();
+        let own = own.filter(|answer| answer.half == Half::Calibration);
+        let pairs = own.filter_map(|answer| Some((answer, *served.get(&answer.image)?)));
+        let pair = |(answer, served)| {
+            let (class, _) = calibrator.answer(&probabilities(self.phone, answer))?;
+            Ok((class, answer, served))
+        };
+        pairs.map(pair).collect()
     }
 
     /// The images of those frames, by their places in the set, in the same order.
@@ -241,16 +352,19 @@ impl MeasuredVideo<'_> {
     }
 
     fn refuse_other_images(&self) -> Result<(), MeasuredError> {
-        let (phone, server) = (self.phone, self.server);
+        let phone = self.phone;
         let shown = |video: &VideoDocument| -> BTreeMap<u64, (Half, Vec<u32>)> {
             let answers = video.answers.iter();
             answers
                 .map(|answer| (answer.image, (answer.half, answer.labels.clone())))
                 .collect()
         };
-        let same =
-            phone.header.set.classes == server.header.set.classes && shown(phone) == shown(server);
-        match same {
+        let own = shown(phone);
+        let same = |other: &VideoDocument| {
+            phone.header.set.classes == other.header.set.classes && own == shown(other)
+        };
+        let mut others = self.others.iter().map(|(other, _)| *other);
+        match same(self.server) && others.all(same) {
             true => Ok(()),
             false => Err(MeasuredError::OtherImages),
         }
@@ -259,6 +373,23 @@ impl MeasuredVideo<'_> {
 
 /// The phone's answer to a frame, and the frame in each form on the phone and on the server.
 type MeasuredFrame<'a> = (&'a FrameAnswer, Vec<&'a FrameRow>, Vec<&'a FrameRow>);
+
+/// What was answered, by image.
+fn answers(video: &VideoDocument) -> BTreeMap<u64, &FrameAnswer> {
+    let answers = video.answers.iter();
+    answers.map(|answer| (answer.image, answer)).collect()
+}
+
+fn local_model(
+    way: &VideoDocument,
+    calibrator: &Calibrator,
+) -> Result<LocalModel, CalibrationError> {
+    Ok(LocalModel {
+        name: way.header.model.name.clone(),
+        time: median(way.answers.iter().map(|answer| answer.infer).collect()),
+        accuracy: learnt_accuracy(way, calibrator)?,
+    })
+}
 
 /// The median time of a form.
 fn of_form(video: &VideoDocument, form: &FrameForm, time: fn(&FrameRow) -> Nanos) -> Nanos {

@@ -9,6 +9,7 @@
 //! A frame's time limit T counts from its arrival. Frames are sent in different resolutions, counted from 0; one too large to
 //! be sent in time is no error, and a frame that nothing can answer in time is infeasible, which is a value.
 
+mod agreement;
 pub mod calibration;
 pub mod cbo;
 mod error;
@@ -20,6 +21,7 @@ pub mod replay;
 mod stream;
 mod uplink;
 
+pub use agreement::{ALARM, AgreementWatch};
 pub use error::VideoError;
 pub use stream::{MOST_FRAMES_WITHIN, VideoStream};
 pub use uplink::Uplink;

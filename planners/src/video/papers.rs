@@ -120,6 +120,7 @@ pub fn fastva_world(settings: &PaperSettings) -> Result<ReplayWorld, VideoError>
         sizes: png_sizes(&mut random),
         uncalibrated: local[0],
         local: local.clone(),
+        by_class: None,
         right: None,
     })
 }
@@ -137,6 +138,7 @@ pub fn cbo_world(settings: &PaperSettings) -> Result<ReplayWorld, VideoError> {
             sizes: png_sizes(&mut random),
             local: vec![confidence],
             uncalibrated: (0.3 + 0.25 * confidence + random.random_range(0.0..0.45)).min(1.0),
+            by_class: None,
             right: None,
         }
     })?;

@@ -41,7 +41,7 @@ fn bandwidth() -> impl Strategy<Value = ReplayBandwidth> {
     ]
 }
 
-fn worlds() -> impl Strategy<Value = ReplayWorld> {
+pub(super) fn worlds() -> impl Strategy<Value = ReplayWorld> {
     let frame = (
         (0..4_000_u64, 0..60_000_u64),
         (0.0..=1.0_f64, 0.0..=1.0_f64),
@@ -58,6 +58,7 @@ fn worlds() -> impl Strategy<Value = ReplayWorld> {
                 sizes: [small, small + more].map(Bytes::from_bytes).to_vec(),
                 local: [first, other][..local].to_vec(),
                 uncalibrated,
+                by_class: (uncalibrated < 0.5).then(|| vec![first, other]),
                 right: None,
             };
             ReplayWorld {
@@ -188,7 +189,7 @@ proptest! {
                 }
                 Err(error) => {
                     prop_assert_eq!(error, VideoError::NotConstant);
-                    prop_assert!(policy.plans_ahead());
+                    prop_assert!(matches!(policy, VideoPolicy::CboOptimal | VideoPolicy::FastvaOptimal));
                     let recorded = matches!(world.bandwidth, ReplayBandwidth::Trace { .. });
                     prop_assert!(recorded);
                 }

@@ -78,6 +78,7 @@ impl Instance {
                 .iter()
                 .map(|&size| Bytes::from_bytes(size as u64))
                 .collect(),
+            server: None,
         };
         frames.map(frame).collect()
     }
@@ -307,6 +308,7 @@ proptest! {
             arrival: Nanos::from_nanos(arrival),
             confidence,
             sizes: vec![Bytes::from_bytes(size)],
+            server: None,
         };
         let frames: Vec<AnsweredFrame> = rows.into_iter().map(frame).collect();
         for order in [SendingOrder::Paper, SendingOrder::EarliestDeadline] {

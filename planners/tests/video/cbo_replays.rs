@@ -5,8 +5,8 @@ use layerlab_planners::video::cbo::{
 };
 use layerlab_planners::video::fastva::{FrameChoice, LocalModel, VideoModels};
 use layerlab_planners::video::replay::{
-    CboOptimalPolicy, CboPolicy, FastVaAlgorithm, ReplayResults, ReplayWorld, SchedulePolicy,
-    ServerPolicy,
+    CboKnowledge, CboModel, CboOptimalPolicy, CboPolicy, FastVaAlgorithm, ReplayResults,
+    ReplayWorld, SchedulePolicy, ServerPolicy,
 };
 use layerlab_profiles::Nanos;
 
@@ -30,6 +30,7 @@ fn best_offloads(world: &ReplayWorld) -> OffloadPlan {
             arrival: world.stream.arrival(place),
             confidence: frame.local[0],
             sizes: frame.sizes.clone(),
+            server: None,
         });
     let frames: Vec<AnsweredFrame> = frames.collect();
     let conditions = conditions
@@ -44,15 +45,16 @@ fn cbo_accuracies(fps: u64, mbps: u64) -> [f64; 6] {
     let mut sums = [0.0; 6];
     for seed in 0..videos {
         let world = cbo_world(seed, fps, mbps * MBPS, 300);
-        let cbo = |is_calibrated| CboPolicy {
+        let cbo = |knowledge| CboPolicy {
             order: SendingOrder::EarliestDeadline,
-            is_calibrated,
+            knowledge,
+            model: CboModel::First,
         };
         let all_local = vec![FrameChoice::Local { model: 0 }; world.frames.len()];
         let plan = best_offloads(&world);
         let results = [
-            run(&world, cbo(true)),
-            run(&world, cbo(false)),
+            run(&world, cbo(CboKnowledge::Calibrated)),
+            run(&world, cbo(CboKnowledge::Uncalibrated)),
             run(&world, ServerPolicy),
             run(&world, SchedulePolicy::new(all_local)),
             run(&world, CboOptimalPolicy::new(&plan)),

@@ -1,6 +1,7 @@
 //! Video on a phone beside a server: calibration against scikit-learn, planners against brute force.
 
 mod any_world;
+mod beyond;
 mod brute;
 mod calibration;
 mod cbo;

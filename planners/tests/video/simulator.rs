@@ -3,8 +3,8 @@
 use layerlab_planners::video::VideoError;
 use layerlab_planners::video::cbo::SendingOrder;
 use layerlab_planners::video::replay::{
-    CboPolicy, FastVaAlgorithm, ReplayBandwidth, ReplayCommand, ReplayPolicy, ReplayView,
-    ReplayWorld, ServerPolicy, replay,
+    CboKnowledge, CboModel, CboPolicy, FastVaAlgorithm, ReplayBandwidth, ReplayCommand,
+    ReplayPolicy, ReplayView, ReplayWorld, ServerPolicy, replay,
 };
 use layerlab_profiles::Nanos;
 
@@ -29,7 +29,8 @@ fn an_even_trace_gives_what_a_constant_link_gives_and_an_empty_one_nothing() {
             Box::new(ServerPolicy),
             Box::new(CboPolicy {
                 order: SendingOrder::Paper,
-                is_calibrated: true,
+                knowledge: CboKnowledge::Calibrated,
+                model: CboModel::First,
             }),
         ]
     };
@@ -57,7 +58,8 @@ fn a_link_that_slows_down_costs_server_frames_that_cbo_still_answers() {
         &world,
         CboPolicy {
             order: SendingOrder::EarliestDeadline,
-            is_calibrated: true,
+            knowledge: CboKnowledge::Calibrated,
+            model: CboModel::First,
         },
     );
     assert!(server.missed_share() > 0.1, "{}", server.missed_share());

@@ -84,6 +84,16 @@ fn header(document: &VideoDocument) -> Vec<String> {
             "it names another machine that encoded than the kind of its device has".to_owned(),
         );
     }
+    let mut next = 1;
+    let mut parts = header.placement.iter();
+    let is_chain = parts.all(|part| {
+        let begins = part.segment.first() == next;
+        next = part.segment.last() + 1;
+        begins
+    });
+    if !is_chain {
+        wrong.push("the parts of its placement do not follow each other".to_owned());
+    }
     if !matches!(
         header.set.metric,
         Metric::TopK { .. } | Metric::MultiLabel { .. }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Confidence;
+use crate::Segment;
 use crate::accuracy::{Metric, Preprocessing};
 use crate::document::{Device, Origin, Processor, Provenance};
 
@@ -22,8 +23,11 @@ pub struct VideoHeader {
     pub version: u32,
     /// The device that answered.
     pub device: Device,
-    /// Its processor that answered.
+    /// Its processor that answered; of a placement, the first accelerator of its parts, without one the first part's.
     pub processor: Processor,
+    /// The parts of the network, one after the other, where they did not all run on that processor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placement: Vec<VideoPart>,
     /// What encoded and decoded the frames.
     pub coded: Coded,
     /// The network.
@@ -38,6 +42,16 @@ pub struct VideoHeader {
     pub answers: u64,
     /// What differs between two measurements.
     pub provenance: Provenance,
+}
+
+/// Layers that ran as one segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VideoPart {
+    /// The layers.
+    pub segment: Segment,
+    /// The name of the processor.
+    pub processor: String,
 }
 
 /// What encoded and decoded the frames.
@@ -89,6 +103,19 @@ pub struct VideoSet {
 }
 
 impl VideoHeader {
+    /// What answered, as users write it: a processor, or the parts of a placement, such as `1-4:cpu,5-11:npu`.
+    pub fn answered_by(&self) -> String {
+        if self.placement.is_empty() {
+            return self.processor.name.clone();
+        }
+        let part = |part: &VideoPart| {
+            let (first, last) = (part.segment.first(), part.segment.last());
+            format!("{first}-{last}:{}", part.processor)
+        };
+        let parts: Vec<String> = self.placement.iter().map(part).collect();
+        parts.join(",")
+    }
+
     /// Where times come from. Those of a simulated device are simulated, also where a real machine encoded for it.
     pub fn origin_of_times(&self) -> Origin {
         match (self.device.simulated, self.processor.emulated) {

@@ -24,6 +24,8 @@ pub use error::VideoDocumentError;
 pub use findings::{VideoFinding, check_video, check_video_directory};
 pub use form::{BadForm, FrameForm, FrameFormat};
 pub use halves::{Half, halves};
-pub use header::{Coded, VIDEO_FORMAT, VIDEO_VERSION, VideoHeader, VideoModel, VideoSet};
+pub use header::{
+    Coded, VIDEO_FORMAT, VIDEO_VERSION, VideoHeader, VideoModel, VideoPart, VideoSet,
+};
 pub use rows::{FrameAnswer, FrameRow};
 pub use scores::{Confidence, top};

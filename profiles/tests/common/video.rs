@@ -37,6 +37,7 @@ pub(crate) fn document() -> VideoDocument {
             threads: None,
             pinned_to_cores: None,
         },
+        placement: Vec::new(),
         coded: Coded::PlayingMachine,
         model: VideoModel {
             name: "model".to_owned(),

@@ -1,6 +1,7 @@
 //! Frames of a video: measured on a simulated phone and on this machine, checked, calibrated, replayed and streamed.
 
 mod measured;
+mod placements;
 mod refusals;
 mod replays;
 mod streams;

@@ -9,7 +9,7 @@ use layerlab_planners::video::VideoStream;
 use layerlab_planners::video::calibration::Calibrator;
 use layerlab_planners::video::measured::MeasuredSettings;
 use layerlab_planners::video::papers::{self, PaperSettings};
-use layerlab_planners::video::replay::{ReplayBandwidth, ReplayWorld};
+use layerlab_planners::video::replay::{ReplayBandwidth, ReplayWorld, VideoPolicy};
 use layerlab_profiles::check::Severity;
 use layerlab_profiles::link::{LinkDirection, LinkDocument, check_link_directory};
 use layerlab_profiles::video::VideoDocument;
@@ -41,9 +41,13 @@ pub(super) struct WorldArgs {
     /// The same of a compressed model on the phone's CPU, for the policy compress
     #[arg(long, value_name = "FOLDER", requires = "phone")]
     compressed: Option<PathBuf>,
-    /// What `layerlab video calibrate` published of the phone's answers
+    /// What else on the phone can answer the same images, such as another processor, as `layerlab video measure` published it:
+    /// cbo-placements and FastVA's policies choose for each frame, the others answer as --phone does; may be given several times
     #[arg(long, value_name = "FOLDER", requires = "phone")]
-    calibration: Option<PathBuf>,
+    placement: Vec<PathBuf>,
+    /// What `layerlab video calibrate` published of the phone's answers; one for --phone, and for each --placement
+    #[arg(long, value_name = "FOLDER", requires = "phone")]
+    calibration: Vec<PathBuf>,
     /// What frames are encoded as: png, or jpeg- and a quality that was measured, such as jpeg-75
     #[arg(long, value_name = "ENCODING", default_value = "png", value_parser = encoding, conflicts_with = "paper")]
     encoding: Encoding,
@@ -93,13 +97,21 @@ impl WorldArgs {
                          phone's CPU"
                     ));
                 }
-                let calibration = self.calibration.as_deref();
-                if calibration.is_none() {
+                let chooses = PolicyArg::Policy(VideoPolicy::CboPlacements);
+                if self.placement.is_empty() && policies.contains(&chooses) {
+                    return usage(anyhow!(
+                        "cbo-placements chooses for each frame what on the phone answers it: give --placement, what \
+                         `layerlab video measure` published of another processor or placement"
+                    ));
+                }
+                if self.calibration.is_empty() {
                     output::note(
                         "layerlab: without --calibration, cbo believes confidences as they are; `layerlab video calibrate` makes one",
                     );
                 }
-                let measured = MeasuredSides::read(phone, server, calibration, self.encoding)?;
+                let sides = [phone.as_path(), server.as_path()];
+                let (placements, calibrations) = (&self.placement, &self.calibration);
+                let measured = MeasuredSides::read(sides, placements, calibrations, self.encoding)?;
                 let compressed = self.compressed.as_deref().map(check::read).transpose()?;
                 Source::Measured(Box::new(measured), compressed.map(Box::new))
             }

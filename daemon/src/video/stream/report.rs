@@ -5,6 +5,7 @@ use layerlab_planners::video::fastva::{FrameChoice, Scheduled};
 use layerlab_planners::video::replay::{
     FrameResult, ReplayFrame, ReplayFrameState, ReplayResults, RightAnswers, outcome,
 };
+use layerlab_planners::video::{ALARM, AgreementWatch, VideoError};
 use layerlab_profiles::document::Device;
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::StreamedFrame;
@@ -25,6 +26,7 @@ pub(super) struct Streamed {
     live: Replayed,
     results: ReplayResults,
     replayed: Replayed,
+    watch: AgreementWatch,
     slower: u64,
     lost: Option<String>,
 }
@@ -60,7 +62,7 @@ impl Streamed {
         found: &Device,
         frames: Vec<StreamedFrame>,
         (slower, lost): (u64, Option<String>),
-    ) -> Streamed {
+    ) -> Result<Streamed, VideoError> {
         let images = prepared.images.iter().copied().cycle();
         let images: Vec<u64> = images.take(frames.len()).collect();
         let answers = &prepared.sides.phone.answers;
@@ -77,7 +79,13 @@ impl Streamed {
             .collect();
         let states: Vec<ReplayFrameState> = frames.iter().map(state).collect();
         let results = outcome(&world, &states);
-        Streamed {
+        let mut watch = prepared.watch;
+        for frame in &frames {
+            if let Some((confidence, resolution, agree)) = both(frame) {
+                watch.see(confidence, resolution, agree)?;
+            }
+        }
+        Ok(Streamed {
             title: prepared.sides.title("streamed"),
             device: found.name.clone(),
             is_simulated: found.simulated,
@@ -92,9 +100,10 @@ impl Streamed {
             },
             results,
             replayed: prepared.replayed,
+            watch,
             slower,
             lost,
-        }
+        })
     }
 
     /// Why the server was lost, if it was.
@@ -159,6 +168,13 @@ impl Streamed {
             "all_bytes_sent": self.bytes_sent(),
             "phone_mean_confidence": phone.map(|it| it.0),
             "phone_right_share": phone.map(|it| it.1),
+            "agreement": {
+                "compared": self.watch.compared(),
+                "agreed": self.watch.agreed(),
+                "expected": self.watch.expected(),
+                "evidence": self.watch.evidence(),
+                "alarm_after": self.watch.alarm(),
+            },
             "decided_median_ns": decided,
             "decided_p99_ns": decided_p99,
             "frames_slower_than_simulated": self.slower,
@@ -245,6 +261,7 @@ impl Streamed {
                 100.0 * sure
             ));
         }
+        lines.extend(self.agreement());
         if self.is_simulated {
             lines.push(format!(
                 "The phone's inferences are simulated, and took their time here; on {} frames this machine was slower. Encoding, \
@@ -253,6 +270,23 @@ impl Streamed {
             ));
         }
         lines.join("\n")
+    }
+
+    /// Whether both sides agree as often as was measured.
+    fn agreement(&self) -> Option<String> {
+        let watch = &self.watch;
+        let (compared, agreed) = (watch.compared(), watch.agreed());
+        let said = format!(
+            "Of {compared} frames that both answered, they agree on {agreed}, and would on {:.1} by what was measured",
+            watch.expected()
+        );
+        (compared > 0).then(|| match watch.alarm() {
+            None => said,
+            Some(after) => format!(
+                "{said}: they have NOT STAYED AS MEASURED (told after {after}; once in {ALARM:.0} streams by chance). \
+                 Measure and calibrate again"
+            ),
+        })
     }
 
     /// A row for each frame.
@@ -294,6 +328,14 @@ impl Streamed {
     }
 }
 
+/// Of a frame that both sides have answered: how sure the phone was, the resolution, and whether both agree.
+fn both(frame: &StreamedFrame) -> Option<(f64, usize, bool)> {
+    let (phone, sent) = (frame.phone?, frame.sent?);
+    let agree = sent.answer?.class == Some(phone.class);
+    let confidence = f64::from(phone.confidence_ppb) / 1e9;
+    Some((confidence, sent.form as usize, agree))
+}
+
 fn by(choice: FrameChoice) -> &'static str {
     match choice {
         FrameChoice::Local { .. } => "phone",
@@ -331,6 +373,7 @@ fn seen(frame: &StreamedFrame, forms: usize, shows: impl Fn(u32) -> bool) -> Rep
         sizes: (0..forms).map(size).collect(),
         local: vec![confidence],
         uncalibrated: 0.0,
+        by_class: None,
         right: Some(RightAnswers {
             local: vec![frame.phone.is_some_and(|it| shows(it.class))],
             remote: vec![

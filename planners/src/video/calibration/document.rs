@@ -41,7 +41,7 @@ pub struct FittedOn {
     pub quantised_sha256: Option<String>,
     /// The device.
     pub device: String,
-    /// Its processor.
+    /// Its processor, or the parts of a placement: [`layerlab_profiles::video::VideoHeader::answered_by`].
     pub processor: String,
     /// Whether the device was simulated.
     pub simulated: bool,
@@ -99,7 +99,7 @@ impl CalibrationDocument {
                 model_sha256: header.model.sha256.clone(),
                 quantised_sha256: header.model.quantised_sha256.clone(),
                 device: header.device.name.clone(),
-                processor: header.processor.name.clone(),
+                processor: header.answered_by(),
                 simulated: header.device.simulated,
                 emulated: header.processor.emulated,
                 set: header.set.name.clone(),
@@ -139,7 +139,8 @@ impl CalibrationDocument {
     pub fn unlike(&self, video: &VideoDocument) -> Option<&'static str> {
         let (on, header) = (&self.fitted_on, &video.header);
         let model = (&header.model.sha256, &header.model.quantised_sha256);
-        let device = (&header.device.name, &header.processor.name);
+        let processor = header.answered_by();
+        let device = (&header.device.name, &processor);
         if (&on.model_sha256, &on.quantised_sha256) != model {
             Some("another model")
         } else if (&on.device, &on.processor) != device {

@@ -79,7 +79,12 @@ impl EdgeConditions {
 
     /// When the last byte of `size` has left if sending starts at `start`, provided that the answer to a frame of `arrival`
     /// is then in time (cbo Algorithm 1, line 7).
-    pub(super) fn sent_in_time(&self, start: Nanos, size: Bytes, arrival: Nanos) -> Option<Nanos> {
+    pub(in super::super) fn sent_in_time(
+        &self,
+        start: Nanos,
+        size: Bytes,
+        arrival: Nanos,
+    ) -> Option<Nanos> {
         let add = |one: Nanos, other: Nanos| {
             one.as_nanos()
                 .checked_add(other.as_nanos())

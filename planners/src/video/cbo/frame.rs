@@ -14,6 +14,16 @@ pub struct AnsweredFrame {
     pub confidence: f64,
     /// Its bytes in each resolution, S(I, r).
     pub sizes: Vec<Bytes>,
+    /// The share of right answers of the server to frames like this one, in each resolution, where it is known; else that to all
+    /// frames counts, A_r^o.
+    pub server: Option<Vec<f64>>,
+}
+
+impl AnsweredFrame {
+    /// The chance that the server is right about it in each resolution.
+    pub(super) fn accuracies<'a>(&'a self, conditions: &'a EdgeConditions) -> &'a [f64] {
+        self.server.as_deref().unwrap_or(conditions.accuracies())
+    }
 }
 
 /// Refuses frames that do not belong to `conditions`.
@@ -26,12 +36,19 @@ pub(super) fn refuse_unfit(
             || format!("the confidence of frame {place}"),
             frame.confidence,
         )?;
-        if frame.sizes.len() != conditions.accuracies().len() {
-            return Err(VideoError::Resolutions {
-                what: format!("frame {place}"),
-                found: frame.sizes.len(),
-                resolutions: conditions.accuracies().len(),
-            });
+        let resolutions = conditions.accuracies().len();
+        for found in [frame.sizes.len(), frame.accuracies(conditions).len()] {
+            if found != resolutions {
+                return Err(VideoError::Resolutions {
+                    what: format!("frame {place}"),
+                    found,
+                    resolutions,
+                });
+            }
+        }
+        for &accuracy in frame.accuracies(conditions) {
+            let what = || format!("the server's accuracy for frame {place}");
+            refuse_unless_fraction(what, accuracy)?;
         }
     }
     Ok(())

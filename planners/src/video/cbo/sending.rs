@@ -56,7 +56,7 @@ pub(super) fn best_in_order(
         let mut more = labels.clone();
         for label in &labels {
             let start = label.free.max(ready);
-            for (resolution, &accuracy) in conditions.accuracies().iter().enumerate() {
+            for (resolution, &accuracy) in frame.accuracies(conditions).iter().enumerate() {
                 let size = frame.sizes[resolution];
                 if let Some(sent) = conditions.sent_in_time(start, size, frame.arrival) {
                     more.push(Label {
@@ -146,7 +146,7 @@ fn plan(
         let sending = conditions.uplink().sending(frame.sizes[resolution]);
         // Every sending on a path has an end: the program found it.
         free = start + sending.unwrap_or(Nanos::ZERO);
-        improvement += conditions.accuracies()[resolution] - frame.confidence;
+        improvement += frame.accuracies(conditions)[resolution] - frame.confidence;
         threshold = Some(threshold.map_or(frame.confidence, |most| most.max(frame.confidence)));
         sent.push(OffloadedFrame {
             frame: place,

@@ -36,4 +36,8 @@ pub struct LiveSettings {
     pub confidence: Confidence,
     /// What makes them say how often they are right.
     pub calibrator: Calibrator,
+    /// For each class that the phone may answer, how often the server is right then in each resolution; none where that is not
+    /// to be known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_class: Vec<Vec<f64>>,
 }

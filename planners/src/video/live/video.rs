@@ -62,8 +62,8 @@ impl LiveVideo {
     /// # Errors
     /// When the settings make no sense, or the policy plans ahead.
     pub fn new(settings: LiveSettings) -> Result<Scheduled<LiveVideo>, VideoError> {
-        if settings.policy.plans_ahead() {
-            return Err(VideoError::NotLive(settings.policy.name()));
+        if let Some(why) = settings.policy.not_live() {
+            return Err(VideoError::NotLive(settings.policy.name(), why));
         }
         let models = VideoModels::new(vec![settings.local.clone()], vec![settings.remote.clone()])?;
         let world = ReplayWorld {
@@ -107,6 +107,7 @@ impl LiveVideo {
             sizes,
             local: vec![0.0],
             uncalibrated: 0.0,
+            by_class: None,
             right: None,
         });
         self.decide(now, ReplayEvent::Arrived(frame))
@@ -131,6 +132,7 @@ impl LiveVideo {
         };
         *answered = told;
         seen.local = vec![confidence];
+        seen.by_class = self.settings.by_class.get(class).cloned();
         seen.uncalibrated = probabilities.into_iter().fold(0.0, f64::max);
         self.unanswered = self.unanswered.saturating_sub(1);
         self.npu_idle = (0..self.unanswered).fold(told, |idle, _| idle + self.settings.local.time);

@@ -16,7 +16,7 @@ mod video_policy;
 mod world;
 
 pub use bandwidth::ReplayBandwidth;
-pub use cbo_policy::{CboOptimalPolicy, CboPolicy};
+pub use cbo_policy::{CboKnowledge, CboModel, CboOptimalPolicy, CboPolicy};
 pub use engine::{outcome, replay};
 pub use fastva_policy::{FastVaAlgorithm, FastVaPolicy};
 pub use policy::{ReplayCommand, ReplayEvent, ReplayFrameState, ReplayPolicy, ReplayView};

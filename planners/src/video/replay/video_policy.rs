@@ -12,7 +12,7 @@ use super::super::fastva::{
 };
 use super::super::uplink::Uplink;
 use super::bandwidth::ReplayBandwidth;
-use super::cbo_policy::{CboOptimalPolicy, CboPolicy};
+use super::cbo_policy::{CboKnowledge, CboModel, CboOptimalPolicy, CboPolicy};
 use super::engine::replay;
 use super::fastva_policy::{FastVaAlgorithm, FastVaPolicy};
 use super::policy::ReplayPolicy;
@@ -29,6 +29,10 @@ pub enum VideoPolicy {
     Cbo,
     /// The same on uncalibrated confidences: CBO-w/o.
     CboUncalibrated,
+    /// The same with a threshold for each class.
+    CboByClass,
+    /// The same where each frame is answered by one of several models or placements on the phone.
+    CboPlacements,
     /// The optimum of cbo §IV-C, which knows all frames beforehand.
     CboOptimal,
     /// cbo's Local: the first model on the phone answers every frame.
@@ -63,9 +67,11 @@ fn names() -> String {
 
 impl VideoPolicy {
     /// All of them: CBO's, then FastVA's.
-    pub const ALL: [VideoPolicy; 11] = [
+    pub const ALL: [VideoPolicy; 13] = [
         VideoPolicy::Cbo,
         VideoPolicy::CboUncalibrated,
+        VideoPolicy::CboByClass,
+        VideoPolicy::CboPlacements,
         VideoPolicy::CboOptimal,
         VideoPolicy::CboLocal,
         VideoPolicy::Server,
@@ -82,6 +88,8 @@ impl VideoPolicy {
         match self {
             VideoPolicy::Cbo => "cbo",
             VideoPolicy::CboUncalibrated => "cbo-uncalibrated",
+            VideoPolicy::CboByClass => "cbo-by-class",
+            VideoPolicy::CboPlacements => "cbo-placements",
             VideoPolicy::CboOptimal => "cbo-optimal",
             VideoPolicy::CboLocal => "cbo-local",
             VideoPolicy::Server => "server",
@@ -94,9 +102,17 @@ impl VideoPolicy {
         }
     }
 
-    /// Whether it knows the bandwidth of the whole video beforehand, which must be constant.
-    pub fn plans_ahead(self) -> bool {
-        matches!(self, VideoPolicy::CboOptimal | VideoPolicy::FastvaOptimal)
+    /// Why it cannot decide about the frames of a stream as they come, if it cannot.
+    pub fn not_live(self) -> Option<&'static str> {
+        match self {
+            VideoPolicy::CboOptimal | VideoPolicy::FastvaOptimal => {
+                Some("knows all frames beforehand, and a stream's have not come yet")
+            }
+            VideoPolicy::CboPlacements => {
+                Some("answers frames in several ways, and a streaming phone has loaded one")
+            }
+            _ => None,
+        }
     }
 }
 
@@ -170,14 +186,17 @@ pub(in super::super) fn follower(
     settings: &PolicySettings,
 ) -> Result<Scheduled<Box<dyn ReplayPolicy>>, VideoError> {
     let fastva = |algorithm| FastVaPolicy::new(algorithm, settings.buffered);
-    let cbo = |is_calibrated| CboPolicy {
+    let cbo = |knowledge, model| CboPolicy {
         order: settings.order,
-        is_calibrated,
+        knowledge,
+        model,
     };
     let planned = |schedule: VideoSchedule| SchedulePolicy::new(schedule.choices().to_vec());
     let follower: Box<dyn ReplayPolicy> = match policy {
-        VideoPolicy::Cbo => Box::new(cbo(true)),
-        VideoPolicy::CboUncalibrated => Box::new(cbo(false)),
+        VideoPolicy::Cbo => Box::new(cbo(CboKnowledge::Calibrated, CboModel::First)),
+        VideoPolicy::CboUncalibrated => Box::new(cbo(CboKnowledge::Uncalibrated, CboModel::First)),
+        VideoPolicy::CboByClass => Box::new(cbo(CboKnowledge::ByClass, CboModel::First)),
+        VideoPolicy::CboPlacements => Box::new(cbo(CboKnowledge::Calibrated, CboModel::Chosen)),
         VideoPolicy::CboOptimal => Box::new(CboOptimalPolicy::new(&best_offloads(world)?)),
         VideoPolicy::CboLocal => {
             let all = vec![FrameChoice::Local { model: 0 }; frames];
@@ -230,6 +249,7 @@ fn best_offloads(world: &ReplayWorld) -> Result<cbo::OffloadPlan, VideoError> {
             arrival: world.stream.arrival(place),
             confidence: frame.local[0],
             sizes: frame.sizes.clone(),
+            server: None,
         })
         .collect();
     cbo::optimal(&conditions, &frames)

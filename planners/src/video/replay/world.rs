@@ -17,6 +17,9 @@ pub struct ReplayFrame {
     pub local: Vec<f64>,
     /// The uncalibrated confidence of the first model on the phone.
     pub uncalibrated: f64,
+    /// The share of right answers of the server's first model, in each resolution, to frames of the class that the phone's first
+    /// model answers, where it is known.
+    pub by_class: Option<Vec<f64>>,
     /// Which answers are right, where that was measured; else it is drawn with their probabilities. No policy looks at it.
     pub right: Option<RightAnswers>,
 }
@@ -86,6 +89,15 @@ impl ReplayWorld {
                     frame: place,
                     found: frame.local.len(),
                     models: local,
+                });
+            }
+            if let Some(by_class) = &frame.by_class
+                && by_class.len() != resolutions
+            {
+                return Err(VideoError::Resolutions {
+                    what: format!("what is known of the class of frame {place}"),
+                    found: by_class.len(),
+                    resolutions,
                 });
             }
             for &accuracy in frame.local.iter().chain([&frame.uncalibrated]) {

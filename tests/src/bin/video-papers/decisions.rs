@@ -73,6 +73,7 @@ pub(crate) fn cbo() -> Figure {
             arrival: world.stream.arrival(place),
             confidence: frame.local[0],
             sizes: frame.sizes.clone(),
+            server: None,
         })
         .collect();
     let rows = MBPS.into_iter().map(|mbps| {

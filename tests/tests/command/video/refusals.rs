@@ -17,7 +17,7 @@ const NO_PLAN: i32 = 8;
 
 /// Refused by the command line's parser: its sentence is followed by how the command is used.
 #[track_caller]
-fn assert_usage(command: &mut Command, word: &str) {
+pub(super) fn assert_usage(command: &mut Command, word: &str) {
     let output = output(command);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(USAGE), "{said}");

@@ -115,6 +115,12 @@ fn assert_adds_up(said: &Value, each: &[Row], deadline: u64) {
     let share =
         |which: &dyn Fn(&Row) -> bool| each.iter().filter(|row| which(row)).count() as f64 / count;
     let live = &said["live"];
+    let both = each.iter().filter(|row| {
+        number(row, "phone_delay_ns").is_some() && number(row, "server_delay_ns").is_some()
+    });
+    let compared = said["agreement"]["compared"].as_u64();
+    assert_eq!(compared, Some(both.count() as u64));
+    assert_eq!(said["agreement"]["alarm_after"], Value::Null, "{said}");
     for (name, found) in [
         ("accuracy", share(&|row| row["right"] == "true")),
         ("offloaded_share", share(&|row| row["by"] == "server")),
@@ -158,8 +164,12 @@ fn frames_are_answered_as_they_were_measured_and_counted() {
         .map(|row| (row["image"].clone(), row))
         .collect();
     let mut seen_by = Vec::new();
-    for policy in ["cbo-uncalibrated", "max-accuracy", "server"] {
-        let options = ["--frames", "24", "--fps", "20"];
+    for policy in ["cbo-uncalibrated", "cbo-by-class", "max-accuracy", "server"] {
+        let calibration = beside.calibration.to_str().expect("UTF-8");
+        let mut options = vec!["--frames", "24", "--fps", "20"];
+        if policy == "cbo-by-class" {
+            options.extend(["--calibration", calibration]);
+        }
         let (said, each) = beside.streamed(&server.address, policy, &options);
         assert_eq!((said["frames"].as_u64(), each.len()), (Some(24), 24));
         assert_adds_up(&said, &each, DEADLINE_NS);
