@@ -13,12 +13,12 @@ use layerlab_profiles::{Bytes, Nanos, Segment};
 use layerlab_protocol::{Event, FailureKind, FormAnswer, Part};
 
 use crate::ModelWithTwin;
+use crate::chain::refuse_unless_chain;
 use crate::device::{Device, Invocation};
 use crate::ended::{Ended, failed};
 use crate::pictures::{PictureInput, decoded, dynamic, encoded, resized};
 use crate::queue::{Queue, Task};
 use crate::runtime::{Runtimes, Session, Tensor, loaded_event};
-use crate::work::refuse_unless_chain;
 
 /// What the device rests before each inference.
 const REST: Nanos = Nanos::from_millis(1);

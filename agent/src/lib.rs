@@ -2,6 +2,7 @@
 //! measured in a journal, and goes on without the daemon.
 
 pub mod beside;
+mod chain;
 pub mod description;
 pub mod device;
 pub mod edge_models;

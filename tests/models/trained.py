@@ -98,10 +98,10 @@ def chain(model: onnx.ModelProto) -> Iterator[Node]:
 
 
 class Net(nn.Module):
-    """The network of a graph. With `training_form`, layers with weights have a batch normalisation behind them, and
-    the input is divided by PIXEL: both are folded away by `model`."""
+    """The network of a graph. With `training_form`, layers with weights have a batch normalisation behind them, if
+    it is to be `normalised`, and the input is divided by PIXEL: both are folded away by `model`."""
 
-    def __init__(self, model: onnx.ModelProto, training_form: bool = False) -> None:
+    def __init__(self, model: onnx.ModelProto, training_form: bool = False, normalised: bool = True) -> None:
         super().__init__()
         self.nodes = list(chain(model))
         self.training_form = training_form
@@ -115,7 +115,7 @@ class Net(nn.Module):
         for node in heavy:
             for name in node.weights:
                 self.weights[key(name)] = nn.Parameter(torch.tensor(np.array(values[name])))
-            if training_form and node.name != last:
+            if training_form and normalised and node.name != last:
                 _, bias = (self.weights[key(name)] for name in node.weights)
                 bias.data.zero_()
                 bias.requires_grad_(False)

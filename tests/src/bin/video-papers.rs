@@ -6,6 +6,8 @@
 mod calibrated;
 #[path = "video-papers/cbo.rs"]
 mod cbo;
+#[path = "video-papers/cut_out.rs"]
+mod cut_out;
 #[path = "video-papers/decisions.rs"]
 mod decisions;
 #[path = "video-papers/fastva.rs"]

@@ -6,9 +6,9 @@ use layerlab_planners::video::replay::VideoPolicy;
 use layerlab_planners::video::{Uplink, VideoStream};
 use layerlab_profiles::Nanos;
 
-use crate::decisions;
 use crate::figure::{Figure, Line, page as page_of};
 use crate::replays::{Setting, Videos};
+use crate::{calibrated, decisions};
 
 const INTRO: &str = "`target/debug/video-papers fastva tests/reports/fastva.md` made this page. It sets the figures of Tan and Cao, \"FastVA: \
 Deep Learning Video Analytics Through Edge Processing and NPU in Mobile\" (INFOCOM 2020), beside replays. Times and full accuracies of \
@@ -447,6 +447,7 @@ fn figure_11(weight: f64) -> Figure {
 pub(crate) fn page() -> String {
     let figures = [
         table_2(),
+        calibrated::figure_4_of_fastva(),
         figure_5(30.0),
         figure_5(50.0),
         figure_6(2.0),
