@@ -28,6 +28,7 @@ pub(super) fn campaign_failure(error: CampaignError) -> Failure {
         CampaignError::Plan(_)
         | CampaignError::NoMeter
         | CampaignError::Processor(_)
+        | CampaignError::Frames(_)
         | CampaignError::Run(RunError::Planner(
             PlannerError::BudgetTooSmall { .. }
             | PlannerError::NoPass { .. }

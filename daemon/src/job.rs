@@ -11,8 +11,9 @@ use super::jobs::few;
 use super::which_lab::{GLANCE, Lab, LabArgs};
 use super::{lab, output};
 use layerlab_farm::adb::Printable;
+use layerlab_lab::job::RunKind;
 use layerlab_lab::job_file::EXAMPLE;
-use layerlab_lab::query::{Page, ShownJob, why_no_profile};
+use layerlab_lab::query::{Page, ShownJob, why_nothing};
 use layerlab_lab::record::{Job, JobId, JobState, Kept, Run};
 use layerlab_lab::talk::Request;
 use layerlab_lab::text_table::table;
@@ -32,7 +33,7 @@ pub(super) enum JobCommand {
         #[arg(long)]
         json: bool,
     },
-    /// End a job; profiles that are published stay
+    /// End a job; what is published stays
     Cancel {
         /// The job's number
         id: JobId,
@@ -52,7 +53,7 @@ pub(super) enum JobCommand {
         /// The job's number
         id: JobId,
     },
-    /// Wait until a job is over: exit code 0 if all its profiles are published, else 4
+    /// Wait until a job is over: exit code 0 if all that it asks for is published, else 4
     Wait {
         /// The job's number
         id: JobId,
@@ -119,7 +120,8 @@ async fn ended(lab: &Lab, id: JobId) -> Result<(), Failure> {
                 return Err(Failure::new(Code::Input, error));
             }
             JobState::Done => {
-                return output::print(format_args!("job {id}: all profiles are published"));
+                let given = job.spec.kind().given(2);
+                return output::print(format_args!("job {id}: all {given} are published"));
             }
             state if state.is_over() => {
                 let error = anyhow::anyhow!("job {id} is {state}: {}", reasons(&kept, id));
@@ -130,9 +132,9 @@ async fn ended(lab: &Lab, id: JobId) -> Result<(), Failure> {
     }
 }
 
-/// Why runs of the job gave no profile, each reason once.
+/// Why runs of the job gave nothing, each reason once.
 fn reasons(kept: &Kept, id: JobId) -> String {
-    let reasons = why_no_profile(kept, id);
+    let reasons = why_nothing(kept, id);
     match reasons.is_empty() {
         true => format!("`layerlab job show {id}` says more"),
         false => Printable(&reasons.join("; ")).to_string(),
@@ -171,7 +173,13 @@ fn text(shown: &ShownJob, lab: &Lab, now: Timestamp, zone: &TimeZone) -> String 
     ];
     if !shown.runs.is_empty() {
         let heads = [
-            "run", "model", "state", "phone", "attempt", "why", "profile",
+            "run",
+            "model",
+            "state",
+            "phone",
+            "attempt",
+            "why",
+            shown.job.spec.kind().given(1),
         ];
         parts.push(table(
             &heads,
@@ -214,7 +222,11 @@ fn spec_rows(job: &Job, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
     let models: Vec<String> = (spec.models.iter())
         .map(|model| model.path.display().to_string())
         .collect();
-    let accuracy = spec.accuracy.as_ref();
+    let (accuracy, video) = (spec.accuracy.as_ref(), spec.video.as_ref());
+    let design = match spec.kind() {
+        RunKind::Profile => Some(spec.measure.design.to_string()),
+        RunKind::Video => None,
+    };
     let origin = job.occurrence_of;
     let rows = [
         ("submitted", Some(told(job.submitted))),
@@ -227,8 +239,9 @@ fn spec_rows(job: &Job, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
         ("deadline", spec.deadline.map(told)),
         ("window", spec.window.as_ref().map(ToString::to_string)),
         ("comes again", spec.every.as_ref().map(ToString::to_string)),
-        ("design", Some(spec.measure.design.to_string())),
+        ("design", design),
         ("accuracy", accuracy.map(|it| it.path.display().to_string())),
+        ("frames", video.map(|it| it.path.display().to_string())),
         (
             "profiles",
             spec.profiles.as_ref().map(|it| it.display().to_string()),
@@ -257,7 +270,7 @@ fn run_row(job: &Job, run: &Run, lab: &Lab, now: Timestamp, zone: &TimeZone) -> 
         model.map(|model| model.name.clone()),
         phone.cloned(),
         Some(why.join("; ")),
-        run.profile.as_deref().map(|folder| named(folder, lab)),
+        run.published().map(|folder| named(folder, lab)),
     ];
     let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
     let [model, phone, reason, profile] = texts;
@@ -272,7 +285,7 @@ fn run_row(job: &Job, run: &Run, lab: &Lab, now: Timestamp, zone: &TimeZone) -> 
     ]
 }
 
-/// A profile by its folder and, if that is still there, the beginning of its digest. What lies in a folder of this name here is
+/// A profile by its folder and, if that is still there, the beginning of its digest; of anything else the folder. What lies in a folder of this name here is
 /// no profile of a lab elsewhere.
 fn named(folder: &Path, lab: &Lab) -> String {
     let path = folder.display();

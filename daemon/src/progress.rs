@@ -104,6 +104,7 @@ pub(super) fn title(part: CampaignPart, model: &str, device: &str) -> String {
         CampaignPart::Times => "",
         CampaignPart::Steady => "steady times of ",
         CampaignPart::Accuracy => "accuracy of ",
+        CampaignPart::Video => "frames for ",
     };
     format!("{what}{model} on {}", Printable(device))
 }

@@ -31,7 +31,7 @@ pub(super) struct SubmitArgs {
 pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure> {
     let lab = lab.open()?;
     let job = JobFile::read(&args.job).exit_with(Code::Input)?;
-    let (name, recurs) = (job.name(), job.recurs());
+    let (name, kind, recurs) = (job.name(), job.kind(), job.recurs());
     if args.wait && recurs {
         let error = anyhow::anyhow!("a job that comes again is never over; leave --wait out");
         return Err(Failure::new(Code::Usage, error));
@@ -39,13 +39,13 @@ pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure>
     let answer = match &lab {
         Lab::Here => {
             let job = job.resolve(Timestamp::now()).exit_with(Code::Input)?;
-            let ResolvedJob { spec, sizes } = job;
+            let ResolvedJob { spec, sizes, notes } = job;
             let request = Request::Submit {
                 spec: Box::new(spec),
                 again: args.again,
                 sizes,
             };
-            lab::ask(&request).await?
+            lab::ask(&request).await?.with_notes(notes)
         }
         Lab::Elsewhere(lab) => {
             let job = OutgoingJob::read(&args.job, Timestamp::now()).exit_with(Code::Input)?;
@@ -70,9 +70,9 @@ pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure>
             job
         }
         Answer::Submitted { job, runs, .. } => {
-            let profiles = if runs == 1 { "profile" } else { "profiles" };
+            let given = kind.given(runs);
             output::print(format_args!(
-                "Job {job}, {name}, is submitted: {runs} {profiles}. `layerlab job show {job}` says how it goes."
+                "Job {job}, {name}, is submitted: {runs} {given}. `layerlab job show {job}` says how it goes."
             ))?;
             job
         }

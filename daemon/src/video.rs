@@ -16,6 +16,9 @@ use super::exit::Failure;
 #[derive(clap::Subcommand)]
 pub(super) enum VideoCommand {
     /// Measure what frames cost a device in each resolution, and how often a model on it is right about them
+    #[command(
+        after_help = "A lab measures the same by itself, in a job with [video]: `layerlab job example` explains its keys."
+    )]
     Measure(Box<WithPhones<measure::MeasureArgs>>),
     /// Say whether what was measured of frames is sound
     Check(check::CheckArgs),

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use jiff::Timestamp;
 use layerlab_lab::record::{Kept, Run, RunState};
 use layerlab_lab::socket::ask;
 use layerlab_lab::store::Reader;
@@ -238,6 +239,23 @@ impl Lab {
         self.kept().runs.values().all(|run| run.state.is_over())
     }
 
+    /// All that has happened.
+    pub fn events(&self) -> Vec<layerlab_lab::record::Event> {
+        self.read(async |reader| {
+            let all = reader.events(Timestamp::MIN, Timestamp::MAX).await;
+            all.expect("events")
+        })
+    }
+
+    /// The journal of a part of a run, as the store has it.
+    pub fn journal(&self, run: i64, part: &str) -> Vec<Entry> {
+        let kept = self.kept();
+        self.read(async |reader| match kept.runs.get(&run) {
+            Some(run) => entries_of(&reader, &kept, run, part).await,
+            None => Vec::new(),
+        })
+    }
+
     /// The profiles by their place, without provenance.
     pub fn profiles(&self) -> BTreeMap<String, Published> {
         let mut all = BTreeMap::new();
@@ -282,7 +300,11 @@ impl Lab {
 
 /// The journal of the times that a run measured, as the store has it.
 async fn entries(reader: &Reader, kept: &Kept, run: &Run) -> Vec<Entry> {
-    let id = format!("lab-{}-{}-{}-times", kept.lab, run.number, run.attempt);
+    entries_of(reader, kept, run, "times").await
+}
+
+async fn entries_of(reader: &Reader, kept: &Kept, run: &Run, part: &str) -> Vec<Entry> {
+    let id = format!("lab-{}-{}-{}-{part}", kept.lab, run.number, run.attempt);
     let id = RunId::new(id).expect("a name");
     reader.entries(&id).await.expect("a journal")
 }

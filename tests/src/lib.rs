@@ -12,6 +12,7 @@ pub mod library_file;
 pub mod proof;
 pub mod published;
 pub mod run;
+pub mod scenes;
 pub mod skip;
 pub mod small_disk;
 pub mod virtual_phone;

@@ -4,6 +4,7 @@ use layerlab_profiles::document::{BuildError, EvaluationError};
 use layerlab_profiles::energy::EnergyError;
 
 use super::drive::RunError;
+use super::frame_sizes::UnfitFrames;
 use super::probes::ProbeError;
 use super::publish::PublishError;
 use super::settings::UnfitProcessors;
@@ -44,6 +45,9 @@ pub enum CampaignError {
     /// There is nothing to measure on.
     #[error("no processor of the device can run any layer, so that there is no energy to measure")]
     NoMeter,
+    /// The model does not answer the frames of the set, or not on this device.
+    #[error(transparent)]
+    Frames(#[from] UnfitFrames),
     /// The profile cannot be published.
     #[error(transparent)]
     Publish(#[from] PublishError),

@@ -3,7 +3,7 @@
 use layerlab_protocol::{Entry, RunId};
 use time::OffsetDateTime;
 
-/// The parts of a campaign, each with a journal of its own.
+/// The parts of campaigns, each with a journal of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CampaignPart {
     /// What inferences draw.
@@ -14,15 +14,18 @@ pub enum CampaignPart {
     Steady,
     /// What answers are worth.
     Accuracy,
+    /// What answering frames costs, and what the answers are: all that a measurement of frames consists of.
+    Video,
 }
 
 impl CampaignPart {
     /// Every part, in the order in which a campaign works on them.
-    pub const ALL: [CampaignPart; 4] = [
+    pub const ALL: [CampaignPart; 5] = [
         CampaignPart::Energy,
         CampaignPart::Times,
         CampaignPart::Steady,
         CampaignPart::Accuracy,
+        CampaignPart::Video,
     ];
 }
 

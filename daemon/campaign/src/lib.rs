@@ -8,6 +8,7 @@ mod error;
 mod evaluation;
 pub mod evaluation_set;
 mod follower;
+mod frame_sizes;
 mod host;
 mod journal;
 mod model_file;
@@ -37,6 +38,7 @@ pub use energy::{EnergySettings, MeteredWindows, UnfitWindow, measure_energy};
 pub use error::{CampaignError, JournalTrouble};
 pub use evaluation::{Evaluated, EvaluationSettings, Placements, evaluate, evaluate_in};
 pub use follower::Follower;
+pub use frame_sizes::{FrameSizes, UnfitFrames};
 pub use host::host;
 pub use journal::{CampaignPart, KnownJournal};
 pub use model_file::{ModelFile, ModelFileError, QuantisedTwin};
@@ -46,14 +48,13 @@ pub use provenance::{rfc3339, this_program};
 pub use set_file::SetFile;
 pub use settings::{
     AccuracySettings, InOut, SteadySettings, TimesSettings, UnfitDuration, UnfitProcessors,
+    VideoSettings,
 };
 pub use survey::find_unsupported;
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
 pub use verification::{Verification, VerificationSet, Verified};
-pub use video::{
-    MeasureVideoError, SIDES, VideoPlace, VideoSettings, forms, input_size, measure_video,
-};
+pub use video::VideoCampaign;
 
 use layerlab_farm::Link;
 use publish::{PublishError, SigningKey, Staging};

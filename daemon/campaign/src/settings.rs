@@ -8,6 +8,7 @@ use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::document::{Processor, ProcessorKind};
 use layerlab_profiles::placement::MOST_PROCESSORS;
 use layerlab_profiles::soak::{LONGEST, MINUTE, SHORTEST};
+use layerlab_profiles::video::VideoPart;
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::Hygiene;
 
@@ -54,6 +55,30 @@ pub struct TimesSettings {
     pub steady: Option<SteadySettings>,
     /// How what inferences draw is measured, before their times; `None` where it is not.
     pub energy: Option<EnergySettings>,
+}
+
+/// What the user may choose about measuring frames.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VideoSettings {
+    /// The processor that answers; the device's first accelerator if none is named, without one its first CPU.
+    pub processor: Option<String>,
+    /// The parts of a placement, one after the other; none if all layers run on that processor.
+    pub parts: Vec<VideoPart>,
+    /// How many of the set's images to answer; all if none.
+    pub answers: Option<u64>,
+    /// How many of them, at most, to answer in all forms: those of the half that judges calibration first.
+    pub frames: u64,
+    /// What images and halves are drawn from.
+    pub seed: u64,
+}
+
+impl VideoSettings {
+    /// So many are answered in all forms.
+    pub const FRAMES: u64 = 500;
+    /// What images and halves are drawn from.
+    pub const SEED: u64 = 1;
+    /// One to calibrate by, and one to judge that by.
+    pub const FEWEST_ANSWERS: u64 = 2;
 }
 
 /// How a device is brought into its steady state.

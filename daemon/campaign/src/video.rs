@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 
 use layerlab_farm::Link;
-use layerlab_model::Network;
-use layerlab_profiles::accuracy::{NoPictures, Truth};
+use layerlab_profiles::accuracy::Truth;
 use layerlab_profiles::document::Processor;
 use layerlab_profiles::video::{
-    Coded, Confidence, FrameAnswer, FrameForm, FrameFormat, FrameRow, Half, VIDEO_FORMAT,
-    VIDEO_VERSION, VideoDocument, VideoHeader, VideoModel, VideoPart, VideoSet, halves,
+    Coded, Confidence, FrameAnswer, FrameForm, FrameRow, Half, VIDEO_FORMAT, VIDEO_VERSION,
+    VideoDocument, VideoHeader, VideoModel, VideoSet, halves,
 };
 use layerlab_protocol::{Order, Part, Work};
 
+use super::frame_sizes::{FrameSizes, UnfitFrames, answering_processor, naming_processor};
 use super::orders::{News, Orders, PlannerError};
 use super::provenance::provenance;
-use super::{CampaignError, Follower, KnownJournal, ModelFile, SetFile, drive, forget};
+use super::settings::VideoSettings;
+use super::{
+    CampaignError, CampaignFollower, CampaignPart, Journals, KnownJournal, ModelFile, SetFile,
+    begun, drive, ended,
+};
 
 /// Images of one order: a lost phone costs little.
 const IMAGES_PER_ORDER: usize = 25;
@@ -22,177 +26,161 @@ const IMAGES_PER_ORDER: usize = 25;
 /// Orders that the agent holds at most, so that it never waits for the next one.
 const AHEAD: usize = 2;
 
-/// The sides of the papers' resolutions, in pixels (cbo §V-A, fastva §VI-A).
-pub const SIDES: [u32; 5] = [45, 90, 134, 179, 224];
-
-/// The qualities of JPEG that are measured beside PNG, which the papers use.
-const QUALITIES: [u8; 2] = [75, 90];
-
-/// What the user may choose about measuring frames.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VideoSettings {
-    /// How many of the set's images to answer.
-    pub answers: u64,
-    /// How many of them, at most, to answer in all forms: those of the half that judges calibration first.
-    pub frames: u64,
-    /// What images and halves are drawn from.
-    pub seed: u64,
+/// A model's answers to the images of a set, as they are and in every form, on one processor of a device.
+pub struct VideoCampaign<'a> {
+    /// The model.
+    pub model: &'a ModelFile,
+    /// The images, labelled: frames as the camera delivers them.
+    pub set: &'a SetFile,
+    /// How many of them are answered, and on what.
+    pub settings: &'a VideoSettings,
 }
 
-/// The forms of frames from a camera of `set`'s size to a network of `input`'s: the papers' resolutions that are no larger than
-/// the camera's, and the network's own, each as PNG and as JPEG.
-pub fn forms((width, height): (u32, u32), input: (u32, u32)) -> Vec<FrameForm> {
-    let fits = |side: &u32| *side <= width && *side <= height;
-    let mut sizes: Vec<(u32, u32)> = SIDES
-        .into_iter()
-        .filter(fits)
-        .map(|side| (side, side))
-        .collect();
-    sizes.push((input.0.min(width), input.1.min(height)));
-    sizes.sort_unstable();
-    sizes.dedup();
-    let encodings = || {
-        let jpeg = QUALITIES.map(|quality| (FrameFormat::Jpeg, Some(quality)));
-        [(FrameFormat::Png, None)].into_iter().chain(jpeg)
-    };
-    let of_size = |(width, height)| {
-        encodings().map(move |(format, quality)| FrameForm {
-            width,
-            height,
-            format,
-            quality,
-        })
-    };
-    sizes.into_iter().flat_map(of_size).collect()
-}
-
-/// The width and the height of the pictures that `network` takes.
-pub fn input_size(network: &Network) -> Option<(u32, u32)> {
-    match network.frontier(0) {
-        [spec] => match spec.shape[..] {
-            [1, _, height, width] => Some((width as u32, height as u32)),
-            _ => None,
-        },
-        _ => None,
+impl VideoCampaign<'_> {
+    /// Whether the model and the set fit each other and the settings, which needs no device.
+    ///
+    /// # Errors
+    /// When they do not.
+    pub fn sizes(&self) -> Result<FrameSizes, UnfitFrames> {
+        FrameSizes::of(&self.set.set, &self.model.network, self.settings)
     }
-}
 
-/// Where a network answers.
-#[derive(Clone, Debug)]
-pub struct VideoPlace {
-    /// The processor that all layers run on; of a placement, the one that it is named after.
-    pub processor: Processor,
-    /// The parts of a placement, one after the other; none if all layers run on the processor.
-    pub parts: Vec<VideoPart>,
-}
+    /// Which of a device's processors answers.
+    ///
+    /// # Errors
+    /// When the one that was asked for is not among them.
+    pub fn processor<'p>(&self, there: &'p [Processor]) -> Result<&'p Processor, UnfitFrames> {
+        let named = naming_processor(there, &self.settings.parts)?;
+        match named {
+            Some(processor) => Ok(processor),
+            None => answering_processor(there, self.settings.processor.as_deref()),
+        }
+    }
 
-/// Answers images on the device behind `link`, as they are and in `forms`, in a journal that is forgotten after it.
-///
-/// # Errors
-/// When the device fails, or cannot run the model.
-pub async fn measure_video<L: Link, F: Follower>(
-    link: &L,
-    model: &ModelFile,
-    set: &SetFile,
-    place: &VideoPlace,
-    forms: &[FrameForm],
-    settings: &VideoSettings,
-    follower: &mut F,
-) -> Result<VideoDocument, MeasureVideoError> {
-    let hello = link.connect().await.map_err(CampaignError::from)?.hello;
-    let size = set.set.picture_size()?;
-    let input = input_size(&model.network).unwrap_or(size);
-    let journal = KnownJournal::fresh();
-    let all = set.set.answers() as u64;
-    let (calibration, test) = halves(all, settings.answers, settings.seed);
-    follower.planned(Some((calibration.len() + test.len()) as u64));
-    let template = Order {
-        run: journal.id.clone(),
-        number: 0,
-        model_sha256: model.sha256.clone(),
-        quantised_sha256: model.quantised_sha256(),
-        processor: place.processor.name.clone(),
-        work: Work::AnswerFrames {
-            set_sha256: set.sha256.clone(),
-            images: Vec::new(),
-            forms: Vec::new(),
-            parts: place
-                .parts
-                .iter()
-                .map(|part| Part {
-                    segment: part.segment,
-                    processor: part.processor.clone(),
-                })
-                .collect(),
-        },
-        seed: settings.seed,
-    };
-    let mut orders = FrameOrders::new(template, (&test, &calibration), forms, settings.frames);
-    let files: Vec<_> = model.files().chain([set.file()]).collect();
-    drive(link, &journal, &files, &mut orders, follower)
-        .await
-        .map_err(CampaignError::from)?;
-    let header = VideoHeader {
-        format: VIDEO_FORMAT.to_owned(),
-        version: VIDEO_VERSION,
-        coded: match hello.device.simulated {
-            true => Coded::PlayingMachine,
-            false => Coded::Device,
-        },
-        device: hello.device.clone(),
-        processor: place.processor.clone(),
-        placement: place.parts.clone(),
-        model: VideoModel {
-            name: model.network.name().to_owned(),
-            sha256: model.source_sha256.clone(),
+    /// Measures on the device behind `link`, whose journal is forgotten after it.
+    ///
+    /// # Errors
+    /// When the device fails, or cannot run the model.
+    pub async fn run<L: Link, F: CampaignFollower>(
+        &self,
+        link: &L,
+        follower: &mut F,
+    ) -> Result<VideoDocument, CampaignError> {
+        self.answers(link, follower, Journals::AreForgotten).await
+    }
+
+    /// The same where the journal stays on the device, so that a measurement that was interrupted can go on from it; whoever
+    /// kept it has it [forgotten](super::forget).
+    ///
+    /// # Errors
+    /// When the device fails, or cannot run the model.
+    pub async fn measure<L: Link, F: CampaignFollower>(
+        &self,
+        link: &L,
+        follower: &mut F,
+    ) -> Result<VideoDocument, CampaignError> {
+        self.answers(link, follower, Journals::Stay).await
+    }
+
+    async fn answers<L: Link, F: CampaignFollower>(
+        &self,
+        link: &L,
+        follower: &mut F,
+        journals: Journals,
+    ) -> Result<VideoDocument, CampaignError> {
+        let sizes = self.sizes()?;
+        let journal = begun(follower, CampaignPart::Video).await?;
+        let document = self.document(link, sizes, &journal, follower).await;
+        ended(link, follower, journal, document, journals).await
+    }
+
+    async fn document<L: Link, F: CampaignFollower>(
+        &self,
+        link: &L,
+        sizes: FrameSizes,
+        journal: &KnownJournal,
+        follower: &mut F,
+    ) -> Result<VideoDocument, CampaignError> {
+        let (model, set, settings) = (self.model, self.set, self.settings);
+        let hello = link.connect().await?.hello;
+        let processor = self.processor(&hello.processors)?.clone();
+        let all = set.set.answers() as u64;
+        let (calibration, test) = halves(all, settings.answers.unwrap_or(all), settings.seed);
+        follower.planned(Some((calibration.len() + test.len()) as u64));
+        let template = Order {
+            run: journal.id.clone(),
+            number: 0,
+            model_sha256: model.sha256.clone(),
             quantised_sha256: model.quantised_sha256(),
-            width: input.0,
-            height: input.1,
-        },
-        set: VideoSet {
-            name: set.set.name.clone(),
-            sha256: set.sha256.clone(),
-            images: all,
-            width: size.0,
-            height: size.1,
-            classes: set.set.classes.clone(),
-            preprocessing: set.set.preprocessing.clone(),
-            metric: set.set.metric.clone(),
-        },
-        // The document knows when it has the scores.
-        confidence: Confidence::AsAnswered,
-        seed: settings.seed,
-        answers: 0,
-        provenance: provenance(link, &journal, hello),
-    };
-    let labels = |image: u64| match set.set.truths.get(image as usize) {
-        Some(Truth::Labels(labels)) => labels.clone(),
-        _ => Vec::new(),
-    };
-    let halves = [(Half::Calibration, &calibration), (Half::Test, &test)];
-    let answers = halves.into_iter().flat_map(|(half, images)| {
-        let answered = images.iter().filter_map(|image| orders.answered.get(image));
-        answered.map(move |answer| FrameAnswer {
-            half,
-            labels: labels(answer.image),
-            ..answer.clone()
-        })
-    });
-    let answers = answers.collect();
-    let document = VideoDocument::new(header, answers, orders.frames);
-    forget(link, journal.id).await;
-    Ok(document)
-}
-
-/// Why frames were not measured.
-#[derive(Debug, thiserror::Error)]
-pub enum MeasureVideoError {
-    /// The device failed.
-    #[error(transparent)]
-    Campaign(#[from] CampaignError),
-    /// The set has no pictures.
-    #[error(transparent)]
-    NoPictures(#[from] NoPictures),
+            processor: processor.name.clone(),
+            work: Work::AnswerFrames {
+                set_sha256: set.sha256.clone(),
+                images: Vec::new(),
+                forms: Vec::new(),
+                parts: settings
+                    .parts
+                    .iter()
+                    .map(|part| Part {
+                        segment: part.segment,
+                        processor: part.processor.clone(),
+                    })
+                    .collect(),
+            },
+            seed: settings.seed,
+        };
+        let forms = sizes.forms();
+        let mut orders = FrameOrders::new(template, (&test, &calibration), &forms, settings.frames);
+        let files: Vec<_> = model.files().chain([set.file()]).collect();
+        drive(link, journal, &files, &mut orders, follower).await?;
+        let header = VideoHeader {
+            format: VIDEO_FORMAT.to_owned(),
+            version: VIDEO_VERSION,
+            coded: match hello.device.simulated {
+                true => Coded::PlayingMachine,
+                false => Coded::Device,
+            },
+            device: hello.device.clone(),
+            processor,
+            placement: settings.parts.clone(),
+            model: VideoModel {
+                name: model.network.name().to_owned(),
+                sha256: model.source_sha256.clone(),
+                quantised_sha256: model.quantised_sha256(),
+                width: sizes.input.0,
+                height: sizes.input.1,
+            },
+            set: VideoSet {
+                name: set.set.name.clone(),
+                sha256: set.sha256.clone(),
+                images: all,
+                width: sizes.camera.0,
+                height: sizes.camera.1,
+                classes: set.set.classes.clone(),
+                preprocessing: set.set.preprocessing.clone(),
+                metric: set.set.metric.clone(),
+            },
+            // The document knows when it has the scores.
+            confidence: Confidence::AsAnswered,
+            seed: settings.seed,
+            answers: 0,
+            provenance: provenance(link, journal, hello),
+        };
+        let labels = |image: u64| match set.set.truths.get(image as usize) {
+            Some(Truth::Labels(labels)) => labels.clone(),
+            _ => Vec::new(),
+        };
+        let halves = [(Half::Calibration, &calibration), (Half::Test, &test)];
+        let answers = halves.into_iter().flat_map(|(half, images)| {
+            let answered = images.iter().filter_map(|image| orders.answered.get(image));
+            answered.map(move |answer| FrameAnswer {
+                half,
+                labels: labels(answer.image),
+                ..answer.clone()
+            })
+        });
+        let answers = answers.collect();
+        Ok(VideoDocument::new(header, answers, orders.frames))
+    }
 }
 
 /// The orders of a measurement, slice by slice of the images, and what came of them.
@@ -317,30 +305,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_the_papers_resolutions_up_to_the_cameras_and_the_networks_own() {
-        let small = forms((112, 112), (112, 112));
-        let sizes: Vec<String> = small.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            sizes,
-            [
-                "45x45 png",
-                "45x45 jpeg-75",
-                "45x45 jpeg-90",
-                "90x90 png",
-                "90x90 jpeg-75",
-                "90x90 jpeg-90",
-                "112x112 png",
-                "112x112 jpeg-75",
-                "112x112 jpeg-90"
-            ]
-        );
-        assert_eq!(forms((640, 480), (224, 224)).len(), 15);
-        assert_eq!(forms((640, 480), (299, 299)).len(), 18);
-        // A network's input is no reason to make frames larger than the camera's.
-        assert_eq!(forms((30, 20), (224, 224))[0].width, 30);
-    }
-
-    #[test]
     fn every_image_is_ordered_once_and_the_first_in_all_forms() {
         let template = Order {
             run: layerlab_protocol::RunId::new("r").expect("a name"),
@@ -357,7 +321,11 @@ mod tests {
             seed: 1,
         };
         let (test, calibration): (Vec<u64>, Vec<u64>) = ((0..30).collect(), (30..61).collect());
-        let forms = forms((45, 45), (45, 45));
+        let forms = FrameSizes {
+            camera: (45, 45),
+            input: (45, 45),
+        };
+        let forms = forms.forms();
         let mut orders = FrameOrders::new(template, (&test, &calibration), &forms, 10);
         let mut open = orders.next(&[]).expect("orders");
         assert_eq!(open.len(), AHEAD);

@@ -132,7 +132,7 @@ fn decisions(criterion: &mut Criterion) {
         at += SignedDuration::from_secs(1);
         let name = device(step % DEVICES).name;
         let outcome = StayOutcome::Published {
-            profile: PathBuf::from("/profiles/run"),
+            folder: PathBuf::from("/profiles/run"),
             findings: Vec::new(),
             verdict: None,
         };

@@ -1,6 +1,7 @@
 //! Real devices: phones over ADB and local ones, each with its agent.
 
 mod follow;
+mod measured;
 mod open;
 mod outcome;
 mod unpublished;
@@ -27,12 +28,13 @@ use super::state::{PublicationOutcome, StayOutcome};
 use crate::store::Store;
 use follow::Keeper;
 use layerlab_campaign::publish::SigningKey;
-use layerlab_campaign::{Campaign, CampaignAccuracy, CampaignError, CampaignPart, forget};
+use layerlab_campaign::{CampaignError, CampaignPart, forget};
 use layerlab_farm::adb::{AdbError, Fleet, Found};
 use layerlab_farm::folders::Folders;
 use layerlab_farm::host_runtimes::HostRuntimes;
 use layerlab_farm::{Link, LinkError, RungCounts};
 use layerlab_profiles::document::Fitness;
+use measured::{RunFiles, parts};
 pub use open::{OpenDevice, see};
 use outcome::{has_no_room, host_is_full, lost, outcome, with_artifacts};
 use unpublished::Unpublished;
@@ -122,7 +124,7 @@ impl Farm {
         }
     }
 
-    /// Where a run's profile is published.
+    /// Where what a run gives is published.
     fn target(&self, assignment: &Assignment, model: &str) -> PathBuf {
         let folder = match &assignment.job.spec.profiles {
             Some(folder) => folder.clone(),
@@ -170,32 +172,18 @@ impl Farm {
         }
         self.tell_processors(open_device, assignment, desk).await;
         let spec = &assignment.job.spec;
-        let library = &self.0.library;
-        let model = library.model(&spec.models[assignment.run.model]);
-        let model = model.map_err(|error| failed(&error))?;
-        let set = spec.accuracy.as_ref().map(|of| library.set(&of.set_sha256));
-        let set = set.transpose().map_err(|error| failed(&error))?;
-        let accuracy = spec.accuracy.as_ref().zip(set.as_ref());
-        let campaign = Campaign {
-            times: spec.measure.settings(),
-            accuracy: accuracy.map(|(of, set)| CampaignAccuracy {
-                set,
-                settings: of.settings(),
-            }),
-            target: self.target(assignment, model.network.name()),
-            // What a daemon published that was killed before it could say so is published again.
-            replace: true,
-            signing_key: self.0.signing_key.clone(),
-            fitness,
-            model: &model,
-        };
+        let files = RunFiles::of(&self.0.library, spec, assignment.run.model);
+        let files = files.map_err(|error| failed(&error))?;
+        let target = self.target(assignment, files.model.network.name());
         let agents = self.0.folders.state.join("lab/devices");
-        let profile = loop {
+        let measured = loop {
             let mut keeper = Keeper::new(&self.0.store, assignment, desk);
-            let measured = campaign.measure(open_device, &mut keeper).await;
+            let fit = fitness.clone();
+            let measured = files.measure(spec, &target, fit, open_device, &mut keeper);
+            let measured = measured.await;
             *spent += keeper.spent();
             match measured {
-                Ok(profile) => break profile,
+                Ok(measured) => break measured,
                 Err(error) if host_is_full(&error, open_device, &agents) => {
                     let mut told = false;
                     loop {
@@ -225,9 +213,9 @@ impl Farm {
             }
         };
         let unpublished = Unpublished {
-            target: campaign.target.clone(),
-            signing_key: campaign.signing_key.clone(),
-            profile,
+            target,
+            signing_key: self.0.signing_key.clone(),
+            measured,
             device: assignment.device.name.clone(),
             model_sha256: spec.models[assignment.run.model].sha256.clone(),
         };
@@ -339,17 +327,8 @@ impl Bench for Farm {
         let Some(open_device) = open_device else {
             return;
         };
-        for part in CampaignPart::ALL {
-            let spec = &assignment.job.spec;
-            let was_worked_on = match part {
-                CampaignPart::Times => true,
-                CampaignPart::Energy => spec.measure.settings().energy.is_some(),
-                CampaignPart::Steady => spec.measure.settings().steady.is_some(),
-                CampaignPart::Accuracy => spec.accuracy.is_some(),
-            };
-            if was_worked_on {
-                forget(open_device, name(assignment, part)).await;
-            }
+        for part in parts(&assignment.job.spec) {
+            forget(open_device, name(assignment, part)).await;
         }
     }
 

@@ -137,10 +137,10 @@ fn copy_all(library: &Library, spec: &JobSpec, sizes: &[SymbolicSizes]) -> Resul
             copy_twin(library, found, twin, sizes)?;
         }
     }
-    if let Some(accuracy) = &spec.accuracy {
-        let (what, path) = ("the evaluation set", &accuracy.path);
+    for (path, sha256) in spec.sets() {
+        let what = "the evaluation set";
         let found = SetFile::open(path).map_err(|error| unreadable(what, &error))?;
-        if found.sha256 != accuracy.set_sha256 {
+        if found.sha256 != sha256 {
             return Err(changed(what, path));
         }
         keep(library, what, path, found.bytes(), &found.sha256)?;

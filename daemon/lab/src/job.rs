@@ -1,9 +1,10 @@
 //! What a job asks for: models, devices, and how to measure.
 
+mod kind;
 mod selector;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use layerlab_profiles::document::HashedFile;
@@ -14,9 +15,10 @@ use serde::{Deserialize, Serialize};
 use super::recurrence::Recurrence;
 use super::window::Window;
 use layerlab_campaign::{
-    AccuracySettings, EnergySettings, Placements, SteadySettings, TimesSettings,
+    AccuracySettings, EnergySettings, Placements, SteadySettings, TimesSettings, VideoSettings,
 };
 
+pub use kind::RunKind;
 pub use selector::{Requirement, Selector};
 
 /// A job has at most so many runs: thousands of nights for one phone. All of them are in the daemon's memory, and in what
@@ -50,6 +52,9 @@ pub struct JobSpec {
     pub measure: MeasureSpec,
     /// How to measure accuracy, if at all.
     pub accuracy: Option<AccuracySpec>,
+    /// How to answer the frames of a video. A job that says so publishes that, and no profiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoSpec>,
 }
 
 /// A model of a job. The lab keeps its own copy, by hash.
@@ -210,6 +215,37 @@ impl AccuracySpec {
     }
 }
 
+/// How to measure what answering the frames of a video costs, and how often the answers are right: the choices of
+/// `layerlab video measure`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VideoSpec {
+    /// SHA-256 of the evaluation set whose images are the frames, of which the lab keeps its own copy.
+    pub set_sha256: String,
+    /// Where the user's file was.
+    pub path: PathBuf,
+    /// The processor that answers; the device's first accelerator if none is named, without one its first CPU.
+    pub processor: Option<String>,
+    /// How many images to answer; all if none.
+    pub answers: Option<u64>,
+    /// How many of them, at most, to answer in all forms.
+    pub frames: u64,
+    /// What images and halves are drawn from.
+    pub seed: u64,
+}
+
+impl VideoSpec {
+    /// The same as a campaign takes it.
+    pub fn settings(&self) -> VideoSettings {
+        VideoSettings {
+            parts: Vec::new(),
+            processor: self.processor.clone(),
+            answers: self.answers,
+            frames: self.frames,
+            seed: self.seed,
+        }
+    }
+}
+
 impl Default for JobSpec {
     fn default() -> JobSpec {
         JobSpec {
@@ -225,11 +261,28 @@ impl Default for JobSpec {
             profiles: None,
             measure: MeasureSpec::default(),
             accuracy: None,
+            video: None,
         }
     }
 }
 
 impl JobSpec {
+    /// What each of its runs gives.
+    pub fn kind(&self) -> RunKind {
+        match self.video {
+            None => RunKind::Profile,
+            Some(_) => RunKind::Video,
+        }
+    }
+
+    /// Its evaluation sets: where the users' files were, and the SHA-256 of the lab's copies.
+    pub fn sets(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let accuracy = self.accuracy.iter();
+        let accuracy = accuracy.map(|of| (of.path.as_path(), of.set_sha256.as_str()));
+        let video = self.video.iter();
+        accuracy.chain(video.map(|of| (of.path.as_path(), of.set_sha256.as_str())))
+    }
+
     /// What the job asks for, apart from its name and from when: jobs with the same hash do the same.
     pub fn content_sha256(&self) -> String {
         let of_model = |model: &'_ ModelSpec| match &model.quantised {
@@ -238,7 +291,7 @@ impl JobSpec {
         };
         let mut models: Vec<String> = self.models.iter().map(of_model).collect();
         models.sort_unstable();
-        let content: BTreeMap<&str, serde_json::Value> = BTreeMap::from([
+        let mut content: BTreeMap<&str, serde_json::Value> = BTreeMap::from([
             ("models", serde_json::json!(models)),
             ("devices", serde_json::json!(self.devices)),
             ("repeats", serde_json::json!(self.repeats)),
@@ -253,6 +306,14 @@ impl JobSpec {
                 })),
             ),
         ]);
+        // The hash of jobs that measure no frames is what it was.
+        if let Some(video) = &self.video {
+            let video = VideoSpec {
+                path: PathBuf::new(),
+                ..video.clone()
+            };
+            content.insert("video", serde_json::json!(video));
+        }
         sha256(serde_json::json!(content).to_string().as_bytes())
     }
 }

@@ -12,14 +12,15 @@ use jiff::tz::TimeZone;
 use toml::Table;
 
 use crate::job::{
-    AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Selector, SymbolicSizes, TwinSpec,
+    AccuracySpec, JobSpec, MeasureSpec, ModelSpec, RunKind, Selector, SymbolicSizes, TwinSpec,
+    VideoSpec,
 };
 use crate::toml_file::{self, TomlFileError};
 use crate::when::{self, Direction};
-use content::{Accuracy, Content, ModelTable};
+use content::{Accuracy, Content, ModelTable, Video};
 use keys::BadKey;
 use layerlab_campaign::evaluation_set::fits_network;
-use layerlab_campaign::{ModelFile, SetFile};
+use layerlab_campaign::{FrameSizes, ModelFile, SetFile, UnfitFrames};
 
 pub use sent::{OutgoingFile, OutgoingJob, SentJob};
 
@@ -37,6 +38,7 @@ pub struct JobFile {
     devices: Vec<Selector>,
     measure: MeasureSpec,
     accuracy: Option<Accuracy>,
+    video: Option<Video>,
 }
 
 /// A job as the lab takes it.
@@ -46,6 +48,8 @@ pub struct ResolvedJob {
     pub spec: JobSpec,
     /// The sizes of symbolic dimensions, for each model.
     pub sizes: Vec<SymbolicSizes>,
+    /// What the user may not expect of it, each in a sentence.
+    pub notes: Vec<String>,
 }
 
 impl JobFile {
@@ -67,6 +71,14 @@ impl JobFile {
         own.unwrap_or_else(|| stem.to_string_lossy().into_owned())
     }
 
+    /// What each run of the job gives.
+    pub fn kind(&self) -> RunKind {
+        match self.video {
+            None => RunKind::Profile,
+            Some(_) => RunKind::Video,
+        }
+    }
+
     /// Whether the job comes again.
     pub fn recurs(&self) -> bool {
         self.content.every.is_some()
@@ -84,9 +96,11 @@ impl JobFile {
             } = entry.clone().table();
             std::iter::once(file).chain(quantised)
         });
-        let set = self.accuracy.iter().map(|accuracy| accuracy.set.clone());
+        let accuracy = self.accuracy.iter().map(|accuracy| accuracy.set.clone());
+        let video = self.video.iter().map(|video| video.set.clone());
         let files = models.map(|file| ("models", file));
-        let mut files = files.chain(set.map(|file| ("accuracy.set", file)));
+        let files = files.chain(accuracy.map(|file| ("accuracy.set", file)));
+        let mut files = files.chain(video.map(|file| ("video.set", file)));
         match files.find(|(_, file)| Path::new(file.file_name().unwrap_or_default()) != file) {
             Some((key, file)) => Err(bad(
                 key,
@@ -107,11 +121,14 @@ impl JobFile {
             .collect();
         let accuracy = content.accuracy.as_ref();
         let accuracy = accuracy.map(|table| keys::parse(table, "accuracy."));
+        let video = content.video.as_ref();
+        let video = video.map(|table| keys::parse(table, "video."));
         let file = JobFile {
             path: path.to_owned(),
             devices: devices?,
             measure: keys::parse(&content.measure, "measure.")?,
             accuracy: accuracy.transpose()?,
+            video: video.transpose()?,
             content,
         };
         match file.problems().into_iter().find(|(wrong, ..)| *wrong) {
@@ -140,8 +157,12 @@ impl JobFile {
             }
             None => None,
         };
+        let frames = match self.video {
+            Some(video) => Some(Frames::open(video, folder)?),
+            None => None,
+        };
         let mut models: Vec<ModelSpec> = Vec::new();
-        let mut sizes = Vec::new();
+        let (mut sizes, mut notes) = (Vec::new(), Vec::new());
         for entry in content.models {
             let ModelTable {
                 file,
@@ -166,6 +187,10 @@ impl JobFile {
             if let Some(set) = &set {
                 fits_network(&set.set, &model.network)
                     .map_err(|error| bad("accuracy.set", error.to_string()))?;
+            }
+            if let Some(frames) = &frames {
+                // The camera's pictures are the same for all models.
+                notes = frames.fit(&model)?.left_out().into_iter().collect();
             }
             if let Some(same) = models.iter().find(|known| known.sha256 == model.sha256) {
                 let (one, other) = (same.path.display(), path.display());
@@ -216,8 +241,9 @@ impl JobFile {
             profiles: content.profiles.map(|profiles| folder.join(profiles)),
             measure: self.measure,
             accuracy,
+            video: frames.map(|frames| frames.spec),
         };
-        Ok(ResolvedJob { spec, sizes })
+        Ok(ResolvedJob { spec, sizes, notes })
     }
 
     /// From when and until when.
@@ -255,6 +281,37 @@ impl JobFile {
             }
             _ => Ok((not_before, deadline)),
         }
+    }
+}
+
+/// The frames of `[video]`.
+struct Frames {
+    spec: VideoSpec,
+    set: SetFile,
+}
+
+impl Frames {
+    fn open(video: Video, folder: &Path) -> Result<Frames, BadKey> {
+        let path = folder.join(&video.set);
+        let set = SetFile::open(&path).map_err(|error| bad("video.set", error.to_string()))?;
+        let spec = VideoSpec {
+            set_sha256: set.sha256.clone(),
+            path,
+            processor: video.processor,
+            answers: video.answers,
+            frames: video.frames,
+            seed: video.seed,
+        };
+        Ok(Frames { spec, set })
+    }
+
+    /// Whether `model` can answer them.
+    fn fit(&self, model: &ModelFile) -> Result<FrameSizes, BadKey> {
+        let sizes = FrameSizes::of(&self.set.set, &model.network, &self.spec.settings());
+        sizes.map_err(|unfit| match unfit {
+            UnfitFrames::TooFewImages { .. } => bad("video.answers", unfit.to_string()),
+            unfit => bad("video.set", unfit.to_string()),
+        })
     }
 }
 

@@ -12,6 +12,7 @@ pub fn name(lab: &str, run: RunNumber, attempt: u32, part: CampaignPart) -> RunI
         CampaignPart::Times => "times",
         CampaignPart::Steady => "steady",
         CampaignPart::Accuracy => "accuracy",
+        CampaignPart::Video => "video",
     };
     RunId::new(format!("lab-{lab}-{run}-{attempt}-{part}")).expect("letters, digits and dashes")
 }

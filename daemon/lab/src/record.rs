@@ -5,7 +5,7 @@ mod verdict;
 mod words;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub enum JobState {
     Recurring,
     /// Nothing of it is worked on until it is resumed.
     Paused,
-    /// All its profiles are published.
+    /// All that it asks for is published.
     Done,
     /// It is over, and at least one of its runs failed.
     Failed,
@@ -69,7 +69,7 @@ impl JobState {
     }
 }
 
-/// One profile that a job asks for.
+/// One profile that a job asks for, or one measurement of frames.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The run's number, unique in the whole lab.
@@ -100,6 +100,9 @@ pub struct Run {
     pub reason: Option<String>,
     /// Where its profile was published.
     pub profile: Option<PathBuf>,
+    /// Where its measurement of frames was published, if its job asks for that in the place of a profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<PathBuf>,
     /// Whether that is worse than the last good one of the same thing; nothing if there is none, or no profile.
     pub verdict: Option<Verdict>,
     /// Where its time went.
@@ -120,6 +123,11 @@ impl Run {
             && self.ended.is_some_and(|ended| ended <= before)
             && self.attempt > 0
             && self.journals_removed.is_none()
+    }
+
+    /// The folder of what it gave, whatever that is.
+    pub fn published(&self) -> Option<&Path> {
+        self.profile.as_deref().or(self.video.as_deref())
     }
 
     /// How the run is kept from getting on, if it left its device several times in a row before a block of it had ended.
@@ -150,7 +158,7 @@ pub enum RunState {
     Running,
     /// It was left between two blocks, and goes on from there.
     Parked,
-    /// Its profile is published.
+    /// Its profile is published, or its measurement of frames.
     Done,
     /// It was given up.
     Failed,
@@ -300,6 +308,13 @@ pub enum What {
     Published {
         /// The folder of the published profile.
         profile: PathBuf,
+        /// What is doubtful about it.
+        findings: Vec<String>,
+    },
+    /// The measurement of frames is there.
+    VideoPublished {
+        /// Its folder.
+        folder: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
     },

@@ -12,6 +12,7 @@ mod job;
 mod matrix;
 mod sections;
 mod text;
+mod video;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ use layerlab_profiles::document::ProfileDigest;
 use serde::{Deserialize, Serialize};
 
 use super::device::label;
+use super::job::RunKind;
 use super::record::{Event, Job, JobId, JobState, Kept, Run, RunNumber, Spent, Verdict, What};
 use history::History;
 
@@ -28,6 +30,7 @@ pub use cell::Cell;
 pub use gate_record::GateRecord;
 pub use headline::Counts;
 pub use sections::Section;
+pub use video::VideoPublication;
 
 /// How the lab fared from one moment to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,6 +73,9 @@ pub struct JobReport {
     pub id: JobId,
     /// What users call it.
     pub name: String,
+    /// What each of its runs gives.
+    #[serde(default)]
+    pub kind: RunKind,
     /// What became of it.
     pub state: JobState,
     /// When it was submitted.
@@ -95,7 +101,7 @@ pub struct RunReport {
     pub repeat: u32,
     /// What became of it.
     pub outcome: RunOutcome,
-    /// Why there is no profile, unless there is.
+    /// Why nothing is published, unless it is.
     pub absent: Option<Absent>,
     /// How often it was begun.
     pub attempts: u32,
@@ -109,13 +115,16 @@ pub struct RunReport {
     pub spent: Spent,
     /// The profile, if there is one.
     pub published: Option<Publication>,
+    /// The measurement of frames, if there is one.
+    #[serde(default)]
+    pub video: Option<VideoPublication>,
 }
 
 /// What became of a run, as far as a report goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
-    /// Its profile is published.
+    /// What it was to give is published.
     Published,
     /// It was given up.
     Failed,
@@ -131,7 +140,7 @@ pub enum RunOutcome {
     Waiting,
 }
 
-/// Why there is no profile.
+/// Why nothing is published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
     /// Why, for a person.
@@ -282,16 +291,17 @@ impl Report {
         let jobs = job::reports(kept, &history);
         let counts = jobs.iter().map(|job| job.counts).sum();
         let findings = (jobs.iter().flat_map(|job| &job.runs))
-            .filter_map(|run| run.published.as_ref())
-            .filter(|published| !published.findings.is_empty())
+            .filter(|run| !run.findings().is_empty())
             .count();
+        let of_video = jobs.iter().filter(|job| job.kind == RunKind::Video);
+        let videos = of_video.map(|job| job.counts.runs).sum();
         let worse = (jobs.iter().flat_map(|job| &job.runs))
             .filter(|run| run.worse().is_some())
             .count();
         Report {
             since,
             until,
-            headline: headline::sentence(&counts, findings, worse),
+            headline: headline::sentence(&counts, videos, findings, worse),
             counts,
             troubles: troubles(&history),
             devices: device::reports(kept, &history),
@@ -314,16 +324,13 @@ impl Report {
         label(name, is(|one| one.simulated), is(|one| one.emulated))
     }
 
-    /// What to call a run's device, of which its profile may know that it is simulated or emulated.
+    /// What to call a run's device, of which what it gave may know that it is simulated or emulated.
     fn device_of(&self, run: &RunReport) -> String {
-        let profile = run.published.as_ref();
-        let simulated = profile.and_then(|profile| profile.simulated) == Some(true);
-        let emulated = profile.and_then(|profile| profile.emulated) == Some(true);
         let is = |mark: fn(&DeviceReport) -> bool| self.is_any(&run.device, mark);
         label(
             &run.device,
-            simulated || is(|one| one.simulated),
-            emulated || is(|one| one.emulated),
+            run.says_simulated() || is(|one| one.simulated),
+            run.says_emulated() || is(|one| one.emulated),
         )
     }
 
@@ -339,6 +346,27 @@ impl RunReport {
     fn worse(&self) -> Option<&Verdict> {
         let verdict = self.published.as_ref()?.verdict.as_ref()?;
         verdict.is_worse().then_some(verdict)
+    }
+
+    /// What is doubtful about what it gave.
+    fn findings(&self) -> &[String] {
+        let profile = self.published.as_ref().map(|it| it.findings.as_slice());
+        let video = self.video.as_ref().map(|it| it.findings.as_slice());
+        profile.or(video).unwrap_or_default()
+    }
+
+    /// Whether what it gave says that its device was simulated.
+    fn says_simulated(&self) -> bool {
+        let profile = self.published.as_ref().and_then(|it| it.simulated);
+        let video = self.video.as_ref().and_then(|it| it.simulated);
+        profile.or(video) == Some(true)
+    }
+
+    /// Whether what it gave says that a processor was emulated.
+    fn says_emulated(&self) -> bool {
+        let profile = self.published.as_ref().and_then(|it| it.emulated);
+        let video = self.video.as_ref().and_then(|it| it.emulated);
+        profile.or(video) == Some(true)
     }
 }
 

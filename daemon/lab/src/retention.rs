@@ -196,8 +196,7 @@ fn needed(kept: &Kept) -> BTreeSet<&str> {
             let twin = model.quantised.iter().map(|twin| twin.sha256.as_str());
             twin.chain([model.sha256.as_str()])
         });
-        let set = job.spec.accuracy.iter().map(|of| of.set_sha256.as_str());
-        models.chain(set)
+        models.chain(job.spec.sets().map(|(_, sha256)| sha256))
     });
     hashes.collect()
 }
@@ -239,6 +238,8 @@ fn size(folder: &Path) -> std::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::{JobSpec, ModelSpec, VideoSpec};
+    use crate::record::{Job, JobState};
 
     fn removable(kind: Kind, second: i64, bytes: u64) -> Removable {
         Removable {
@@ -248,6 +249,42 @@ mod tests {
             since: Timestamp::from_second(second).expect("a time"),
             bytes,
         }
+    }
+
+    #[test]
+    fn what_an_open_job_needs_stays() {
+        let video = VideoSpec {
+            set_sha256: "the frames".to_owned(),
+            path: "frames.set".into(),
+            processor: None,
+            answers: None,
+            frames: 500,
+            seed: 1,
+        };
+        let model = ModelSpec {
+            sha256: "the model".to_owned(),
+            ..ModelSpec::default()
+        };
+        let spec = JobSpec {
+            models: vec![model],
+            video: Some(video),
+            ..JobSpec::default()
+        };
+        let job = |state| Job {
+            id: 1,
+            spec: spec.clone(),
+            content_sha256: String::new(),
+            submitted: Timestamp::UNIX_EPOCH,
+            occurrence_of: None,
+            state,
+        };
+        let kept = |state| Kept {
+            jobs: [(1, job(state))].into(),
+            ..Kept::default()
+        };
+        let needs = |state| needed(&kept(state)).len();
+        assert_eq!(needs(JobState::Open), 2);
+        assert_eq!(needs(JobState::Done), 0);
     }
 
     #[test]

@@ -138,7 +138,8 @@ pub enum Answer {
         job: JobId,
         /// How many runs it has.
         runs: usize,
-        /// What it asks for that nothing known to the lab can give, each in a sentence with what to do.
+        /// What it asks for that it will not be given, or not by anything that the lab knows, each in a sentence with what to
+        /// do.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },
@@ -165,6 +166,18 @@ pub enum Answer {
         /// Why, and what to do.
         message: String,
     },
+}
+
+impl Answer {
+    /// The same, with what was noted before the job was submitted.
+    #[must_use]
+    pub fn with_notes(mut self, mut notes: Vec<String>) -> Answer {
+        if let Answer::Submitted { warnings, .. } = &mut self {
+            notes.append(warnings);
+            *warnings = notes;
+        }
+        self
+    }
 }
 
 /// The kinds of refusals.

@@ -2,17 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use layerlab_campaign::publish::Staging;
-use layerlab_campaign::{
-    MeasureVideoError, SIDES, SetFile, VideoPlace, VideoSettings, forms, input_size, measure_video,
-};
+use layerlab_campaign::{SetFile, VideoCampaign, VideoSettings};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::text_table::table;
-use layerlab_model::Network;
 use layerlab_profiles::Segment;
-use layerlab_profiles::accuracy::Metric;
-use layerlab_profiles::document::{Processor, ProcessorKind};
 use layerlab_profiles::video::{VideoDocument, VideoPart};
 use serde_json::json;
 
@@ -22,7 +16,7 @@ use crate::evaluate::hello;
 use crate::exit::{Code, ExitWith, Failure};
 use crate::model_options::{DimArgs, open_with_twin};
 use crate::output;
-use crate::progress::Bars;
+use crate::progress::{Bars, CampaignBars};
 
 #[derive(clap::Args)]
 pub(crate) struct MeasureArgs {
@@ -48,13 +42,13 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FILE")]
     set: PathBuf,
     /// How many of the set's images to answer: half of them to calibrate by, half to judge that by [default: all]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(VideoSettings::FEWEST_ANSWERS..))]
     answers: Option<u64>,
     /// How many of them, at most, to answer in all resolutions and encodings, those that judge first
-    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    #[arg(long, value_name = "COUNT", default_value_t = VideoSettings::FRAMES)]
     frames: u64,
     /// What images and halves are drawn from; give the same for phone and server
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = VideoSettings::SEED)]
     seed: u64,
     /// Where to publish: a folder that is not there yet
     #[arg(long, value_name = "FOLDER")]
@@ -78,53 +72,30 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let model = open_with_twin(&args.model, args.quantised.as_deref(), &args.dims.map())?;
     let set = SetFile::open(&args.set).exit_with(Code::Input)?;
-    let size = set.set.picture_size().exit_with(Code::Input)?;
-    let network = &model.network;
-    let input = input_size(network).ok_or_else(|| {
-        let error = anyhow!(
-            "{} takes no images: its input is not 1 x channels x height x width",
-            network.name()
-        );
-        Failure::new(Code::Input, error)
-    })?;
-    refuse_other_answers(&set, network)?;
-    refuse_unless_whole(&args.placement, network)?;
-    let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;
-    let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
-    let there = hello(&link).await?.processors;
-    let place = placed(args, &there)?;
-    let forms = forms(size, input);
-    let too_large: Vec<String> = SIDES
-        .iter()
-        .filter(|side| **side > size.0.min(size.1))
-        .map(ToString::to_string)
-        .collect();
-    if !too_large.is_empty() {
-        output::note(format_args!(
-            "layerlab: the set's images are {}x{}, so that frames of {} pixels are left out; make a set of larger images with \
-             `layerlab set --size`",
-            size.0,
-            size.1,
-            too_large.join(", ")
-        ));
-    }
     let settings = VideoSettings {
-        answers: args.answers.unwrap_or(u64::MAX),
+        processor: args.processor.clone(),
+        parts: args.placement.clone(),
+        answers: args.answers,
         frames: args.frames,
         seed: args.seed,
     };
-    let title = format!(
-        "frames for {} on {}",
-        network.name(),
-        Printable(&args.device)
-    );
-    let mut bar = Bars::new().add(title);
-    let measured = measure_video(&link, &model, &set, &place, &forms, &settings, &mut bar);
-    let video = measured.await.map_err(|error| match error {
-        MeasureVideoError::Campaign(error) => campaign_failure(error),
-        error => Failure::new(Code::Input, error),
-    })?;
-    drop(bar);
+    let campaign = VideoCampaign {
+        model: &model,
+        set: &set,
+        settings: &settings,
+    };
+    let sizes = campaign.sizes().exit_with(Code::Input)?;
+    let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;
+    let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
+    let there = hello(&link).await?.processors;
+    campaign.processor(&there).exit_with(Code::Input)?;
+    if let Some(left_out) = sizes.left_out() {
+        output::note(format_args!("layerlab: {left_out}"));
+    }
+    let bars = Bars::new();
+    let mut follower = CampaignBars::new(&bars, model.network.name(), &args.device);
+    let video = campaign.run(&link, &mut follower).await;
+    let video = video.map_err(campaign_failure)?;
     let findings = staging.publish_video(&video).map_err(publish_failure)?;
     for finding in &findings {
         output::note(finding);
@@ -133,36 +104,6 @@ pub(super) async fn run(
         true => output::print_json(&summary(&video, &args.out)),
         false => output::print(text(&video, &args.out)),
     }
-}
-
-/// Whether the set asks for classes, and the model answers with a score for each.
-fn refuse_other_answers(set: &SetFile, network: &Network) -> Result<(), Failure> {
-    let wrong = |error| Err(Failure::new(Code::Input, error));
-    let (name, classes) = (&set.set.name, set.set.classes.len() as u64);
-    if set.set.answers() < 2 {
-        return wrong(anyhow!(
-            "`{name}` has one image, and one half of the images judges what was learnt from the other; make a larger set"
-        ));
-    }
-    if !matches!(
-        set.set.metric,
-        Metric::TopK { .. } | Metric::MultiLabel { .. }
-    ) {
-        return wrong(anyhow!(
-            "a confidence is that of a class, and the metric of `{name}` asks for none; make a set with --metric top-1 or \
-             multi-label"
-        ));
-    }
-    let outputs = network.frontier(network.layer_count()).iter();
-    let scores: u64 = outputs.map(layerlab_model::TensorSpec::elements).sum();
-    if scores != classes {
-        return wrong(anyhow!(
-            "{} answers with {scores} scores, and `{name}` has {classes} classes; name the classes of the model with \
-             `layerlab set --classes`",
-            network.name()
-        ));
-    }
-    Ok(())
 }
 
 /// A part of a placement as users write it.
@@ -178,66 +119,6 @@ fn part(text: &str) -> Result<VideoPart, String> {
     };
     read().ok_or_else(|| {
         "write the layers and the processor of each part, such as 1-4:cpu,5-11:npu".to_owned()
-    })
-}
-
-/// Refuses a placement that leaves layers out.
-fn refuse_unless_whole(parts: &[VideoPart], network: &Network) -> Result<(), Failure> {
-    let layers = network.layer_count();
-    let mut next = 1;
-    for part in parts {
-        if part.segment.first() != next {
-            break;
-        }
-        next = part.segment.last() + 1;
-    }
-    match parts.is_empty() || next == layers + 1 {
-        true => Ok(()),
-        false => Err(Failure::new(
-            Code::Usage,
-            anyhow!(
-                "--placement must name layers 1 to {layers} of {}, one part after the other",
-                network.name()
-            ),
-        )),
-    }
-}
-
-/// Where the layers run, on a device with these processors.
-fn placed(args: &MeasureArgs, there: &[Processor]) -> Result<VideoPlace, Failure> {
-    let parts = args.placement.iter();
-    let of_parts: Result<Vec<&Processor>, Failure> = parts
-        .map(|part| chosen(there, Some(&part.processor)))
-        .collect();
-    let of_parts = of_parts?;
-    let accelerator = of_parts
-        .iter()
-        .find(|one| one.kind == ProcessorKind::Accelerator);
-    let processor = match accelerator.or(of_parts.first()) {
-        Some(processor) => processor,
-        None => chosen(there, args.processor.as_deref())?,
-    };
-    Ok(VideoPlace {
-        processor: processor.clone(),
-        parts: args.placement.clone(),
-    })
-}
-
-/// The processor of this name, or the one that a phone would answer frames on.
-fn chosen<'a>(there: &'a [Processor], name: Option<&str>) -> Result<&'a Processor, Failure> {
-    let of_kind = |kind| there.iter().find(move |one| one.kind == kind);
-    let found = match name {
-        Some(name) => there.iter().find(|one| one.name == name),
-        None => of_kind(ProcessorKind::Accelerator).or_else(|| of_kind(ProcessorKind::Cpu)),
-    };
-    found.ok_or_else(|| {
-        let names: Vec<&str> = there.iter().map(|one| one.name.as_str()).collect();
-        let error = anyhow!(
-            "the device has no processor `{}`, but {}",
-            name.unwrap_or_default(),
-            names.join(", ")
-        );
-        Failure::new(Code::Input, error)
     })
 }
 

@@ -44,13 +44,14 @@ pub(crate) async fn submit(
         Ok::<_, Problem>((job.map_err(Problem::unusable)?, files))
     });
     // What the job brings is there until the lab has its own copies.
-    let (ResolvedJob { spec, sizes }, _files) = read.await.map_err(Problem::internal)??;
+    let (resolved, _files) = read.await.map_err(Problem::internal)??;
+    let ResolvedJob { spec, sizes, notes } = resolved;
     let request = Request::Submit {
         spec: Box::new(spec),
         again,
         sizes,
     };
-    match state.ask(request, Some(by)).await? {
+    match state.ask(request, Some(by)).await?.with_notes(notes) {
         Answer::Submitted {
             job,
             runs,

@@ -9,7 +9,8 @@ mod streams;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use layerlab_tests::{layerlab, model, root, succeed};
+use layerlab_tests::scenes::scenes;
+use layerlab_tests::{layerlab, model, succeed};
 use tempfile::TempDir;
 
 /// A folder with an evaluation set of so many of the committed scenes.
@@ -51,19 +52,6 @@ fn video(command: &str) -> Command {
     let mut layerlab = layerlab();
     layerlab.args(["video", command]);
     layerlab
-}
-
-/// An evaluation set of the first scenes.
-fn scenes(folder: &Path, images: u32, options: &[&str]) -> PathBuf {
-    let scenes = root().join("tests/models/scenes");
-    let out = folder.join("scenes.set");
-    let mut set = layerlab();
-    set.arg("set");
-    set.arg("--coco").arg(scenes.join("annotations.json"));
-    set.arg("--images").arg(scenes.join("images"));
-    set.args(["--size", "112x112", "--limit", &images.to_string()]);
-    succeed(set.args(options).arg("--out").arg(&out));
-    out
 }
 
 /// The rows of a table by its columns' names.

@@ -15,6 +15,7 @@ mod publication;
 mod quarantine;
 mod regression;
 mod stopping;
+mod video;
 mod web;
 
 use layerlab_tests::lab::Lab;

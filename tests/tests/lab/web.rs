@@ -16,6 +16,7 @@ mod profile_pages;
 mod reading;
 mod samples;
 mod uploads;
+mod video;
 
 use std::path::Path;
 

@@ -108,7 +108,7 @@ fn a_run_of_a_lower_priority_leaves_for_one_of_a_higher_and_goes_on_afterwards()
     state.left("a", StayOutcome::Parked, Spent::default(), later(3));
     assert_eq!(follow(&mut state, later(3)).start, [start(2, "a")]);
     let published = StayOutcome::Published {
-        profile: PathBuf::from("profile"),
+        folder: PathBuf::from("profile"),
         findings: Vec::new(),
         verdict: None,
     };

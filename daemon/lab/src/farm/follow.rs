@@ -33,8 +33,8 @@ pub(super) struct Keeper<'a> {
     told_busy: Duration,
     /// Where the time went in the parts before.
     spent: Spent,
-    /// Whether an answer of the part was judged since it was begun or continued.
-    has_judged: bool,
+    /// Whether an answer of the part has come since it was begun or continued.
+    has_answered: bool,
     trouble: Option<StoreError>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Keeper<'a> {
             clock: PartClock::new(),
             told_busy: Duration::ZERO,
             spent: Spent::default(),
-            has_judged: false,
+            has_answered: false,
             trouble: None,
         }
     }
@@ -88,7 +88,12 @@ impl<'a> Keeper<'a> {
 }
 
 fn is_result(event: &Event) -> bool {
-    matches!(event, Event::Sample { .. } | Event::Judged { .. })
+    is_answer(event) || matches!(event, Event::Sample { .. })
+}
+
+/// Answers come one by one, in no blocks.
+fn is_answer(event: &Event) -> bool {
+    matches!(event, Event::Judged { .. } | Event::FramesAnswered { .. })
 }
 
 impl Follower for Keeper<'_> {
@@ -112,8 +117,8 @@ impl Follower for Keeper<'_> {
                 let rejection = rejection.clone();
                 self.desk.tell(News::BlockEnded { rejection }).await;
             }
-            Event::Judged { .. } if !self.has_judged => {
-                self.has_judged = true;
+            event if is_answer(event) && !self.has_answered => {
+                self.has_answered = true;
                 self.desk.tell(News::BlockEnded { rejection: None }).await;
             }
             _ => {}
@@ -130,7 +135,7 @@ impl CampaignFollower for Keeper<'_> {
         self.run = super::name(self.assignment, part);
         let entries = self.store.entries(&self.run).await?;
         (self.clock, self.told_busy) = (PartClock::new(), Duration::ZERO);
-        (self.done, self.all, self.has_judged) = (0, None, false);
+        (self.done, self.all, self.has_answered) = (0, None, false);
         for entry in &entries {
             self.clock.orders(&entry.event);
             self.done += u64::from(is_result(&entry.event));

@@ -41,6 +41,7 @@ pub(super) fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutc
         | CampaignError::Evaluation(_)
         | CampaignError::Energy(_)
         | CampaignError::NoMeter
+        | CampaignError::Frames(_)
         | CampaignError::Publish(_) => StayOutcome::Failed { reason },
     }
 }

@@ -1,23 +1,25 @@
-//! Profiles that are measured and cannot be written where they should be: they wait on this host, not on their devices.
+//! What is measured and cannot be written where it should be: it waits on this host, not on its device.
 
 use std::path::PathBuf;
 
-use layerlab_profiles::document::{DocumentError, Profile};
+use layerlab_profiles::document::DocumentError;
 use layerlab_profiles::gate::ProfileSubject;
+use layerlab_profiles::video::VideoDocumentError;
 use tokio::task::spawn_blocking;
 
+use super::measured::Measured;
 use super::{Farm, lock};
 use crate::baseline::Baselines;
 use crate::record::{RunNumber, Verdict};
 use crate::regression::verdict;
 use crate::state::{PublicationOutcome, StayOutcome};
-use layerlab_campaign::publish::{PublishError, SigningKey, Staging};
+use layerlab_campaign::publish::{PublishError, SigningKey};
 
-/// A profile, and where it is to be published.
+/// What was measured, and where it is to be published.
 pub(super) struct Unpublished {
     pub(super) target: PathBuf,
     pub(super) signing_key: Option<SigningKey>,
-    pub(super) profile: Profile,
+    pub(super) measured: Measured,
     /// What the lab calls its device.
     pub(super) device: String,
     /// The hash of the lab's copy of its model.
@@ -25,16 +27,12 @@ pub(super) struct Unpublished {
 }
 
 impl Unpublished {
-    /// What a daemon published that was killed before it could say so is published again.
     fn publish(&self) -> PublicationOutcome {
-        let staging = Staging::prepare(&self.target, true);
-        let published = staging
-            .map(|staging| staging.signed_by(self.signing_key.clone()))
-            .and_then(|staging| staging.publish(&self.profile));
-        match published {
+        let key = self.signing_key.clone();
+        match self.measured.publish(&self.target, key) {
             Ok(findings) => PublicationOutcome::Published {
-                profile: self.target.clone(),
-                findings: findings.iter().map(|it| it.rule.to_string()).collect(),
+                folder: self.target.clone(),
+                findings,
                 verdict: None,
             },
             Err(error) => match self.obstacle(&error) {
@@ -46,12 +44,15 @@ impl Unpublished {
         }
     }
 
-    /// What keeps the profile from being written, and what helps; none if it never will be.
+    /// What keeps it from being written, and what helps; none if it never will be.
     fn obstacle(&self, error: &PublishError) -> Option<String> {
         let source = match error {
             PublishError::Folder { source, .. } | PublishError::File { source, .. } => source,
             PublishError::Document {
                 source: DocumentError::Write { reason, .. },
+            }
+            | PublishError::Video {
+                source: VideoDocumentError::File(DocumentError::Write { reason, .. }),
             } => reason,
             _ => return None,
         };
@@ -74,11 +75,11 @@ impl Farm {
         lock(&self.0.unpublished).insert(run, unpublished);
         match self.publish_again(run).await {
             PublicationOutcome::Published {
-                profile,
+                folder,
                 findings,
                 verdict,
             } => Ok(StayOutcome::Published {
-                profile,
+                folder,
                 findings,
                 verdict,
             }),
@@ -105,9 +106,9 @@ impl Farm {
                 outcome
             }
             PublicationOutcome::Published {
-                profile, findings, ..
+                folder, findings, ..
             } => PublicationOutcome::Published {
-                profile,
+                folder,
                 findings,
                 verdict: self.verdict(run, unpublished).await,
             },
@@ -116,14 +117,18 @@ impl Farm {
     }
 
     /// Whether a profile that was just published is worse than the last good one of the same thing, or than its baseline.
+    /// Nothing else is judged.
     async fn verdict(&self, run: RunNumber, published: Unpublished) -> Option<Verdict> {
         let Unpublished {
             target,
-            profile,
+            measured,
             device,
             model_sha256,
             ..
         } = published;
+        let Measured::Profile(profile) = measured else {
+            return None;
+        };
         let earlier = self.0.store.published(&device, &model_sha256, run).await;
         let earlier = earlier.unwrap_or_else(|error| {
             tracing::warn!(%error, "the profiles before this one are not known");

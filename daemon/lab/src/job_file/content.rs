@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use crate::recurrence::Recurrence;
 use crate::window::Window;
-use layerlab_campaign::AccuracySettings;
+use layerlab_campaign::{AccuracySettings, VideoSettings};
 
 /// All but the sections.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -29,6 +29,7 @@ pub(super) struct Content {
     pub(super) devices: Vec<Table>,
     pub(super) measure: Table,
     pub(super) accuracy: Option<Table>,
+    pub(super) video: Option<Table>,
 }
 
 impl Default for Content {
@@ -46,6 +47,7 @@ impl Default for Content {
             devices: Vec::new(),
             measure: Table::new(),
             accuracy: None,
+            video: None,
         }
     }
 }
@@ -105,6 +107,29 @@ impl Default for Accuracy {
             answers: None,
             stop_at_percent: None,
             seed: AccuracySettings::SEED,
+        }
+    }
+}
+
+/// `[video]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Video {
+    pub(super) set: PathBuf,
+    pub(super) processor: Option<String>,
+    pub(super) answers: Option<u64>,
+    pub(super) frames: u64,
+    pub(super) seed: u64,
+}
+
+impl Default for Video {
+    fn default() -> Video {
+        Video {
+            set: PathBuf::new(),
+            processor: None,
+            answers: None,
+            frames: VideoSettings::FRAMES,
+            seed: VideoSettings::SEED,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::JobFile;
 use super::content::{Content, ModelEntry};
-use layerlab_campaign::{EnergySettings, SteadySettings};
+use layerlab_campaign::{EnergySettings, SteadySettings, VideoSettings};
 use layerlab_profiles::energy::FEWEST_VISITS;
 
 use crate::job::{MOST_RUNS, MeasureSpec, Selector};
@@ -103,10 +103,11 @@ impl JobFile {
                 runs > MOST_RUNS,
                 "devices",
                 format!(
-                    "{} of `models` on {} of `devices`, {repeats} times each, are {runs} profiles, and a job has at \
-                     most {MOST_RUNS}; split it, or lower `repeats`",
+                    "{} of `models` on {} of `devices`, {repeats} times each, are {runs} {}, and a job has at most \
+                     {MOST_RUNS}; split it, or lower `repeats`",
                     models.len(),
-                    self.devices.len()
+                    self.devices.len(),
+                    self.kind().given(runs)
                 ),
             ),
             (
@@ -197,6 +198,47 @@ impl JobFile {
                     !(stop_at > 0.0 && stop_at < 100.0),
                     "accuracy.stop-at-percent",
                     format!("`{stop_at}` is no width of an interval; write a number above 0 and below 100"),
+                ),
+            ]);
+        }
+        if let Some(video) = &self.video {
+            let alone = |section: &str| {
+                format!(
+                    "a job with [video] publishes no profiles, which `[{section}]` is about; leave it out, or submit a second \
+                     job for them"
+                )
+            };
+            let few = VideoSettings::FEWEST_ANSWERS;
+            problems.extend([
+                (
+                    !self.content.measure.is_empty(),
+                    "measure",
+                    alone("measure"),
+                ),
+                (self.accuracy.is_some(), "accuracy", alone("accuracy")),
+                (
+                    video.set.as_os_str().is_empty(),
+                    "video.set",
+                    "the evaluation set is missing, whose images are the frames; write the file that `layerlab set` made"
+                        .to_owned(),
+                ),
+                (
+                    (video.processor.as_ref()).is_some_and(|name| name.trim().is_empty()),
+                    "video.processor",
+                    "a processor needs a name; write one, or leave the key out for the first accelerator".to_owned(),
+                ),
+                (
+                    video.answers.is_some_and(|answers| answers < few),
+                    "video.answers",
+                    format!(
+                        "half of the answers judges what was learnt from the others; write a whole number of at least {few}, \
+                         or leave the key out for all"
+                    ),
+                ),
+                (
+                    video.frames == 0,
+                    "video.frames",
+                    "`0` frames are none; write a whole number of at least 1".to_owned(),
                 ),
             ]);
         }

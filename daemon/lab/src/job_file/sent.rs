@@ -67,9 +67,13 @@ fn pack(
         models.push(Value::Table(packed.model(entry, model)?));
     }
     table.insert("models".to_owned(), Value::Array(models));
-    if let Some(accuracy) = &spec.accuracy {
-        let name = packed.file("accuracy.set", &accuracy.path, &accuracy.set_sha256)?;
-        if let Some(section) = table.get_mut("accuracy").and_then(Value::as_table_mut) {
+    let accuracy = spec.accuracy.as_ref();
+    let accuracy = accuracy.map(|of| ("accuracy", &of.path, &of.set_sha256));
+    let video = spec.video.as_ref();
+    let video = video.map(|of| ("video", &of.path, &of.set_sha256));
+    for (section, path, sha256) in accuracy.into_iter().chain(video) {
+        let name = packed.file(&format!("{section}.set"), path, sha256)?;
+        if let Some(section) = table.get_mut(section).and_then(Value::as_table_mut) {
             section.insert("set".to_owned(), Value::String(name));
         }
     }

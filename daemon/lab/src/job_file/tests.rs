@@ -8,8 +8,12 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::{Nanos, sha256};
 use layerlab_protocol::MeterChoice;
 
+mod video;
+
 use super::*;
-use layerlab_campaign::{AccuracySettings, EnergySettings, SteadySettings, TimesSettings};
+use layerlab_campaign::{
+    AccuracySettings, EnergySettings, SteadySettings, TimesSettings, VideoSettings,
+};
 
 const DEVICES: &str = "[[devices]]\nabi = 'arm64-v8a'\n";
 
@@ -164,7 +168,7 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
         "#,
     );
     let job = JobFile::read(&path).expect("a job");
-    let ResolvedJob { spec, sizes } = job.resolve(now()).expect("a spec");
+    let ResolvedJob { spec, sizes, notes } = job.resolve(now()).expect("a spec");
     assert_eq!((spec.name.as_str(), spec.repeats), ("tonight", 2));
     assert_eq!(spec.profiles, Some(folder.0.path().join("out")));
     let at = |text: &str| Some(text.parse().expect("an instant"));
@@ -198,6 +202,7 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
         (&spec.models, &sizes),
         (&vec![expected], &vec![BTreeMap::new()])
     );
+    assert_eq!((notes, spec.kind()), (Vec::new(), RunKind::Profile));
     let accuracy = spec.accuracy.as_ref().expect("accuracy");
     assert_eq!(accuracy.set_sha256, sha256(&bytes));
     assert_eq!(accuracy.path, folder.0.path().join("one.set"));

@@ -46,9 +46,9 @@ impl<'a> ShownJob<'a> {
     }
 }
 
-/// Why runs of the job that are over gave no profile, each reason once.
-pub fn why_no_profile(kept: &Kept, id: JobId) -> Vec<&str> {
-    let lost = own_runs(kept, id).filter(|run| run.state.is_over() && run.profile.is_none());
+/// Why runs of the job that are over gave nothing, each reason once.
+pub fn why_nothing(kept: &Kept, id: JobId) -> Vec<&str> {
+    let lost = own_runs(kept, id).filter(|run| run.state.is_over() && run.published().is_none());
     let mut reasons: Vec<&str> = lost.filter_map(|run| run.reason.as_deref()).collect();
     reasons.sort_unstable();
     reasons.dedup();
@@ -84,6 +84,6 @@ mod tests {
             runs: runs.map(|run| (run.number, run)).into(),
             ..Kept::default()
         };
-        assert_eq!(why_no_profile(&kept, 4), ["it fell", "the deadline came"]);
+        assert_eq!(why_nothing(&kept, 4), ["it fell", "the deadline came"]);
     }
 }

@@ -15,7 +15,7 @@ mod watch;
 
 pub use calendar::{Calendar, CalendarDay, OpenHours};
 pub use devices::simulated_devices;
-pub use job::{ShownJob, why_no_profile};
+pub use job::{ShownJob, why_nothing};
 pub use jobs::{ListedJob, RunCounts, listed_jobs};
 pub use latest_block::{LatestBlock, SegmentSoFar, latest_block};
 pub use page::Page;

@@ -1,6 +1,7 @@
 //! What happened, and what became of jobs and runs, in people's words.
 
 use std::fmt;
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -38,12 +39,9 @@ impl What {
             What::Parked { reason } => and("parked", reason),
             What::AttemptFailed { reason } => format!("failed, to be tried again: {reason}"),
             What::BlockRejected { reason } => format!("a block is measured again: {reason}"),
-            What::Published { profile, findings } => {
-                let published = format!("published in {}", profile.display());
-                match findings.len() {
-                    0 => published,
-                    _ => format!("{published}, with doubts: {}", findings.join("; ")),
-                }
+            What::Published { profile, findings } => published("", profile, findings),
+            What::VideoPublished { folder, findings } => {
+                published("its video measurement is ", folder, findings)
             }
             What::Worse { than, numbers } => {
                 format!("worse than {}: {}", than.display(), numbers.join("; "))
@@ -52,6 +50,14 @@ impl What {
             What::Asked { by, command } => format!("{by} asked over the web to {command}"),
             What::Trouble { reason } => format!("trouble: {reason}"),
         }
+    }
+}
+
+fn published(what: &str, folder: &Path, findings: &[String]) -> String {
+    let published = format!("{what}published in {}", folder.display());
+    match findings.len() {
+        0 => published,
+        _ => format!("{published}, with doubts: {}", findings.join("; ")),
     }
 }
 
@@ -139,6 +145,13 @@ mod tests {
                     findings: vec!["layer 3 is noisy".to_owned()],
                 },
                 "published in profiles/a, with doubts: layer 3 is noisy",
+            ),
+            (
+                What::VideoPublished {
+                    folder: "profiles/b".into(),
+                    findings: Vec::new(),
+                },
+                "its video measurement is published in profiles/b",
             ),
             (
                 What::Worse {

@@ -1,4 +1,4 @@
-//! Why a run has no profile.
+//! Why a run has given nothing.
 
 use jiff::Timestamp;
 
@@ -28,7 +28,10 @@ pub(super) fn explain(kept: &Kept, history: &History, job: &Job, run: &Run) -> A
         RunState::Cancelled => because("its job was cancelled"),
         RunState::Expired => because("its job's deadline came first"),
         // A run that is done before the end of the report is published.
-        RunState::Done => because("its profile was published later"),
+        RunState::Done => because(&format!(
+            "its {} was published later",
+            job.spec.kind().given(1)
+        )),
     }
 }
 
@@ -39,7 +42,7 @@ fn because(reason: &str) -> Absent {
     }
 }
 
-/// What last kept the run from its profile.
+/// What last kept the run from getting on.
 fn last_reason<'a>(history: &History<'a>, run: &Run) -> Option<&'a str> {
     let mut events = history.of_run(run.number).rev();
     events.find_map(|event| match &event.what {

@@ -18,19 +18,21 @@ const MOST_BYTES: u64 = 4 << 20;
 const MOST_TABLE_BYTES: u64 = 256 << 20;
 
 impl Report {
-    /// Looks into the folders of the published profiles: whether they are there, what they say about their device,
+    /// Looks into the folders of what was published: whether they are there, what they say about their device,
     /// and, if `plots`, how they look.
     pub fn read_profiles(&mut self, plots: bool) {
         let (mut simulated, mut emulated) = (BTreeSet::new(), BTreeSet::new());
         for run in self.jobs.iter_mut().flat_map(|job| &mut job.runs) {
-            let Some(published) = &mut run.published else {
-                continue;
-            };
-            published.read(plots);
-            if published.simulated == Some(true) {
+            if let Some(published) = &mut run.published {
+                published.read(plots);
+            }
+            if let Some(video) = &mut run.video {
+                video.read();
+            }
+            if run.says_simulated() {
                 simulated.insert(run.device.clone());
             }
-            if published.emulated == Some(true) {
+            if run.says_emulated() {
                 emulated.insert(run.device.clone());
             }
         }
@@ -105,7 +107,7 @@ fn readable(folder: &Path) -> bool {
 }
 
 /// The file, if it is there and of a size that it may have.
-fn whole(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn whole(path: &Path) -> Option<Vec<u8>> {
     // Whoever replaced it may have put a pipe there, which would never end.
     if !path.metadata().ok()?.is_file() {
         return None;

@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::RunOutcome;
+use crate::job::RunKind;
 
 /// How many runs there are, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// How many runs there are in all; the other counts add up to it.
     pub runs: usize,
-    /// Those whose profile is published.
+    /// Those whose profile, or whatever else they give, is published.
     pub published: usize,
     /// Those that were given up.
     pub failed: usize,
@@ -43,7 +44,7 @@ impl Counts {
         counts
     }
 
-    /// What became of the runs without a profile: `1 failed, 2 wait`. Empty if there are none.
+    /// What became of the runs of which nothing is published: `1 failed, 2 wait`. Empty if there are none.
     pub fn missing(&self) -> String {
         let parts = [
             (self.failed, "failed", "failed"),
@@ -76,15 +77,20 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// Everything in one sentence; of the published profiles, `findings` are doubtful and `worse` worse than those before them.
-pub(super) fn sentence(counts: &Counts, findings: usize, worse: usize) -> String {
+/// Everything in one sentence. `videos` of the runs measure frames; of what is published, `findings` are doubtful and `worse`
+/// worse than what was before them.
+pub(super) fn sentence(counts: &Counts, videos: usize, findings: usize, worse: usize) -> String {
     if counts.runs == 0 {
         return "Nothing was asked for.".to_owned();
     }
     let Counts {
         runs, published, ..
     } = counts;
-    let profiles = if *runs == 1 { "profile" } else { "profiles" };
+    let given = match videos {
+        0 => RunKind::Profile.given(*runs),
+        _ if videos == *runs => RunKind::Video.given(*runs),
+        _ => "profiles and video measurements",
+    };
     let doubtful = match findings {
         0 => String::new(),
         _ if findings == *published => ", with findings".to_owned(),
@@ -98,5 +104,5 @@ pub(super) fn sentence(counts: &Counts, findings: usize, worse: usize) -> String
         missing if missing.is_empty() => missing,
         missing => format!("; {missing}"),
     };
-    format!("{published} of {runs} {profiles} published{doubtful}{worse}{missing}.")
+    format!("{published} of {runs} {given} published{doubtful}{worse}{missing}.")
 }

@@ -127,6 +127,7 @@ impl<'a> History<'a> {
                     }
                 }
                 What::Published { .. }
+                | What::VideoPublished { .. }
                 | What::Parked { .. }
                 | What::AttemptFailed { .. }
                 | What::Failed { .. } => free_since = Some(event.at),

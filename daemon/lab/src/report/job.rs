@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::history::History;
 use super::{
-    Counts, Earlier, FailedAttempt, JobReport, Publication, RunOutcome, RunReport, absent, counted,
-    device_of,
+    Counts, Earlier, FailedAttempt, JobReport, Publication, RunOutcome, RunReport,
+    VideoPublication, absent, counted, device_of,
 };
+use crate::job::RunKind;
 use crate::record::{Job, JobState, Kept, Run, RunState, What};
 
 /// Every job that was open, came or ended then.
@@ -70,6 +71,7 @@ fn report(kept: &Kept, history: &History, earlier: &Profiles, job: &Job) -> Opti
     Some(JobReport {
         id: job.id,
         name: job.spec.name.clone(),
+        kind: job.spec.kind(),
         state: job.state,
         submitted: job.submitted,
         occurrence_of: job.occurrence_of,
@@ -113,6 +115,10 @@ fn run_report(
         _ => None,
     });
     let published = outcome == RunOutcome::Published;
+    let (is_profile, is_video) = match job.spec.kind() {
+        RunKind::Profile => (published, false),
+        RunKind::Video => (false, published),
+    };
     RunReport {
         number: run.number,
         model: model(job, run),
@@ -125,10 +131,11 @@ fn run_report(
         rejected: counted(rejected),
         ended: run.ended.filter(|ended| *ended <= history.until),
         spent: run.spent,
-        published: published.then(|| Publication {
+        published: is_profile.then(|| Publication {
             before: earlier.of(job, run),
             ..publication(history, run)
         }),
+        video: is_video.then(|| video(history, run)),
     }
 }
 
@@ -176,5 +183,18 @@ fn publication(history: &History, run: &Run) -> Publication {
         whole_model: Vec::new(),
         before: None,
         plot: None,
+    }
+}
+
+fn video(history: &History, run: &Run) -> VideoPublication {
+    let mut events = history.of_run(run.number).rev();
+    let findings = events.find_map(|event| match &event.what {
+        What::VideoPublished { findings, .. } => Some(findings.clone()),
+        _ => None,
+    });
+    VideoPublication {
+        folder: run.video.clone().unwrap_or_default(),
+        findings: findings.unwrap_or_default(),
+        ..VideoPublication::default()
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use layerlab_profiles::SignedNanos;
 
 use super::{Publication, Report, RunOutcome, RunReport, WholeModel};
+use crate::job::RunKind;
 
 /// A table with a row for each model and a column for each device.
 pub(super) struct Matrix<'a> {
@@ -33,7 +34,12 @@ pub(super) struct Time<'a> {
 impl<'a> Matrix<'a> {
     /// Nothing where it would say no more than the list of runs does.
     pub(super) fn of(report: &'a Report) -> Option<Matrix<'a>> {
-        let runs = || report.runs().map(|(_, run)| run);
+        let runs = || {
+            let of_profiles = report
+                .runs()
+                .filter(|(job, _)| job.kind == RunKind::Profile);
+            of_profiles.map(|(_, run)| run)
+        };
         let devices: BTreeSet<String> = runs().map(|run| report.device_of(run)).collect();
         let mut fields: BTreeMap<(&str, String), &RunReport> = BTreeMap::new();
         for run in runs() {

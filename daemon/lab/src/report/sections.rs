@@ -36,6 +36,7 @@ impl Report {
             words.worse(),
             words.to_come(),
             words.published(),
+            words.videos(),
             words.jobs(),
             words.retried(),
             words.rejected(),
@@ -83,7 +84,7 @@ impl Words<'_> {
         }
     }
 
-    /// What will have no profile unless somebody does something.
+    /// What will not be published unless somebody does something.
     fn without_profile(&self) -> Section {
         let counts = &self.report.counts;
         Section {
@@ -151,6 +152,29 @@ impl Words<'_> {
             title: "Published",
             grave: false,
             heads: &["job", "model", "device", "when", "profile", "findings"],
+            right: &[],
+            rows: self.report.runs().filter_map(row).collect(),
+        }
+    }
+
+    fn videos(&self) -> Section {
+        let row = |(job, run): (&JobReport, &RunReport)| {
+            let video = run.video.as_ref()?;
+            let gone = video.gone.then(|| "its folder is gone".to_owned());
+            let findings: Vec<String> = gone.into_iter().chain(video.findings.clone()).collect();
+            Some(texts([
+                name(job),
+                model(run),
+                self.report.device_of(run),
+                self.moment_if_any(run.ended),
+                video.folder.display().to_string(),
+                findings.join("; "),
+            ]))
+        };
+        Section {
+            title: "Video measurements",
+            grave: false,
+            heads: &["job", "model", "device", "when", "folder", "findings"],
             right: &[],
             rows: self.report.runs().filter_map(row).collect(),
         }

@@ -1,5 +1,7 @@
 //! A night in which everything happens that can, as people, scripts and browsers see it.
 
+mod video;
+
 use std::path::Path;
 
 use jiff::Timestamp;

@@ -34,7 +34,8 @@ impl LabState {
         let runs = self.runs_of(&spec);
         if runs > MOST_RUNS {
             let message = format!(
-                "the job asks for {runs} profiles, and a lab takes at most {MOST_RUNS} at once; split it, or lower `repeats`"
+                "the job asks for {runs} {}, and a lab takes at most {MOST_RUNS} at once; split it, or lower `repeats`",
+                spec.kind().given(runs)
             );
             return refused(RefusalCode::TooMuch, &message);
         }

@@ -43,7 +43,9 @@ impl LabState {
             ));
         }
         let accuracy = spec.accuracy.iter().flat_map(|of| &of.processors);
-        let wanted: BTreeSet<&String> = spec.measure.processors.iter().chain(accuracy).collect();
+        let video = spec.video.iter().flat_map(|of| &of.processor);
+        let times = spec.measure.processors.iter();
+        let wanted: BTreeSet<&String> = times.chain(accuracy).chain(video).collect();
         let lacks = |device: &Device| -> Option<String> {
             let known = device.processors.as_ref()?;
             let lacking = wanted.iter().find(|name| !known.contains(name))?;

@@ -13,10 +13,10 @@ const PAUSE: SignedDuration = SignedDuration::from_secs(5);
 /// What came of trying once more to publish what is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PublicationOutcome {
-    /// The profile is there.
+    /// It is there.
     Published {
-        /// The folder of the published profile.
-        profile: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
         /// Whether it is worse than the last good one, if there is one.
@@ -88,10 +88,10 @@ impl LabState {
         let nothing = Spent::default();
         match outcome {
             PublicationOutcome::Published {
-                profile,
+                folder,
                 findings,
                 verdict,
-            } => self.publish(number, (profile, findings, verdict), nothing, now),
+            } => self.publish(number, (folder, findings, verdict), nothing, now),
             PublicationOutcome::Failed { reason } => self.give_up(number, reason, now),
             PublicationOutcome::NotAtHand => {}
             PublicationOutcome::Unpublished { reason } => {

@@ -10,16 +10,17 @@ use layerlab_protocol::Rejection;
 use super::publications::unpublished;
 use super::{LabState, Work};
 use crate::gates::Readings;
+use crate::job::RunKind;
 use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, Verdict, What};
 use crate::talk::DeviceReadings;
 
 /// How a run left a device.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StayOutcome {
-    /// Its profile is published.
+    /// What it was to give is published: a profile, or what its job asks for in the place of one.
     Published {
-        /// The folder of the published profile.
-        profile: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
         /// What is doubtful about it.
         findings: Vec<String>,
         /// Whether it is worse than the last good one, if there is one.
@@ -32,7 +33,7 @@ pub enum StayOutcome {
         /// What kept the device from being ready, for a person.
         reason: String,
     },
-    /// It is measured, and only its profile is not published yet: the device is not needed any more.
+    /// It is measured, and only not published yet: the device is not needed any more.
     Unpublished {
         /// What keeps it from being published, for a person.
         reason: String,
@@ -212,10 +213,10 @@ impl LabState {
         }
         match outcome {
             StayOutcome::Published {
-                profile,
+                folder,
                 findings,
                 verdict,
-            } => self.publish(number, (profile, findings, verdict), spent, now),
+            } => self.publish(number, (folder, findings, verdict), spent, now),
             // Whatever came of it, nobody wants it any more.
             _ if was_over => self.set_run(number, |run| run.spent += spent),
             StayOutcome::Parked => self.park(number, spent, now),
@@ -267,19 +268,32 @@ impl LabState {
     pub(super) fn publish(
         &mut self,
         number: RunNumber,
-        (profile, findings, verdict): (PathBuf, Vec<String>, Option<Verdict>),
+        (folder, findings, verdict): (PathBuf, Vec<String>, Option<Verdict>),
         spent: Spent,
         now: Timestamp,
     ) {
+        let job = self.kept.runs.get(&number).map(|run| run.job);
+        let job = job.and_then(|job| self.kept.jobs.get(&job));
+        let kind = job.map_or(RunKind::Profile, |job| job.spec.kind());
         self.set_run(number, |run| {
             run.spent += spent;
             run.state = RunState::Done;
             run.ended = Some(now);
             run.reason = None;
-            run.profile = Some(profile.clone());
+            match kind {
+                RunKind::Profile => run.profile = Some(folder.clone()),
+                RunKind::Video => run.video = Some(folder.clone()),
+            }
             run.verdict.clone_from(&verdict);
         });
-        self.tell_of_run(now, number, What::Published { profile, findings });
+        let what = match kind {
+            RunKind::Profile => What::Published {
+                profile: folder,
+                findings,
+            },
+            RunKind::Video => What::VideoPublished { folder, findings },
+        };
+        self.tell_of_run(now, number, what);
         if let Some(verdict) = verdict.filter(Verdict::is_worse) {
             let (than, numbers) = (verdict.against, verdict.worse);
             self.tell_of_run(now, number, What::Worse { than, numbers });

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::apart::apart;
 use super::error::StoreError;
 use super::reader::Reader;
-use crate::job::{JobSpec, ModelSpec};
+use crate::job::{JobSpec, ModelSpec, VideoSpec};
 use crate::record::{Job, JobId, JobState, JobWithRuns, Run, RunNumber};
 
 impl Reader {
@@ -98,8 +98,8 @@ impl Reader {
         .await?
     }
 
-    /// How long runs took, in milliseconds, that published a profile on `device` of the model of place `model` in `spec`,
-    /// measured in the same way.
+    /// How long runs took, in milliseconds, that published what `spec` asks for on `device` of the model of place `model` in
+    /// `spec`, measured in the same way.
     pub(super) async fn took(
         &self,
         device: &str,
@@ -111,6 +111,7 @@ impl Reader {
             return Ok(Vec::new());
         };
         let (reader, device, measure) = (self.clone(), device.to_owned(), spec.measure.clone());
+        let frames = spec.video.as_ref().map(VideoSpec::settings);
         apart(async move {
             let mut connection = reader.connection.lock().await;
             let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
@@ -129,8 +130,9 @@ impl Reader {
                 };
                 let spec = &job.spec;
                 let is_same_model = |model: &ModelSpec| model.sha256 == wanted;
-                if spec.models.get(run.model).is_some_and(is_same_model) && spec.measure == measure
-                {
+                let is_same_way = spec.measure == measure
+                    && spec.video.as_ref().map(VideoSpec::settings) == frames;
+                if spec.models.get(run.model).is_some_and(is_same_model) && is_same_way {
                     took.push(run.spent.wall_ms);
                 }
             }
@@ -167,7 +169,8 @@ impl Reader {
                     Entry::Vacant(place) => place.insert(reader.record(&job)?),
                 };
                 let model = job.spec.models.get(run.model);
-                if model.is_some_and(|model| model.sha256 == wanted) {
+                let is_of_model = model.is_some_and(|model| model.sha256 == wanted);
+                if is_of_model && run.profile.is_some() {
                     found.push(run);
                 }
             }

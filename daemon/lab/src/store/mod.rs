@@ -123,8 +123,8 @@ impl Store {
         self.reader.journal_sizes().await
     }
 
-    /// How long runs took, in milliseconds, that published a profile on `device` of the model of place `model` in `spec`,
-    /// measured in the same way.
+    /// How long runs took, in milliseconds, that published what `spec` asks for on `device` of the model of place `model` in
+    /// `spec`, measured in the same way.
     pub async fn took(
         &self,
         device: &str,

@@ -131,7 +131,7 @@ pub(crate) async fn pass_gates<R: Future<Output = Result<Readings, String>> + Se
 /// The outcome of a run that is done.
 pub(crate) fn published(run: i64) -> StayOutcome {
     StayOutcome::Published {
-        profile: PathBuf::from(format!("profiles/{run}")),
+        folder: PathBuf::from(format!("profiles/{run}")),
         findings: Vec::new(),
         verdict: None,
     }

@@ -28,6 +28,9 @@ pub(super) struct ShownJob {
     id: i64,
     /// What users call it.
     name: String,
+    /// What each of its runs gives: a `profile`, or what answering the frames of a `video` costs.
+    #[schema(example = "profile")]
+    kind: String,
     /// What became of it.
     #[schema(example = "open")]
     state: String,
@@ -49,6 +52,7 @@ impl From<&Job> for ShownJob {
         ShownJob {
             id: job.id,
             name: job.spec.name.clone(),
+            kind: job.spec.kind().to_string(),
             state: job.state.to_string(),
             models: models.map(|model| model.name.clone()).collect(),
             devices: devices.map(ToString::to_string).collect(),
@@ -65,7 +69,7 @@ pub(super) struct ListedJob {
     /// The job itself.
     #[serde(flatten)]
     job: ShownJob,
-    /// How many profiles it asks for.
+    /// How many profiles it asks for, or measurements of frames.
     runs: usize,
     /// How many of them are published.
     done: usize,

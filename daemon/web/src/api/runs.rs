@@ -1,4 +1,4 @@
-//! Runs: one profile each that a job asks for.
+//! Runs: one profile each that a job asks for, or one measurement of frames.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,6 +20,9 @@ pub(super) struct ShownRun {
     job: i64,
     /// The model's name.
     model: Option<String>,
+    /// What it gives: a `profile`, or what answering the frames of a `video` costs.
+    #[schema(example = "profile")]
+    kind: String,
     /// What became of it.
     #[schema(example = "queued")]
     state: String,
@@ -35,7 +38,8 @@ pub(super) struct ShownRun {
     ended: Option<Timestamp>,
     /// Why it is in this state, for a person.
     reason: Option<String>,
-    /// Whether its profile is published; it is found by the number of the run.
+    /// Whether it has published a profile, which is found by the number of the run. A measurement of frames is published when
+    /// the run is done, on the lab's host.
     published: bool,
     /// What of its profile is worse than in the last good one, each in a few words.
     worse: Vec<String>,
@@ -50,6 +54,10 @@ impl ShownRun {
             number: run.number,
             job: run.job,
             model: model.map(|model| model.name.clone()),
+            kind: job
+                .map(|job| job.spec.kind())
+                .unwrap_or_default()
+                .to_string(),
             state: run.state.to_string(),
             device: run.phone.clone(),
             simulated: device.is_some_and(|device| device.simulated),

@@ -1,5 +1,7 @@
 //! One job with its runs and what happened, and the buttons that change what becomes of it.
 
+use std::path::Path;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::Timestamp;
@@ -87,6 +89,9 @@ async fn page(
         @if may_change { (buttons(job, can_be_retried)) }
         dl {
             dt { "Submitted" } dd { (when(job.submitted)) }
+            @if let Some(video) = &job.spec.video {
+                dt { "Measures" } dd { "how the frames of " (Printable(&file_name(&video.path))) " are answered" }
+            }
             @if let Some(deadline) = job.spec.deadline { dt { "Deadline" } dd { (when(deadline)) } }
             dt { "For" } dd { (Printable(&devices.join("; "))) }
             @if !waiting_for.is_empty() { dt { "Waits for" } dd { (Printable(&waiting_for)) } }
@@ -98,6 +103,11 @@ async fn page(
         (happened(&shown.events))
     };
     Ok(Page::new(format!("Job {id}"), "/jobs", content).live())
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 fn is_given_up(run: &Run) -> bool {

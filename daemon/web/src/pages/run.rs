@@ -57,6 +57,9 @@ pub(super) async fn show(
             @if run.spent.wall_ms > 0 {
                 dt { "On its device" } dd { (length(Duration::from_millis(run.spent.wall_ms))) ", of which measuring " (length(Duration::from_millis(run.spent.busy_ms))) }
             }
+            @if let Some(folder) = &run.video {
+                dt { "Video measurement" } dd { "in " (Printable(&folder.display().to_string())) " on the lab's host" }
+            }
             @if let Some(reason) = &run.reason { dt { "Why" } dd { (Printable(reason)) } }
             @if let Some(verdict) = run.verdict.as_ref().filter(|verdict| !verdict.worse.is_empty()) {
                 dt { "Worse than before" } dd.bad { (Printable(&verdict.worse.join("; "))) }

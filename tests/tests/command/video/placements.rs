@@ -85,9 +85,9 @@ fn a_placement_is_measured_published_and_chosen_between() {
 fn a_placement_of_other_layers_or_processors_is_refused() {
     let place = Place::new(4);
     for (placement, code, words) in [
-        ("1-4:cpu", 2, "layers 1 to 11"),
-        ("1-4:cpu,6-11:npu", 2, "layers 1 to 11"),
-        ("1-12:npu", 2, "layers 1 to 11"),
+        ("1-4:cpu", 3, "layers 1 to 11"),
+        ("1-4:cpu,6-11:npu", 3, "layers 1 to 11"),
+        ("1-12:npu", 3, "layers 1 to 11"),
         ("1-6:cpu,7-11:tpu", 3, "no processor `tpu`"),
     ] {
         let refused = output(&mut place.measure("mate10pro", "out", &["--placement", placement]));

@@ -46,6 +46,12 @@ fn what_is_no_measurement_is_not_begun() {
         &mut place.measure("host", "out", &["--answers", "1"]),
         "--answers",
     );
+    fails(
+        "host",
+        &["--answers", "5"],
+        INPUT,
+        &["has 4 images", "5 cannot be answered"],
+    );
 
     // A detector's answers are no classes, and another network's classes are others.
     let mut other = video("measure");

@@ -1,6 +1,8 @@
 //! What holds runs back: quarantines, publication, what nobody can give; and what is said of it.
 
 use super::*;
+use crate::job::VideoSpec;
+use crate::record::{RecordChange, RunState, What};
 use crate::state::PublicationOutcome;
 use crate::talk::{DeviceState, RefusalCode};
 
@@ -65,7 +67,7 @@ fn a_run_that_lacks_only_publication_holds_no_device() {
     state.left("a", no_room, Spent::default(), later(1));
     assert_eq!(follow(&mut state, later(1)).start, [start(2, "a")]);
     let published = |run| StayOutcome::Published {
-        profile: PathBuf::from(format!("profile {run}")),
+        folder: PathBuf::from(format!("profile {run}")),
         findings: Vec::new(),
         verdict: None,
     };
@@ -88,7 +90,7 @@ fn a_run_that_lacks_only_publication_holds_no_device() {
     assert_eq!(follow(&mut state, later(3)).start, []);
     assert_eq!(state.due_publications(later(4)), [1]);
     let published = PublicationOutcome::Published {
-        profile: PathBuf::from("profile 1"),
+        folder: PathBuf::from("profile 1"),
         findings: Vec::new(),
         verdict: None,
     };
@@ -143,6 +145,49 @@ fn a_job_of_too_many_runs_is_refused_in_a_sentence() {
     assert!(state.kept.jobs.is_empty());
 }
 
+/// Those that this processor answers.
+fn frames(processor: &str) -> VideoSpec {
+    VideoSpec {
+        set_sha256: "ef".repeat(32),
+        path: "frames.set".into(),
+        processor: Some(processor.to_owned()),
+        answers: None,
+        frames: 500,
+        seed: 1,
+    }
+}
+
+#[test]
+fn what_a_run_of_frames_gives_is_no_profile() {
+    let mut state = lab(&["a"]);
+    let spec = JobSpec {
+        video: Some(frames("npu")),
+        ..spec(1, 0)
+    };
+    submit(&mut state, spec);
+    follow(&mut state, now());
+    let published = StayOutcome::Published {
+        folder: "profiles/run-1".into(),
+        findings: vec!["its halves are small".to_owned()],
+        verdict: None,
+    };
+    state.left("a", published, Spent::default(), later(1));
+    let run = &state.kept.runs[&1];
+    assert_eq!((run.state, &run.profile), (RunState::Done, &None));
+    assert_eq!(run.video.as_deref(), Some("profiles/run-1".as_ref()));
+    assert_eq!(run.published(), run.video.as_deref());
+    let changes = state.take_changes();
+    let told = changes.iter().find_map(|change| match change {
+        RecordChange::Event(event) => match &event.what {
+            What::VideoPublished { folder, findings } => Some((folder.clone(), findings.len())),
+            What::Published { .. } => panic!("it is no profile"),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(told, Some(("profiles/run-1".into(), 1)));
+}
+
 #[test]
 fn what_no_device_gives_is_said_when_a_job_is_submitted_and_as_long_as_it_waits() {
     let mut state = lab(&["a", "b"]);
@@ -172,6 +217,13 @@ fn what_no_device_gives_is_said_when_a_job_is_submitted_and_as_long_as_it_waits(
         ),
         (asking(Selector::default(), &["gpu"]), "a has no processor"),
         (asking(Selector::default(), &["npu"]), ""),
+        (
+            JobSpec {
+                video: Some(frames("gpu")),
+                ..asking(named("b"), &[])
+            },
+            "b has no processor `gpu`, but cpu",
+        ),
     ];
     for (number, (spec, problem)) in (1..).zip(cases) {
         let Answer::Submitted { warnings, .. } = state.submit(spec, true, now()) else {

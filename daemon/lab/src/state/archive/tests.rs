@@ -54,7 +54,7 @@ fn archive(state: &mut LabState) {
 
 fn publish(state: &mut LabState) {
     let published = StayOutcome::Published {
-        profile: PathBuf::from("profile"),
+        folder: PathBuf::from("profile"),
         findings: Vec::new(),
         verdict: None,
     };

@@ -53,6 +53,10 @@ pub(super) enum WhatRow {
         profile: PathBuf,
         findings: Vec<String>,
     },
+    VideoPublished {
+        folder: PathBuf,
+        findings: Vec<String>,
+    },
     Worse {
         than: PathBuf,
         numbers: Vec<String>,
@@ -94,6 +98,9 @@ impl From<What> for WhatRow {
             What::AttemptFailed { reason } => WhatRow::AttemptFailed { reason },
             What::BlockRejected { reason } => WhatRow::BlockRejected { reason },
             What::Published { profile, findings } => WhatRow::Published { profile, findings },
+            What::VideoPublished { folder, findings } => {
+                WhatRow::VideoPublished { folder, findings }
+            }
             What::Worse { than, numbers } => WhatRow::Worse { than, numbers },
             What::Failed { reason } => WhatRow::Failed { reason },
             What::Asked { by, command } => WhatRow::Asked { by, command },
@@ -127,6 +134,9 @@ impl From<WhatRow> for What {
             WhatRow::AttemptFailed { reason } => What::AttemptFailed { reason },
             WhatRow::BlockRejected { reason } => What::BlockRejected { reason },
             WhatRow::Published { profile, findings } => What::Published { profile, findings },
+            WhatRow::VideoPublished { folder, findings } => {
+                What::VideoPublished { folder, findings }
+            }
             WhatRow::Worse { than, numbers } => What::Worse { than, numbers },
             WhatRow::Failed { reason } => What::Failed { reason },
             WhatRow::Asked { by, command } => What::Asked { by, command },

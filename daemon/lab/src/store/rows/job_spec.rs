@@ -10,7 +10,7 @@ use layerlab_profiles::document::HashedFile;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{
-    AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Requirement, Selector, TwinSpec,
+    AccuracySpec, JobSpec, MeasureSpec, ModelSpec, Requirement, Selector, TwinSpec, VideoSpec,
     written_duration,
 };
 use crate::recurrence::Recurrence;
@@ -30,6 +30,9 @@ pub(super) struct JobSpecRow {
     profiles: Option<PathBuf>,
     measure: MeasureRow,
     accuracy: Option<AccuracyRow>,
+    // Since version 3.
+    #[serde(default)]
+    video: Option<VideoRow>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -105,6 +108,16 @@ struct AccuracyRow {
     seed: u64,
 }
 
+#[derive(Serialize, Deserialize)]
+struct VideoRow {
+    set_sha256: String,
+    path: PathBuf,
+    processor: Option<String>,
+    answers: Option<u64>,
+    frames: u64,
+    seed: u64,
+}
+
 impl From<JobSpec> for JobSpecRow {
     fn from(spec: JobSpec) -> JobSpecRow {
         JobSpecRow {
@@ -120,6 +133,7 @@ impl From<JobSpec> for JobSpecRow {
             profiles: spec.profiles,
             measure: spec.measure.into(),
             accuracy: spec.accuracy.map(Into::into),
+            video: spec.video.map(Into::into),
         }
     }
 }
@@ -139,6 +153,7 @@ impl From<JobSpecRow> for JobSpec {
             profiles: row.profiles,
             measure: row.measure.into(),
             accuracy: row.accuracy.map(Into::into),
+            video: row.video.map(Into::into),
         }
     }
 }
@@ -297,6 +312,32 @@ impl From<AccuracyRow> for AccuracySpec {
             placements: row.placements,
             answers: row.answers,
             stop_at_percent: row.stop_at_percent,
+            seed: row.seed,
+        }
+    }
+}
+
+impl From<VideoSpec> for VideoRow {
+    fn from(video: VideoSpec) -> VideoRow {
+        VideoRow {
+            set_sha256: video.set_sha256,
+            path: video.path,
+            processor: video.processor,
+            answers: video.answers,
+            frames: video.frames,
+            seed: video.seed,
+        }
+    }
+}
+
+impl From<VideoRow> for VideoSpec {
+    fn from(row: VideoRow) -> VideoSpec {
+        VideoSpec {
+            set_sha256: row.set_sha256,
+            path: row.path,
+            processor: row.processor,
+            answers: row.answers,
+            frames: row.frames,
             seed: row.seed,
         }
     }

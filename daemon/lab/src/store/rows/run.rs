@@ -26,6 +26,9 @@ pub(in crate::store) struct RunRow {
     ended: Option<Timestamp>,
     reason: Option<String>,
     profile: Option<PathBuf>,
+    // Since version 3.
+    #[serde(default)]
+    video: Option<PathBuf>,
     // Since version 2.
     #[serde(default)]
     verdict: Option<VerdictRow>,
@@ -49,7 +52,7 @@ struct SpentRow {
 
 impl StoredRecord for Run {
     const WHAT: &'static str = "a run";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     type Row = RunRow;
 }
 
@@ -70,6 +73,7 @@ impl From<Run> for RunRow {
             ended: run.ended,
             reason: run.reason,
             profile: run.profile,
+            video: run.video,
             verdict: run.verdict.map(Into::into),
             spent: run.spent.into(),
             journals_removed: run.journals_removed,
@@ -95,6 +99,7 @@ impl From<RunRow> for Run {
             ended: row.ended,
             reason: row.reason,
             profile: row.profile,
+            video: row.video,
             verdict: row.verdict.map(Into::into),
             spent: row.spent.into(),
             journals_removed: row.journals_removed,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use layerlab_profiles::document::HashedFile;
 
 use super::*;
-use crate::job::TwinSpec;
+use crate::job::{TwinSpec, VideoSpec};
 use crate::record::{Device, Event, Job, JobState, Run, RunState, Spent, Verdict, What};
 use crate::store::tests::samples;
 
@@ -157,9 +157,10 @@ fn version_1_is_written_and_read() {
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
 }
 
-/// Jobs have been of version 2 since they may ask for steady times and for energy.
+/// Jobs have been of version 2 since they may ask for steady times and for energy, and of version 3 since they may ask for
+/// frames.
 #[test]
-fn jobs_of_version_1_are_read_and_version_2_is_written() {
+fn jobs_of_older_versions_are_read_and_version_3_is_written() {
     check(include_str!("frozen/job-1.jsonl"), &[full_job()]);
     let mut hot = full_job();
     hot.spec.measure.visits = 7;
@@ -168,12 +169,29 @@ fn jobs_of_version_1_are_read_and_version_2_is_written() {
     hot.spec.measure.energy_visits = 4;
     hot.content_sha256 = hot.spec.content_sha256();
     assert_ne!(hot.content_sha256, full_job().content_sha256);
-    check_newest(include_str!("frozen/job-2.jsonl"), &[full_job(), hot]);
+    let older = [full_job(), hot.clone()];
+    check(include_str!("frozen/job-2.jsonl"), &older);
+    let mut frames = full_job();
+    frames.spec.accuracy = None;
+    frames.spec.video = Some(VideoSpec {
+        set_sha256: "56".repeat(32),
+        path: "sets/frames.set".into(),
+        processor: Some("npu".to_owned()),
+        answers: Some(1000),
+        frames: 500,
+        seed: u64::MAX,
+    });
+    frames.content_sha256 = frames.spec.content_sha256();
+    check_newest(
+        include_str!("frozen/job-3.jsonl"),
+        &[full_job(), hot, frames],
+    );
 }
 
-/// Runs have been of version 2 since their profiles are compared with those before them.
+/// Runs have been of version 2 since their profiles are compared with those before them, and of version 3 since they may
+/// measure frames.
 #[test]
-fn runs_of_version_1_are_read_and_version_2_is_written() {
+fn runs_of_older_versions_are_read_and_version_3_is_written() {
     check(include_str!("frozen/run-1.jsonl"), &[full_run()]);
     let verdict = Verdict {
         against: "profiles/run-1".into(),
@@ -190,13 +208,24 @@ fn runs_of_version_1_are_read_and_version_2_is_written() {
         verdict: Some(verdict),
         ..full_run()
     };
-    check_newest(include_str!("frozen/run-2.jsonl"), &[full_run(), worse]);
+    let older = [full_run(), worse.clone()];
+    check(include_str!("frozen/run-2.jsonl"), &older);
+    let frames = Run {
+        profile: None,
+        video: Some("profiles/run-2".into()),
+        ..full_run()
+    };
+    check_newest(
+        include_str!("frozen/run-3.jsonl"),
+        &[full_run(), worse, frames],
+    );
 }
 
 /// Events have been of version 2 since devices in quarantine may be used again before its end, of version 3 since
-/// profiles are compared with those before them, and of version 4 since the lab is on the web.
+/// profiles are compared with those before them, of version 4 since the lab is on the web, and of version 5 since runs may
+/// measure frames.
 #[test]
-fn events_of_older_versions_are_read_and_version_4_is_written() {
+fn events_of_older_versions_are_read_and_version_5_is_written() {
     check(include_str!("frozen/event-1.jsonl"), &events());
     let mut all = events();
     all.push(Event {
@@ -222,7 +251,16 @@ fn events_of_older_versions_are_read_and_version_4_is_written() {
         },
         ..samples::event(24)
     });
-    check_newest(include_str!("frozen/event-4.jsonl"), &all);
+    check(include_str!("frozen/event-4.jsonl"), &all);
+    all.push(Event {
+        run: Some(2),
+        what: What::VideoPublished {
+            folder: "profiles/run-2".into(),
+            findings: vec!["its calibration half has 12 answers".to_owned()],
+        },
+        ..samples::event(25)
+    });
+    check_newest(include_str!("frozen/event-5.jsonl"), &all);
 }
 
 #[test]
@@ -242,9 +280,9 @@ fn a_job_with_a_quantised_twin_is_read_as_it_was_written() {
 
 #[test]
 fn a_body_of_a_newer_version_is_refused_even_if_it_could_be_read() {
-    let newer = body(&full_run()).expect("JSON").replacen(":2,", ":3,", 1);
+    let newer = body(&full_run()).expect("JSON").replacen(":3,", ":4,", 1);
     let refused = record::<Run>(&newer).expect_err("newer");
-    assert!(matches!(refused, BodyError::Newer(3)), "{refused:?}");
+    assert!(matches!(refused, BodyError::Newer(4)), "{refused:?}");
     let refused = record::<Run>("{}").expect_err("no run");
     assert!(matches!(refused, BodyError::Unreadable(_)), "{refused:?}");
 }
