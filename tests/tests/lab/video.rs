@@ -8,11 +8,15 @@ use layerlab_lab::record::{RunState, What};
 use layerlab_profiles::Nanos;
 use layerlab_profiles::video::{VideoDocument, check_video_directory};
 use layerlab_protocol::{Entry, Event};
-use layerlab_tests::lab::Lab;
+use layerlab_tests::farm::Farm;
+use layerlab_tests::lab::{Lab, simulating};
 use layerlab_tests::scenes::scenes;
-use layerlab_tests::{layerlab, model, succeed};
+use layerlab_tests::{device, layerlab, model, succeed};
 
 use super::{SIMULATED, job, wait_for_job};
+
+/// So many take long enough to be interrupted three times.
+const IMAGES: u32 = 60;
 
 /// A job for the frames of the first scenes on a device.
 fn frames(lab: &Lab, images: u32, device: &str, more: &str) -> String {
@@ -127,13 +131,12 @@ fn answers(journal: &[Entry]) -> Vec<u64> {
     journal.iter().filter_map(image).collect()
 }
 
-#[test]
-fn a_daemon_that_is_killed_and_stopped_while_frames_are_answered_loses_none_and_publishes_once() {
-    const IMAGES: u32 = 60;
-    let lab = Lab::new(SIMULATED);
+/// Has `lab` answer frames on a device while its daemon is killed, stopped and killed again. The folder that it publishes.
+fn interrupted(lab: &Lab, device: &str) -> PathBuf {
     let mut daemon = lab.daemon();
     lab.wait_until_open();
-    lab.submit(&frames(&lab, IMAGES, "mate10pro", ""));
+    lab.wait_for_devices(1);
+    lab.submit(&frames(lab, IMAGES, device, ""));
     let so_far = || answers(&lab.journal(1, "video")).len();
     for is_killed in [true, false, true] {
         let before = so_far();
@@ -146,15 +149,16 @@ fn a_daemon_that_is_killed_and_stopped_while_frames_are_answered_loses_none_and_
         daemon = lab.daemon();
         lab.wait_until_open();
     }
-    wait_for_job(&lab);
+    wait_for_job(lab);
     let journal = lab.journal(1, "video");
     let numbers: Vec<u64> = journal.iter().map(|entry| entry.sequence).collect();
     assert_eq!(numbers, (1..=journal.len() as u64).collect::<Vec<_>>());
     let images = answers(&journal);
     let different: BTreeSet<u64> = images.iter().copied().collect();
-    assert_eq!((images.len(), different.len()), (60, 60));
+    let all = IMAGES as usize;
+    assert_eq!((images.len(), different.len()), (all, all));
 
-    let folder = published(&lab, 1);
+    let folder = published(lab, 1);
     let run = &lab.kept().runs[&1];
     assert_eq!(run.attempt, 1, "it went on");
     let told = lab.events().into_iter();
@@ -164,14 +168,53 @@ fn a_daemon_that_is_killed_and_stopped_while_frames_are_answered_loses_none_and_
     assert_eq!(beside.count(), 1, "nothing half done lies beside it");
     succeed(layerlab().args(["video", "check"]).arg(&folder));
     daemon.stop();
+    folder
+}
 
+#[test]
+fn a_daemon_that_is_killed_and_stopped_while_frames_are_answered_loses_none_and_publishes_once() {
+    let lab = Lab::new(SIMULATED);
+    let folder = interrupted(&lab, "mate10pro");
     let undisturbed = Lab::new(SIMULATED);
     let daemon = undisturbed.daemon();
     undisturbed.wait_until_open();
     undisturbed.submit(&frames(&undisturbed, IMAGES, "mate10pro", ""));
     wait_for_job(&undisturbed);
-    assert_eq!(answered(&folder), answered(&published(&undisturbed, 1)));
+    let other = published(&undisturbed, 1);
+    assert_eq!(answered(&folder), answered(&other));
     daemon.stop();
+    // The device has forgotten what is published.
+    assert_eq!(
+        journals_of_frames(&undisturbed.state().join("lab/devices")),
+        [""; 0]
+    );
+}
+
+/// The names of the journals of frames in a folder of agents.
+fn journals_of_frames(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("a file");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() {
+            names.extend(journals_of_frames(&entry.path()));
+        } else if name.contains("-video") {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[test]
+fn a_phone_answers_frames_on_whatever_becomes_of_the_daemon() {
+    let Some(farm) = Farm::new() else { return };
+    let phones = [farm.phone("P1")];
+    let lab = Lab::new(&simulating(&phones, &device("noisy"))).with_phones(&farm);
+    let folder = interrupted(&lab, "P1");
+    let (document, _) = check_video_directory(&folder).expect("a measurement");
+    let provenance = &document.header.provenance;
+    assert!(provenance.phone.is_some() && provenance.fitness.is_some());
+    assert!(document.header.device.simulated);
 }
 
 #[test]
