@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use layerlab_edge::{Reply, Request, Server, ServerLimits, Token};
@@ -156,6 +157,33 @@ pub(super) fn dying(server: SocketAddr, bytes: u64) -> SocketAddr {
         carry(measuring, server, bytes);
     });
     address
+}
+
+/// A server that is gone once the client's second connection has brought this many bytes of answers. How many it brought is said
+/// when it ends.
+pub(super) fn answering(server: SocketAddr, most: u64) -> (SocketAddr, Receiver<u64>) {
+    let listener = listener();
+    let address = listener.local_addr().expect("bound");
+    let (brought, bytes) = channel();
+    thread::spawn(move || {
+        let (probe, _) = listener.accept().expect("a client");
+        carry(probe, server, u64::MAX);
+        let (near, _) = listener.accept().expect("a client");
+        drop(listener);
+        let far = TcpStream::connect(server).expect("a server");
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                let _ = io::copy(&mut &near, &mut &far);
+                let _ = far.shutdown(Shutdown::Write);
+            });
+            let answers = io::copy(&mut (&far).take(most), &mut &near);
+            for stream in [&near, &far] {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+            let _ = brought.send(answers.unwrap_or_default());
+        });
+    });
+    (address, bytes)
 }
 
 fn carry(near: TcpStream, server: SocketAddr, bytes: u64) {

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use layerlab_edge::Token;
 use layerlab_tests::{model, output, stderr, succeed};
 use serde_json::Value;
 
 use super::super::assert_fails;
-use super::super::links::{dying, listener};
+use super::super::links::{answering, listener};
 use super::super::plan_edge_verified::Serving;
 use super::{Place, rows, video};
 
@@ -19,6 +20,9 @@ const MODEL: &str = "vocnet-mini";
 /// Longer than anything here takes, so that what is late is late for a reason.
 const DEADLINE: &str = "3s";
 const DEADLINE_NS: u64 = 3_000_000_000;
+
+/// How long a connection may take to end.
+const DEADLINE_OF_TESTS: Duration = Duration::from_secs(60);
 
 type Row = HashMap<String, String>;
 
@@ -238,18 +242,15 @@ fn a_server_that_dies_is_reported_and_the_phone_goes_on() {
         "--calibration",
         calibration,
     ];
-    // Before the stream, three times the first frame in the largest form. Of the stream, what the policy sends: cbo small forms here.
-    let frames = rows(&beside.phone, "frames.csv");
-    let bytes = |row: &Row| number(row, "bytes").expect("measured") + 200;
-    let first = frames
-        .iter()
-        .filter(|row| row["image"] == frames[0]["image"]);
-    let warm_up = 3 * first.map(bytes).max().expect("forms");
-    let smallest = frames.iter().map(bytes).min().expect("frames");
-    let largest = frames.iter().map(bytes).max().expect("frames");
-    for (policy, before_it_dies) in [("cbo", 6 * smallest), ("server", 3 * largest)] {
-        let address = server.address.parse().expect("an address");
-        let dying = dying(address, warm_up + before_it_dies).to_string();
+    let address = server.address.parse().expect("an address");
+    for policy in ["cbo", "server"] {
+        let (all, brought) = answering(address, u64::MAX);
+        let (said, _) = beside.streamed(&all.to_string(), policy, &options);
+        assert_eq!(said["server_lost"], Value::Null);
+        let brought = brought.recv_timeout(DEADLINE_OF_TESTS);
+        // Answers have one size. Three come before the stream.
+        let half = brought.expect("it has ended") / 2;
+        let dying = answering(address, half).0.to_string();
         let (said, each) = beside.streamed(&dying, policy, &options);
         let lost = said["server_lost"].as_str();
         let lost = lost.unwrap_or_else(|| panic!("{policy} did not lose it: {said} {each:?}"));
