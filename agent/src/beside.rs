@@ -202,18 +202,8 @@ impl<'a> PlanRun<'a> {
 }
 
 fn refuse_unless_whole(plan: &EdgePlan, layers: u32) -> Result<(), Sentence> {
-    let mut next = 1;
-    for part in &plan.parts {
-        if part.segment.first() != next {
-            break;
-        }
-        next = part.segment.last() + 1;
-    }
-    let is_chain = plan
-        .parts
-        .last()
-        .is_some_and(|it| it.segment.last() == layers);
-    if next != layers + 1 || !is_chain {
+    let parts = plan.parts.iter().map(|part| part.segment);
+    if Segment::chained(parts) != Some(layers) {
         return Err(format!(
             "the parts of the plan are not layers 1 to {layers} one after the other: plan again with profiles of this model"
         ));

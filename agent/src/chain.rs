@@ -7,7 +7,7 @@ use crate::ended::{Ended, failed};
 
 /// Refuses segments of which not each begins where the one before ends, the first with layer 1 and the last with the model.
 pub(crate) fn refuse_unless_chain(segments: &[Segment], layers: u32) -> Result<(), Ended> {
-    match is_chain(segments, layers) {
+    match Segment::chained(segments.iter().copied()) == Some(layers) {
         true => Ok(()),
         false => Err(failed(
             FailureKind::Order,
@@ -16,15 +16,4 @@ pub(crate) fn refuse_unless_chain(segments: &[Segment], layers: u32) -> Result<(
             ),
         )),
     }
-}
-
-fn is_chain(segments: &[Segment], layers: u32) -> bool {
-    let mut next = 1;
-    for segment in segments {
-        if segment.first() != next {
-            return false;
-        }
-        next = segment.last() + 1;
-    }
-    next == layers + 1
 }

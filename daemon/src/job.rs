@@ -285,8 +285,8 @@ fn run_row(job: &Job, run: &Run, lab: &Lab, now: Timestamp, zone: &TimeZone) -> 
     ]
 }
 
-/// A profile by its folder and, if that is still there, the beginning of its digest; of anything else the folder. What lies in a folder of this name here is
-/// no profile of a lab elsewhere.
+/// A profile by its folder and, if that is still there, the beginning of its digest; of anything else the folder. What lies in a
+/// folder of this name here is no profile of a lab elsewhere.
 fn named(folder: &Path, lab: &Lab) -> String {
     let path = folder.display();
     match (lab, ProfileDigest::of_folder(folder)) {

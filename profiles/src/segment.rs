@@ -71,6 +71,14 @@ impl Segment {
         self.last - self.first + 1
     }
 
+    /// How many layers these cover if each begins where the one before ends, the first with layer 1; nothing if they do not.
+    pub fn chained(segments: impl IntoIterator<Item = Segment>) -> Option<u32> {
+        let mut segments = segments.into_iter();
+        segments.try_fold(0, |covered, segment| {
+            (segment.first - 1 == covered).then_some(segment.last)
+        })
+    }
+
     /// Whether all its layers are layers of `stretch`.
     pub const fn is_within(self, stretch: Segment) -> bool {
         stretch.first <= self.first && self.last <= stretch.last
@@ -123,6 +131,24 @@ mod tests {
         assert!(Segment::new(0, 3).is_err());
         assert!(Segment::new(3, 2).is_err());
         assert_eq!(Segment::new(2, 4).map(Segment::layers), Ok(3));
+    }
+
+    #[test]
+    fn a_chain_begins_with_layer_1_and_has_no_gaps() {
+        let chained = |ends: &[(u32, u32)]| {
+            let segments = ends.iter().map(|&(first, last)| Segment { first, last });
+            Segment::chained(segments)
+        };
+        assert_eq!(chained(&[]), Some(0));
+        assert_eq!(chained(&[(1, 4), (5, 5), (6, 11)]), Some(11));
+        for broken in [
+            &[(2, 4)][..],
+            &[(1, 4), (6, 8)],
+            &[(1, 4), (4, 8)],
+            &[(1, u32::MAX), (1, 2)],
+        ] {
+            assert_eq!(chained(broken), None, "{broken:?}");
+        }
     }
 
     #[test]

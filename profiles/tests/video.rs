@@ -27,6 +27,8 @@ const UNDETERMINED: &[(&str, &str)] = &[
     ("frames.csv", "upscale_ns"),
     ("frames.csv", "infer_ns"),
     ("frames.csv", "predicted"),
+    // Of the last part the last layer.
+    ("video.json", "placement.segment"),
     ("video.json", "model.width"),
     ("video.json", "model.height"),
     ("video.json", "set.width"),

@@ -1,6 +1,7 @@
 //! Frames of which sizes a network answers, and what keeps it from answering any: what must be known before a device is asked.
 
 use layerlab_model::{Network, TensorSpec};
+use layerlab_profiles::Segment;
 use layerlab_profiles::accuracy::{EvaluationSet, Metric, NoPictures};
 use layerlab_profiles::document::{Processor, ProcessorKind};
 use layerlab_profiles::video::{FrameForm, FrameFormat, VideoPart};
@@ -160,9 +161,10 @@ impl FrameSizes {
             });
         }
         let layers = network.layer_count();
-        match settings.parts.is_empty() || is_chain(&settings.parts, layers) {
-            true => Ok(FrameSizes { camera, input }),
-            false => Err(UnfitFrames::Placement { model, layers }),
+        let parts = settings.parts.iter().map(|part| part.segment);
+        match Segment::chained(parts) {
+            Some(placed) if placed == 0 || placed == layers => Ok(FrameSizes { camera, input }),
+            _ => Err(UnfitFrames::Placement { model, layers }),
         }
     }
 
@@ -220,19 +222,8 @@ fn image_input(network: &Network) -> Option<(u64, (u32, u32))> {
     }
 }
 
-/// Whether each part begins where the one before ends, the first with layer 1 and the last with the network.
-fn is_chain(parts: &[VideoPart], layers: u32) -> bool {
-    let mut next = 1;
-    for part in parts {
-        if part.segment.first() != next {
-            return false;
-        }
-        next = part.segment.last() + 1;
-    }
-    next == layers + 1
-}
-
-/// The processor that a placement is named after: the first accelerator of its parts, without one the first part's.
+/// The processor that a placement is named after: the first of its parts that is emulated, so that nobody takes its times for a
+/// phone's; else the first accelerator, without one the first part's.
 pub(super) fn naming_processor<'a>(
     there: &'a [Processor],
     parts: &[VideoPart],
@@ -241,9 +232,10 @@ pub(super) fn naming_processor<'a>(
         .iter()
         .map(|part| answering_processor(there, Some(&part.processor)));
     let of_parts: Vec<&Processor> = of_parts.collect::<Result<_, _>>()?;
-    let mut accelerators = of_parts.iter();
-    let accelerator = accelerators.find(|one| one.kind == ProcessorKind::Accelerator);
-    Ok(accelerator.or(of_parts.first()).copied())
+    let first = |is: fn(&Processor) -> bool| of_parts.iter().find(|one| is(one));
+    let emulated = first(|one| one.emulated);
+    let accelerator = first(|one| one.kind == ProcessorKind::Accelerator);
+    Ok(emulated.or(accelerator).or(of_parts.first()).copied())
 }
 
 /// The processor of this name, or the one that a phone would answer frames on: its first accelerator, without one its first
@@ -265,6 +257,8 @@ pub(super) fn answering_processor<'a>(
 
 #[cfg(test)]
 mod tests {
+    use layerlab_profiles::document::Numerics;
+
     use super::*;
 
     fn forms(camera: (u32, u32), input: (u32, u32)) -> Vec<FrameForm> {
@@ -293,6 +287,46 @@ mod tests {
         assert_eq!(forms((640, 480), (299, 299)).len(), 18);
         // A network's input is no reason to make frames larger than the camera's.
         assert_eq!(forms((30, 20), (224, 224))[0].width, 30);
+    }
+
+    #[test]
+    fn a_placement_with_an_emulated_part_is_named_after_that() {
+        let processor = |name: &str, kind, emulated| Processor {
+            name: name.to_owned(),
+            kind,
+            numerics: Numerics::F32,
+            emulated,
+            runtime: "test".to_owned(),
+            runtime_version: "1".to_owned(),
+            runtime_options: None,
+            runtime_libraries: None,
+            memory_bytes: None,
+            threads: None,
+            pinned_to_cores: None,
+        };
+        let there = [
+            processor("cpu", ProcessorKind::Cpu, false),
+            processor("gpu", ProcessorKind::Accelerator, false),
+            processor("htp", ProcessorKind::Accelerator, true),
+        ];
+        let named = |names: &[&str]| {
+            let part = |(place, name): (usize, &&str)| VideoPart {
+                segment: Segment::single(place as u32 + 1),
+                processor: (*name).to_owned(),
+            };
+            let parts: Vec<VideoPart> = names.iter().enumerate().map(part).collect();
+            let named = naming_processor(&there, &parts);
+            named.map(|found| found.map(|it| it.name.clone()))
+        };
+        for (parts, name) in [
+            (&["cpu", "gpu", "htp"][..], Some("htp")),
+            (&["cpu", "gpu"], Some("gpu")),
+            (&["cpu"], Some("cpu")),
+            (&[], None),
+        ] {
+            assert_eq!(named(parts).expect("they are there").as_deref(), name);
+        }
+        assert!(named(&["cpu", "tpu"]).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use layerlab_farm::adb::Printable;
 use layerlab_planners::video::calibration::{CalibrationDocument, Calibrator};
 use layerlab_planners::video::measured::{MeasuredSettings, MeasuredVideo, OtherAnswers};
 use layerlab_planners::video::replay::{ReplayWorld, VideoPolicy};
@@ -48,6 +49,14 @@ impl MeasuredSides {
         let phone = check::read(phone)?;
         let read = |folder: &PathBuf| check::read(folder);
         let others: Vec<VideoDocument> = others.iter().map(read).collect::<Result<_, _>>()?;
+        let elsewhere = |other: &&VideoDocument| other.header.device != phone.header.device;
+        if let Some(other) = others.iter().find(elsewhere) {
+            let [other, phone] = [other, &phone].map(|it| Printable(&it.header.device.name));
+            let error = anyhow!(
+                "--placement was measured on {other}, and --phone on {phone}; measure both on one phone"
+            );
+            return Err(Failure::new(Code::Input, error));
+        }
         let fitted = |folder: &PathBuf| {
             let calibration = read_calibration(folder)?;
             let unlike = calibration.unlike(&phone);
@@ -55,7 +64,7 @@ impl MeasuredSides {
             match unlike {
                 Some(unlike) if !other => {
                     let error = anyhow!(
-                        "the calibration in {} was fitted on {unlike}; calibrate what --phone measured",
+                        "the calibration in {} was fitted on {unlike}; calibrate what --phone or --placement measured",
                         folder.display()
                     );
                     Err(Failure::new(Code::Input, error))

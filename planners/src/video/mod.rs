@@ -21,7 +21,7 @@ pub mod replay;
 mod stream;
 mod uplink;
 
-pub use agreement::{ALARM, AgreementWatch};
+pub use agreement::{ALARM, AgreementWatch, TOLERATED_AGREEMENT};
 pub use error::VideoError;
 pub use stream::{MOST_FRAMES_WITHIN, VideoStream};
 pub use uplink::Uplink;

@@ -40,8 +40,10 @@ fn settings() -> impl Strategy<Value = LiveSettings> {
         .collect();
     let policy = prop::sample::select(policies);
     let link = prop_oneof![1 => Just(0), 5 => 100_000..40_000_000_u64];
-    (times, models, policy, link, 1..12_usize).prop_map(
-        |((interval, within, round_trip, prepare), models, policy, bandwidth_bps, frames)| {
+    let by_class = prop::option::of(prop::array::uniform2(0.0..=1.0_f64));
+    (times, models, policy, (link, by_class), 1..12_usize).prop_map(
+        |(times, models, policy, (bandwidth_bps, by_class), frames)| {
+            let (interval, within, round_trip, prepare) = times;
             let (local, remote, accuracy, small, large) = models;
             let nanos = Nanos::from_nanos;
             LiveSettings {
@@ -69,7 +71,7 @@ fn settings() -> impl Strategy<Value = LiveSettings> {
                 },
                 confidence: Confidence::AsAnswered,
                 calibrator: Calibrator::Uncalibrated,
-                by_class: Vec::new(),
+                by_class: by_class.iter().map(|it| it.to_vec()).collect(),
             }
         },
     )
@@ -83,7 +85,7 @@ fn world(settings: &LiveSettings, shots: &[Shot]) -> ReplayWorld {
         sizes: [small, small + more].map(Bytes::from_bytes).to_vec(),
         local: vec![f64::from(score)],
         uncalibrated: f64::from(score),
-        by_class: None,
+        by_class: settings.by_class.first().cloned(),
         right: None,
     };
     let models = VideoModels::new(vec![settings.local.clone()], vec![settings.remote.clone()]);

@@ -11,6 +11,7 @@ use super::{
     Coded, Confidence, FrameForm, Half, VIDEO_FORMAT, VIDEO_VERSION, VideoDocument,
     VideoDocumentError, derived, halves, top,
 };
+use crate::Segment;
 use crate::accuracy::Metric;
 use crate::check::Severity;
 
@@ -84,14 +85,8 @@ fn header(document: &VideoDocument) -> Vec<String> {
             "it names another machine that encoded than the kind of its device has".to_owned(),
         );
     }
-    let mut next = 1;
-    let mut parts = header.placement.iter();
-    let is_chain = parts.all(|part| {
-        let begins = part.segment.first() == next;
-        next = part.segment.last() + 1;
-        begins
-    });
-    if !is_chain {
+    let parts = header.placement.iter().map(|part| part.segment);
+    if Segment::chained(parts).is_none() {
         wrong.push("the parts of its placement do not follow each other".to_owned());
     }
     if !matches!(

@@ -23,7 +23,8 @@ pub struct VideoHeader {
     pub version: u32,
     /// The device that answered.
     pub device: Device,
-    /// Its processor that answered; of a placement, the first accelerator of its parts, without one the first part's.
+    /// Its processor that answered; of a placement, the first of its parts that is emulated, else the first accelerator, without
+    /// one the first part's.
     pub processor: Processor,
     /// The parts of the network, one after the other, where they did not all run on that processor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -6,15 +6,19 @@ use layerlab_profiles::document::{
 };
 use layerlab_profiles::video::{
     Coded, Confidence, FrameAnswer, FrameForm, FrameFormat, FrameRow, Half, VIDEO_FORMAT,
-    VIDEO_VERSION, VideoDocument, VideoHeader, VideoModel, VideoSet, halves,
+    VIDEO_VERSION, VideoDocument, VideoHeader, VideoModel, VideoPart, VideoSet, halves,
 };
-use layerlab_profiles::{Bytes, Nanos};
+use layerlab_profiles::{Bytes, Nanos, Segment};
 
 /// Of a simulated phone: forty images of two classes, five of them as frames in two forms.
 pub(crate) fn document() -> VideoDocument {
     let program = Program {
         name: "test".to_owned(),
         version: "1".to_owned(),
+    };
+    let part = |first, last, processor: &str| VideoPart {
+        segment: Segment::new(first, last).expect("ascending"),
+        processor: processor.to_owned(),
     };
     let header = VideoHeader {
         format: VIDEO_FORMAT.to_owned(),
@@ -37,7 +41,7 @@ pub(crate) fn document() -> VideoDocument {
             threads: None,
             pinned_to_cores: None,
         },
-        placement: Vec::new(),
+        placement: vec![part(1, 4, "cpu"), part(5, 11, "npu")],
         coded: Coded::PlayingMachine,
         model: VideoModel {
             name: "model".to_owned(),

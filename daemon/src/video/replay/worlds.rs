@@ -10,12 +10,12 @@ use layerlab_planners::video::calibration::Calibrator;
 use layerlab_planners::video::measured::MeasuredSettings;
 use layerlab_planners::video::papers::{self, PaperSettings};
 use layerlab_planners::video::replay::{ReplayBandwidth, ReplayWorld, VideoPolicy};
-use layerlab_profiles::check::Severity;
-use layerlab_profiles::link::{LinkDirection, LinkDocument, check_link_directory};
+use layerlab_profiles::link::{LinkDirection, LinkDocument};
 use layerlab_profiles::video::VideoDocument;
 
 use super::{PolicyArg, ReplayArgs, Setting};
 use crate::exit::{Code, ExitWith, Failure};
+use crate::link::check::sound_link;
 use crate::output;
 use crate::video::check;
 use crate::video::decision::interval;
@@ -128,14 +128,8 @@ impl WorldArgs {
 /// The upload trace of a measured link, and its round trip.
 fn trace(folder: &Path) -> Result<(ReplayBandwidth, Duration), Failure> {
     let wrong = |error| Failure::new(Code::Input, error);
-    let (link, findings) = check_link_directory(folder).exit_with(Code::Input)?;
+    let link = sound_link(folder)?;
     let folder = folder.display();
-    let mut errors = findings.iter().filter(|it| it.severity == Severity::Error);
-    if let Some(error) = errors.next() {
-        let (sentence, remedy) = (&error.sentence, error.remedy);
-        let error = anyhow!("the link in {folder} contradicts itself: {sentence}; {remedy}");
-        return Err(Failure::new(Code::Check, error));
-    }
     let upload = link.traces.iter();
     let upload: Vec<_> = upload
         .filter(|it| it.direction == LinkDirection::Upload)

@@ -123,4 +123,22 @@ fn a_placement_of_other_layers_or_processors_is_refused() {
     let refused = output(replay.arg("--placement").arg(elsewhere.out("out")));
     assert_eq!(refused.status.code(), Some(3));
     assert!(stderr(&refused).contains("different images"));
+    let mut replay = video("replay");
+    replay
+        .arg("--phone")
+        .arg(&phone)
+        .arg("--server")
+        .arg(&server);
+    let other = output(
+        replay
+            .args(["--policy", "cbo-placements"])
+            .arg("--placement")
+            .arg(&server),
+    );
+    assert_eq!(other.status.code(), Some(3));
+    assert!(
+        stderr(&other).contains("measure both on one phone"),
+        "{}",
+        stderr(&other)
+    );
 }
