@@ -26,7 +26,8 @@ pub(super) struct RuntimeArgs {
     /// Hexagon's, its times are no phone's; everything says `emulated`
     #[arg(long, env = "LAYERLAB_EMULATE", value_name = "SOC", hide_env = true)]
     emulate: Option<String>,
-    /// Measure this CPU processor of ONNX Runtime, such as cpu:ort-all, as if it were an accelerator
+    /// Measure this CPU processor, such as cpu:all, as if it were an accelerator: in segments that are run by themselves, as a
+    /// server's groups of layers are, and not layer by layer in passes
     #[arg(
         long,
         env = "LAYERLAB_AS_ACCELERATOR",

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use socket2::SockRef;
 
 use crate::cancel::Cancel;
 use crate::frame::{FrameError, FrameHeader, HEADER_BYTES};
@@ -14,6 +15,10 @@ use crate::message::Reply;
 
 /// How much is read or written in one go.
 const CHUNK: usize = 64 << 10;
+
+/// How much the system takes that it has not sent yet. Left to itself it takes megabytes, and then nothing until a third of
+/// them has gone, which at 1 Mbit/s is longer than [`Patience::silence`].
+const UNSENT: u32 = 256 << 10;
 
 /// The system refuses to wait for no time at all.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
@@ -123,6 +128,7 @@ impl Connection {
     /// Takes `stream`, whose small packets are from now on sent at once.
     pub(crate) fn new(stream: TcpStream) -> io::Result<Connection> {
         stream.set_nodelay(true)?;
+        SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT)?;
         Ok(Connection {
             stream,
             scratch: vec![0; CHUNK],

@@ -229,6 +229,36 @@ fn what_the_other_end_says_cannot_write_to_a_terminal() {
 }
 
 /// Infer was refused, whatever its fields, by the first servers of this version. What has no meaning still is.
+/// What plans charge for a request beside its tensors and a round trip (`measured_link` in planners/src/edge).
+#[test]
+fn how_long_the_frames_of_a_usual_request_are() {
+    let request = InferRequest {
+        model: [0; 32],
+        first: 1,
+        stretches: vec![Stretch {
+            last: 8,
+            processor: "cpu:all".to_owned(),
+        }],
+        tensors: vec![TensorShape(vec![1, 3, 64, 64])],
+    };
+    let answer = Reply::Tensors {
+        tensors: vec![TensorShape(vec![1, 20])],
+    };
+    let done = Reply::Done(ServerTimes::default());
+    let (up, down) = (
+        Request::Infer(request).encode().len(),
+        answer.encode().len() + done.encode().len(),
+    );
+    assert_eq!((up, down), (91, 84));
+    let sink = Request::Sink { bytes: 0 }.encode().len();
+    let source = Request::Source { bytes: 0 }.encode().len();
+    let data = Reply::Data { bytes: 0 }.encode().len();
+    let done = done.encode().len();
+    // Half of the round trip of an upload, and half of a download's.
+    assert_eq!(up - (sink + source) / 2, 67);
+    assert_eq!(down - (2 * done + data) / 2, 22);
+}
+
 #[test]
 fn layers_that_are_not_in_order_and_tensors_of_another_size_are_refused() {
     let decoded = |asked: &InferRequest, payload_bytes: Option<u64>| {

@@ -1,6 +1,7 @@
 //! The runtimes of a real machine. A simulated device has one of its own.
 
 use layerlab_profiles::document::ONNX_RUNTIME;
+use layerlab_protocol::{Processor, ProcessorKind};
 
 use super::onnxruntime::{self, OnnxRuntimeError};
 use super::process::{self, Engine, RuntimeSetup};
@@ -28,18 +29,49 @@ pub enum RegistryError {
     /// The agent was told of a runtime that cannot be used.
     #[error(transparent)]
     OnnxRuntime(#[from] OnnxRuntimeError),
+    /// A processor to be treated as an accelerator is no CPU of any runtime's.
+    #[error("--as-accelerator takes a CPU, not `{given}`: choose one of {known}")]
+    NoSuchCpu {
+        /// The name given.
+        given: String,
+        /// The names that there are.
+        known: String,
+    },
 }
 
 /// The runtimes that a machine with these cores has.
 ///
 /// # Errors
-/// When one that the agent was told of cannot be used, or two of them offer a processor of the same name.
+/// When one that the agent was told of cannot be used, two of them offer a processor of the same name, or none offers the CPU
+/// that is to be offered as an accelerator.
 pub fn runtimes(cores: &[CoreSet], setup: &RuntimesSetup) -> Result<Runtimes, RegistryError> {
     let mut runtimes = Vec::new();
     for offer in RUNTIMES {
         runtimes.extend(offer(cores, setup)?);
     }
-    Ok(Runtimes::new(runtimes)?)
+    let runtimes = Runtimes::new(runtimes)?;
+    match &setup.onnxruntime.as_accelerator {
+        Some(name) => refuse_unless_offered(name, &runtimes)?,
+        None => {}
+    }
+    Ok(runtimes)
+}
+
+/// Refuses a name that no processor which computes in main memory has.
+fn refuse_unless_offered(given: &str, runtimes: &Runtimes) -> Result<(), RegistryError> {
+    let is_cpu = |one: &&Processor| one.name == given || one.kind == ProcessorKind::Cpu;
+    let names = runtimes
+        .processors()
+        .filter(is_cpu)
+        .map(|one| one.name.as_str());
+    let known: Vec<&str> = names.collect();
+    match known.contains(&given) {
+        true => Ok(()),
+        false => Err(RegistryError::NoSuchCpu {
+            given: given.to_owned(),
+            known: known.join(", "),
+        }),
+    }
 }
 
 /// What the child process of a runtime does, which the agent starts: it loads the runtime that it is told, and runs segments

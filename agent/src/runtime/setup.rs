@@ -22,7 +22,8 @@ pub struct OnnxRuntimeOptions {
     /// On a computer, offer the Hexagon of this SoC, such as SM8550, as Qualcomm's libraries emulate it
     #[arg(long, value_name = "SOC", env = "LAYERLAB_EMULATE")]
     pub emulate: Option<String>,
-    /// Offer this CPU processor of ONNX Runtime, such as cpu:ort-all, as if it were an accelerator
+    /// Offer this CPU processor, such as cpu:all, as if it were an accelerator: it is then measured in segments that are run
+    /// by themselves
     #[arg(long, value_name = "PROCESSOR", env = "LAYERLAB_AS_ACCELERATOR")]
     pub as_accelerator: Option<String>,
     /// Leave out what cannot be used, say why on standard output, and offer the rest

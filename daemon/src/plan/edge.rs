@@ -332,7 +332,9 @@ impl Planned {
             .collect();
         lines.push(format!("Compared with: {}", others.join(", ")));
         let interval = match self.intervals.all {
-            Some(_) => "In brackets the 95 % interval of what was measured",
+            Some(_) => {
+                "In brackets the 95 % interval of a run's median, as far as what was measured tells"
+            }
             None => "What was measured gives no interval",
         };
         let end = match is_run {

@@ -1,18 +1,14 @@
 //! How sure a plan over a measured link is of its latency: 95 % intervals, from those of the layer times on both sides and
 //! of the link's fit.
 
-use layerlab_profiles::document::ProcessorKind;
 use layerlab_profiles::link::{LinkDirection, LinkDocument, half_width_ns, transfers};
-use layerlab_profiles::placement::MOST_PROCESSORS;
-use layerlab_profiles::{Bytes, Nanos, Placement, SignedNanos};
+use layerlab_profiles::{Bytes, Nanos, Segment};
 
 use super::measured::MeasuredNetwork;
 use super::plan::SplitPlan;
 use super::side::{Direction, Side};
-use crate::interval;
-use crate::processor_table::ProcessorTable;
 
-/// The 95 % intervals of a plan's latency and of its parts. Nothing where what was measured gives none.
+/// The 95 % intervals of the median latency of one run of a plan, and of its parts. Nothing where what was measured gives none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyIntervals {
     /// Of all of it.
@@ -51,35 +47,18 @@ impl MeasuredNetwork {
         }
     }
 
-    /// Half the width of the interval of what a side computes, in ns.
+    /// Half the width of the interval of what a side computes, in ns. Its processors were timed in turns, each apart.
     fn half_width_on(&self, side: Side, plan: &SplitPlan) -> Option<f64> {
-        // Layers of the other side take no time on a processor of their own.
-        let used = self.processors(side);
-        let elsewhere = ProcessorTable {
-            name: "elsewhere".to_owned(),
-            kind: ProcessorKind::Cpu,
-            times: vec![Some(interval::NOTHING); self.network().layers() as usize],
-            unsupported: Vec::new(),
-            fit: None,
-            shared_error: 0.0,
-            memory: None,
-        };
-        let mut processors = vec![elsewhere];
-        processors.extend_from_slice(used);
-        let mut digits = Vec::new();
-        for group in plan.groups() {
-            let place = match group.side == side {
-                true => u8::try_from(self.place(group)? + 1).ok()?,
-                false => 0,
-            };
-            digits.extend(std::iter::repeat_n(place, group.segment.layers() as usize));
+        let mut squares = 0.0;
+        for (place, processor) in self.processors(side).iter().enumerate() {
+            let groups = plan.groups().iter().filter(|group| group.side == side);
+            let groups = groups.filter(|group| self.place(group) == Some(place));
+            let groups: Vec<Segment> = groups.map(|group| group.segment).collect();
+            if !groups.is_empty() {
+                squares += processor.half_width_ns(&groups)?.powi(2);
+            }
         }
-        if processors.len() > MOST_PROCESSORS {
-            return None;
-        }
-        let placement = Placement::new(digits);
-        let (low, high) = interval::of(SignedNanos::ZERO, &processors, &placement)?;
-        Some((high - low).as_nanos() as f64 / 2.0)
+        Some(squares.sqrt())
     }
 
     /// Half the width of the interval of what crosses one way, in ns. Half of a round trip belongs to each crossing.

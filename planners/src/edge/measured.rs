@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use layerlab_profiles::document::{Header, Processor, ProcessorKind, Profile};
+use layerlab_profiles::document::{Header, Numerics, Processor, ProcessorKind, Profile};
 use layerlab_profiles::link::{LinkDirection, LinkDocument};
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::time_model::ProcessorTimes;
-use layerlab_profiles::{Bytes, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, Nanos, Segment};
 
 use super::energy::{Energy, Power};
 use super::error::SplitError;
@@ -15,8 +14,8 @@ use super::link::{Link, RadioPower};
 use super::network::{Group, PhoneCost, SplitNetwork, chain_tensors};
 use super::placed_group::PlacedGroup;
 use super::side::Side;
-use crate::processor_table::ProcessorTable;
-use crate::profile::{ProfileError, table};
+use super::side_processor::{SideProcessor, no_less_than_nothing};
+use crate::profile::ProfileError;
 
 /// What cannot be split together.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +41,9 @@ pub enum MeasuredSplitError {
         model: String,
     },
     /// A profile has no processor that may be used.
-    #[error("the {side}'s profile has no CPU; choose other processors, of {known}")]
+    #[error(
+        "the {side}'s profile has no processor that computes in 32-bit floats; choose other processors, of {known}"
+    )]
     NoProcessor {
         /// Whose profile.
         side: Side,
@@ -93,15 +94,15 @@ pub enum MeasuredSplitError {
 pub struct MeasuredNetwork {
     network: SplitNetwork,
     /// The processors that may be used, on the phone and on the server.
-    processors: [Vec<ProcessorTable>; 2],
+    processors: [Vec<SideProcessor>; 2],
     /// Which of them runs a group soonest, on the phone and on the server.
     soonest: BTreeMap<Segment, [Option<usize>; 2]>,
 }
 
 impl MeasuredNetwork {
-    /// The network of two profiles, where each group runs on whichever of the `chosen` processors of its side runs it soonest;
-    /// on all CPUs of a side where none are chosen. Times are estimates without their intervals; a transfer moves all
-    /// tensors across a cut.
+    /// The network of two profiles, where each group runs on whichever of the `chosen` processors of its side runs it soonest.
+    /// Where none are chosen, these are all CPUs of a side, or all that compute in 32-bit floats if it has none. Times are estimates
+    /// without their intervals; a transfer moves all tensors across a cut.
     ///
     /// # Errors
     /// Profiles of different models, processors that are not there, tables with holes.
@@ -113,22 +114,19 @@ impl MeasuredNetwork {
         refuse_unless_same(phone, server)?;
         let layers = phone.layers.len();
         let mut processors = [Vec::new(), Vec::new()];
-        let mut times = [Vec::new(), Vec::new()];
         for (side, profile) in Side::ALL.into_iter().zip([phone, server]) {
             for processor in usable(profile, side, chosen[side as usize])? {
-                let table = table(profile, processor)?;
-                times[side as usize].push(ProcessorTimes::new(processor.kind, &table.times));
-                processors[side as usize].push(table);
+                processors[side as usize].push(SideProcessor::of(profile, processor)?);
             }
         }
         let mut groups = Vec::with_capacity(layers * (layers + 1) / 2);
         let mut soonest = BTreeMap::new();
-        for first in 1..=layers {
-            let on = |side: Side| runs_from(&times[side as usize], first, layers);
+        // A profile has the number of layers as 32 bits.
+        for first in 1..=layers as u32 {
+            let on = |side: Side| soonest_from(&processors[side as usize], first, layers);
             let (on_phone, on_server) = (on(Side::Phone), on(Side::Server));
             for (last, (here, there)) in (first..).zip(on_phone.into_iter().zip(on_server)) {
-                // Both are at most the number of layers, which a profile has as 32 bits.
-                let Ok(segment) = Segment::new(first as u32, last as u32) else {
+                let Ok(segment) = Segment::new(first, last) else {
                     continue;
                 };
                 groups.push(Group {
@@ -163,11 +161,11 @@ impl MeasuredNetwork {
     pub fn processor(&self, group: &PlacedGroup) -> Option<&str> {
         let place = self.place(group)?;
         let processor = self.processors[group.side as usize].get(place);
-        processor.map(|processor| processor.name.as_str())
+        processor.map(SideProcessor::name)
     }
 
     /// The processors of a side that may be used.
-    pub(super) fn processors(&self, side: Side) -> &[ProcessorTable] {
+    pub(super) fn processors(&self, side: Side) -> &[SideProcessor] {
         &self.processors[side as usize]
     }
 
@@ -177,10 +175,18 @@ impl MeasuredNetwork {
     }
 }
 
+/// How many bytes longer than what L was measured with the frames are that go up with a request to run layers on `cpu:all` for
+/// one tensor of four axes: 91 bytes in place of half of 20 and 28 (agent/edge/PROTOCOL.md).
+const LONGER_UPLOAD: Bytes = Bytes::from_bytes(67);
+
+/// The same of the frames that come down with a tensor of two axes: 84 bytes in place of half of 52 and 72.
+const LONGER_DOWNLOAD: Bytes = Bytes::from_bytes(22);
+
 /// The link of a document, whose radio costs nothing: energy is not measured.
 ///
 /// Both directions were measured with a full round trip L each, as a request and its answer. A request that has layers run
-/// uploads and downloads within one such round trip, so that either way is charged half of its own L.
+/// uploads and downloads within one such round trip, so that either way is charged half of its own L, and what its frames have
+/// beside the tensors is charged by the bandwidth.
 ///
 /// # Errors
 /// When a direction is missing.
@@ -197,8 +203,8 @@ pub fn measured_link(document: &LinkDocument) -> Result<Link, MeasuredSplitError
     Ok(Link {
         upload_bps: upload.bandwidth_bps,
         download_bps: download.bandwidth_bps,
-        upload_wait: half(upload.round_trip),
-        download_wait: half(download.round_trip),
+        upload_wait: half(upload.round_trip) + carried(LONGER_UPLOAD, upload.bandwidth_bps),
+        download_wait: half(download.round_trip) + carried(LONGER_DOWNLOAD, download.bandwidth_bps),
         radio: RadioPower {
             upload_microwatts_per_mbps: 0,
             download_microwatts_per_mbps: 0,
@@ -214,6 +220,12 @@ fn half(round_trip: Estimate) -> Nanos {
             .as_nanos()
             .div_ceil(2),
     )
+}
+
+/// How long a bandwidth in bit/s takes for so many bytes; nothing where there is none, which is refused elsewhere.
+fn carried(bytes: Bytes, bandwidth_bps: u64) -> Nanos {
+    let nanos = (bytes.as_bytes() * 8_000_000_000).checked_div(bandwidth_bps);
+    Nanos::from_nanos(nanos.unwrap_or(0))
 }
 
 /// Refuses a link that is known to be of another phone than the profile.
@@ -261,7 +273,8 @@ fn refuse_unless_same(phone: &Profile, server: &Profile) -> Result<(), MeasuredS
     }
 }
 
-/// The processors that were chosen, or all CPUs.
+/// The processors that were chosen, or all CPUs. Of a side without a CPU, all that compute in 32-bit floats, as a CPU does
+/// that was measured as an accelerator.
 fn usable<'a>(
     profile: &'a Profile,
     side: Side,
@@ -270,14 +283,13 @@ fn usable<'a>(
     let all = &profile.header.processors;
     if chosen.is_empty() {
         let cpus = all.iter().filter(|it| it.kind == ProcessorKind::Cpu);
-        let cpus: Vec<&Processor> = cpus.collect();
-        return match cpus.is_empty() {
-            true => Err(MeasuredSplitError::NoProcessor {
-                side,
-                known: known(&profile.header),
-            }),
-            false => Ok(cpus),
-        };
+        let exact = all.iter().filter(|it| it.numerics == Numerics::F32);
+        let found = [cpus.collect(), exact.collect::<Vec<&Processor>>()];
+        let found = found.into_iter().find(|processors| !processors.is_empty());
+        return found.ok_or_else(|| MeasuredSplitError::NoProcessor {
+            side,
+            known: known(&profile.header),
+        });
     }
     let named = |name: &String| {
         let found = all.iter().find(|processor| processor.name == *name);
@@ -299,25 +311,22 @@ fn known(header: &Header) -> String {
     names.join(", ")
 }
 
-/// For each last layer from `first` on: how long the run takes where it is soonest, and on which processor; nothing where none
-/// can run it.
-fn runs_from(
-    processors: &[ProcessorTimes],
-    first: usize,
+/// For each last layer from `first` on: how long the group takes where it is soonest, and on which processor; nothing where
+/// none can run it.
+fn soonest_from(
+    processors: &[SideProcessor],
+    first: u32,
     layers: usize,
 ) -> Vec<Option<(Nanos, usize)>> {
-    let mut soonest = vec![None; layers + 1 - first];
+    let mut soonest = vec![None; layers + 1 - first as usize];
     for (place, processor) in processors.iter().enumerate() {
-        for (best, time) in soonest.iter_mut().zip(processor.runs_from(first)) {
-            let run = time.map(|time| (no_less_than_nothing(time), place));
+        for (best, time) in soonest.iter_mut().zip(processor.groups_from(first)) {
             // Of two that take as long, the first.
-            *best = [*best, run].into_iter().flatten().min();
+            *best = [*best, time.map(|time| (time, place))]
+                .into_iter()
+                .flatten()
+                .min();
         }
     }
     soonest
-}
-
-/// What noise took below zero is zero.
-fn no_less_than_nothing(time: SignedNanos) -> Nanos {
-    Nanos::from_nanos(u64::try_from(time.as_nanos()).unwrap_or(0))
 }

@@ -35,6 +35,7 @@ pub mod plan;
 pub mod problem;
 pub mod quantity;
 pub mod side;
+mod side_processor;
 pub mod solve;
 pub mod training;
 

@@ -9,7 +9,10 @@ use layerlab_planners::edge::{
 };
 use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::profile::{layer_times, time_table_of};
-use layerlab_profiles::document::{HashedFile, Host, Phone, ProcessorKind, Profile, Program};
+use layerlab_profiles::design::Design;
+use layerlab_profiles::document::{
+    HashedFile, Host, Numerics, Phone, ProcessorKind, Profile, Program,
+};
 use layerlab_profiles::link::{
     Exchange, LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkFit, LinkHeader,
     LinkKind, LinkMethod, LinkPhone, LinkProvenance, LinkRow, LinkSample, MeasuredFrom,
@@ -17,7 +20,7 @@ use layerlab_profiles::link::{
 };
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
-use layerlab_profiles::{Bytes, Nanos, Placement, SignedNanos};
+use layerlab_profiles::{Bytes, Nanos, Placement, Segment, SignedNanos};
 
 /// A profile that ships with the repository.
 fn published(name: &str) -> Profile {
@@ -176,8 +179,10 @@ fn plans_over_measured_links_add_up_and_are_no_worse_than_their_baselines() {
     for mbit in [1, 100, 100_000] {
         let bps = mbit * 1_000_000;
         let over = measured_link(&link(bps, 2 * bps, [300_000, -5])).expect("both ways");
-        assert_eq!(over.upload_wait, Nanos::from_micros(150));
-        assert_eq!(over.download_wait, Nanos::ZERO);
+        // Half a round trip, and what the frames have beside tensors: 67 bytes more up, 22 down.
+        let frames = |bytes: u64, bps: u64| Nanos::from_nanos(bytes * 8_000_000_000 / bps);
+        assert_eq!(over.upload_wait, Nanos::from_micros(150) + frames(67, bps));
+        assert_eq!(over.download_wait, frames(22, 2 * bps));
         assert_eq!((over.upload_bps, over.download_bps), (bps, 2 * bps));
         let idle = Power::from_microwatts(0);
         let problem = SplitProblem::new(network.network().clone(), &over, idle);
@@ -229,9 +234,9 @@ fn a_request_pays_for_one_round_trip() {
         profile.layers.first().expect("a layer").input_bytes,
         profile.layers.last().expect("a layer").output_bytes,
     ];
-    // A byte takes 1 µs up and 2 µs down.
-    let up = 10_000_000 + input.as_bytes() * 1_000;
-    let down = 15_000_001 + result.as_bytes() * 2_000;
+    // A byte takes 1 µs up and 2 µs down, those of frames, too.
+    let up = 10_000_000 + (67 + input.as_bytes()) * 1_000;
+    let down = 15_000_001 + (22 + result.as_bytes()) * 2_000;
     let shares = plan.shares();
     assert_eq!(shares.upload.as_nanos(), up);
     assert_eq!(shares.download.as_nanos(), down);
@@ -326,6 +331,71 @@ fn a_plan_is_as_sure_as_what_it_is_the_sum_of() {
 }
 
 #[test]
+fn groups_that_were_measured_by_themselves_take_what_they_took() {
+    let phone = published("oneplus7/vocnet-mini");
+    let mut server = published("mate10pro/vocnet-mini");
+    let layers = server.header.model.layers;
+    let npu = [&[][..], &names(&["npu"])];
+    let added = MeasuredNetwork::new(&phone, &server, npu).expect("one model");
+    // As if all of the measured segments were all that there are, and each had been timed in five visits.
+    for measurement in &mut server.header.measurements {
+        measurement.design = Design::Grouped;
+        measurement.visits = Some(5);
+    }
+    let measured = MeasuredNetwork::new(&phone, &server, npu).expect("one model");
+    let cost = |network: &MeasuredNetwork, segment: Segment| {
+        let group = network
+            .network()
+            .groups()
+            .iter()
+            .find(|it| it.segment == segment);
+        group.expect("every group").server.expect("it runs there")
+    };
+    let of_npu = server.segments.iter().filter(|row| row.processor == "npu");
+    let mut rows: Vec<_> = of_npu.collect();
+    assert!(rows.len() > 2 * layers as usize, "{}", rows.len());
+    for row in &rows {
+        assert_eq!(cost(&measured, row.segment), row.summary.median);
+    }
+    rows.retain(|row| cost(&added, row.segment) != row.summary.median);
+    assert!(
+        !rows.is_empty(),
+        "an estimate of all segments is not their medians"
+    );
+    let is_measured = |segment| server.segments.iter().any(|row| row.segment == segment);
+    let all = (1..=layers).flat_map(|first| (first..=layers).map(move |last| (first, last)));
+    let mut segments = all.filter_map(|(first, last)| Segment::new(first, last).ok());
+    let other = segments
+        .find(|&segment| !is_measured(segment))
+        .expect("one");
+    assert_eq!(cost(&measured, other), cost(&added, other));
+
+    // The whole on the server: a visit's median differs from the truth by the visit's own error, and that of the mean of five.
+    let over = measured_link(&link(1 << 40, 1 << 40, [0, 0])).expect("both ways");
+    let problem = SplitProblem::new(measured.network().clone(), &over, Power::ZERO);
+    let problem = problem.expect("moderate costs");
+    let goal = SplitGoal {
+        minimise: Quantity::ServerTime,
+        limits: SplitLimits::default(),
+    };
+    let there = split(&problem, goal, SplitAlgorithm::ServerOnly).expect("a sensible goal");
+    let there = there.plan().expect("no limits").clone();
+    let empty = link(1 << 40, 1 << 40, [0, 0]);
+    let sure = measured.intervals(&there, &with_samples(empty, 1_000));
+    let [group] = there.groups() else {
+        panic!("{:?}", there.groups());
+    };
+    let row = server
+        .segments
+        .iter()
+        .find(|row| row.segment == group.segment && row.processor == "npu");
+    let published = half_width(row.expect("the whole").summary.median_ci95);
+    assert!(published > 0.0);
+    let ratio = half_width(sure.server) / published;
+    assert!((ratio - 6.0_f64.sqrt()).abs() < 0.01, "{ratio}");
+}
+
+#[test]
 fn a_link_of_another_phone_is_refused() {
     let mut profile = published("oneplus7/vocnet-mini");
     let mut link = link(1, 1, [0, 0]);
@@ -398,6 +468,9 @@ fn what_does_not_belong_together_is_refused_with_its_remedy() {
         .retain(|it| it.kind != ProcessorKind::Cpu);
     let said = refused(&no_cpu, &phone, [&[], &[]]);
     assert!(said.contains("choose other processors, of npu"), "{said}");
+    // A CPU that was measured as an accelerator is as exact as one that was not.
+    no_cpu.header.processors[0].numerics = Numerics::F32;
+    MeasuredNetwork::new(&phone, &no_cpu, [&[], &[]]).expect("one model");
     let mut one_way = link(1, 1, [0, 0]);
     one_way.rows.truncate(1);
     let refused = measured_link(&one_way);

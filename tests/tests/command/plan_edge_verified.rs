@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use layerlab_profiles::Nanos;
-use layerlab_profiles::document::{Phone, Profile, Program};
+use layerlab_profiles::document::{Phone, ProcessorKind, Profile, Program};
 use layerlab_profiles::link::{LinkHeader, LinkKind, LinkPhone, LinkShape, PhoneAttached};
 use layerlab_tests::{FEW, layerlab, model, output, profile, stderr, succeed};
+use serde_json::Value;
 
 use super::assert_fails;
 use super::links::{Place, dying, edge_server, listener};
@@ -308,4 +309,57 @@ fn what_does_not_belong_to_the_plan_is_not_run() {
         "measure the link from that one",
     ];
     assert_fails(&output(&mut others), 3, &words);
+}
+
+#[test]
+fn a_servers_groups_of_layers_are_measured_by_themselves() {
+    let place = Place::new();
+    let folder = place.0.path();
+    // Of few layers: all groups are measured.
+    let model = model("variants/opset7");
+    let (phone, out) = (folder.join("phone"), folder.join("server"));
+    fs::write(folder.join("phone.toml"), PHONE).expect("room");
+    let device = folder.join("phone.toml");
+    succeed(profile(&mut layerlab(), FEW, &model, &device, &phone));
+    let mut command = layerlab();
+    command.args([
+        "profile",
+        "--design",
+        "grouped",
+        "--as-accelerator",
+        "cpu:all",
+    ]);
+    command.args(["--samples", "6", "--visits", "3"]);
+    command.args(["--device", "host", "--model"]);
+    succeed(command.arg(&model).arg("--out").arg(&out));
+    let profiled = Profile::read(&out).expect("a profile");
+    let [processor] = &profiled.header.processors[..] else {
+        panic!("{:?}", profiled.header.processors);
+    };
+    assert_eq!(processor.kind, ProcessorKind::Accelerator);
+    let layers = profiled.layers.len();
+    assert_eq!(profiled.segments.len(), layers * (layers + 1) / 2);
+    let mut rows = profiled.segments.iter();
+    let whole = rows.find(|row| row.segment.layers() as usize == layers);
+    let whole = whole.expect("all layers").summary.median;
+
+    // It runs on the server's only processor, though that is no CPU there, and takes what it took.
+    let mut command = layerlab();
+    command.args(["plan", "edge", "--json", "--algorithm", "server-only"]);
+    command.arg("--profile").arg(&phone);
+    command.arg("--remote").arg(&out).arg("--link");
+    let told = succeed(command.arg(link_with(folder, 400, shaped)));
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!(told["server_ns"], whole.as_nanos());
+    assert_eq!(told["groups"].as_array().map(Vec::len), Some(1));
+
+    let mut command = layerlab();
+    let out = folder.join("none");
+    let command = profile(&mut command, FEW, &model, "host", &out);
+    let command = command.args(["--as-accelerator", "gpu"]);
+    let words = [
+        "--as-accelerator takes a CPU, not `gpu`",
+        "choose one of cpu:all",
+    ];
+    assert_fails(&output(command), 3, &words);
 }

@@ -77,16 +77,6 @@ pub enum OnnxRuntimeError {
     /// The machine may have what is to be emulated.
     #[error("--emulate is for computers: a phone's own Hexagon is measured, leave it out")]
     EmulationOnPhone,
-    /// A processor to be treated as an accelerator is none of ONNX Runtime's.
-    #[error(
-        "--as-accelerator takes a CPU processor of ONNX Runtime, not `{given}`: choose one of {known}"
-    )]
-    NoSuchCpu {
-        /// The name given.
-        given: String,
-        /// The names that there are.
-        known: String,
-    },
     /// A phone does not let the agent reach its Hexagon.
     #[error(
         "this phone's Hexagon is not offered: {barrier}, and these said `{said}`: its CPUs are measured; measure a Hexagon \

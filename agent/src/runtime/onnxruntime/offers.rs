@@ -38,7 +38,6 @@ pub(super) fn processors(
             ("--qnn", options.qnn.is_some()),
             ("--qnn-libraries", options.qnn_libraries.is_some()),
             ("--emulate", options.emulate.is_some()),
-            ("--as-accelerator", options.as_accelerator.is_some()),
         ];
         return match alone.into_iter().find(|(_, given)| *given) {
             None => Ok(None),
@@ -70,14 +69,10 @@ pub(super) fn processors(
     };
     let mut wanted = cpu_offers(cores);
     if let Some(name) = &options.as_accelerator {
-        let known = wanted.iter().map(|(offer, ..)| offer.name.clone());
-        let known: Vec<String> = known.collect();
-        let found = wanted.iter_mut().find(|(offer, ..)| offer.name == *name);
-        let (offer, ..) = found.ok_or_else(|| OnnxRuntimeError::NoSuchCpu {
-            given: name.clone(),
-            known: known.join(", "),
-        })?;
-        offer.kind = ProcessorKind::Accelerator;
+        // It may be another runtime's.
+        for (offer, ..) in wanted.iter_mut().filter(|(offer, ..)| offer.name == *name) {
+            offer.kind = ProcessorKind::Accelerator;
+        }
     }
     let builtin = wanted.len();
     wanted.extend(phone_offers(cores));

@@ -8,7 +8,7 @@ use std::time::Instant;
 use layerlab_model::SubModel;
 use layerlab_profiles::Nanos;
 use rayon::ThreadPool;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tract_onnx::prelude::TypedSimpleState;
 
 use super::convert::{from_tract, to_tract};
@@ -17,9 +17,20 @@ use super::{TRACT_VERSION, threads};
 use crate::device::CoreSet;
 use crate::runtime::process::{Engine, LoadedModel, ModelNotLoaded, TensorHeader, tensors};
 
+/// What the child process is told.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct TractSetup {
+    /// What it computes on.
+    pub(super) cores: CoreSet,
+    /// Whether the time of an inference begins with the inputs and ends with the outputs in main memory, as an accelerator's
+    /// does, so that it holds waking the threads up, too; or is that of running alone.
+    pub(super) copies_count: bool,
+}
+
 /// tract on one set of cores.
 struct TractEngine {
     threads: Arc<ThreadPool>,
+    copies_count: bool,
     sessions: HashMap<u64, TypedSimpleState>,
 }
 
@@ -28,10 +39,14 @@ struct TractEngine {
 /// # Errors
 /// Why it cannot be, for a person.
 pub(in crate::runtime) fn start(setup: &serde_json::Value) -> Result<Box<dyn Engine>, String> {
-    let cores = CoreSet::deserialize(setup).map_err(|error| error.to_string())?;
+    let TractSetup {
+        cores,
+        copies_count,
+    } = TractSetup::deserialize(setup).map_err(|error| error.to_string())?;
     cores.bind_this_thread();
     Ok(Box::new(TractEngine {
         threads: threads::threads(&cores).map_err(|error| error.to_string())?,
+        copies_count,
         sessions: HashMap::new(),
     }))
 }
@@ -72,13 +87,18 @@ impl Engine for TractEngine {
             .sessions
             .get_mut(&session)
             .ok_or_else(|| format!("there is no session {session}"))?;
+        let begin = Instant::now();
         let inputs = to_tract(&tensors(inputs, bytes)?).map_err(|error| error.to_string())?;
-        let (duration, given) =
+        let (running, given) =
             timed(state, &self.threads, inputs).map_err(|error| error.to_string())?;
         let given = from_tract(given).map_err(|error| error.to_string())?;
         for tensor in &given {
             outputs.extend_from_slice(tensor.bytes());
         }
+        let duration = match self.copies_count {
+            true => begin.elapsed().into(),
+            false => running,
+        };
         Ok((duration, given.iter().map(TensorHeader::of).collect()))
     }
 

@@ -18,6 +18,7 @@ pub(super) use self::convert::{from_tract, to_tract};
 pub(super) use self::engine::start;
 pub(super) use self::session::optimized;
 
+use self::engine::TractSetup;
 use self::session::TractSession;
 use super::memory::estimated_memory;
 use super::process::{RuntimeChild, RuntimeSetup, SharedChild};
@@ -62,13 +63,21 @@ impl TractRuntime {
         Ok(threads)
     }
 
+    /// Whether these cores are to be measured as if they were an accelerator.
+    fn is_accelerator(&self, set: &CoreSet) -> bool {
+        self.setup.onnxruntime.as_accelerator.as_ref() == Some(&set.name)
+    }
+
     fn child(&mut self, place: usize) -> Result<SharedChild, serde_json::Error> {
         if let Some(child) = self.children.get(&place) {
             return Ok(child.clone());
         }
         let setup = RuntimeSetup {
             runtime: TRACT.to_owned(),
-            setup: serde_json::to_value(&self.sets[place])?,
+            setup: serde_json::to_value(TractSetup {
+                cores: self.sets[place].clone(),
+                copies_count: self.is_accelerator(&self.sets[place]),
+            })?,
         };
         let child = RuntimeChild::new(self.setup.child_program(Vec::new()), setup);
         let child = SharedChild::new(child, None);
@@ -89,7 +98,10 @@ impl Runtime for TractRuntime {
     fn processors(&self) -> Vec<ProcessorOffer> {
         let offer = |set: &CoreSet| ProcessorOffer {
             name: set.name.clone(),
-            kind: ProcessorKind::Cpu,
+            kind: match self.is_accelerator(set) {
+                true => ProcessorKind::Accelerator,
+                false => ProcessorKind::Cpu,
+            },
             numerics: Numerics::F32,
             emulated: false,
             memory: None,
