@@ -13,6 +13,7 @@ use crate::constant::Constant;
 use crate::graph::named;
 use crate::half_gemm;
 use crate::optimize::optimize;
+use crate::quantise_linear;
 use crate::tensor::{ElementType, TensorSpec};
 
 /// What tract knows of the tensors that nodes give.
@@ -115,7 +116,9 @@ pub(crate) fn optimized(model: &ModelProto) -> Result<TypedModel, ModelError> {
 
 /// Value infos are left out because they can carry the open dimensions that have been fixed.
 fn reader() -> tract_onnx::Onnx {
-    tract_onnx::onnx().with_ignore_value_info(true)
+    let mut reader = tract_onnx::onnx().with_ignore_value_info(true);
+    quantise_linear::register(&mut reader.op_register);
+    reader
 }
 
 /// Runs `work`, turning a panic into an error: tract indexes and unwraps on the way through attributes

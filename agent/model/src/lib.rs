@@ -40,6 +40,7 @@ mod pairs;
 mod premises;
 mod probe;
 mod quantise;
+mod quantise_linear;
 mod read;
 mod sub_model;
 mod tensor;

@@ -107,9 +107,11 @@ fn quantised_segments_chain_to_the_bits_of_the_whole() {
     for name in ["alexnet", "inception"] {
         let network = open(&format!("{name}.onnx"));
         let twin = quantised(&network, PER_CHANNEL).unwrap().network;
-        let inputs = run::inputs(network.frontier(0), 1);
-        let (_, found) = run::chain(&twin, inputs, 1, Optimiser::None);
-        assert!(found.is_empty(), "{name}: {found:?}");
+        for optimiser in [Optimiser::None, Optimiser::Layerlab] {
+            let inputs = run::inputs(network.frontier(0), 1);
+            let (_, found) = run::chain(&twin, inputs, 1, optimiser);
+            assert!(found.is_empty(), "{name}: {found:?}");
+        }
     }
 }
 
