@@ -2,7 +2,7 @@
 //! this machine run 30 plans: three models, five links that are slowed down, and of each the fastest plan and everything on
 //! the server. Every profile and every link is measured first, as users would, and a plan is run by `layerlab plan edge
 //! --verify`. Writes a page, and fails if a result is not that of the whole network. It measures time: nothing else should run
-//! beside it. Takes twenty minutes.
+//! beside it. Takes a quarter of an hour.
 
 #![expect(clippy::print_stderr, reason = "how far it has come is what it says")]
 
@@ -17,7 +17,7 @@ use layerlab_tests::{layerlab, model, succeed};
 use serde_json::Value;
 
 /// Of few layers, for all n(n+1)/2 groups are measured.
-const MODELS: [&str; 3] = ["alexnet", "vocnet-mini", "vgg16"];
+const MODELS: [&str; 3] = ["alexnet", "vocnet-mini", "object-mini"];
 const HOST: &str = "host";
 const SHAPES: [&str; 5] = [
     "10mbit,100ms",
