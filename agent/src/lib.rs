@@ -3,6 +3,7 @@
 
 pub mod beside;
 mod chain;
+pub mod compression;
 pub mod description;
 pub mod device;
 pub mod edge_models;

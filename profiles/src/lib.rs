@@ -31,6 +31,7 @@ mod sha256;
 pub mod soak;
 pub mod summary;
 pub mod supported;
+pub mod tensors;
 pub mod time_model;
 pub mod units;
 pub mod video;
