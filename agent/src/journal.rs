@@ -106,6 +106,7 @@ impl Journal {
             Event::Sample { .. }
                 | Event::Judged { .. }
                 | Event::FramesAnswered { .. }
+                | Event::TensorsPacked { .. }
                 | Event::Loaded { .. }
                 | Event::Warm { .. }
         );

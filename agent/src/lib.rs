@@ -28,6 +28,7 @@ pub mod runtime;
 pub mod serve;
 pub mod stream;
 mod survey;
+mod tensors;
 mod timing;
 pub mod truth;
 mod walk;

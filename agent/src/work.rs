@@ -14,6 +14,7 @@ use crate::models::Models;
 use crate::queue::{Queue, Task};
 use crate::runtime::Runtimes;
 use crate::survey::survey;
+use crate::tensors::PackedCrossings;
 use crate::timing;
 
 /// Works off the queue until it stops.
@@ -76,6 +77,20 @@ fn execute(
                 parts,
             };
             return frames.run(task, queue, device, runtimes, &model);
+        }
+        Work::PackTensors {
+            set_sha256,
+            images,
+            codecs,
+            judge,
+        } => {
+            let crossings = PackedCrossings {
+                set: files.set(set_sha256)?,
+                images,
+                codecs,
+                judge: *judge,
+            };
+            return crossings.run(task, queue, device, runtimes, &model);
         }
         Work::Survey { processors } => {
             return survey(task, queue, runtimes, &model, processors);

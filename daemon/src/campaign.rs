@@ -29,6 +29,7 @@ pub(super) fn campaign_failure(error: CampaignError) -> Failure {
         | CampaignError::NoMeter
         | CampaignError::Processor(_)
         | CampaignError::Frames(_)
+        | CampaignError::Tensors(_)
         | CampaignError::Run(RunError::Planner(
             PlannerError::BudgetTooSmall { .. }
             | PlannerError::NoPass { .. }

@@ -52,6 +52,7 @@ mod setup;
 mod show;
 mod submit;
 mod sweep_plot;
+mod tensors;
 mod token;
 mod video;
 mod watch;
@@ -85,7 +86,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 internal error; 2 wrong command line; 3 unusable model, device file, \
-profile, images, job file or configuration; 4 device, agent, edge server, daemon or job failed; 5 result cannot be written; 6 profile, measured link or video contradicts itself, or is not the one that --digest or --key asks for; 7 compare --gate: worse; 8 no placement keeps the limit of a plan, or nothing answers a frame in time; 130 interrupted.";
+profile, images, job file or configuration; 4 device, agent, edge server, daemon or job failed; 5 result cannot be written; 6 profile, measured link, tensors or video contradicts itself, or is not the one that --digest or --key asks for; 7 compare --gate: worse; 8 no placement keeps the limit of a plan, or nothing answers a frame in time; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum LayerlabCommand {
@@ -145,6 +146,9 @@ enum LayerlabCommand {
     /// Measure what a link to an edge server carries, and look at what was measured
     #[command(subcommand)]
     Link(link::LinkCommand),
+    /// Measure what tensors become that are compressed before they cross a link, and what 8 bits cost in accuracy
+    #[command(subcommand)]
+    Tensors(tensors::TensorsCommand),
     /// Measure what frames of a video cost, make confidences say how often answers are right, and replay policies of which
     /// frames a phone answers itself
     #[command(subcommand)]
@@ -245,6 +249,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Model(args) => model::run(&args, cli.agent).await,
                 LayerlabCommand::EdgeServer(args) => edge_server::run(&args, cli.agent).await,
                 LayerlabCommand::Link(command) => link::run(command, cli.agent).await,
+                LayerlabCommand::Tensors(command) => tensors::run(command, cli.agent).await,
                 LayerlabCommand::Video(command) => video::run(command, cli.agent).await,
                 LayerlabCommand::Check(args) => check::run(&args),
                 LayerlabCommand::Key(command) => key::run(&command),

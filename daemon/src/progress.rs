@@ -64,6 +64,7 @@ impl Follower for Bar {
                 | Event::Judged { .. }
                 | Event::EnergyWindow { .. }
                 | Event::FramesAnswered { .. }
+                | Event::TensorsPacked { .. }
         ) {
             self.bar.inc(1);
             self.show_if_it_takes_long();
@@ -105,6 +106,7 @@ pub(super) fn title(part: CampaignPart, model: &str, device: &str) -> String {
         CampaignPart::Steady => "steady times of ",
         CampaignPart::Accuracy => "accuracy of ",
         CampaignPart::Video => "frames for ",
+        CampaignPart::Tensors => "tensors of ",
     };
     format!("{what}{model} on {}", Printable(device))
 }

@@ -22,6 +22,7 @@
 
 mod constant;
 mod count;
+mod crossing;
 mod dims;
 mod encode;
 mod error;
@@ -46,6 +47,7 @@ mod sub_model;
 mod tensor;
 mod twin;
 
+pub use crossing::{CrossingTensor, NotCompressed};
 pub use error::ModelError;
 pub use layers::OperatorClass;
 pub use network::{ModelSource, Network};

@@ -13,6 +13,7 @@ use crate::conditions::Conditions;
 use crate::frames::FormAnswer;
 use crate::order::Order;
 use crate::placed::Placed;
+use crate::tensors::PackedTensor;
 
 /// One line of a run's journal. Entries of a run are numbered from 1 without gaps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +180,19 @@ pub enum Event {
         score_bits: Vec<u32>,
         /// What came of each form, in the order's order.
         forms: Vec<FormAnswer>,
+    },
+    /// The tensors of an image were packed and unpacked, and each came back as it was sent.
+    TensorsPacked {
+        /// The image, by its place in the evaluation set.
+        image: u64,
+        /// What came of each tensor that is compressed, by the layer that gives it.
+        tensors: Vec<PackedTensor>,
+        /// What the answer in 32 bits got right and wrong; absent where nothing is judged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        whole: Option<Tally>,
+        /// What the answers got right and wrong of which one cut's tensors were rounded to 8 bits, for each cut that has any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        crossed: Vec<Tally>,
     },
     /// The device has rested.
     CooledDown {

@@ -16,6 +16,7 @@ mod meter_choice;
 mod order;
 mod placed;
 mod stream;
+mod tensors;
 
 pub use conditions::Conditions;
 pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind};
@@ -29,6 +30,7 @@ pub use meter_choice::{BadMeterChoice, MeterChoice};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, TimingSettings, WarmUp, Work};
 pub use placed::{Placed, PlacedNode};
 pub use stream::{FrameStream, PhoneAnswer, SentFrame, ServerAnswer, StreamedFrame};
+pub use tensors::{PackedTensor, Packing};
 
 /// The version of the protocol that this crate speaks. Daemon and agent must speak the same.
 pub const VERSION: u32 = 2;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::units::{Bytes, Nanos};
 use layerlab_profiles::video::FrameForm;
 use layerlab_profiles::{Placement, Segment};
@@ -172,6 +173,19 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Part>,
     },
+    /// The tensors that cross cuts while the model answers images, layer by layer on the order's processor, each packed by each
+    /// codec and unpacked again (docs/edge.md).
+    PackTensors {
+        /// SHA-256, in hexadecimal, of the evaluation set's file, which must have been pushed before.
+        set_sha256: String,
+        /// Which images, by their places in the set.
+        images: Vec<u64>,
+        /// The codecs.
+        codecs: Vec<TensorCodec>,
+        /// Whether the model also answers each image with what crosses each cut rounded to 8 bits, and is judged.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        judge: bool,
+    },
 }
 
 /// A part of a placement: layers that run as one unit.
@@ -188,9 +202,9 @@ impl Order {
     /// The SHA-256s of the files that it needs: its model, the model's quantised twin and its evaluation set.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let set = match &self.work {
-            Work::Evaluate { set_sha256, .. } | Work::AnswerFrames { set_sha256, .. } => {
-                Some(set_sha256.as_str())
-            }
+            Work::Evaluate { set_sha256, .. }
+            | Work::AnswerFrames { set_sha256, .. }
+            | Work::PackTensors { set_sha256, .. } => Some(set_sha256.as_str()),
             Work::TimeSegments { .. }
             | Work::TimePasses { .. }
             | Work::TimePlacement { .. }
@@ -214,7 +228,8 @@ impl Order {
             | Work::MeasureEnergy { .. }
             | Work::Survey { .. }
             | Work::Evaluate { .. }
-            | Work::AnswerFrames { .. } => None,
+            | Work::AnswerFrames { .. }
+            | Work::PackTensors { .. } => None,
         };
         part.map_or(&self.processor, |part| &part.processor)
     }

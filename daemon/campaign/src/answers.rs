@@ -125,6 +125,7 @@ impl Orders for Answers<'_> {
                 | News::Sample(_)
                 | News::Elsewhere { .. }
                 | News::FramesAnswered { .. }
+                | News::TensorsPacked { .. }
                 | News::BlockEnded { .. } => {}
             }
         }

@@ -8,6 +8,7 @@ use super::frame_sizes::UnfitFrames;
 use super::probes::ProbeError;
 use super::publish::PublishError;
 use super::settings::UnfitProcessors;
+use super::tensors::UnfitTensors;
 use super::times_plan::TimesPlanError;
 use layerlab_farm::LinkError;
 use layerlab_protocol::FailureKind;
@@ -48,6 +49,9 @@ pub enum CampaignError {
     /// The model does not answer the frames of the set, or not on this device.
     #[error(transparent)]
     Frames(#[from] UnfitFrames),
+    /// The model's tensors are not compressed over the pictures of the set, or not on this device.
+    #[error(transparent)]
+    Tensors(#[from] UnfitTensors),
     /// The profile cannot be published.
     #[error(transparent)]
     Publish(#[from] PublishError),

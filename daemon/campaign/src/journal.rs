@@ -16,16 +16,19 @@ pub enum CampaignPart {
     Accuracy,
     /// What answering frames costs, and what the answers are: all that a measurement of frames consists of.
     Video,
+    /// What tensors that cross cuts become when they are compressed: all that such a measurement consists of. No job has it.
+    Tensors,
 }
 
 impl CampaignPart {
     /// Every part, in the order in which a campaign works on them.
-    pub const ALL: [CampaignPart; 5] = [
+    pub const ALL: [CampaignPart; 6] = [
         CampaignPart::Energy,
         CampaignPart::Times,
         CampaignPart::Steady,
         CampaignPart::Accuracy,
         CampaignPart::Video,
+        CampaignPart::Tensors,
     ];
 }
 

@@ -21,6 +21,7 @@ pub mod publish;
 mod set_file;
 mod settings;
 mod survey;
+mod tensors;
 mod times;
 mod times_plan;
 mod verification;
@@ -47,10 +48,11 @@ pub use probes::{ProbeError, ProbeFiles};
 pub use provenance::{rfc3339, this_program};
 pub use set_file::SetFile;
 pub use settings::{
-    AccuracySettings, InOut, SteadySettings, TimesSettings, UnfitDuration, UnfitProcessors,
-    VideoSettings,
+    AccuracySettings, InOut, SteadySettings, TensorsSettings, TimesSettings, UnfitDuration,
+    UnfitProcessors, VideoSettings,
 };
 pub use survey::find_unsupported;
+pub use tensors::{TensorsCampaign, UnfitTensors};
 pub use times::measure_times;
 pub use times_plan::{ProcessorPlan, TimesPlan, TimesPlanError};
 pub use verification::{Verification, VerificationSet, Verified};

@@ -15,7 +15,7 @@ use layerlab_profiles::derive::graph::{GraphError, Visit};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{Sample, Unsupported};
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Event, FormAnswer, Order};
+use layerlab_protocol::{Event, FormAnswer, Order, PackedTensor};
 
 pub use adaptive::Adaptive;
 pub use fixed::Fixed;
@@ -160,6 +160,17 @@ pub enum News {
         /// What came of each form.
         forms: Vec<FormAnswer>,
     },
+    /// The tensors of an image were packed.
+    TensorsPacked {
+        /// The image, by its place in the set.
+        image: u64,
+        /// What came of each tensor.
+        tensors: Vec<PackedTensor>,
+        /// What the answer in 32 bits got right and wrong, if it was judged.
+        whole: Option<Tally>,
+        /// The same of the answers of which one cut's tensors were rounded, for each cut that has any.
+        crossed: Vec<Tally>,
+    },
     /// An order is done.
     Finished(u32),
 }
@@ -221,6 +232,17 @@ impl News {
                 infer: *infer_ns,
                 score_bits: score_bits.clone(),
                 forms: forms.clone(),
+            }),
+            Event::TensorsPacked {
+                image,
+                tensors,
+                whole,
+                crossed,
+            } => Some(News::TensorsPacked {
+                image: *image,
+                tensors: tensors.clone(),
+                whole: *whole,
+                crossed: crossed.clone(),
             }),
             Event::Finished => Some(News::Finished(order)),
             _ => None,

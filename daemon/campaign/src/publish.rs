@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::check::{Finding, Severity, check};
 use layerlab_profiles::document::{DocumentError, PROFILE_JSON, Profile, STEADY_FOLDER};
 use layerlab_profiles::link::{LinkDocument, LinkDocumentError, LinkFinding, check_link};
+use layerlab_profiles::tensors::{
+    TensorsDocument, TensorsDocumentError, TensorsFinding, check_tensors,
+};
 use layerlab_profiles::video::{VideoDocument, VideoDocumentError, VideoFinding, check_video};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
@@ -85,6 +88,12 @@ pub enum PublishError {
     Video {
         /// Which file, and why.
         source: VideoDocumentError,
+    },
+    /// The files of compressed tensors cannot be written.
+    #[error("{source}; nothing was published: make room, or choose another --out")]
+    Tensors {
+        /// Which file, and why.
+        source: TensorsDocumentError,
     },
     /// A document other than a profile contradicts itself.
     #[error("the {what} contradicts itself and was not published: {findings}")]
@@ -194,6 +203,29 @@ impl Staging {
         }
         let written = video.write(self.folder.path());
         written.map_err(|source| PublishError::Video { source })?;
+        self.rename()?;
+        Ok(findings)
+    }
+
+    /// Checks what became of tensors, writes it and makes it visible. Returns what is doubtful about it.
+    ///
+    /// # Errors
+    /// When it contradicts itself, cannot be written, or something is there by now.
+    pub fn publish_tensors(
+        self,
+        tensors: &TensorsDocument,
+    ) -> Result<Vec<TensorsFinding>, PublishError> {
+        let findings = check_tensors(tensors);
+        let errors = findings.iter().filter(|it| it.severity == Severity::Error);
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
+        if !errors.is_empty() {
+            return Err(PublishError::UnfitDocument {
+                what: "measurement",
+                findings: errors.join("; "),
+            });
+        }
+        let written = tensors.write(self.folder.path());
+        written.map_err(|source| PublishError::Tensors { source })?;
         self.rename()?;
         Ok(findings)
     }

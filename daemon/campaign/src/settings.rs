@@ -8,6 +8,7 @@ use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::document::{Processor, ProcessorKind};
 use layerlab_profiles::placement::MOST_PROCESSORS;
 use layerlab_profiles::soak::{LONGEST, MINUTE, SHORTEST};
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::video::VideoPart;
 use layerlab_profiles::{Bytes, Nanos};
 use layerlab_protocol::Hygiene;
@@ -79,6 +80,28 @@ impl VideoSettings {
     pub const SEED: u64 = 1;
     /// One to calibrate by, and one to judge that by.
     pub const FEWEST_ANSWERS: u64 = 2;
+}
+
+/// What the user may choose about compressing tensors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TensorsSettings {
+    /// The processor that runs the layers; the device's first CPU if none is named.
+    pub processor: Option<String>,
+    /// What each tensor is packed by.
+    pub codecs: Vec<TensorCodec>,
+    /// How many of the set's pictures to answer; up to [`TensorsSettings::PICTURES`] if none.
+    pub pictures: Option<u64>,
+    /// Whether answers are judged with what crosses a cut rounded to 8 bits.
+    pub judge: bool,
+    /// What pictures are drawn by.
+    pub seed: u64,
+}
+
+impl TensorsSettings {
+    /// So many pictures are answered, of a set that has them.
+    pub const PICTURES: u64 = 100;
+    /// What pictures are drawn by.
+    pub const SEED: u64 = 1;
 }
 
 /// How a device is brought into its steady state.

@@ -13,6 +13,7 @@ pub fn name(lab: &str, run: RunNumber, attempt: u32, part: CampaignPart) -> RunI
         CampaignPart::Steady => "steady",
         CampaignPart::Accuracy => "accuracy",
         CampaignPart::Video => "video",
+        CampaignPart::Tensors => "tensors",
     };
     RunId::new(format!("lab-{lab}-{run}-{attempt}-{part}")).expect("letters, digits and dashes")
 }

@@ -14,6 +14,7 @@ mod published;
 mod quantise;
 mod runtimes;
 mod sealed;
+mod tensors;
 mod terminal;
 mod versions;
 mod video;

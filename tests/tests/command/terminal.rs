@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 38] = [
+pub(crate) const COMMANDS: [&str; 39] = [
     "setup",
     "demo",
     "profile",
@@ -155,6 +155,7 @@ pub(crate) const COMMANDS: [&str; 38] = [
     "model",
     "edge-server",
     "link",
+    "tensors",
     "video",
     "check",
     "key",

@@ -73,6 +73,7 @@ fn options_for_phones_are_those_of_commands_that_use_phones() {
         &["model", "support"][..],
         &["plan", "max-accuracy"],
         &["plan", "sweep"],
+        &["tensors", "measure"],
         &["video", "measure"],
     ] {
         let help = succeed(layerlab().args(line).arg("--help"));

@@ -130,7 +130,10 @@ impl Adaptive {
                 }
                 self.samples_of_block = 0;
             }
-            News::Finished(_) | News::Judged { .. } | News::FramesAnswered { .. } => {}
+            News::Finished(_)
+            | News::Judged { .. }
+            | News::FramesAnswered { .. }
+            | News::TensorsPacked { .. } => {}
         }
     }
 

@@ -52,6 +52,7 @@ pub(super) fn parts(spec: &JobSpec) -> impl Iterator<Item = CampaignPart> {
         CampaignPart::Steady => is_profile && times.steady.is_some(),
         CampaignPart::Accuracy => is_profile && spec.accuracy.is_some(),
         CampaignPart::Video => !is_profile,
+        CampaignPart::Tensors => false,
     };
     CampaignPart::ALL.into_iter().filter(is_asked_for)
 }

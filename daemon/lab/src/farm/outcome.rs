@@ -42,6 +42,7 @@ pub(super) fn outcome(error: CampaignError, assignment: &Assignment) -> StayOutc
         | CampaignError::Energy(_)
         | CampaignError::NoMeter
         | CampaignError::Frames(_)
+        | CampaignError::Tensors(_)
         | CampaignError::Publish(_) => StayOutcome::Failed { reason },
     }
 }

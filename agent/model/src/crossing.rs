@@ -1,0 +1,72 @@
+//! The tensors that cross cuts, each once: what lies on a frontier at many cuts is one tensor.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::graph::named;
+use crate::network::Network;
+use crate::tensor::{ElementType, TensorSpec};
+
+/// A tensor that crosses at least one cut, the network's inputs and outputs among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrossingTensor {
+    /// What it is.
+    pub spec: TensorSpec,
+    /// The layer that gives it; 0 of an input.
+    pub producer: u32,
+    /// The layers behind it that take it, the first one first.
+    pub consumers: Vec<u32>,
+    /// Whether the network answers with it.
+    pub is_output: bool,
+}
+
+/// Why a tensor is not compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotCompressed {
+    /// No more than one of its axes is longer than 1, as of what a fully connected layer gives: jointdnn §4.2 leaves those out,
+    /// because they are small.
+    OneAxis,
+    /// Its elements are no 32-bit floats.
+    NoFloats,
+}
+
+impl CrossingTensor {
+    /// Why it is not compressed; nothing if it is.
+    pub fn not_compressed(&self) -> Option<NotCompressed> {
+        if self.spec.element != ElementType::F32 {
+            return Some(NotCompressed::NoFloats);
+        }
+        let long = self.spec.shape.iter().filter(|&&axis| axis > 1).count();
+        (long <= 1).then_some(NotCompressed::OneAxis)
+    }
+
+    /// Whether it crosses the cut after this layer.
+    pub fn crosses(&self, cut: u32) -> bool {
+        self.producer <= cut && (self.is_output || self.consumers.iter().any(|&it| it > cut))
+    }
+}
+
+impl Network {
+    /// The tensors that cross cuts: by the layer that gives them, and of one layer in the order of its frontier.
+    pub fn crossing_tensors(&self) -> Vec<CrossingTensor> {
+        let outputs: HashSet<&str> = self.graph().outputs.iter().map(String::as_str).collect();
+        let mut seen = HashSet::new();
+        let mut tensors = Vec::new();
+        for cut in 0..=self.layer_count() {
+            for spec in self.frontier(cut) {
+                if !seen.insert(spec.name.as_str()) {
+                    continue;
+                }
+                let nodes = self.graph().nodes.iter().zip(self.node_layers());
+                let takes = nodes.filter(|(node, _)| named(&node.input).any(|it| it == spec.name));
+                let consumers: BTreeSet<u32> = takes.filter_map(|(_, layer)| *layer).collect();
+                tensors.push(CrossingTensor {
+                    spec: spec.clone(),
+                    producer: cut,
+                    consumers: consumers.into_iter().filter(|&it| it > cut).collect(),
+                    is_output: outputs.contains(spec.name.as_str()),
+                });
+            }
+        }
+        tensors
+    }
+}

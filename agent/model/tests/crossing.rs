@@ -1,0 +1,41 @@
+//! The tensors that cross cuts, each once.
+
+mod common;
+
+use layerlab_model::{Network, NotCompressed};
+
+#[test]
+fn each_cut_is_crossed_by_the_tensors_of_its_frontier() {
+    for (name, path, dims) in common::profiled() {
+        let network = Network::open(&path, &dims).unwrap();
+        let tensors = network.crossing_tensors();
+        for cut in 0..=network.layer_count() {
+            let mut crossing: Vec<&str> = (tensors.iter().filter(|it| it.crosses(cut)))
+                .map(|it| it.spec.name.as_str())
+                .collect();
+            let frontier = network.frontier(cut).iter();
+            let mut frontier: Vec<&str> = frontier.map(|it| it.name.as_str()).collect();
+            crossing.sort_unstable();
+            frontier.sort_unstable();
+            assert_eq!(crossing, frontier, "{name}, cut {cut}");
+        }
+        for tensor in &tensors {
+            let of_name = tensors.iter().filter(|it| it.spec.name == tensor.spec.name);
+            assert_eq!(of_name.count(), 1, "{name}: {}", tensor.spec.name);
+            assert!(tensor.consumers.iter().all(|&it| it > tensor.producer));
+        }
+    }
+}
+
+#[test]
+fn a_skip_is_one_tensor_of_several_consumers_and_scores_have_one_axis() {
+    let path = common::models().join("resnet50.onnx");
+    let network = Network::open(&path, &std::collections::BTreeMap::new()).unwrap();
+    let tensors = network.crossing_tensors();
+    assert!(tensors.iter().any(|it| it.consumers.len() > 1));
+    let input = &tensors[0];
+    assert_eq!((input.producer, input.not_compressed()), (0, None));
+    let scores = tensors.last().unwrap();
+    assert!(scores.is_output && scores.consumers.is_empty());
+    assert_eq!(scores.not_compressed(), Some(NotCompressed::OneAxis));
+}

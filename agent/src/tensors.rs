@@ -1,0 +1,262 @@
+//! Orders to pack tensors: those that cross cuts while a network answers images, each packed and unpacked by each codec, and
+//! what the answers are worth when a cut's tensors cross in 8 bits (jointdnn §4.2).
+//!
+//! Packing is done here, on one thread of this machine's CPU. Where the agent plays a simulated device, that is another machine
+//! than the one that is simulated, and no time is told.
+
+use std::collections::HashSet;
+use std::hint::black_box;
+use std::time::Instant;
+
+use layerlab_model::{CrossingTensor, Network, TensorSpec};
+use layerlab_profiles::accuracy::{EvaluationSet, Tally};
+use layerlab_profiles::tensors::TensorCodec;
+use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_protocol::{Event, FailureKind, PackedTensor, Packing};
+
+use crate::ModelWithTwin;
+use crate::compression::{Affine, CompressionError, compress, decompress, rounded};
+use crate::device::Device;
+use crate::ended::{Ended, failed};
+use crate::queue::{Queue, Task};
+use crate::runtime::{Runtimes, Session, Tensor, loaded_event};
+
+/// What an order to pack tensors asks for.
+pub(crate) struct PackedCrossings<'a> {
+    pub(crate) set: EvaluationSet,
+    /// By their places in the set.
+    pub(crate) images: &'a [u64],
+    pub(crate) codecs: &'a [TensorCodec],
+    pub(crate) judge: bool,
+}
+
+impl PackedCrossings<'_> {
+    /// Packs the tensors of every image that the journal does not have yet.
+    pub(crate) fn run(
+        &self,
+        task: &Task,
+        queue: &Queue,
+        device: &mut dyn Device,
+        runtimes: &mut Runtimes,
+        model: &ModelWithTwin,
+    ) -> Result<(), Ended> {
+        let network = model.model();
+        let input = self.fitting_input(network)?;
+        let is_packed = |event: &Event| match event {
+            Event::TensorsPacked { image, .. } => Some(*image),
+            _ => None,
+        };
+        let done: HashSet<u64> = task.history.iter().filter_map(is_packed).collect();
+        let left = self.images.iter().filter(|image| !done.contains(image));
+        let left: Vec<u64> = left.copied().collect();
+        let Some(&first) = left.first() else {
+            return Ok(());
+        };
+        let processor = &task.order.processor;
+        let mut layers = Vec::new();
+        for layer in 1..=network.layer_count() {
+            let segment = Segment::single(layer);
+            runtimes.supports(processor, model, segment)?;
+            let session = runtimes.load(processor, model, segment)?;
+            queue.record(task, loaded_event(processor, segment, session.as_ref()))?;
+            layers.push(session);
+        }
+        let mut packing = PackedImages {
+            of: self,
+            network,
+            tensors: network.crossing_tensors(),
+            input,
+            layers,
+            is_timed: !device.identity().device.simulated,
+        };
+        // What is done once, such as asking for memory, is done by then.
+        packing.image(first)?;
+        for image in left {
+            let event = packing.image(image)?;
+            queue.record(task, event)?;
+        }
+        Ok(())
+    }
+
+    /// The network's input, if the order makes sense for the network and the set.
+    fn fitting_input<'n>(&self, network: &'n Network) -> Result<&'n TensorSpec, Ended> {
+        let all = self.set.answers() as u64;
+        if let Some(beyond) = self.images.iter().find(|&&image| image >= all) {
+            return Err(order(format!(
+                "the order asks for image {beyond} of an evaluation set of {all}"
+            )));
+        }
+        if self.set.metric.images_per_answer() != 1 {
+            return Err(order(
+                "tensors are packed of single images, and the set has pairs".to_owned(),
+            ));
+        }
+        match network.frontier(0) {
+            [input] if input.elements() == self.set.image_len() as u64 => Ok(input),
+            _ => Err(order(format!(
+                "the images of this evaluation set have the shape {:?}, which is not that of the model's input",
+                self.set.shape
+            ))),
+        }
+    }
+}
+
+/// A network that answers images layer by layer.
+struct PackedImages<'a> {
+    of: &'a PackedCrossings<'a>,
+    network: &'a Network,
+    tensors: Vec<CrossingTensor>,
+    input: &'a TensorSpec,
+    /// A session for each layer.
+    layers: Vec<Box<dyn Session>>,
+    is_timed: bool,
+}
+
+impl PackedImages<'_> {
+    fn image(&mut self, image: u64) -> Result<Event, Ended> {
+        let of = self.of;
+        let values = of.set.images(image as usize).into_iter().next();
+        let values = values.ok_or_else(|| order(format!("the set has no image {image}")))?;
+        let shape = self.input.shape.iter().map(|&axis| axis as usize).collect();
+        let input = Tensor::from_floats(self.input.element, shape, &values);
+        let mut frontiers = vec![vec![input.map_err(|reason| order(reason.to_string()))?]];
+        for session in &mut self.layers {
+            let outputs = session.outputs(&frontiers[frontiers.len() - 1])?;
+            frontiers.push(outputs);
+        }
+        let mut tensors = Vec::new();
+        for (place, tensor) in self.tensors.iter().enumerate() {
+            if tensor.not_compressed().is_some() {
+                continue;
+            }
+            let cut = tensor.producer;
+            let specs = self.network.frontier(cut).iter();
+            let mut there = specs.zip(&frontiers[cut as usize]);
+            let value = there.find(|(spec, _)| spec.name == tensor.spec.name);
+            let (_, value) = value.ok_or_else(|| {
+                order(format!(
+                    "`{}` is not there after layer {cut}",
+                    tensor.spec.name
+                ))
+            })?;
+            // Which codec finds the tensor in the processor's own memory changes from image to image.
+            let first = image as usize + place;
+            let packed = self.packed(value, first);
+            tensors.push(packed.map_err(|reason| unpackable(&tensor.spec.name, &reason))?);
+        }
+        let (mut whole, mut crossed) = (None, Vec::new());
+        if of.judge {
+            whole = Some(self.judged(image, &frontiers[frontiers.len() - 1])?);
+            for cut in 0..=self.network.layer_count() {
+                if let Some(frontier) = self.rounded(cut, &frontiers[cut as usize])? {
+                    crossed.push(self.answered(image, cut, frontier)?);
+                }
+            }
+        }
+        Ok(Event::TensorsPacked {
+            image,
+            tensors,
+            whole,
+            crossed,
+        })
+    }
+
+    /// What each codec makes of a tensor, the one of place `first` first.
+    fn packed(&self, tensor: &Tensor, first: usize) -> Result<PackedTensor, CompressionError> {
+        let codecs = self.of.codecs;
+        let values = tensor.to_floats();
+        let in_eight_bits = Affine::of(&values).ok();
+        let zero_codes = in_eight_bits.map(|affine| {
+            let codes = affine.codes(&values);
+            let zeros = codes.iter().filter(|&&code| code == affine.zero_point());
+            zeros.count() as u64
+        });
+        let mut packed = vec![None; codecs.len()];
+        for step in 0..codecs.len() {
+            let place = (first + step) % codecs.len();
+            packed[place] = Some(self.packing(codecs[place], tensor)?);
+        }
+        Ok(PackedTensor {
+            zeros: values.iter().filter(|&&value| value == 0.0).count() as u64,
+            zero_codes,
+            packed: packed.into_iter().flatten().collect(),
+        })
+    }
+
+    /// Packs a tensor and unpacks it again, and proves that it came back.
+    fn packing(&self, codec: TensorCodec, tensor: &Tensor) -> Result<Packing, CompressionError> {
+        let (compress_ns, packed) = timed(|| compress(codec, black_box(tensor)));
+        let packed = packed?;
+        let shape = tensor.shape();
+        let (decompress_ns, came) = timed(|| decompress(codec, shape, black_box(&packed)));
+        let is_back = match codec.is_eight_bit() {
+            true => came? == rounded(tensor)?,
+            false => came? == *tensor,
+        };
+        if !is_back {
+            return Err(CompressionError::NotBack { codec });
+        }
+        Ok(Packing {
+            bytes: Bytes::from_bytes(packed.len() as u64),
+            compress_ns: self.is_timed.then_some(compress_ns),
+            decompress_ns: self.is_timed.then_some(decompress_ns),
+        })
+    }
+
+    /// The tensors of a cut as 8 bits give them back; nothing where none is compressed.
+    fn rounded(&self, cut: u32, frontier: &[Tensor]) -> Result<Option<Vec<Tensor>>, Ended> {
+        let mut is_any = false;
+        let specs = self.network.frontier(cut).iter();
+        let mut crossing = Vec::with_capacity(frontier.len());
+        for (spec, tensor) in specs.zip(frontier) {
+            let own = self.tensors.iter().find(|it| it.spec.name == spec.name);
+            match own.is_some_and(|own| own.not_compressed().is_none()) {
+                true => {
+                    is_any = true;
+                    let tensor = rounded(tensor);
+                    crossing.push(tensor.map_err(|reason| unpackable(&spec.name, &reason))?);
+                }
+                false => crossing.push(tensor.clone()),
+            }
+        }
+        Ok(is_any.then_some(crossing))
+    }
+
+    /// What the layers behind a cut answer to these tensors, judged.
+    fn answered(
+        &mut self,
+        image: u64,
+        cut: u32,
+        mut frontier: Vec<Tensor>,
+    ) -> Result<Tally, Ended> {
+        for session in &mut self.layers[cut as usize..] {
+            frontier = session.outputs(&frontier)?;
+        }
+        self.judged(image, &frontier)
+    }
+
+    fn judged(&self, image: u64, outputs: &[Tensor]) -> Result<Tally, Ended> {
+        let set = &self.of.set;
+        let output: Vec<f32> = outputs.iter().flat_map(Tensor::to_floats).collect();
+        let truth = &set.truths[image as usize];
+        let judged = set.metric.judge(set.classes.len(), &[&output], truth);
+        judged.map_err(|reason| order(reason.to_string()))
+    }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (Nanos, T) {
+    let began = Instant::now();
+    let done = work();
+    (began.elapsed().into(), done)
+}
+
+fn unpackable(tensor: &str, reason: &CompressionError) -> Ended {
+    failed(
+        FailureKind::Model,
+        format!("the tensor `{tensor}` cannot be compressed: {reason}"),
+    )
+}
+
+fn order(sentence: String) -> Ended {
+    failed(FailureKind::Order, sentence)
+}
