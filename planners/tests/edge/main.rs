@@ -4,6 +4,7 @@ mod arc_flow;
 mod baselines;
 mod brute_force;
 mod checker;
+mod goals;
 mod measured;
 mod mended;
 mod misuse;
