@@ -19,8 +19,10 @@ from networks import NETWORKS, SMALL, Scale
 def generate(name: str, scale: Scale, path: Path) -> str:
     """Writes one network and returns a line about it."""
     graph = NETWORKS[name](scale)
-    image = graph.inputs[0].type.tensor_type.shape.dim[2].dim_value
-    description = f"{name}, width {scale.width}, input {image}, random weights of seed {scale.seed}"
+    sizes = [dim.dim_value for dim in graph.inputs[0].type.tensor_type.shape.dim[1:]]
+    # Of a picture, its side.
+    size = sizes[1] if len(sizes) == 3 else " x ".join(map(str, sizes))
+    description = f"{name}, width {scale.width}, input {size}, random weights of seed {scale.seed}"
     write(graph.model(description), path)
     return f"{path}: {graph.counts}"
 
@@ -57,7 +59,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--all", type=Path, metavar="OUTDIR", help="write the committed instances and variants")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE")
     parser.add_argument("--width", type=width, default=Fraction(1), help="factor on all channels, 0.25 or 1/16")
-    parser.add_argument("--input", type=positive, help="pixels on each side (default: the network's own)")
+    parser.add_argument("--input", type=positive, help="pixels on each side, or frames (default: the network's own)")
     parser.add_argument("--classes", type=positive, help="(default: 20 or 1000, the network's own)")
     parser.add_argument("--hidden", type=positive, help="size of hidden fully connected layers (default: 4096 x width)")
     parser.add_argument("--head", choices=["none", "softmax", "sigmoid"], help="(default: the network's own)")

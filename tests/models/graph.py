@@ -26,7 +26,7 @@ Dim = int | str
 
 @dataclass(frozen=True)
 class Tensor:
-    """A value in the graph. `shape` leaves the batch out: (channels, height, width) or (features,)."""
+    """A value in the graph. `shape` leaves the batch out: (channels, height, width), (steps, features), (features,)."""
 
     name: str
     shape: tuple[int, ...]
@@ -41,12 +41,14 @@ class Counts:
     conv: int = 0
     pool: int = 0
     fc: int = 0
+    recurrent: int = 0
     parameters: int = 0
     multiplications: int = 0
 
     def __str__(self) -> str:
+        recurrent = f"{self.recurrent} recurrent, " if self.recurrent else ""
         return (
-            f"{self.conv} conv, {self.pool} pool, {self.fc} fc, "
+            f"{self.conv} conv, {self.pool} pool, {self.fc} fc, {recurrent}"
             f"{self.parameters:,} parameters, {self.multiplications:,} multiplications"
         )
 
@@ -191,6 +193,58 @@ class Graph:
         self.counts.conv += 1
         self.counts.multiplications += channels * height * width * fan_in
         return Tensor(name, (channels, height, width))
+
+    def deconv(
+        self, x: Tensor, name: str, channels: int, kernel: int, stride: int, pad: int, gain: float = math.sqrt(2.0)
+    ) -> Tensor:
+        """A transposed convolution; counts as a convolution."""
+        height, width = ((side - 1) * stride + kernel - 2 * pad for side in x.shape[1:])
+        # Each output pixel is the sum of so many of the kernel's.
+        fan_in = x.shape[0] * kernel * kernel // (stride * stride)
+        shape = (x.shape[0], channels, kernel, kernel)
+        weight = self.weight(f"{name}.weight", self.he(shape, fan_in, gain))
+        inputs = [x.name, weight, self.bias(f"{name}.bias", channels)]
+        self.node(
+            "ConvTranspose", inputs, name, kernel_shape=[kernel, kernel], strides=[stride, stride], pads=[pad] * 4
+        )
+        self.counts.conv += 1
+        self.counts.multiplications += x.size * channels * kernel * kernel
+        return Tensor(name, (channels, height, width))
+
+    def reshape(self, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+        sizes = self.shape_constant(f"{name}.sizes", [0, *shape])
+        return Tensor(self.node("Reshape", [x.name, sizes], name), shape)
+
+    def clip(self, x: Tensor, low: float, high: float) -> Tensor:
+        name = f"{x.name}_clip"
+        ends = [self.setting(f"{name}.low", low), self.setting(f"{name}.high", high)]
+        return Tensor(self.node("Clip", [x.name, *ends], name), x.shape)
+
+    def fc_each(self, x: Tensor, name: str, features: int, gain: float = math.sqrt(2.0)) -> Tensor:
+        """One fully connected layer for each step of a sequence."""
+        steps, size = x.shape
+        weight = self.weight(f"{name}.weight", self.he((size, features), size, gain))
+        product = self.node("MatMul", [x.name, weight], name)
+        self.counts.fc += 1
+        self.counts.multiplications += steps * size * features
+        sum_of = self.node("Add", [product, self.bias(f"{name}.bias", features)], f"{name}_add")
+        return Tensor(sum_of, (steps, features))
+
+    def lstm(self, x: Tensor, name: str, hidden: int) -> Tensor:
+        """An LSTM over a sequence, forwards. ONNX has the steps before the batch."""
+        steps, size = x.shape
+        weights = [
+            self.weight(f"{name}.weight", self.he((1, 4 * hidden, size), size, 1.0)),
+            self.weight(f"{name}.recurrence", self.he((1, 4 * hidden, hidden), hidden, 1.0)),
+            self.weight(f"{name}.bias", self.uniform((1, 8 * hidden), -0.05, 0.05)),
+        ]
+        turned = self.node("Transpose", [x.name], f"{name}_steps", perm=[1, 0, 2])
+        states = self.node("LSTM", [turned, *weights], name, hidden_size=hidden)
+        # There is one direction.
+        one_way = self.node("Squeeze", [states, self.shape_constant(f"{name}.axes", [1])], f"{name}_squeeze")
+        self.counts.recurrent += 1
+        self.counts.multiplications += steps * 4 * hidden * (size + hidden)
+        return Tensor(self.node("Transpose", [one_way], f"{name}_batch", perm=[1, 0, 2]), (steps, hidden))
 
     def pool(self, x: Tensor, name: str, kernel: int, stride: int, pad: int = 0, op: str = "MaxPool") -> Tensor:
         height, width = self._window(x, name, kernel, stride, pad)

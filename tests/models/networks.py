@@ -1,8 +1,8 @@
-"""The five networks, at any width and resolution.
+"""The networks, at any width and resolution.
 
 Layers are named as in the papers' figures: C1, P1, C2 ... F1, F2; what follows a layer carries its name (C1_relu).
-All take raw pixels, 0 to 255. The weights are random, so the answers mean nothing; structure, shapes, arithmetic and
-the scale of the activations are those of the real networks.
+Those that take pictures take raw pixels, 0 to 255. The weights are random, so the answers mean nothing; structure,
+shapes, arithmetic and the scale of the activations are those of the real networks.
 """
 
 from __future__ import annotations
@@ -220,20 +220,125 @@ def inception_block(graph: Graph, x: Tensor, name: str, scale: Scale, pool: str 
     return graph.concat(branches, f"{name}_concat")
 
 
+def autoencoder(scale: Scale) -> Graph:
+    """A picture to a code and back: convolutions that halve its sides, two fully connected layers around the code, and
+    transposed convolutions that double them. Both ends are large, and the middle is small (jointdnn figure 2b)."""
+    graph, x = start("autoencoder", scale, 128)
+    channels = (64, 128, 256, 512)
+    for number, count in enumerate(channels, 1):
+        gain = math.sqrt(2.0) / (PIXEL if number == 1 else 1.0)
+        x = graph.relu(graph.conv(x, f"C{number}", scale.channels(count), 4, stride=2, pad=1, gain=gain))
+    spread = x.shape
+    x = graph.fc(graph.flatten(x), "F1", scale.hidden or scale.channels(512), gain=1.0)
+    x = graph.relu(graph.fc(x, "F2", math.prod(spread)))
+    x = graph.reshape(x, "F2_reshape", spread)
+    for number, count in enumerate(reversed(channels[:-1]), 1):
+        x = graph.relu(graph.deconv(x, f"U{number}", scale.channels(count), 4, stride=2, pad=1))
+    x = graph.deconv(x, f"U{len(channels)}", 3, 4, stride=2, pad=1, gain=1.0)
+    return finish(graph, x, scale.head or "sigmoid")
+
+
+# What a chair is asked for by: which of 809, from where (4 values), and in which of 12 ways it is changed.
+CHAIR_WISH = 809 + 4 + 12
+
+
+def chair(scale: Scale) -> Graph:
+    """A picture from a few values, in the shape of the network that generates chairs (Dosovitskiy et al. 2015): fully
+    connected layers, then transposed convolutions that double the sides, each but the last followed by a convolution.
+    The input is small and the output large (jointdnn figure 2c). `input` is the picture's side."""
+    side = scale.input or 128
+    if side % 16:
+        raise SystemExit("chair: a side is a multiple of 16, because four layers double it")
+    graph = Graph("chair", scale.seed, scale.opset, scale.batch, scale.external)
+    # Values go from 0 to 255 as pixels do, so that one check asks all networks.
+    x = graph.input("wish", (scale.channels(CHAIR_WISH),))
+    x = graph.relu(graph.fc(x, "F1", scale.channels(512), gain=math.sqrt(2.0) / PIXEL))
+    x = graph.relu(graph.fc(x, "F2", scale.channels(1024)))
+    x = graph.relu(graph.fc(x, "F3", scale.channels(1024)))
+    spread = (scale.channels(256), side // 16, side // 16)
+    x = graph.reshape(graph.relu(graph.fc(x, "F4", math.prod(spread))), "F4_reshape", spread)
+    for number, count in enumerate((256, 92, 48), 1):
+        x = graph.relu(graph.deconv(x, f"U{number}", scale.channels(count), 4, stride=2, pad=1))
+        x = graph.relu(graph.conv(x, f"C{number}", scale.channels(count), 3))
+    x = graph.deconv(x, "U4", 3, 4, stride=2, pad=1, gain=1.0)
+    return finish(graph, x, scale.head or "sigmoid")
+
+
+def pix2pix(scale: Scale) -> Graph:
+    """The U-Net of Pix2Pix (Isola et al. 2017, section 6.1.1): convolutions C1, C2 ... that halve the sides down to one
+    pixel, and as many transposed ones U1, U2 ... back, each of which also takes what the convolution of its size made:
+    in the middle as many tensors are alive as there are convolutions."""
+    graph, x = start("pix2pix", scale, 256)
+    side = x.shape[1]
+    depth = side.bit_length() - 1
+    if side != 2**depth or not 3 <= depth <= 8:
+        raise SystemExit("pix2pix: a side is 8, 16, 32, 64, 128 or 256, because each layer halves it down to 1")
+    channels = [scale.channels(64 * min(8, 2**level)) for level in range(depth)]
+    slope = 0.2
+    gain = math.sqrt(2.0 / (1.0 + slope * slope))
+    skips: list[Tensor] = []
+    for number, count in enumerate(channels, 1):
+        # No batch norm in the first, nor in the last, whose channels are one pixel each.
+        x = graph.conv(x, f"C{number}", count, 4, stride=2, pad=1, gain=gain / (PIXEL if number == 1 else 1.0))
+        if 1 < number < depth:
+            x = graph.batch_norm(x, f"C{number}_bn")
+        x = graph.relu(x, slope)
+        skips.append(x)
+    for number in range(1, depth):
+        count = channels[depth - 1 - number]
+        x = graph.batch_norm(graph.deconv(x, f"U{number}", count, 4, stride=2, pad=1), f"U{number}_bn")
+        if number <= 3:
+            x = graph.dropout(x, f"U{number}_dropout")
+        x = graph.concat([graph.relu(x), skips[depth - 1 - number]], f"U{number}_concat")
+    x = graph.deconv(x, f"U{depth}", 3, 4, stride=2, pad=1, gain=1.0)
+    return finish(graph, x, scale.head or "sigmoid")
+
+
+# 26 coefficients of a frame of sound and of the 9 frames before and after it.
+SPEECH_FRAME = 26 * (2 * 9 + 1)
+
+
+def deep_speech(scale: Scale) -> Graph:
+    """A recogniser of speech in the shape of Deep Speech (Hannun et al. 2014), with an LSTM where the paper has a plain
+    recurrent layer: for each frame three fully connected layers (ReLU, clipped at 20), a recurrent one over the frames,
+    two fully connected ones, and letters' probabilities. `input` is the number of frames."""
+    frames = scale.input or 100
+    graph = Graph("deep-speech", scale.seed, scale.opset, scale.batch, scale.external)
+    # Values go from 0 to 255 as pixels do, so that one check asks all networks.
+    x = graph.input("sound", (frames, scale.channels(SPEECH_FRAME)))
+    hidden = scale.hidden or scale.channels(2048)
+    for number in (1, 2, 3):
+        gain = math.sqrt(2.0) / (PIXEL if number == 1 else 1.0)
+        x = graph.clip(graph.fc_each(x, f"F{number}", hidden, gain), 0.0, 20.0)
+    x = graph.lstm(x, "L1", hidden)
+    x = graph.clip(graph.fc_each(x, "F4", hidden), 0.0, 20.0)
+    # 26 letters, a space, an apostrophe and the blank of CTC.
+    x = graph.fc_each(x, "F5", scale.classes or 29, gain=2.0)
+    return finish(graph, x, scale.head or "softmax")
+
+
 NETWORKS: dict[str, Callable[[Scale], Graph]] = {
     "yolo-small": yolo_small,
     "alexnet": alexnet,
     "vgg16": vgg16,
     "resnet50": resnet50,
     "inception": inception,
+    "autoencoder": autoencoder,
+    "chair": chair,
+    "pix2pix": pix2pix,
+    "deep-speech": deep_speech,
 }
 
 # The committed instances: small enough for a repository and for a test that runs each of them hundreds of times,
-# large enough that layers differ in cost as they do at full scale. Together at most 3 MB.
+# large enough that layers differ in cost as they do at full scale. Together at most 4 MB.
 SMALL = {
     "yolo-small": Scale(width=Fraction(1, 16), input=112, hidden=32),
     "alexnet": Scale(width=Fraction(3, 16), input=115, hidden=128),
     "vgg16": Scale(width=Fraction(1, 16), input=64, hidden=64, classes=20),
     "resnet50": Scale(width=Fraction(1, 16), input=64, classes=20),
     "inception": Scale(width=Fraction(3, 16), input=64, classes=20),
+    "autoencoder": Scale(width=Fraction(1, 16), input=64, hidden=16),
+    "chair": Scale(width=Fraction(1, 16), input=64),
+    "pix2pix": Scale(width=Fraction(1, 32), input=64),
+    "deep-speech": Scale(width=Fraction(1, 32), input=16),
 }

@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::build::{Builder, int, ints};
 use common::run::{self, Optimiser};
 use layerlab_model::{ModelError, Network, OperatorClass};
@@ -422,4 +424,25 @@ fn damaged_graphs_are_refused_with_a_reason() {
         .initializer
         .retain(|tensor| tensor.name != "b.w" || tensor.dims[1] == 5);
     assert!(matches!(refused(&builder), ModelError::Shapes { .. }));
+}
+
+/// The generator's recogniser of speech: its LSTM is a layer, with what only turns its input and its output around.
+#[test]
+fn an_lstm_is_a_layer_between_fully_connected_ones() {
+    let path = common::models().join("deep-speech.onnx");
+    let network = Network::open(&path, &BTreeMap::new()).unwrap();
+    let names: Vec<&str> = network.layers().iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["F1", "F2", "F3", "L1", "F4", "F5"]);
+    assert_eq!(operators(&network)[3], ["LSTM", "Squeeze", "Transpose"]);
+    let classes: Vec<OperatorClass> = network.operators(4).iter().map(|it| it.class).collect();
+    assert_eq!(classes[0], OperatorClass::Recurrent);
+}
+
+/// In the middle of a U-Net of six levels five skips are alive beside what was just made.
+#[test]
+fn the_cuts_of_a_u_net_hold_its_skips() {
+    let path = common::models().join("pix2pix.onnx");
+    let network = Network::open(&path, &BTreeMap::new()).unwrap();
+    let across: Vec<usize> = (0..=12).map(|cut| network.frontier(cut).len()).collect();
+    assert_eq!(across, [1, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1, 1]);
 }
