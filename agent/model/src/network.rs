@@ -297,6 +297,18 @@ impl Network {
         &self.frontiers[cut as usize]
     }
 
+    /// The layers that read a tensor, in order; none of a tensor that only leaves the network, or that there is not.
+    ///
+    /// A frontier says until which layer a tensor is alive, not which of the layers before that can do without it.
+    pub fn readers(&self, tensor: &str) -> Vec<u32> {
+        let nodes = self.graph.nodes.iter().zip(&self.node_layers);
+        let reading = nodes.filter(|(node, _)| node.input.iter().any(|input| input == tensor));
+        let mut layers: Vec<u32> = reading.filter_map(|(_, layer)| *layer).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        layers
+    }
+
     /// Cuts the layers of `segment` out as a model of their own.
     pub fn segment(&self, segment: Segment) -> Result<SubModel, ModelError> {
         if segment.last() > self.layer_count() {

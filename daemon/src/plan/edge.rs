@@ -1,5 +1,6 @@
 //! `layerlab plan edge`: which layers to run on the phone and which on a server beside it (jointdnn), from what was measured.
 
+mod energy;
 mod sweep;
 mod verify;
 
@@ -8,15 +9,16 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use layerlab_lab::text_table::{Cells, table};
 use layerlab_planners::edge::{
-    LatencyIntervals, Link, MeasuredNetwork, PlacedGroup, Power, Quantity, Side, SplitAlgorithm,
-    SplitGoal, SplitLimits, SplitOutcome, SplitPlan, SplitProblem, check_split, measured_link,
-    refuse_other_phone, split,
+    Energy, LatencyIntervals, Link, MeasuredNetwork, PlacedGroup, Power, Quantity, Side,
+    SplitAlgorithm, SplitGoal, SplitLimits, SplitOutcome, SplitPlan, SplitProblem, check_split,
+    measured_link, refuse_other_phone, split,
 };
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::link::LinkDocument;
 use layerlab_profiles::{Nanos, Segment};
 use serde_json::{Value, json};
 
+use self::energy::{DrawnByPlan, Radio};
 use self::verify::{VerifiedSplit, VerifyArgs};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::link::check::sound_link;
@@ -84,6 +86,13 @@ struct OneArgs {
     /// The most that the server may compute for one inference, such as 20ms; 0s for nothing
     #[arg(long, value_name = "DURATION")]
     server_time: Option<humantime::Duration>,
+    /// The most that the phone may draw for one inference above what it draws anyway, such as 500mJ
+    #[arg(long, value_name = "ENERGY", value_parser = energy::energy)]
+    energy: Option<Energy>,
+    /// The phone's radio, to plan with energy: its powers are those of jointdnn's Table 3, by what the link carries; the phone's
+    /// profile must be one with --energy
+    #[arg(long, value_enum)]
+    radio: Option<Radio>,
     /// joint, or what it is compared with: phone-only, server-only, neurosurgeon (one cut), larac (one limit)
     #[arg(long, default_value_t = SplitAlgorithm::Joint, value_name = "NAME")]
     algorithm: SplitAlgorithm,
@@ -98,6 +107,7 @@ struct OneArgs {
 enum Minimise {
     Latency,
     ServerTime,
+    PhoneEnergy,
 }
 
 impl OneArgs {
@@ -107,10 +117,11 @@ impl OneArgs {
             minimise: match self.minimise {
                 Minimise::Latency => Quantity::Latency,
                 Minimise::ServerTime => Quantity::ServerTime,
+                Minimise::PhoneEnergy => Quantity::Energy,
             },
             limits: SplitLimits {
                 latency: self.latency.map(nanos),
-                energy: None,
+                energy: self.energy,
                 server_time: self.server_time.map(nanos),
             },
         }
@@ -127,6 +138,8 @@ struct Planned {
     intervals: LatencyIntervals,
     /// What the fastest split of each baseline takes, without limits; nothing where there is none.
     others: Vec<(SplitAlgorithm, Option<Nanos>)>,
+    /// Where energy is planned with.
+    drawn: Option<DrawnByPlan>,
 }
 
 /// Neighbouring groups that run on one processor.
@@ -151,13 +164,21 @@ fn named(folder: &Option<PathBuf>) -> Result<&Path, Failure> {
 }
 
 async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
+    let radio = energy::radio(args)?;
     let (phone, server) = args.sides.read()?;
     let link = sound_link(named(&args.link)?)?;
     refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
     let prepared = args.verify.prepare(&phone.header)?;
     let network = args.sides.network(&phone, &server)?;
-    let over = measured_link(&link).exit_with(Code::Input)?;
-    // No energy is measured: an idle phone costs nothing, as one that works.
+    let mut over = measured_link(&link).exit_with(Code::Input)?;
+    let network = match radio {
+        Some(radio) => {
+            over.radio = radio.paper().link().radio;
+            network.with_phone_energy(&phone).exit_with(Code::Input)?
+        }
+        None => network,
+    };
+    // Energies are those above what an idle phone draws.
     let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
     let problem = problem.exit_with(Code::Input)?;
     let plan = match split(&problem, args.goal(), args.algorithm).exit_with(Code::Input)? {
@@ -167,7 +188,15 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
         }
     };
     check(&plan, &problem, &over)?;
+    let drawn = match radio {
+        Some(radio) => {
+            let least = least_drawn(&problem)?;
+            Some(DrawnByPlan::of(&plan, &network, radio, least))
+        }
+        None => None,
+    };
     let planned = Planned {
+        drawn,
         intervals: network.intervals(&plan, &link),
         others: others(&problem)?,
         phone,
@@ -211,18 +240,29 @@ fn check(plan: &SplitPlan, problem: &SplitProblem, link: &Link) -> Result<(), Fa
     }
 }
 
+/// What plans are compared with.
+const BASELINES: [SplitAlgorithm; 3] = [
+    SplitAlgorithm::PhoneOnly,
+    SplitAlgorithm::ServerOnly,
+    SplitAlgorithm::Neurosurgeon,
+];
+
 /// What the fastest split of each baseline takes, without limits; nothing where there is none.
 fn others(problem: &SplitProblem) -> Result<Vec<(SplitAlgorithm, Option<Nanos>)>, Failure> {
-    let baselines = [
-        SplitAlgorithm::PhoneOnly,
-        SplitAlgorithm::ServerOnly,
-        SplitAlgorithm::Neurosurgeon,
-    ];
     let latency = |algorithm| {
         let plan = fastest(problem, algorithm)?;
         Ok((algorithm, plan.map(|plan| plan.cost().latency)))
     };
-    baselines.into_iter().map(latency).collect()
+    BASELINES.into_iter().map(latency).collect()
+}
+
+/// What the phone draws with the most frugal split of each baseline, without limits; nothing where there is none.
+fn least_drawn(problem: &SplitProblem) -> Result<Vec<(String, Option<Energy>)>, Failure> {
+    let energy = |algorithm: SplitAlgorithm| {
+        let plan = least(problem, Quantity::Energy, algorithm)?;
+        Ok((algorithm.to_string(), plan.map(|plan| plan.cost().energy)))
+    };
+    BASELINES.into_iter().map(energy).collect()
 }
 
 /// The fastest split by an algorithm, without limits; nothing where there is none.
@@ -230,8 +270,17 @@ fn fastest(
     problem: &SplitProblem,
     algorithm: SplitAlgorithm,
 ) -> Result<Option<SplitPlan>, Failure> {
+    least(problem, Quantity::Latency, algorithm)
+}
+
+/// The split by an algorithm that costs least, without limits; nothing where there is none.
+fn least(
+    problem: &SplitProblem,
+    minimise: Quantity,
+    algorithm: SplitAlgorithm,
+) -> Result<Option<SplitPlan>, Failure> {
     let goal = SplitGoal {
-        minimise: Quantity::Latency,
+        minimise,
         limits: SplitLimits::default(),
     };
     let outcome = split(problem, goal, algorithm).exit_with(Code::Internal)?;
@@ -331,6 +380,7 @@ impl Planned {
             })
             .collect();
         lines.push(format!("Compared with: {}", others.join(", ")));
+        lines.extend(self.drawn.as_ref().map(DrawnByPlan::text));
         let interval = match self.intervals.all {
             Some(_) => {
                 "In brackets the 95 % interval of a run's median, as far as what was measured tells"
@@ -341,9 +391,11 @@ impl Planned {
             true => "",
             false => ", and nothing was run",
         };
-        lines.push(format!(
-            "{interval}; accuracy and energy are not planned with{end}"
-        ));
+        let rest = match self.drawn {
+            Some(_) => "accuracy is",
+            None => "accuracy and energy are",
+        };
+        lines.push(format!("{interval}; {rest} not planned with{end}"));
         lines.join("\n")
     }
 
@@ -398,6 +450,9 @@ impl Planned {
             "download_ns": shares.download,
             "baselines_latency_ns": others,
         });
+        if let Some(drawn) = &self.drawn {
+            drawn.add_to(&mut told);
+        }
         if let Some(verified) = verified {
             told["verified"] = verified.json();
         }

@@ -1,6 +1,8 @@
 //! A split of what was measured: two published profiles of one model, one of a phone and one of a server, and a published
 //! link between them.
 
+mod energy;
+
 use std::collections::BTreeMap;
 
 use layerlab_profiles::document::{Header, Numerics, Processor, ProcessorKind, Profile};

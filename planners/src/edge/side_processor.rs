@@ -70,6 +70,11 @@ impl SideProcessor {
         &self.table.name
     }
 
+    /// What it is measured as.
+    pub(super) fn kind(&self) -> ProcessorKind {
+        self.table.kind
+    }
+
     /// What each group of layers takes that begins with layer `first`, counted from 1, that layer alone first: as it was measured
     /// or else as its layers and moving in and out add up (T(L), docs/method.md §2). What noise took below zero is zero.
     pub(super) fn groups_from(&self, first: u32) -> Vec<Option<Nanos>> {

@@ -13,6 +13,7 @@ use layerlab_profiles::{Bytes, Nanos};
 use layerlab_tests::{layerlab, output, root, stderr, succeed};
 
 use super::assert_fails;
+use super::metered;
 
 fn published(name: &str) -> PathBuf {
     root().join("profiles/published").join(name)
@@ -159,6 +160,95 @@ fn a_phone_beside_a_server_is_planned_for_over_a_measured_link() {
     let phone = json(&["--server-time", "0s"]);
     assert_eq!(phone["server_ns"], 0);
     assert_eq!(phone["transfers"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn what_the_phone_draws_is_planned_with_where_it_was_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = link(folder.path(), 20);
+    let phone = folder.path().join("phone");
+    // 3 W on the CPU.
+    metered::publish(&phone, [3_000, 500]);
+    let plan = |options: &[&str]| {
+        let mut command = layerlab();
+        command.args(["plan", "edge", "--profile"]).arg(&phone);
+        command
+            .arg("--remote")
+            .arg(published("mate10pro/vocnet-mini"));
+        command.args(["--remote-processors", "npu"]);
+        command.arg("--link").arg(&link).args(options);
+        command
+    };
+    let json = |options: &[&str]| -> serde_json::Value {
+        let said = succeed(&mut plan(
+            &[&["--json", "--radio", "wifi"], options].concat(),
+        ));
+        serde_json::from_str(&said).expect("JSON")
+    };
+    let nanojoules = |plan: &serde_json::Value, part: &str| plan[part].as_u64().expect("nJ");
+    let frugal = json(&["--minimise", "phone-energy"]);
+    let fast = json(&[]);
+    assert_eq!(frugal["radio"], "wifi");
+    let energies = [&frugal, &fast].map(|plan| nanojoules(plan, "energy_nj"));
+    assert!(energies[0] <= energies[1], "{energies:?}");
+    for baseline in ["phone-only", "server-only", "neurosurgeon"] {
+        let options = ["--minimise", "phone-energy", "--algorithm", baseline];
+        let alone = nanojoules(&json(&options), "energy_nj");
+        assert_eq!(frugal["baselines_energy_nj"][baseline], alone);
+        assert!(energies[0] <= alone, "{baseline}");
+    }
+    // On the phone alone nothing is sent, and its CPU draws 3 W as long as it works, within what visits differ by.
+    let alone = json(&["--algorithm", "phone-only"]);
+    assert_eq!(nanojoules(&alone, "radio_nj"), 0);
+    let watts = nanojoules(&alone, "energy_nj") as f64 / nanojoules(&alone, "latency_ns") as f64;
+    assert!((2.9..3.1).contains(&watts), "{watts} W");
+    // On the server alone its radio draws all: 20 Mbit/s each way at the powers of Table 3, while it does not wait.
+    let server = json(&["--algorithm", "server-only"]);
+    assert_eq!(nanojoules(&server, "computing_nj"), 0);
+    let watts = [0.28317 * 20.0 + 0.13286, 0.13701 * 20.0 + 0.13286];
+    let seconds = ["upload_ns", "download_ns"].map(|part| nanojoules(&server, part) as f64 / 1e9);
+    let joules = watts[0] * seconds[0] + watts[1] * seconds[1];
+    let drawn = nanojoules(&server, "radio_nj") as f64 / 1e9;
+    assert!(
+        (drawn / joules - 1.0).abs() < 0.05,
+        "{drawn} J and {joules} J"
+    );
+    // A limit between the two is kept, if not by the fastest plan.
+    let limit = format!("{}uJ", u64::midpoint(energies[0], energies[1]) / 1_000);
+    let limited = json(&["--energy", &limit]);
+    assert!(nanojoules(&limited, "energy_nj") <= u64::midpoint(energies[0], energies[1]));
+    assert!(nanojoules(&limited, "latency_ns") >= nanojoules(&fast, "latency_ns"));
+
+    let said = succeed(&mut plan(&["--radio", "4g"]));
+    for words in [
+        "The phone draws ",
+        "its 4g radio",
+        "accuracy is not planned",
+    ] {
+        assert!(said.contains(words), "`{words}` is missing in: {said}");
+    }
+    let refused = |options: &[&str]| output(&mut plan(options));
+    assert_fails(
+        &refused(&["--radio", "3g", "--energy", "1uJ"]),
+        8,
+        &["energy is at least"],
+    );
+    assert_fails(
+        &refused(&["--minimise", "phone-energy"]),
+        2,
+        &["--radio (3g, 4g or wifi)"],
+    );
+    assert_fails(&refused(&["--energy", "1mJ"]), 2, &["--radio"]);
+    let unit = refused(&["--energy", "5"]);
+    assert_eq!(unit.status.code(), Some(2));
+    assert!(stderr(&unit).contains("J, mJ or uJ"), "{}", stderr(&unit));
+    // A phone of which nobody measured what it draws.
+    let unknown = output(&mut self::plan(&link, &["--radio", "wifi"]));
+    assert_fails(
+        &unknown,
+        3,
+        &["does not say what inferences draw", "--energy 30s"],
+    );
 }
 
 #[test]
