@@ -12,8 +12,6 @@ mod cut_out;
 mod decisions;
 #[path = "video-papers/fastva.rs"]
 mod fastva;
-#[path = "video-papers/figure.rs"]
-mod figure;
 #[path = "video-papers/replays.rs"]
 mod replays;
 

@@ -5,6 +5,7 @@
 pub mod bound;
 pub mod device;
 pub mod energy;
+pub mod figure;
 pub mod machine_noise;
 pub mod planted;
 pub mod plot;

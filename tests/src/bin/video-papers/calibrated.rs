@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use layerlab_planners::video::calibration::{CalibrationTrial, Calibrator, choose};
 use layerlab_planners::video::measured::halves;
 use layerlab_profiles::video::{Half, VideoDocument, check_video_directory};
+use layerlab_tests::proof::figure::Figure;
 use layerlab_tests::{layerlab, model, root, succeed};
 
 use crate::cut_out::CutOut;
-use crate::figure::Figure;
 
 /// The thresholds of Figures 4 and 7a.
 const THRESHOLDS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];

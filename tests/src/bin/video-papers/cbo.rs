@@ -2,10 +2,10 @@
 
 use layerlab_planners::video::papers;
 use layerlab_planners::video::replay::VideoPolicy;
+use layerlab_tests::proof::figure::{Figure, Line, page as page_of};
 
 use crate::calibrated;
 use crate::decisions;
-use crate::figure::{Figure, Line, page as page_of};
 use crate::replays::{Setting, Videos};
 
 const INTRO: &str = "`target/debug/video-papers cbo tests/reports/cbo.md` made this page. It sets the figures of Tan and Cao, \"Deep \

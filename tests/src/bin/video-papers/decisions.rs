@@ -9,8 +9,7 @@ use layerlab_planners::video::fastva::{FastVaProblem, VideoBacklog, max_accuracy
 use layerlab_planners::video::papers::{self, PaperSettings};
 use layerlab_planners::video::replay::ReplayWorld;
 use layerlab_profiles::Nanos;
-
-use crate::figure::Figure;
+use layerlab_tests::proof::figure::Figure;
 
 /// Decisions about as many different frames.
 const DECISIONS: usize = 5_000;

@@ -5,8 +5,8 @@ use layerlab_planners::video::papers;
 use layerlab_planners::video::replay::VideoPolicy;
 use layerlab_planners::video::{Uplink, VideoStream};
 use layerlab_profiles::Nanos;
+use layerlab_tests::proof::figure::{Figure, Line, page as page_of};
 
-use crate::figure::{Figure, Line, page as page_of};
 use crate::replays::{Setting, Videos};
 use crate::{calibrated, decisions};
 

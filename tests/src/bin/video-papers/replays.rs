@@ -5,8 +5,7 @@ use layerlab_planners::video::fastva::{Scheduled, VideoGoal};
 use layerlab_planners::video::papers::PaperSettings;
 use layerlab_planners::video::replay::{PolicySettings, ReplayWorld, VideoPolicy, replay_policy};
 use layerlab_profiles::Nanos;
-
-use crate::figure::Line;
+use layerlab_tests::proof::figure::Line;
 
 /// What is the same for all frames of a video.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use layerlab_tests::proof::table::markdown;
+use super::table::markdown;
 
 /// What a paper says of a figure, and whether it is so here.
 struct Claim {
@@ -13,7 +13,7 @@ struct Claim {
 }
 
 /// A figure.
-pub(crate) struct Figure {
+pub struct Figure {
     title: String,
     heads: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -23,49 +23,54 @@ pub(crate) struct Figure {
 
 /// A line of a figure: a value for each place across, nothing where there is none.
 #[derive(Clone)]
-pub(crate) struct Line {
-    pub(crate) name: &'static str,
-    pub(crate) values: Vec<Option<f64>>,
+pub struct Line {
+    /// What its column is called.
+    pub name: &'static str,
+    /// The values, from left to right.
+    pub values: Vec<Option<f64>>,
 }
 
 impl Line {
     /// The value at a place; where there is none, what is worth nothing.
-    pub(crate) fn at(&self, place: usize) -> f64 {
+    pub fn at(&self, place: usize) -> f64 {
         self.values[place].unwrap_or(0.0)
     }
 
-    pub(crate) fn first(&self) -> f64 {
+    /// The value at the left end.
+    pub fn first(&self) -> f64 {
         self.at(0)
     }
 
-    pub(crate) fn last(&self) -> f64 {
+    /// The value at the right end.
+    pub fn last(&self) -> f64 {
         self.at(self.values.len() - 1)
     }
 
     /// By how much it is lower at the right end than at the left one.
-    pub(crate) fn drop(&self) -> f64 {
+    pub fn drop(&self) -> f64 {
         self.first() - self.last()
     }
 
     /// Whether it never rises by more than `by`.
-    pub(crate) fn never_rises(&self, by: f64) -> bool {
+    pub fn never_rises(&self, by: f64) -> bool {
         (1..self.values.len()).all(|place| self.at(place) <= self.at(place - 1) + by)
     }
 
     /// Whether it is nowhere lower than `other`, by more than rounding.
-    pub(crate) fn is_above(&self, other: &Line) -> bool {
+    pub fn is_above(&self, other: &Line) -> bool {
         (0..self.values.len()).all(|place| self.at(place) >= other.at(place) - 1e-9)
     }
 
     /// The least of its distances above `other`.
-    pub(crate) fn least_above(&self, other: &Line) -> f64 {
+    pub fn least_above(&self, other: &Line) -> f64 {
         let above = (0..self.values.len()).map(|place| self.at(place) - other.at(place));
         above.fold(f64::INFINITY, f64::min)
     }
 }
 
 impl Figure {
-    pub(crate) fn table(title: &str, heads: &[&str], rows: Vec<Vec<String>>) -> Figure {
+    /// A table of these columns, without statements yet.
+    pub fn table(title: &str, heads: &[&str], rows: Vec<Vec<String>>) -> Figure {
         Figure {
             title: title.to_owned(),
             heads: heads.iter().map(|&head| head.to_owned()).collect(),
@@ -76,13 +81,7 @@ impl Figure {
     }
 
     /// A figure of lines over `across`, with so many digits.
-    pub(crate) fn lines(
-        title: &str,
-        across: &str,
-        xs: &[f64],
-        lines: &[Line],
-        digits: usize,
-    ) -> Figure {
+    pub fn lines(title: &str, across: &str, xs: &[f64], lines: &[Line], digits: usize) -> Figure {
         let heads: Vec<&str> = [across]
             .into_iter()
             .chain(lines.iter().map(|line| line.name))
@@ -97,12 +96,14 @@ impl Figure {
         Figure::table(title, &heads, xs.iter().enumerate().map(row).collect())
     }
 
-    pub(crate) fn note(mut self, note: impl Into<String>) -> Figure {
+    /// What is said above the table.
+    pub fn note(mut self, note: impl Into<String>) -> Figure {
         self.note = note.into();
         self
     }
 
-    pub(crate) fn claim(mut self, says: &str, holds: bool, found: impl Into<String>) -> Figure {
+    /// What the paper says of the figure, whether that is so here, and the numbers that say so.
+    pub fn claim(mut self, says: &str, holds: bool, found: impl Into<String>) -> Figure {
         self.claims.push(Claim {
             says: says.to_owned(),
             holds,
@@ -113,7 +114,7 @@ impl Figure {
 }
 
 /// The page of these figures.
-pub(crate) fn page(title: &str, intro: &str, figures: &[Figure]) -> String {
+pub fn page(title: &str, intro: &str, figures: &[Figure]) -> String {
     let claims = || figures.iter().flat_map(|figure| &figure.claims);
     let held = claims().filter(|claim| claim.holds).count();
     let mut page = format!(
