@@ -446,8 +446,8 @@ fn the_cuts_of_a_u_net_hold_its_skips() {
     let across: Vec<usize> = (0..=12).map(|cut| network.frontier(cut).len()).collect();
     assert_eq!(across, [1, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1, 1]);
     // What the second layer makes goes to the next one, and is part of what the last but one gives to the last.
-    assert_eq!(frontier(&network, 3)[0], "C2_relu");
-    assert_eq!(network.readers("C2_relu"), [3, 10]);
+    assert_eq!(frontier(&network, 3)[1], "C2_bn_relu");
+    assert_eq!(network.readers("C2_bn_relu"), [3, 10]);
     assert_eq!(network.readers("image"), [1]);
     assert!(network.readers("U6_sigmoid").is_empty());
 }

@@ -30,7 +30,9 @@ pub enum RegistryError {
     #[error(transparent)]
     OnnxRuntime(#[from] OnnxRuntimeError),
     /// A processor to be treated as an accelerator is no CPU of any runtime's.
-    #[error("--as-accelerator takes a CPU, not `{given}`: choose one of {known}")]
+    #[error(
+        "--as-accelerator takes a CPU, not `{given}`: choose one of {known}; those of ONNX Runtime need --onnxruntime"
+    )]
     NoSuchCpu {
         /// The name given.
         given: String,
@@ -50,9 +52,8 @@ pub fn runtimes(cores: &[CoreSet], setup: &RuntimesSetup) -> Result<Runtimes, Re
         runtimes.extend(offer(cores, setup)?);
     }
     let runtimes = Runtimes::new(runtimes)?;
-    match &setup.onnxruntime.as_accelerator {
-        Some(name) => refuse_unless_offered(name, &runtimes)?,
-        None => {}
+    if let Some(name) = &setup.onnxruntime.as_accelerator {
+        refuse_unless_offered(name, &runtimes)?;
     }
     Ok(runtimes)
 }

@@ -109,16 +109,19 @@ fn runs_that_have_been_over_for_long_lose_the_journals_of_all_attempts() {
         "lab-home-1-1-steady",
         "lab-home-1-1-accuracy",
         "lab-home-1-1-video",
+        "lab-home-1-1-tensors",
         "lab-home-2-1-energy",
         "lab-home-2-1-times",
         "lab-home-2-1-steady",
         "lab-home-2-1-accuracy",
         "lab-home-2-1-video",
+        "lab-home-2-1-tensors",
         "lab-home-2-2-energy",
         "lab-home-2-2-times",
         "lab-home-2-2-steady",
         "lab-home-2-2-accuracy",
         "lab-home-2-2-video",
+        "lab-home-2-2-tensors",
     ];
     assert_eq!(removed(&mut state, now()), expected);
     let of_the_last = [
@@ -127,6 +130,7 @@ fn runs_that_have_been_over_for_long_lose_the_journals_of_all_attempts() {
         "lab-home-4-1-steady",
         "lab-home-4-1-accuracy",
         "lab-home-4-1-video",
+        "lab-home-4-1-tensors",
     ];
     assert_eq!(removed(&mut state, now() + days(1)), of_the_last);
     assert!(removed(&mut state, now() + days(50)).is_empty());
