@@ -59,10 +59,16 @@ pub(crate) fn page(measured: &Measured, planner: &mut Planner) -> String {
 
 fn intro(measured: &Measured, planner: &Planner) -> String {
     let [disturbed, all] = measured.disturbed;
+    let reused = match measured.reused {
+        0 => "all made for this page".to_owned(),
+        reused => format!(
+            "{reused} of which were made before, by another run or by hand, and lay in its folder"
+        ),
+    };
     format!(
         "`target/debug/jointdnn-paper tests/reports/jointdnn.md` made this page. It sets the figures of Eshratifar, Abrishami and \
          Pedram, \"JointDNN: An Efficient Training and Inference Engine for Intelligent Mobile Cloud Computing Services\", beside \
-         plans from profiles of our own.\n\n\
+         plans from {} profiles of our own, {reused}.\n\n\
          - The server is this machine's CPU, really measured; {disturbed} of its {all} profiles say that other programs ran meanwhile, \
          so that their times can be tens of per cent too long.\n\
          - The phone is SIMULATED, and so is what it draws: each kind of work takes it {TIMES_SLOWER} times as long as the server, because \
@@ -78,6 +84,7 @@ fn intro(measured: &Measured, planner: &Planner) -> String {
          those of its weights), those without weights and the first as much as their layer, on either side.\n\
          - Nothing else was chosen so that a figure comes out; how it would with other phones is in the section on Figure 11.\n\n\
          {} plans were added up again by code that shares nothing with the planner; {} of them did not add up.",
+        2 * all,
         planner.plans,
         planner.faults.len()
     )

@@ -26,17 +26,24 @@ pub(crate) struct Measured {
     pub(crate) phone: String,
     /// Profiles of this machine that say that other programs ran meanwhile, of all.
     pub(crate) disturbed: [usize; 2],
+    /// How many of all profiles, of the phone, too, lay in the folder before.
+    pub(crate) reused: usize,
 }
 
 #[expect(clippy::print_stderr, reason = "how far it has come")]
 pub(crate) fn measure(folder: &Path) -> Result<Measured, String> {
     let mut made = Vec::new();
+    let mut reused = 0;
+    let mut profile = |model: &Path, device: &Path, name: &str| {
+        reused += usize::from(folder.join(name).exists());
+        profile(folder, model, device, name)
+    };
     for network in &NETWORKS {
         for &batch in network.batches {
             let model = network.make(folder, batch)?;
             let name = format!("{}-b{batch}", network.name);
             eprintln!("{name} on this machine");
-            let server = profile(folder, &model, Path::new("host"), &format!("server-{name}"));
+            let server = profile(&model, Path::new("host"), &format!("server-{name}"));
             made.push((network, batch, model, name, server));
         }
     }
@@ -63,13 +70,14 @@ pub(crate) fn measure(folder: &Path) -> Result<Measured, String> {
     let all = made.len();
     for (network, batch, model, name, server) in made {
         eprintln!("{name} on the simulated phone");
-        let phone = profile(folder, &model, &device, &format!("phone-{name}"));
+        let phone = profile(&model, &device, &format!("phone-{name}"));
         cases.push(Case::new(network, batch, &model, &phone, &server)?);
     }
     Ok(Measured {
         cases,
         phone,
         disturbed: [disturbed, all],
+        reused,
     })
 }
 
