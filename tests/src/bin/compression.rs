@@ -96,9 +96,9 @@ fn subjects(folder: &Path) -> Vec<Subject> {
         scenes(folder, 64, "multi-label"),
     );
     vec![
-        of("vocnet-mini", true, &labels, "400"),
-        of("yolo-mini", true, &boxes, "150"),
-        of("object-mini", true, &CutOut::new(&objects).measured, "600"),
+        of("vocnet-mini", true, &labels, "1000"),
+        of("yolo-mini", true, &boxes, "1000"),
+        of("object-mini", true, &CutOut::new(&objects).measured, "900"),
         of("alexnet", false, &large, "12"),
         of("vgg16", false, &small, "12"),
         of("resnet50", false, &small, "12"),
