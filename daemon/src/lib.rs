@@ -20,6 +20,7 @@ mod evaluate;
 pub mod exit;
 mod export;
 mod fetch;
+mod findings;
 mod fitness;
 mod job;
 mod jobs;

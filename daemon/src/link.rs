@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use super::adb::WithPhones;
 use super::exit::Failure;
+use super::findings::CheckFolderArgs;
 
 #[derive(clap::Subcommand)]
 pub(super) enum LinkCommand {
@@ -19,7 +20,7 @@ pub(super) enum LinkCommand {
     /// ways, and publish them
     Measure(Box<WithPhones<measure::MeasureArgs>>),
     /// Say whether a measured link is sound
-    Check(check::CheckLinkArgs),
+    Check(CheckFolderArgs),
 }
 
 pub(super) async fn run(command: LinkCommand, agent: Option<PathBuf>) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::adb::WithPhones;
 use super::exit::Failure;
+use super::findings::CheckFolderArgs;
 
 #[derive(clap::Subcommand)]
 pub(super) enum TensorsCommand {
@@ -14,7 +15,7 @@ pub(super) enum TensorsCommand {
     /// rounding to 8 bits costs in accuracy
     Measure(Box<WithPhones<measure::MeasureArgs>>),
     /// Say whether what was measured of tensors is sound
-    Check(check::CheckArgs),
+    Check(CheckFolderArgs),
 }
 
 pub(super) async fn run(command: TensorsCommand, agent: Option<PathBuf>) -> Result<(), Failure> {

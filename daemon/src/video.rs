@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use super::adb::WithPhones;
 use super::exit::Failure;
+use super::findings::CheckFolderArgs;
 
 #[derive(clap::Subcommand)]
 pub(super) enum VideoCommand {
@@ -21,7 +22,7 @@ pub(super) enum VideoCommand {
     )]
     Measure(Box<WithPhones<measure::MeasureArgs>>),
     /// Say whether what was measured of frames is sound
-    Check(check::CheckArgs),
+    Check(CheckFolderArgs),
     /// Make a model's confidence say how often it is right, and publish what does that
     Calibrate(calibrate::CalibrateArgs),
     /// Replay a video: what policies of both papers make of it over bandwidth, frame rate, round trip and alpha

@@ -14,6 +14,7 @@ pub mod derive;
 pub mod design;
 pub mod document;
 pub mod energy;
+pub mod folder;
 pub mod gate;
 mod holm;
 pub mod layer;

@@ -1,8 +1,7 @@
 //! The tensors that cross cuts, each once: what lies on a frontier at many cuts is one tensor.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
-use crate::graph::named;
 use crate::network::Network;
 use crate::tensor::{ElementType, TensorSpec};
 
@@ -56,13 +55,12 @@ impl Network {
                 if !seen.insert(spec.name.as_str()) {
                     continue;
                 }
-                let nodes = self.graph().nodes.iter().zip(self.node_layers());
-                let takes = nodes.filter(|(node, _)| named(&node.input).any(|it| it == spec.name));
-                let consumers: BTreeSet<u32> = takes.filter_map(|(_, layer)| *layer).collect();
                 tensors.push(CrossingTensor {
                     spec: spec.clone(),
                     producer: cut,
-                    consumers: consumers.into_iter().filter(|&it| it > cut).collect(),
+                    consumers: (self.readers(&spec.name).into_iter())
+                        .filter(|&it| it > cut)
+                        .collect(),
                     is_output: outputs.contains(spec.name.as_str()),
                 });
             }

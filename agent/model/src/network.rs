@@ -238,11 +238,6 @@ impl Network {
         &self.graph
     }
 
-    /// The layer of each of the graph's nodes; none for one that is constant.
-    pub(crate) fn node_layers(&self) -> &[Option<u32>] {
-        &self.node_layers
-    }
-
     /// A network with another graph, in the order of its nodes, and all else of this one.
     pub(crate) fn with_graph(&self, graph: &Graph) -> Result<Network, ModelError> {
         let model = self.model_of(graph);

@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use layerlab_profiles::check::{Finding, Severity, check};
 use layerlab_profiles::document::{DocumentError, PROFILE_JSON, Profile, STEADY_FOLDER};
-use layerlab_profiles::link::{LinkDocument, LinkDocumentError, LinkFinding, check_link};
-use layerlab_profiles::tensors::{
-    TensorsDocument, TensorsDocumentError, TensorsFinding, check_tensors,
-};
-use layerlab_profiles::video::{VideoDocument, VideoDocumentError, VideoFinding, check_video};
+use layerlab_profiles::folder::{FolderError, FolderFinding};
+use layerlab_profiles::link::{LinkDocument, check_link};
+use layerlab_profiles::tensors::{TensorsDocument, check_tensors};
+use layerlab_profiles::video::{VideoDocument, check_video};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
@@ -77,23 +76,11 @@ pub enum PublishError {
         /// The errors that were found.
         findings: Vec<Finding>,
     },
-    /// A measured link's files cannot be written.
+    /// The files of a document other than a profile cannot be written.
     #[error("{source}; nothing was published: make room, or choose another --out")]
-    Link {
+    OtherDocument {
         /// Which file, and why.
-        source: LinkDocumentError,
-    },
-    /// The files of a measurement of frames cannot be written.
-    #[error("{source}; nothing was published: make room, or choose another --out")]
-    Video {
-        /// Which file, and why.
-        source: VideoDocumentError,
-    },
-    /// The files of compressed tensors cannot be written.
-    #[error("{source}; nothing was published: make room, or choose another --out")]
-    Tensors {
-        /// Which file, and why.
-        source: TensorsDocumentError,
+        source: FolderError,
     },
     /// A document other than a profile contradicts itself.
     #[error("the {what} contradicts itself and was not published: {findings}")]
@@ -158,18 +145,10 @@ impl Staging {
     ///
     /// # Errors
     /// When it contradicts itself, cannot be written, or something is there by now.
-    pub fn publish_link(self, link: &LinkDocument) -> Result<Vec<LinkFinding>, PublishError> {
-        let findings = check_link(link);
-        let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-        let errors: Vec<String> = errors.map(ToString::to_string).collect();
-        if !errors.is_empty() {
-            return Err(PublishError::UnfitDocument {
-                what: "link",
-                findings: errors.join("; "),
-            });
-        }
+    pub fn publish_link(self, link: &LinkDocument) -> Result<Vec<FolderFinding>, PublishError> {
+        let findings = fit("link", check_link(link))?;
         let written = link.write(self.folder.path());
-        written.map_err(|source| PublishError::Link { source })?;
+        written.map_err(|source| PublishError::OtherDocument { source })?;
         self.rename()?;
         Ok(findings)
     }
@@ -191,18 +170,10 @@ impl Staging {
     ///
     /// # Errors
     /// When it contradicts itself, cannot be written, or something is there by now.
-    pub fn publish_video(self, video: &VideoDocument) -> Result<Vec<VideoFinding>, PublishError> {
-        let findings = check_video(video);
-        let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-        let errors: Vec<String> = errors.map(ToString::to_string).collect();
-        if !errors.is_empty() {
-            return Err(PublishError::UnfitDocument {
-                what: "measurement",
-                findings: errors.join("; "),
-            });
-        }
+    pub fn publish_video(self, video: &VideoDocument) -> Result<Vec<FolderFinding>, PublishError> {
+        let findings = fit("measurement", check_video(video))?;
         let written = video.write(self.folder.path());
-        written.map_err(|source| PublishError::Video { source })?;
+        written.map_err(|source| PublishError::OtherDocument { source })?;
         self.rename()?;
         Ok(findings)
     }
@@ -214,18 +185,10 @@ impl Staging {
     pub fn publish_tensors(
         self,
         tensors: &TensorsDocument,
-    ) -> Result<Vec<TensorsFinding>, PublishError> {
-        let findings = check_tensors(tensors);
-        let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-        let errors: Vec<String> = errors.map(ToString::to_string).collect();
-        if !errors.is_empty() {
-            return Err(PublishError::UnfitDocument {
-                what: "measurement",
-                findings: errors.join("; "),
-            });
-        }
+    ) -> Result<Vec<FolderFinding>, PublishError> {
+        let findings = fit("measurement", check_tensors(tensors))?;
         let written = tensors.write(self.folder.path());
-        written.map_err(|source| PublishError::Tensors { source })?;
+        written.map_err(|source| PublishError::OtherDocument { source })?;
         self.rename()?;
         Ok(findings)
     }
@@ -355,6 +318,22 @@ fn parent(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+/// The findings of a document that may be published: none of them is an error.
+fn fit(
+    what: &'static str,
+    findings: Vec<FolderFinding>,
+) -> Result<Vec<FolderFinding>, PublishError> {
+    let errors = findings.iter().filter(|it| it.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(ToString::to_string).collect();
+    match errors.is_empty() {
+        true => Ok(findings),
+        false => Err(PublishError::UnfitDocument {
+            what,
+            findings: errors.join("; "),
+        }),
     }
 }
 

@@ -1,23 +1,14 @@
 //! `layerlab link check`: is a measured link sound?
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
 use layerlab_profiles::check::Severity;
 use layerlab_profiles::link::{LinkDocument, check_link_directory};
 
 use crate::exit::{Code, ExitWith, Failure};
+use crate::findings::CheckFolderArgs;
 use crate::output;
-
-#[derive(clap::Args)]
-pub(crate) struct CheckLinkArgs {
-    /// The measured link's folder
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
-    /// Print the findings as JSON
-    #[arg(long)]
-    json: bool,
-}
 
 /// Reads a measured link; says what is doubtful of it, and refuses what contradicts itself.
 pub(crate) fn sound_link(folder: &Path) -> Result<LinkDocument, Failure> {
@@ -32,30 +23,13 @@ pub(crate) fn sound_link(folder: &Path) -> Result<LinkDocument, Failure> {
     Ok(link)
 }
 
-pub(super) fn run(args: &CheckLinkArgs) -> Result<(), Failure> {
-    let folder = args.folder.display();
+pub(super) fn run(args: &CheckFolderArgs) -> Result<(), Failure> {
     let (link, findings) = check_link_directory(&args.folder).exit_with(Code::Input)?;
-    if args.json {
-        output::print_json(&findings)?;
-    } else {
-        for finding in &findings {
-            output::print(finding)?;
-        }
-    }
-    let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-    let errors = errors.count();
-    if errors > 0 {
-        let error = anyhow!("{folder} contradicts itself: {errors} errors");
-        return Err(Failure::new(Code::Check, error));
-    }
-    if !args.json {
-        output::print(format_args!(
-            "{folder}: a sound measurement of the {} link {}, {} samples, {} warnings",
-            link.header.kind,
-            link.header.name,
-            link.samples.len(),
-            findings.len()
-        ))?;
-    }
-    Ok(())
+    let sound = format!(
+        "a sound measurement of the {} link {}, {} samples",
+        link.header.kind,
+        link.header.name,
+        link.samples.len()
+    );
+    args.print(&findings, &sound)
 }

@@ -1,66 +1,27 @@
 //! `layerlab video check`: is what was measured of frames sound?
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::anyhow;
-use layerlab_profiles::check::Severity;
 use layerlab_profiles::video::{VideoDocument, check_video_directory};
 
 use crate::exit::{Code, ExitWith, Failure};
-use crate::output;
+use crate::findings::{CheckFolderArgs, refuse_errors};
 
-#[derive(clap::Args)]
-pub(crate) struct CheckArgs {
-    /// The folder that `layerlab video measure` published
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
-    /// Print the findings as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let folder = args.folder.display();
+pub(super) fn run(args: &CheckFolderArgs) -> Result<(), Failure> {
     let (video, findings) = check_video_directory(&args.folder).exit_with(Code::Input)?;
-    if args.json {
-        output::print_json(&findings)?;
-    } else {
-        for finding in &findings {
-            output::print(finding)?;
-        }
-    }
-    refuse_errors(
-        &args.folder,
-        findings.iter().map(|finding| finding.severity),
-    )?;
-    if !args.json {
-        output::print(format_args!(
-            "{folder}: a sound measurement of {} on {}: {} answers, {} frames, {} warnings",
-            video.header.model.name,
-            video.header.answered_by(),
-            video.answers.len(),
-            video.frames.len(),
-            findings.len()
-        ))?;
-    }
-    Ok(())
+    let sound = format!(
+        "a sound measurement of {} on {}: {} answers, {} frames",
+        video.header.model.name,
+        video.header.answered_by(),
+        video.answers.len(),
+        video.frames.len()
+    );
+    args.print(&findings, &sound)
 }
 
 /// Reads what was measured; refuses what contradicts itself.
 pub(super) fn read(folder: &Path) -> Result<VideoDocument, Failure> {
     let (video, findings) = check_video_directory(folder).exit_with(Code::Input)?;
-    refuse_errors(folder, findings.iter().map(|finding| finding.severity))?;
+    refuse_errors(folder, &findings, "; `layerlab video check` lists them")?;
     Ok(video)
-}
-
-fn refuse_errors(folder: &Path, severities: impl Iterator<Item = Severity>) -> Result<(), Failure> {
-    let errors = severities.filter(|it| *it == Severity::Error).count();
-    if errors > 0 {
-        let folder = folder.display();
-        let error = anyhow!(
-            "{folder} contradicts itself: {errors} errors; `layerlab video check` lists them"
-        );
-        return Err(Failure::new(Code::Check, error));
-    }
-    Ok(())
 }

@@ -5,19 +5,19 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::document::{LINK_JSON, LinkDocument};
-use super::error::LinkDocumentError;
 use super::records::{LINKS, LinkRecord, SAMPLES, SampleRecord, Says, TRACES, TraceRecord};
 use super::{LINK_FORMAT, LINK_VERSION, LinkHeader, LinkRow, LinkSample, TraceInterval};
 use crate::document::{DocumentError, Table, read_file, write_files};
+use crate::folder::{FolderError, FolderFormat, table_file};
 use crate::sha256;
 
-/// `link.json` as it lies on disk.
-#[derive(Serialize)]
-struct LinkJson<'a> {
-    #[serde(flatten)]
-    header: &'a LinkHeader,
-    files: &'a Hashes,
-}
+const FORMAT: FolderFormat = FolderFormat {
+    json: LINK_JSON,
+    name: LINK_FORMAT,
+    version: LINK_VERSION,
+    what: "measured link",
+    described: "docs/edge.md",
+};
 
 /// The SHA-256 of each table.
 #[derive(Serialize, Deserialize)]
@@ -28,52 +28,40 @@ struct Hashes {
     link_traces: String,
 }
 
-/// The field of `link.json` that holds them.
-const FILES: &str = "files";
-
 impl LinkDocument {
     /// Writes the files into the existing, empty directory `dir` and waits until they are on the disk. To publish, write
     /// into a directory beside the final place and rename that.
     ///
     /// # Errors
     /// When something is there already, or a file cannot be written.
-    pub fn write(&self, dir: &Path) -> Result<(), LinkDocumentError> {
+    pub fn write(&self, dir: &Path) -> Result<(), FolderError> {
         Ok(write_files(dir, self.to_files()?)?)
     }
 
-    fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 4], LinkDocumentError> {
+    fn to_files(&self) -> Result<[(&'static str, Vec<u8>); 4], FolderError> {
         let header = &self.header;
         let links = self.rows.iter().map(|row| LinkRecord::from((row, header)));
-        let links = table(LINKS, LINKS.encode(links))?;
+        let links = table_file(LINKS, links)?;
         let samples = self.samples.iter();
         let samples = samples.map(|sample| SampleRecord::from((sample, header)));
-        let samples = table(SAMPLES, SAMPLES.encode(samples))?;
+        let samples = table_file(SAMPLES, samples)?;
         let traces = self.traces.iter();
         let traces = traces.map(|trace| TraceRecord::from((trace, header)));
-        let traces = table(TRACES, TRACES.encode(traces))?;
+        let traces = table_file(TRACES, traces)?;
         let hashes = Hashes {
-            links: sha256(&links),
-            link_samples: sha256(&samples),
-            link_traces: sha256(&traces),
+            links: sha256(&links.1),
+            link_samples: sha256(&samples.1),
+            link_traces: sha256(&traces.1),
         };
-        let json = json(header, &hashes).map_err(|reason| LinkDocumentError::Json {
-            path: LINK_JSON.into(),
-            reason,
-        })?;
-        Ok([
-            (LINKS.file, links),
-            (SAMPLES.file, samples),
-            (TRACES.file, traces),
-            (LINK_JSON, json),
-        ])
+        let json = FORMAT.json_file(header, &hashes)?;
+        Ok([links, samples, traces, json])
     }
 
     /// Reads the document in `dir`, and says where its files do not belong together.
     pub(super) fn read_with_contradictions(
         dir: &Path,
-    ) -> Result<(LinkDocument, Vec<String>), LinkDocumentError> {
-        let path = dir.join(LINK_JSON);
-        let (header, hashes) = open(&path, &read_file(&path)?)?;
+    ) -> Result<(LinkDocument, Vec<String>), FolderError> {
+        let (header, hashes): (LinkHeader, Hashes) = FORMAT.read_json(dir)?;
         let mut reading = Reading {
             dir,
             header: &header,
@@ -107,45 +95,6 @@ impl LinkDocument {
         };
         Ok((document, contradictions))
     }
-}
-
-fn json(header: &LinkHeader, files: &Hashes) -> Result<Vec<u8>, serde_json::Error> {
-    let mut bytes = serde_json::to_vec_pretty(&LinkJson { header, files })?;
-    bytes.push(b'\n');
-    Ok(bytes)
-}
-
-/// What `link.json` says. Its format and version are looked at before anything else of it.
-fn open(path: &Path, bytes: &[u8]) -> Result<(LinkHeader, Hashes), LinkDocumentError> {
-    let malformed = |reason| LinkDocumentError::Json {
-        path: path.to_owned(),
-        reason,
-    };
-    let mut all: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(bytes).map_err(malformed)?;
-    if all.get("format").and_then(|it| it.as_str()) != Some(LINK_FORMAT) {
-        return Err(LinkDocumentError::Format {
-            path: path.to_owned(),
-        });
-    }
-    let version = all.get("version").and_then(serde_json::Value::as_u64);
-    if let Some(version) = version.filter(|&version| version != u64::from(LINK_VERSION)) {
-        return Err(LinkDocumentError::Version {
-            path: path.to_owned(),
-            version,
-        });
-    }
-    let hashes = all.remove(FILES).unwrap_or_default();
-    let hashes = serde_json::from_value(hashes).map_err(malformed)?;
-    let header = serde_json::from_value(serde_json::Value::Object(all)).map_err(malformed)?;
-    Ok((header, hashes))
-}
-
-fn table(table: Table, encoded: Result<Vec<u8>, csv::Error>) -> Result<Vec<u8>, DocumentError> {
-    encoded.map_err(|reason| DocumentError::Csv {
-        path: table.file.into(),
-        reason,
-    })
 }
 
 struct Reading<'a> {

@@ -1,16 +1,13 @@
 //! Is this measured link fit to publish? What follows from its samples is calculated again.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
 
-use serde::Serialize;
-
 use super::{
-    Exchange, LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkDocumentError, LinkKind,
-    LinkRow, MeasuredFrom, link_name,
+    Exchange, LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkKind, LinkRow,
+    MeasuredFrom, link_name,
 };
-use crate::check::Severity;
+use crate::folder::{FolderError, FolderFinding};
 use crate::units::Nanos;
 
 /// Numbers that were calculated twice may differ by this share: another machine's logarithms differ in the last bit.
@@ -19,46 +16,13 @@ const SAME: f64 = 1e-6;
 /// The clocks of two machines may differ by this share of a time.
 const CLOCKS_DIFFER: f64 = 1e-3;
 
-/// One doubt about a measured link.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LinkFinding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What was found, in one sentence without a full stop.
-    pub sentence: String,
-    /// What to do about it, in one sentence without a full stop.
-    pub remedy: &'static str,
-}
-
-impl fmt::Display for LinkFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.severity, self.sentence, self.remedy)
-    }
-}
-
-fn error(sentence: String) -> LinkFinding {
-    LinkFinding {
-        severity: Severity::Error,
-        sentence,
-        remedy: "get the link again from where it was published, or measure again",
-    }
-}
-
-fn warning(sentence: String, remedy: &'static str) -> LinkFinding {
-    LinkFinding {
-        severity: Severity::Warning,
-        sentence,
-        remedy,
-    }
-}
-
 /// Everything doubtful about a measured link, errors first.
-pub fn check_link(document: &LinkDocument) -> Vec<LinkFinding> {
+pub fn check_link(document: &LinkDocument) -> Vec<FolderFinding> {
     let mut findings = Vec::new();
-    findings.extend(header(document).into_iter().map(error));
-    findings.extend(samples(document).into_iter().map(error));
-    findings.extend(rows(document).map(error));
-    findings.extend(traces(document).map(error));
+    findings.extend(header(document).into_iter().map(FolderFinding::error));
+    findings.extend(samples(document).into_iter().map(FolderFinding::error));
+    findings.extend(rows(document).map(FolderFinding::error));
+    findings.extend(traces(document).map(FolderFinding::error));
     findings.extend(doubts(document));
     findings
 }
@@ -67,11 +31,12 @@ pub fn check_link(document: &LinkDocument) -> Vec<LinkFinding> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn check_link_directory(
-    dir: &Path,
-) -> Result<(LinkDocument, Vec<LinkFinding>), LinkDocumentError> {
+pub fn check_link_directory(dir: &Path) -> Result<(LinkDocument, Vec<FolderFinding>), FolderError> {
     let (document, contradictions) = LinkDocument::read_with_contradictions(dir)?;
-    let mut findings: Vec<LinkFinding> = contradictions.into_iter().map(error).collect();
+    let mut findings: Vec<FolderFinding> = contradictions
+        .into_iter()
+        .map(FolderFinding::error)
+        .collect();
     findings.extend(check_link(&document));
     Ok((document, findings))
 }
@@ -253,11 +218,11 @@ fn traces(document: &LinkDocument) -> Option<String> {
     })
 }
 
-fn doubts(document: &LinkDocument) -> Vec<LinkFinding> {
+fn doubts(document: &LinkDocument) -> Vec<FolderFinding> {
     let mut doubts = Vec::new();
     for row in &document.rows {
         if row.fit.is_unsteady() {
-            doubts.push(warning(
+            doubts.push(FolderFinding::warning(
                 format!(
                     "the {} is unsteady: times differ from bandwidth and round trip by {} %",
                     row.direction, row.fit.residual_percent
@@ -266,14 +231,14 @@ fn doubts(document: &LinkDocument) -> Vec<LinkFinding> {
             ));
         }
         if row.fit.bandwidth_ci95_bps.is_none() {
-            doubts.push(warning(
+            doubts.push(FolderFinding::warning(
                 format!("the bandwidth of the {} has no interval", row.direction),
                 "measure with more --repeats",
             ));
         }
     }
     if document.header.connections > 1 {
-        doubts.push(warning(
+        doubts.push(FolderFinding::warning(
             format!(
                 "the connection was lost {} times",
                 document.header.connections - 1

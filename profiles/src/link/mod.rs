@@ -4,7 +4,6 @@
 //! docs/edge.md says what is measured, and every field and column.
 
 mod document;
-mod error;
 mod files;
 mod findings;
 mod fit;
@@ -16,8 +15,7 @@ mod row;
 mod sample;
 
 pub use document::{LINK_JSON, LinkDocument};
-pub use error::LinkDocumentError;
-pub use findings::{LinkFinding, check_link, check_link_directory};
+pub use findings::{check_link, check_link_directory};
 pub use fit::{FitError, LinkFit, TimedTransfer, UNSTEADY_ABOVE_PERCENT, fit, half_width_ns};
 pub use header::{
     LINK_FORMAT, LINK_VERSION, LinkHeader, LinkMethod, LinkProvenance, LinkShape, MeasuredFrom,

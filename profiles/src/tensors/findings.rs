@@ -1,16 +1,13 @@
 //! Is this document fit to publish? What follows from the pictures is calculated again.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::path::Path;
-
-use serde::Serialize;
 
 use super::{
     CrossingAnswer, LeftOut, TENSORS_FORMAT, TENSORS_VERSION, TensorCodec, TensorDescription,
-    TensorsDocument, TensorsDocumentError, TensorsHeader, Timed, derived, drawn_pictures,
+    TensorsDocument, TensorsHeader, Timed, derived, drawn_pictures,
 };
-use crate::check::Severity;
+use crate::folder::{FolderError, FolderFinding};
 
 /// Of fewer pictures there is no interval.
 const FEW: u64 = 6;
@@ -25,38 +22,13 @@ const SCALE_AND_ZERO_POINT: u64 = 5;
 /// Sentences that say the same of many rows are few.
 const ENOUGH: usize = 3;
 
-/// One doubt about a document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TensorsFinding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What was found, in one sentence without a full stop.
-    pub sentence: String,
-    /// What to do about it, in one sentence without a full stop.
-    pub remedy: &'static str,
-}
-
-impl fmt::Display for TensorsFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.severity, self.sentence, self.remedy)
-    }
-}
-
-fn error(sentence: String) -> TensorsFinding {
-    TensorsFinding {
-        severity: Severity::Error,
-        sentence,
-        remedy: "get it again from where it was published, or measure again",
-    }
-}
-
 /// Everything doubtful about a document, errors first.
-pub fn check_tensors(document: &TensorsDocument) -> Vec<TensorsFinding> {
+pub fn check_tensors(document: &TensorsDocument) -> Vec<FolderFinding> {
     let mut wrong = header(&document.header);
     wrong.extend(rows(document));
     wrong.extend(answers(document));
     wrong.extend(follows(document));
-    let mut findings: Vec<TensorsFinding> = wrong.into_iter().map(error).collect();
+    let mut findings: Vec<FolderFinding> = wrong.into_iter().map(FolderFinding::error).collect();
     findings.extend(doubts(document));
     findings
 }
@@ -67,9 +39,12 @@ pub fn check_tensors(document: &TensorsDocument) -> Vec<TensorsFinding> {
 /// When it cannot be read.
 pub fn check_tensors_directory(
     dir: &Path,
-) -> Result<(TensorsDocument, Vec<TensorsFinding>), TensorsDocumentError> {
+) -> Result<(TensorsDocument, Vec<FolderFinding>), FolderError> {
     let (document, contradictions) = TensorsDocument::read_with_contradictions(dir)?;
-    let mut findings: Vec<TensorsFinding> = contradictions.into_iter().map(error).collect();
+    let mut findings: Vec<FolderFinding> = contradictions
+        .into_iter()
+        .map(FolderFinding::error)
+        .collect();
     findings.extend(check_tensors(&document));
     Ok((document, findings))
 }
@@ -238,15 +213,14 @@ fn follows(document: &TensorsDocument) -> Vec<String> {
     wrong
 }
 
-fn doubts(document: &TensorsDocument) -> Vec<TensorsFinding> {
+fn doubts(document: &TensorsDocument) -> Vec<FolderFinding> {
     let pictures = document.header.pictures;
     let mut doubts = Vec::new();
     if pictures < FEW {
-        doubts.push(TensorsFinding {
-            severity: Severity::Warning,
-            sentence: format!("{pictures} pictures are too few for intervals"),
-            remedy: "measure with a larger set, or more --pictures",
-        });
+        doubts.push(FolderFinding::warning(
+            format!("{pictures} pictures are too few for intervals"),
+            "measure with a larger set, or more --pictures",
+        ));
     }
     doubts
 }
@@ -260,6 +234,7 @@ mod tests {
     };
     use super::*;
     use crate::accuracy::{Metric, Tally};
+    use crate::check::Severity;
     use crate::document::assert_columns_are_fields;
     use crate::document::{
         Clock, Device, Host, Numerics, Processor, ProcessorKind, Program, Provenance,
@@ -505,9 +480,6 @@ mod tests {
         assert!(newer.to_string().contains("update layerlab"), "{newer}");
         std::fs::write(&json, r#"{"format":"layerlab-link"}"#).expect("room");
         let other = check_tensors_directory(folder.path()).expect_err("another document");
-        assert!(
-            matches!(other, TensorsDocumentError::Format { .. }),
-            "{other}"
-        );
+        assert!(matches!(other, FolderError::Format { .. }), "{other}");
     }
 }

@@ -8,7 +8,6 @@ mod codec;
 mod derived;
 mod document;
 mod drawn;
-mod error;
 mod files;
 mod findings;
 mod header;
@@ -19,8 +18,7 @@ pub use codec::{TensorCodec, UnknownCodec};
 pub use derived::{CrossingAccuracy, TensorRow, TimeRow};
 pub use document::{TENSORS_JSON, TensorsDocument};
 pub use drawn::drawn_pictures;
-pub use error::TensorsDocumentError;
-pub use findings::{TensorsFinding, check_tensors, check_tensors_directory};
+pub use findings::{check_tensors, check_tensors_directory};
 pub use header::{
     LeftOut, TENSORS_FORMAT, TENSORS_VERSION, TensorDescription, TensorsHeader, TensorsModel,
     TensorsSet, Timed,

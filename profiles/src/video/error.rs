@@ -3,39 +3,14 @@
 use std::path::PathBuf;
 
 use crate::document::DocumentError;
+use crate::folder::FolderError;
 
 /// Why a document could not be read or written. Each message is one sentence with the file in it.
 #[derive(Debug, thiserror::Error)]
 pub enum VideoDocumentError {
-    /// A file cannot be read, written, or is no table.
+    /// As of any document.
     #[error(transparent)]
-    File(#[from] DocumentError),
-    /// `video.json` is some other document.
-    #[error("{} is no measurement of layerlab video: its field `format` is not \"{}\"", path.display(), super::VIDEO_FORMAT)]
-    Format {
-        /// The path of the `video.json` that was read.
-        path: PathBuf,
-    },
-    /// The document has a version that this program does not know.
-    #[error(
-        "{} has version {version} of the format, of which this layerlab knows version {}; update layerlab",
-        path.display(),
-        super::VIDEO_VERSION
-    )]
-    Version {
-        /// The path of the `video.json` that was read.
-        path: PathBuf,
-        /// The version that it states.
-        version: u64,
-    },
-    /// `video.json` lacks a field, has an unknown one or is no JSON.
-    #[error("{} is not as docs/video.md says: {reason}", path.display())]
-    Json {
-        /// The path of the `video.json` that was read.
-        path: PathBuf,
-        /// The field and the place.
-        reason: serde_json::Error,
-    },
+    Folder(#[from] FolderError),
     /// The score vectors are cut off, or too long.
     #[error("{} has {found} bytes, and the rows of answers.csv need {expected}; get it again from where it was published", path.display())]
     Scores {
@@ -46,4 +21,10 @@ pub enum VideoDocumentError {
         /// How many it must have.
         expected: usize,
     },
+}
+
+impl From<DocumentError> for VideoDocumentError {
+    fn from(error: DocumentError) -> VideoDocumentError {
+        FolderError::from(error).into()
+    }
 }

@@ -1,10 +1,7 @@
 //! Is this document fit to publish? What follows from scores and frames is calculated again.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
-
-use serde::Serialize;
 
 use super::document::{confidence, is_hit, labels};
 use super::{
@@ -13,7 +10,7 @@ use super::{
 };
 use crate::Segment;
 use crate::accuracy::Metric;
-use crate::check::Severity;
+use crate::folder::FolderFinding;
 
 /// Confidences that were calculated twice may differ by this: another machine's exponentials differ in the last bit.
 const SAME: f64 = 1e-9;
@@ -25,37 +22,12 @@ const FEW: usize = 100;
 /// memory of the machine.
 const MOST_IMAGES: u64 = 10_000_000;
 
-/// One doubt about a document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct VideoFinding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What was found, in one sentence without a full stop.
-    pub sentence: String,
-    /// What to do about it, in one sentence without a full stop.
-    pub remedy: &'static str,
-}
-
-impl fmt::Display for VideoFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.severity, self.sentence, self.remedy)
-    }
-}
-
-fn error(sentence: String) -> VideoFinding {
-    VideoFinding {
-        severity: Severity::Error,
-        sentence,
-        remedy: "get it again from where it was published, or measure again",
-    }
-}
-
 /// Everything doubtful about a document, errors first.
-pub fn check_video(document: &VideoDocument) -> Vec<VideoFinding> {
+pub fn check_video(document: &VideoDocument) -> Vec<FolderFinding> {
     let mut wrong = header(document);
     wrong.extend(answers(document));
     wrong.extend(frames(document));
-    let mut findings: Vec<VideoFinding> = wrong.into_iter().map(error).collect();
+    let mut findings: Vec<FolderFinding> = wrong.into_iter().map(FolderFinding::error).collect();
     findings.extend(doubts(document));
     findings
 }
@@ -66,9 +38,12 @@ pub fn check_video(document: &VideoDocument) -> Vec<VideoFinding> {
 /// When it cannot be read.
 pub fn check_video_directory(
     dir: &Path,
-) -> Result<(VideoDocument, Vec<VideoFinding>), VideoDocumentError> {
+) -> Result<(VideoDocument, Vec<FolderFinding>), VideoDocumentError> {
     let (document, contradictions) = VideoDocument::read_with_contradictions(dir)?;
-    let mut findings: Vec<VideoFinding> = contradictions.into_iter().map(error).collect();
+    let mut findings: Vec<FolderFinding> = contradictions
+        .into_iter()
+        .map(FolderFinding::error)
+        .collect();
     findings.extend(check_video(&document));
     Ok((document, findings))
 }
@@ -189,17 +164,14 @@ fn frames(document: &VideoDocument) -> Vec<String> {
     wrong
 }
 
-fn doubts(document: &VideoDocument) -> Vec<VideoFinding> {
+fn doubts(document: &VideoDocument) -> Vec<FolderFinding> {
     let few = document.answers.len() / 2;
     let mut doubts = Vec::new();
     if few < FEW {
-        doubts.push(VideoFinding {
-            severity: Severity::Warning,
-            sentence: format!(
-                "each half has about {few} answers, which say little about calibration"
-            ),
-            remedy: "measure with a larger set, or more --answers",
-        });
+        doubts.push(FolderFinding::warning(
+            format!("each half has about {few} answers, which say little about calibration"),
+            "measure with a larger set, or more --answers",
+        ));
     }
     doubts
 }
@@ -208,6 +180,8 @@ fn doubts(document: &VideoDocument) -> Vec<VideoFinding> {
 mod tests {
     use super::super::tests::document;
     use super::*;
+    use crate::check::Severity;
+    use crate::folder::FolderError;
 
     fn errors(document: &VideoDocument) -> Vec<String> {
         let findings = check_video(document).into_iter();
@@ -259,7 +233,7 @@ mod tests {
         sound.write(folder.path()).expect("room");
         let (read, findings) = check_video_directory(folder.path()).expect("readable");
         assert_eq!(read, sound);
-        let errors = |findings: &[VideoFinding]| {
+        let errors = |findings: &[FolderFinding]| {
             let errors = findings.iter().filter(|it| it.severity == Severity::Error);
             errors.map(|it| it.sentence.clone()).collect::<Vec<_>>()
         };
@@ -285,7 +259,10 @@ mod tests {
         std::fs::write(&json, r#"{"format":"layerlab-link"}"#).expect("room");
         let other = check_video_directory(folder.path()).expect_err("another document");
         assert!(
-            matches!(other, VideoDocumentError::Format { .. }),
+            matches!(
+                other,
+                VideoDocumentError::Folder(FolderError::Format { .. })
+            ),
             "{other}"
         );
     }

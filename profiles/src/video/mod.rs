@@ -21,7 +21,7 @@ mod tests;
 pub use derived::{ResolutionAccuracy, ResolutionTimes, wilson_ci95};
 pub use document::{SCORES_FILE, VIDEO_JSON, VideoDocument};
 pub use error::VideoDocumentError;
-pub use findings::{VideoFinding, check_video, check_video_directory};
+pub use findings::{check_video, check_video_directory};
 pub use form::{BadForm, FrameForm, FrameFormat};
 pub use halves::{Half, halves};
 pub use header::{

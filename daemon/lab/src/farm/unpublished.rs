@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use layerlab_profiles::document::DocumentError;
+use layerlab_profiles::folder::FolderError;
 use layerlab_profiles::gate::ProfileSubject;
-use layerlab_profiles::video::VideoDocumentError;
 use tokio::task::spawn_blocking;
 
 use super::measured::Measured;
@@ -51,8 +51,8 @@ impl Unpublished {
             PublishError::Document {
                 source: DocumentError::Write { reason, .. },
             }
-            | PublishError::Video {
-                source: VideoDocumentError::File(DocumentError::Write { reason, .. }),
+            | PublishError::OtherDocument {
+                source: FolderError::File(DocumentError::Write { reason, .. }),
             } => reason,
             _ => return None,
         };
