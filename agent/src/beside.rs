@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use layerlab_edge::{Cancel, InferRequest, Stretch, TensorShape};
 use layerlab_profiles::{Nanos, Segment};
@@ -25,7 +26,7 @@ use crate::wire_tensors::{from_wire, to_wire};
 /// More inferences than these do not fit into one message.
 const MOST_INFERENCES: u32 = 2_000;
 
-/// What the device rests before each inference.
+/// What is rested before each inference where the plan does not say.
 const REST: Nanos = Nanos::from_millis(1);
 
 /// Why a plan was not run to its end, in one sentence.
@@ -158,7 +159,7 @@ impl<'a> PlanRun<'a> {
             return Err("running the plan was cancelled".to_owned());
         }
         let is_simulated = machine.device.identity().device.simulated;
-        machine.device.idle(REST);
+        rest(machine, self.plan.rest_ns.unwrap_or(REST));
         let network = self.model.model();
         let [mut here, mut up, mut queue, mut compute, mut down] = [Nanos::ZERO; 5];
         let began = Instant::now();
@@ -199,6 +200,13 @@ impl<'a> PlanRun<'a> {
         };
         Ok((inference, tensors))
     }
+}
+
+/// Lets `time` pass on the device and, where that does not take it because it is simulated, on the server.
+fn rest(machine: &mut Machine, time: Nanos) {
+    let began = Instant::now();
+    machine.device.idle(time);
+    thread::sleep(Duration::from(time).saturating_sub(began.elapsed()));
 }
 
 fn refuse_unless_whole(plan: &EdgePlan, layers: u32) -> Result<(), Sentence> {

@@ -87,6 +87,7 @@ pub fn errand(asked: MeasureLink) -> Result<LinkErrand, String> {
             sizes,
             repeats: asked.repeats,
             echoes: asked.echoes,
+            connections: asked.connections.unwrap_or(1),
             seed: asked.seed,
             trace: asked.trace_ns.map(Into::into),
             reconnections: asked.reconnections,

@@ -178,6 +178,7 @@ fn plan(model: &Model, server: &Server, parts: &[(u32, u32, EdgeSide, &str)]) ->
         parts: parts.iter().map(part).collect(),
         inferences: 6,
         warm_up: 1,
+        rest_ns: None,
         seed: 1,
         shape: None,
     }
@@ -270,6 +271,31 @@ fn a_simulated_phone_s_time_is_simulated_and_added_to_what_was_measured() {
         phone(&other),
         "the same seed, the same simulated times"
     );
+}
+
+/// A simulated phone's rest takes no time, but its server is real.
+#[test]
+fn before_each_inference_all_rest_as_long_as_was_asked_for() {
+    let (model, server, cpu) = (model(), serve(models()), here());
+    let parts = [(
+        1,
+        model.network.layer_count(),
+        EdgeSide::Server,
+        cpu.as_str(),
+    )];
+    let rest = Duration::from_millis(50);
+    for device in [None, Some("devices/mate10pro.toml")] {
+        let mut agent = Agent::start(device);
+        agent.has(&model);
+        let rested = EdgePlan {
+            rest_ns: Some(rest.into()),
+            ..plan(&model, &server, &parts)
+        };
+        let began = Instant::now();
+        let ran = agent.runs(&rested);
+        assert!(matches!(ran, Response::EdgePlanRan { .. }), "{ran:?}");
+        assert!(began.elapsed() >= rest * (rested.warm_up + rested.inferences));
+    }
 }
 
 /// Answers other numbers than the network's.

@@ -112,6 +112,7 @@ fn link(server: &Server) -> MeasureLink {
         transfer_bytes: vec![Bytes::from_bytes(1_000), Bytes::from_bytes(100_000)],
         repeats: 2,
         echoes: 6,
+        connections: None,
         seed: 3,
         reconnections: 10,
         trace_ns: None,

@@ -1115,6 +1115,7 @@ fn no_link_is_measured_while_a_run_is_worked_on() {
         transfer_bytes: Vec::new(),
         repeats: 2,
         echoes: 6,
+        connections: None,
         seed: 0,
         reconnections: 0,
         trace_ns: None,

@@ -30,6 +30,7 @@ fn header() -> LinkHeader {
             repeats: 4,
             echoes: 7,
             echo_bytes: Bytes::from_bytes(64),
+            connections: 1,
             seed: 3,
         },
         connections: 1,
@@ -164,6 +165,22 @@ fn a_link_comes_back_from_its_files() {
     // Nothing is written over what is there.
     let refused = document.write(folder.path()).unwrap_err();
     assert!(refused.to_string().contains("is not empty"), "{refused}");
+}
+
+/// As links were measured before there could be more.
+#[test]
+fn a_link_that_does_not_say_of_connections_was_measured_on_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = written(folder.path());
+    let path = folder.path().join(LINK_JSON);
+    let json = fs::read_to_string(&path).unwrap();
+    let mut older: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let method = older["method"].as_object_mut().unwrap();
+    assert!(method.remove("connections").is_some());
+    fs::write(&path, older.to_string()).unwrap();
+    let (read, findings) = check_link_directory(folder.path()).unwrap();
+    assert_eq!(read, document);
+    assert_eq!(findings, []);
 }
 
 #[test]
@@ -324,7 +341,7 @@ fn what_is_no_link_is_refused_with_the_file_and_the_reason() {
 #[test]
 fn a_link_that_contradicts_itself_is_an_error() {
     type Spoil = fn(&mut LinkDocument);
-    let cases: [(Spoil, &str); 14] = [
+    let cases: [(Spoil, &str); 15] = [
         (|it| it.samples[1].index = 0, "samples have"),
         (|it| it.samples[1].index = 99, "samples have"),
         (
@@ -350,6 +367,10 @@ fn a_link_that_contradicts_itself_is_an_error() {
         (
             |it| it.header.provenance.measured_from = MeasuredFrom::Phone,
             "does not say which",
+        ),
+        (
+            |it| it.header.method.connections = 2,
+            "1 connections were made, but its method has 2",
         ),
         (
             |it| it.header.provenance.phone = Some(phone()),
@@ -384,7 +405,7 @@ fn lost_connections_and_unsteady_links_are_warnings() {
     let said: Vec<String> = check_link(&lost).iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
-        ["warning: the connection was lost 2 times; see what cuts it, and measure again"]
+        ["warning: a connection was lost 2 times; see what cuts it, and measure again"]
     );
     let mut samples = samples();
     let mut now = 0;

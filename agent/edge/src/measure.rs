@@ -33,7 +33,9 @@ pub struct MeasurePlan {
     pub repeats: u32,
     /// How many echoes.
     pub echoes: u32,
-    /// What the order of all exchanges is drawn from.
+    /// How many connections share all exchanges evenly.
+    pub connections: u32,
+    /// What the order of the exchanges on each connection is drawn from.
     pub seed: u64,
     /// How long a trace is recorded each way, if one is.
     pub trace: Option<Duration>,
@@ -47,6 +49,7 @@ impl Default for MeasurePlan {
             sizes: vec![16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20],
             repeats: 10,
             echoes: 200,
+            connections: 5,
             seed: 0,
             trace: None,
             // A link that is lost more often than once in ten seconds is no link to plan with.
@@ -90,26 +93,43 @@ impl MeasurePlan {
             repeats: self.repeats,
             echoes: self.echoes,
             echo_bytes: Bytes::from_bytes(ECHO_BYTES),
+            connections: self.connections,
             seed: self.seed,
         }
     }
 
-    /// All exchanges in their random order.
-    fn exchanges(&self) -> Vec<(Exchange, u64)> {
-        let mut all = vec![(Exchange::Echo, ECHO_BYTES); self.echoes as usize];
+    /// The exchanges of each connection in their random order.
+    fn exchanges(&self) -> Vec<Vec<(Exchange, u64)>> {
+        let mut shares = vec![Vec::new(); self.connections.max(1) as usize];
+        let mut share_out = |one: (Exchange, u64), count: u32| {
+            let connections = shares.len();
+            for place in 0..count as usize {
+                shares[place % connections].push(one);
+            }
+        };
+        share_out((Exchange::Echo, ECHO_BYTES), self.echoes);
         for direction in LinkDirection::ALL {
             for &size in &self.sizes {
-                let one = (Exchange::from(direction), size);
-                all.extend(std::iter::repeat_n(one, self.repeats as usize));
+                share_out((Exchange::from(direction), size), self.repeats);
             }
         }
-        all.shuffle(&mut ChaCha8Rng::seed_from_u64(self.seed));
-        all
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        for share in &mut shares {
+            share.shuffle(&mut rng);
+        }
+        shares
+    }
+
+    /// The size of transfers that are not counted, of those that are timed the middle one.
+    fn warming_bytes(&self) -> u64 {
+        let mut sizes = self.sizes.clone();
+        sizes.sort_unstable();
+        sizes.get(sizes.len() / 2).copied().unwrap_or(0)
     }
 }
 
-/// Measures as `plan` says, on connections that `connect` makes: one, and another for each that is lost. A lost exchange is
-/// done again; none is counted twice. `cancel` ends it at once, whatever it waits for.
+/// Measures as `plan` says, on connections that `connect` makes: those of the plan, and another for each that is lost. A lost
+/// exchange is done again; none is counted twice. `cancel` ends it at once, whatever it waits for.
 ///
 /// # Errors
 /// When the server cannot be reached, answers something else, connections are lost too often, or it was cancelled.
@@ -149,27 +169,34 @@ fn measure_with(
         client: connect()?,
         connect,
         address,
+        warming_bytes: plan.warming_bytes(),
         made: 1,
-        most: plan.reconnections.saturating_add(1),
+        lost: 0,
+        most_lost: plan.reconnections,
         cancel,
     };
     line.warm()?;
-    let exchanges = plan.exchanges();
-    let mut samples = Vec::with_capacity(exchanges.len());
-    for (place, &(exchange, bytes)) in (0_u32..).zip(&exchanges) {
-        let of = exchanges.len();
-        let done = samples.len();
-        progress(Progress::Exchanges { done, of });
-        let (connection, answer) = line.exchange(exchange, bytes)?;
-        samples.push(LinkSample {
-            exchange,
-            index: place,
-            connection,
-            bytes: Bytes::from_bytes(bytes),
-            started: answer.started.duration_since(began).into(),
-            duration: answer.duration.into(),
-            server: answer.server,
-        });
+    let shares = plan.exchanges();
+    let of = shares.iter().map(Vec::len).sum();
+    let mut samples: Vec<LinkSample> = Vec::with_capacity(of);
+    for (place, share) in shares.iter().enumerate() {
+        if place > 0 {
+            line.connect_anew()?;
+        }
+        for &(exchange, bytes) in share {
+            let done = samples.len();
+            progress(Progress::Exchanges { done, of });
+            let (connection, answer) = line.exchange(exchange, bytes)?;
+            samples.push(LinkSample {
+                exchange,
+                index: done as u32,
+                connection,
+                bytes: Bytes::from_bytes(bytes),
+                started: answer.started.duration_since(began).into(),
+                duration: answer.duration.into(),
+                server: answer.server,
+            });
+        }
     }
     let mut traces = Vec::new();
     if let Some(lasting) = plan.trace {
@@ -189,7 +216,7 @@ fn measure_with(
 
 /// What must be on its way at once for the link to be full.
 fn window(samples: &[LinkSample], direction: LinkDirection) -> Result<u64, FitError> {
-    let rows = LinkRow::all(samples)?;
+    let rows = LinkRow::all(samples, 1)?;
     let row = rows.iter().find(|row| row.direction == direction);
     let carried = row.map_or(0.0, |row| {
         let round_trip = row.fit.round_trip.value.as_nanos().max(0);
@@ -199,20 +226,38 @@ fn window(samples: &[LinkSample], direction: LinkDirection) -> Result<u64, FitEr
     Ok(window.clamp(SMALLEST_WINDOW, LARGEST_WINDOW))
 }
 
-/// A client that is replaced when its connection is lost.
+/// A client that is replaced when its connection is lost, or has had its share.
 struct Connected<'a, C> {
     client: Client,
     connect: C,
     address: &'a str,
+    warming_bytes: u64,
     made: u32,
-    most: u32,
+    lost: u32,
+    most_lost: u32,
     cancel: &'a Cancel,
 }
 
 impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
-    /// The first exchange of a connection is slower than others; it is not counted.
+    /// The first exchanges of a connection are slower than others, for it finds out how much the link carries; these are not
+    /// counted.
     fn warm(&mut self) -> Result<(), EdgeError> {
-        self.again_when_lost(|client| client.echo()).map(|_| ())
+        let bytes = self.warming_bytes;
+        self.again_when_lost(|client| warm(client, bytes))
+    }
+
+    /// Ends the connection and makes another.
+    fn connect_anew(&mut self) -> Result<(), EdgeError> {
+        let connected = (self.connect)();
+        self.made += 1;
+        match connected {
+            Ok(client) => self.client = client,
+            Err(error) if error.is_lost_connection() && !self.cancel.is_cancelled() => {
+                return self.connect_again();
+            }
+            Err(error) => return Err(error),
+        }
+        self.warm()
     }
 
     /// One exchange, and the connection that it was done on.
@@ -252,17 +297,22 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
         }
     }
 
+    /// Makes another connection in the place of one that was lost.
     fn connect_again(&mut self) -> Result<(), EdgeError> {
         loop {
-            if self.made >= self.most {
+            if self.lost >= self.most_lost {
                 return Err(EdgeError::LostTooOften {
                     address: self.address.to_owned(),
-                    times: self.made,
+                    times: self.lost + 1,
                 });
             }
+            self.lost += 1;
             let connected = (self.connect)();
             self.made += 1;
-            let warm = connected.and_then(|mut client| client.echo().map(|_| client));
+            let warm = connected.and_then(|mut client| {
+                warm(&mut client, self.warming_bytes)?;
+                Ok(client)
+            });
             match warm {
                 Err(error) if error.is_lost_connection() && !self.cancel.is_cancelled() => {}
                 Err(error) => return Err(error),
@@ -275,6 +325,13 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
     }
 }
 
+fn warm(client: &mut Client, bytes: u64) -> Result<(), EdgeError> {
+    client.echo()?;
+    client.sink(bytes)?;
+    client.source(bytes)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,14 +340,31 @@ mod tests {
     fn exchanges_are_those_of_the_plan_in_an_order_of_the_seed() {
         let plan = MeasurePlan::default();
         let all = plan.exchanges();
-        assert_eq!(all.len(), 200 + 2 * 5 * 10);
+        assert_eq!(all.len(), 5);
         assert_eq!(all, plan.exchanges());
         let other = MeasurePlan { seed: 1, ..plan };
         assert_ne!(all, other.exchanges());
-        let sorted = |mut all: Vec<(Exchange, u64)>| {
-            all.sort_unstable();
-            all
+        let sorted = |mut share: Vec<(Exchange, u64)>| {
+            share.sort_unstable();
+            share
         };
-        assert_eq!(sorted(all), sorted(other.exchanges()));
+        let first = sorted(all[0].clone());
+        assert_eq!(first.len(), 40 + 2 * 5 * 2);
+        for share in all.into_iter().chain(other.exchanges()) {
+            assert_eq!(sorted(share), first);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_shared_evenly_is_shared_as_evenly_as_can_be() {
+        let plan = MeasurePlan {
+            sizes: vec![8, 16],
+            repeats: 3,
+            echoes: 5,
+            connections: 2,
+            ..MeasurePlan::default()
+        };
+        let lengths: Vec<usize> = plan.exchanges().iter().map(Vec::len).collect();
+        assert_eq!(lengths, [3 + 2 * 2 * 2, 2 + 2 * 2]);
     }
 }

@@ -50,7 +50,7 @@ fn a_shaped_link_is_recovered_within_3_percent_and_3_ms() {
             ..MeasurePlan::default()
         };
         let measured = measured(shaper.address(), &plan).unwrap();
-        for row in LinkRow::all(&measured.samples).unwrap() {
+        for row in LinkRow::all(&measured.samples, plan.connections).unwrap() {
             let bandwidth = row.fit.bandwidth_bps as f64 / 1e6;
             let off = bandwidth / mbit as f64 - 1.0;
             assert!(off.abs() <= 0.03, "{mbit} Mbit/s became {row:?}");
@@ -116,7 +116,7 @@ fn fifty_cuts_leave_no_sample_out_and_double_none() {
         assert!(pair[0].started + pair[0].duration <= pair[1].started);
         assert!(pair[0].connection <= pair[1].connection);
     }
-    LinkRow::all(&measured.samples).unwrap();
+    LinkRow::all(&measured.samples, plan.connections).unwrap();
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub struct EdgePlan {
     pub inferences: u32,
     /// How many are run before them.
     pub warm_up: u32,
+    /// What phone, link and server rest before each inference; absent, a millisecond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest_ns: Option<Nanos>,
     /// What the input is drawn from.
     pub seed: u64,
     /// What the agent's shaper slows the link down to, if it does.

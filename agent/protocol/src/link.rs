@@ -18,6 +18,9 @@ pub struct MeasureLink {
     pub repeats: u32,
     /// How many echoes.
     pub echoes: u32,
+    /// How many connections share the exchanges evenly; absent, one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
     /// What the order of the exchanges is drawn from.
     pub seed: u64,
     /// How often a lost connection is made again.

@@ -24,24 +24,26 @@ fn plan() -> EdgePlan {
         ],
         inferences: 30,
         warm_up: 3,
+        rest_ns: None,
         seed: 1,
         shape: None,
     }
 }
 
-const PARTS: &str = r#""parts":[{"segment":[1,3],"side":"phone","processor":"npu"},{"segment":[4,9],"side":"server","processor":"cpu"}],"inferences":30,"warm_up":3,"seed":1"#;
+const PARTS: &str = r#""parts":[{"segment":[1,3],"side":"phone","processor":"npu"},{"segment":[4,9],"side":"server","processor":"cpu"}],"inferences":30,"warm_up":3"#;
 
 #[test]
 fn an_agent_may_be_asked_to_run_a_plan() {
     let (ab, cd, token) = ("ab".repeat(32), "cd".repeat(32), "07".repeat(32));
     let bare = format!(
-        r#"{{"type":"run_edge_plan","plan":{{"server":"192.168.1.2:7377","token":"{token}","model_sha256":"{ab}","server_model_sha256":"{cd}",{PARTS}}}}}"#
+        r#"{{"type":"run_edge_plan","plan":{{"server":"192.168.1.2:7377","token":"{token}","model_sha256":"{ab}","server_model_sha256":"{cd}",{PARTS},"seed":1}}}}"#
     );
     let full = format!(
-        r#"{{"type":"run_edge_plan","plan":{{"server":"192.168.1.2:7377","token":"{token}","model_sha256":"{ab}","quantised_sha256":"{cd}","server_model_sha256":"{cd}",{PARTS},"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
+        r#"{{"type":"run_edge_plan","plan":{{"server":"192.168.1.2:7377","token":"{token}","model_sha256":"{ab}","quantised_sha256":"{cd}","server_model_sha256":"{cd}",{PARTS},"rest_ns":20000000,"seed":1,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
     );
     let with_all = EdgePlan {
         quantised_sha256: Some(cd),
+        rest_ns: Some(Nanos::from_millis(20)),
         shape: Some(ShapedLink {
             bandwidth_bps: 5_000_000,
             round_trip_ns: Nanos::from_millis(75),

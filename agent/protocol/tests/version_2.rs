@@ -443,6 +443,7 @@ fn measure_link() -> MeasureLink {
         transfer_bytes: vec![Bytes::from_bytes(16 << 10), Bytes::from_bytes(1 << 20)],
         repeats: 10,
         echoes: 200,
+        connections: None,
         seed: 3,
         reconnections: 10,
         trace_ns: None,
@@ -453,14 +454,16 @@ fn measure_link() -> MeasureLink {
 /// An agent that does not know it refuses it as malformed.
 #[test]
 fn an_agent_may_be_asked_to_measure_a_link() {
-    const ASKED: &str = r#"{"server":"192.168.1.2:7377","token":"0707070707070707070707070707070707070707070707070707070707070707","transfer_bytes":[16384,1048576],"repeats":10,"echoes":200,"seed":3,"reconnections":10"#;
+    const ASKED: &str = r#"{"server":"192.168.1.2:7377","token":"0707070707070707070707070707070707070707070707070707070707070707","transfer_bytes":[16384,1048576],"repeats":10,"echoes":200"#;
+    const REST: &str = r#""seed":3,"reconnections":10"#;
     assert_frozen(
         &Request::MeasureLink {
             link: measure_link(),
         },
-        &format!(r#"{{"type":"measure_link","link":{ASKED}}}}}"#),
+        &format!(r#"{{"type":"measure_link","link":{ASKED},{REST}}}}}"#),
     );
     let shaped = MeasureLink {
+        connections: Some(5),
         trace_ns: Some(Nanos::from_millis(10_000)),
         shape: Some(ShapedLink {
             bandwidth_bps: 5_000_000,
@@ -471,7 +474,7 @@ fn an_agent_may_be_asked_to_measure_a_link() {
     assert_frozen(
         &Request::MeasureLink { link: shaped },
         &format!(
-            r#"{{"type":"measure_link","link":{ASKED},"trace_ns":10000000000,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
+            r#"{{"type":"measure_link","link":{ASKED},"connections":5,{REST},"trace_ns":10000000000,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
         ),
     );
     // What is printed for people is no secret.

@@ -191,6 +191,7 @@ fn asked(errand: &LinkErrand) -> MeasureLink {
         transfer_bytes: plan.sizes.iter().map(|&it| Bytes::from_bytes(it)).collect(),
         repeats: plan.repeats,
         echoes: plan.echoes,
+        connections: Some(plan.connections),
         seed: plan.seed,
         reconnections: plan.reconnections,
         trace_ns: plan.trace.map(Into::into),

@@ -57,6 +57,10 @@ pub(crate) struct MeasureArgs {
     /// Echoes of 64 bytes
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(6..=10_000))]
     echoes: u32,
+    /// Connections that share the exchanges evenly, one after the other: they differ by more than the exchanges on one tell. At
+    /// most as many as --repeats [default: 5, or as many as --repeats]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    connections: Option<u32>,
     /// What the random order of the exchanges is drawn from
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -117,6 +121,9 @@ impl MeasureArgs {
         MeasurePlan {
             repeats: self.repeats,
             echoes: self.echoes,
+            connections: self
+                .connections
+                .unwrap_or(MeasurePlan::default().connections.min(self.repeats)),
             seed: self.seed,
             trace: self.trace,
             ..MeasurePlan::default()
@@ -147,6 +154,12 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
+    if args.plan().connections > args.repeats {
+        let error = anyhow!(
+            "a connection needs a transfer of each size: give --repeats of at least --connections"
+        );
+        return Err(Failure::new(Code::Usage, error));
+    }
     let mut errand = args.errand(args.token.read()?);
     let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;
     let carrier = args.kind.kind();

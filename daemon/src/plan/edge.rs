@@ -210,11 +210,9 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     }
     let verified = match prepared {
         Some(prepared) => {
-            let (stretches, header) = (
-                stretches(&planned.network, &planned.plan),
-                &planned.phone.header,
-            );
-            let run = prepared.run(&stretches, header, &planned.link.header, agent);
+            let stretches = stretches(&planned.network, &planned.plan);
+            let profiled = [&planned.phone.header, &planned.server.header];
+            let run = prepared.run(&stretches, profiled, &planned.link.header, agent);
             Some(run.await?)
         }
         None => None,

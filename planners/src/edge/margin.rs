@@ -1,7 +1,7 @@
 //! How sure a plan over a measured link is of its latency: 95 % intervals, from those of the layer times on both sides and
 //! of the link's fit.
 
-use layerlab_profiles::link::{LinkDirection, LinkDocument, half_width_ns, transfers};
+use layerlab_profiles::link::{LinkDirection, LinkDocument, Moved, half_width_ns};
 use layerlab_profiles::{Bytes, Nanos, Segment};
 
 use super::measured::MeasuredNetwork;
@@ -24,13 +24,12 @@ pub struct LatencyIntervals {
 impl MeasuredNetwork {
     /// The intervals of a plan of this network over the measured `link`.
     ///
-    /// Phone, uploads, downloads and server were measured apart, so that their errors are independent and half-widths add in
-    /// squares. What is the same in several requests errs together.
+    /// Phone, link and server were measured apart, so that their errors are independent and half-widths add in squares. What is
+    /// the same in several requests errs together.
     pub fn intervals(&self, plan: &SplitPlan, link: &LinkDocument) -> LatencyIntervals {
         let on_phone = self.half_width_on(Side::Phone, plan);
         let on_server = self.half_width_on(Side::Server, plan);
-        let up = self.half_width_of(Direction::Upload, plan, link);
-        let down = self.half_width_of(Direction::Download, plan, link);
+        let on_link = self.half_width_of_link(plan, link);
         let shares = plan.shares();
         let together = |halves: &[Option<f64>]| {
             let squares = halves.iter().map(|half| half.map(|half| half * half));
@@ -39,10 +38,10 @@ impl MeasuredNetwork {
         LatencyIntervals {
             all: around(
                 plan.cost().latency,
-                together(&[on_phone, on_server, up, down]),
+                together(&[on_phone, on_server, on_link]),
             ),
             phone: around(shares.phone, on_phone),
-            link: around(shares.upload + shares.download, together(&[up, down])),
+            link: around(shares.upload + shares.download, on_link),
             server: around(shares.server, on_server),
         }
     }
@@ -61,13 +60,28 @@ impl MeasuredNetwork {
         Some(squares.sqrt())
     }
 
-    /// Half the width of the interval of what crosses one way, in ns. Half of a round trip belongs to each crossing.
-    fn half_width_of(
+    /// Half the width of the interval of all that crosses, in ns. Half of a round trip belongs to each crossing.
+    fn half_width_of_link(&self, plan: &SplitPlan, link: &LinkDocument) -> Option<f64> {
+        let moved: Vec<Moved> = [
+            (Direction::Upload, LinkDirection::Upload),
+            (Direction::Download, LinkDirection::Download),
+        ]
+        .into_iter()
+        .filter_map(|(direction, measured)| self.moved(plan, direction, measured))
+        .collect();
+        match moved.is_empty() {
+            true => Some(0.0),
+            false => half_width_ns(&link.samples, link.header.method.connections, &moved).ok(),
+        }
+    }
+
+    /// All that crosses one way, if anything does.
+    fn moved(
         &self,
-        direction: Direction,
         plan: &SplitPlan,
-        link: &LinkDocument,
-    ) -> Option<f64> {
+        direction: Direction,
+        measured: LinkDirection,
+    ) -> Option<Moved> {
         let tensors = self.network().tensors();
         let crossing = plan.transfers().iter();
         let crossing = crossing.filter(|one| one.direction == direction);
@@ -76,15 +90,11 @@ impl MeasuredNetwork {
             count += 1;
             bytes = bytes + tensors[one.tensor].bytes;
         }
-        if count == 0 {
-            return Some(0.0);
-        }
-        let measured = match direction {
-            Direction::Upload => LinkDirection::Upload,
-            Direction::Download => LinkDirection::Download,
-        };
-        let transfers = transfers(&link.samples, measured);
-        half_width_ns(&transfers, f64::from(count) / 2.0, bytes).ok()
+        (count > 0).then(|| Moved {
+            direction: measured,
+            round_trips: f64::from(count) / 2.0,
+            bytes,
+        })
     }
 }
 

@@ -15,8 +15,8 @@ use layerlab_profiles::document::{
 };
 use layerlab_profiles::link::{
     Exchange, LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkFit, LinkHeader,
-    LinkKind, LinkMethod, LinkPhone, LinkProvenance, LinkRow, LinkSample, MeasuredFrom,
-    PhoneAttached, ServerTimes, half_width_ns, transfers,
+    LinkKind, LinkMethod, LinkPhone, LinkProvenance, LinkRow, LinkSample, MeasuredFrom, Moved,
+    PhoneAttached, ServerTimes, half_width_ns,
 };
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
@@ -68,6 +68,7 @@ fn link(upload_bps: u64, download_bps: u64, rtt_ns: [i64; 2]) -> LinkDocument {
                 repeats: 10,
                 echoes: 200,
                 echo_bytes: Bytes::from_bytes(64),
+                connections: 1,
                 seed: 0,
             },
             connections: 1,
@@ -318,8 +319,12 @@ fn a_plan_is_as_sure_as_what_it_is_the_sum_of() {
         let (low, high) = sure.all.expect("an interval");
         assert!((low..=high).contains(&there.cost().latency), "{sure:?}");
         let half = |direction, bytes| {
-            let transfers = transfers(&measured.samples, direction);
-            half_width_ns(&transfers, 0.5, bytes).expect("enough")
+            let moved = Moved {
+                direction,
+                round_trips: 0.5,
+                bytes,
+            };
+            half_width_ns(&measured.samples, 1, &[moved]).expect("enough")
         };
         let (first, last) = (&phone.layers[0], phone.layers.last().expect("a layer"));
         let up = half(LinkDirection::Upload, first.input_bytes);

@@ -29,7 +29,7 @@ impl LinkDocument {
         traces: Vec<TraceInterval>,
     ) -> Result<LinkDocument, FitError> {
         Ok(LinkDocument {
-            rows: LinkRow::all(&samples)?,
+            rows: LinkRow::all(&samples, header.method.connections)?,
             header,
             samples,
             traces,

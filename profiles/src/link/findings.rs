@@ -134,6 +134,12 @@ fn samples(document: &LinkDocument) -> Vec<String> {
         wrong.push("some sample began before the one above it had ended".to_owned());
     }
     let connections = document.header.connections;
+    if connections < method.connections {
+        wrong.push(format!(
+            "it says that {connections} connections were made, but its method has {}",
+            method.connections
+        ));
+    }
     if document
         .samples
         .iter()
@@ -161,7 +167,7 @@ fn samples(document: &LinkDocument) -> Vec<String> {
 
 /// The rows are what the samples say.
 fn rows(document: &LinkDocument) -> Option<String> {
-    let again = match LinkRow::all(&document.samples) {
+    let again = match LinkRow::all(&document.samples, document.header.method.connections) {
         Ok(again) => again,
         Err(error) => return Some(format!("its samples give no numbers: {error}")),
     };
@@ -237,12 +243,11 @@ fn doubts(document: &LinkDocument) -> Vec<FolderFinding> {
             ));
         }
     }
-    if document.header.connections > 1 {
+    let planned = document.header.method.connections;
+    let lost = document.header.connections.saturating_sub(planned);
+    if lost > 0 {
         doubts.push(FolderFinding::warning(
-            format!(
-                "the connection was lost {} times",
-                document.header.connections - 1
-            ),
+            format!("a connection was lost {lost} times"),
             "see what cuts it, and measure again",
         ));
     }

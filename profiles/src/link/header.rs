@@ -32,7 +32,7 @@ pub struct LinkHeader {
     pub server: String,
     /// How it was measured.
     pub method: LinkMethod,
-    /// How many connections were made: one, and one for each that was lost.
+    /// How many connections were made: those of the method, and one for each that was lost.
     pub connections: u32,
     /// What differs between two measurements of one link.
     pub provenance: LinkProvenance,
@@ -60,8 +60,16 @@ pub struct LinkMethod {
     pub echoes: u32,
     /// The bytes of an echo.
     pub echo_bytes: Bytes,
+    /// How many connections share the exchanges evenly; one where it is not said, as of all links that were measured before it
+    /// could be more.
+    #[serde(default = "one")]
+    pub connections: u32,
     /// What the order of the exchanges was drawn from.
     pub seed: u64,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// From which end a link was measured.

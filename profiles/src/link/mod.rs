@@ -9,6 +9,7 @@ mod findings;
 mod fit;
 mod header;
 mod kind;
+mod line;
 mod phone;
 mod records;
 mod row;
@@ -16,7 +17,9 @@ mod sample;
 
 pub use document::{LINK_JSON, LinkDocument};
 pub use findings::{check_link, check_link_directory};
-pub use fit::{FitError, LinkFit, TimedTransfer, UNSTEADY_ABOVE_PERCENT, fit, half_width_ns};
+pub use fit::{
+    FitError, LinkFit, Moved, TimedTransfer, UNSTEADY_ABOVE_PERCENT, fit, half_width_ns,
+};
 pub use header::{
     LINK_FORMAT, LINK_VERSION, LinkHeader, LinkMethod, LinkProvenance, LinkShape, MeasuredFrom,
 };

@@ -18,11 +18,11 @@ pub struct LinkRow {
 }
 
 impl LinkRow {
-    /// What `samples` say of both directions, upload first.
+    /// What `samples`, which were to be timed on so many `connections`, say of both directions, upload first.
     ///
     /// # Errors
     /// When there are too few of them, or larger transfers did not take longer.
-    pub fn all(samples: &[LinkSample]) -> Result<Vec<LinkRow>, FitError> {
+    pub fn all(samples: &[LinkSample], connections: u32) -> Result<Vec<LinkRow>, FitError> {
         let echo = echo(samples);
         LinkDirection::ALL
             .into_iter()
@@ -30,7 +30,7 @@ impl LinkRow {
                 let transfers = transfers(samples, direction);
                 Ok(LinkRow {
                     direction,
-                    fit: fit(&transfers)?,
+                    fit: fit(&transfers, connections)?,
                     echo,
                     samples: transfers.len() as u64,
                 })
@@ -47,6 +47,7 @@ pub fn transfers(samples: &[LinkSample], direction: LinkDirection) -> Vec<TimedT
         .map(|sample| TimedTransfer {
             bytes: sample.bytes,
             duration: sample.duration,
+            connection: sample.connection,
         })
         .collect()
 }

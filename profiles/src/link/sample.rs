@@ -53,7 +53,7 @@ pub struct LinkSample {
     pub exchange: Exchange,
     /// Its place in the random order of all exchanges, counted from 0.
     pub index: u32,
-    /// The connection that it was timed on, counted from 0: a new one is made only when one is lost.
+    /// The connection that it was timed on, counted from 0.
     pub connection: u32,
     /// The bytes that were sent one way; of an echo, each way. Headers of the protocol are not counted.
     pub bytes: Bytes,

@@ -36,32 +36,45 @@ struct Noise {
     constant_ns: f64,
     /// How many transfers take half as long again.
     slow: f64,
+    /// The same for all transfers of a connection, in ns.
+    connection_ns: f64,
 }
 
-const NOISES: [Noise; 4] = [
+const NOISES: [Noise; 5] = [
     Noise {
         name: "1 % of the time",
         share: 0.01,
         constant_ns: 0.0,
         slow: 0.0,
+        connection_ns: 0.0,
     },
     Noise {
         name: "1 ms",
         share: 0.0,
         constant_ns: 1e6,
         slow: 0.0,
+        connection_ns: 0.0,
     },
     Noise {
         name: "0.5 % and 0.5 ms",
         share: 0.005,
         constant_ns: 5e5,
         slow: 0.0,
+        connection_ns: 0.0,
     },
     Noise {
         name: "1 %, and one in twenty takes half as long again",
         share: 0.01,
         constant_ns: 0.0,
         slow: 0.05,
+        connection_ns: 0.0,
+    },
+    Noise {
+        name: "1 % of the time, and 1 ms between connections",
+        share: 0.01,
+        constant_ns: 0.0,
+        slow: 0.0,
+        connection_ns: 1e6,
     },
 ];
 
@@ -81,12 +94,18 @@ fn transfers(mbit: u64, millis: u64, noise: Noise, seed: u64) -> Vec<TimedTransf
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let plan = MeasurePlan::default();
     let repeats = plan.repeats as usize;
+    let connections = plan.connections;
+    let differences: Vec<f64> = (0..connections)
+        .map(|_| noise.connection_ns * normal(&mut rng))
+        .collect();
     let sizes = plan
         .sizes
         .iter()
-        .flat_map(|&it| std::iter::repeat_n(it, repeats));
-    let transfer = |size: u64| {
-        let time = millis as f64 * 1e6 + size as f64 * 8e3 / mbit as f64;
+        .flat_map(|&it| (0..repeats).map(move |place| (it, place as u32 % connections)));
+    let transfer = |(size, connection): (u64, u32)| {
+        let time = millis as f64 * 1e6
+            + size as f64 * 8e3 / mbit as f64
+            + differences[connection as usize];
         let mut noisy = time * (1.0 + noise.share * normal(&mut rng));
         noisy += noise.constant_ns * normal(&mut rng);
         if rng.random::<f64>() < noise.slow {
@@ -95,6 +114,7 @@ fn transfers(mbit: u64, millis: u64, noise: Noise, seed: u64) -> Vec<TimedTransf
         TimedTransfer {
             bytes: Bytes::from_bytes(size),
             duration: Nanos::from_nanos(noisy.max(0.0).round() as u64),
+            connection,
         }
     };
     sizes.map(transfer).collect()
@@ -103,8 +123,10 @@ fn transfers(mbit: u64, millis: u64, noise: Noise, seed: u64) -> Vec<TimedTransf
 /// A row of the table of simulated transfers.
 fn simulated(mbit: u64, millis: u64, noise: Noise) -> Vec<String> {
     let (mut held, mut worst) = ([0, 0], [0.0_f64, 0.0]);
+    let connections = MeasurePlan::default().connections;
     for seed in 0..RUNS {
-        let found = fit(&transfers(mbit, millis, noise, seed)).expect("fifty transfers");
+        let found =
+            fit(&transfers(mbit, millis, noise, seed), connections).expect("fifty transfers");
         let (bps, nanos) = (mbit * 1_000_000, (millis * 1_000_000) as i64);
         let bandwidth = found.bandwidth_ci95_bps;
         held[0] += u64::from(bandwidth.is_some_and(|(low, high)| (low..=high).contains(&bps)));
@@ -142,7 +164,7 @@ fn shaped(server: &Server, token: &Token, mbit: u64, millis: u64) -> (Vec<Vec<St
         ..MeasurePlan::default()
     };
     let measured = measure(connect, &address, &plan, &Cancel::default(), |_| {}).expect("a server");
-    let rows = LinkRow::all(&measured.samples).expect("fifty transfers each way");
+    let rows = LinkRow::all(&measured.samples, plan.connections).expect("fifty transfers each way");
     let mut is_good = true;
     let row = |row: LinkRow| {
         let fit = row.fit;

@@ -29,6 +29,9 @@ use layerlab_tests::stderr;
 fn assert_fails(output: &Output, code: i32, words: &[&str]) {
     let said = stderr(output);
     assert_eq!(output.status.code(), Some(code), "{said}");
+    // Where a test measures on a busy machine, what was measured is doubtful, and that is said before.
+    let sentences = said.lines().filter(|line| !line.starts_with("warning: "));
+    let said: String = sentences.map(|line| format!("{line}\n")).collect();
     assert!(said.starts_with("layerlab: "), "{said}");
     assert_eq!(said.lines().count(), 1, "one sentence: {said}");
     assert!(!said.contains("panicked"), "{said}");

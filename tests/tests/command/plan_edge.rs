@@ -67,6 +67,7 @@ pub(super) fn link_with(
             repeats: 3,
             echoes: 6,
             echo_bytes: Bytes::from_bytes(64),
+            connections: 1,
             seed: 0,
         },
         connections: 1,

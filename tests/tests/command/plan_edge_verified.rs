@@ -339,9 +339,19 @@ fn a_servers_groups_of_layers_are_measured_by_themselves() {
     assert_eq!(processor.kind, ProcessorKind::Accelerator);
     let layers = profiled.layers.len();
     assert_eq!(profiled.segments.len(), layers * (layers + 1) / 2);
-    let mut rows = profiled.segments.iter();
-    let whole = rows.find(|row| row.segment.layers() as usize == layers);
-    let whole = whole.expect("all layers").summary.median;
+    // The fastest way to run the layers before each in groups that were measured; on a busy machine two may take less than one.
+    let mut fastest = vec![u64::MAX; layers + 1];
+    fastest[0] = 0;
+    for last in 1..=layers {
+        for row in profiled
+            .segments
+            .iter()
+            .filter(|row| row.segment.last() as usize == last)
+        {
+            let before = fastest[row.segment.first() as usize - 1];
+            fastest[last] = fastest[last].min(before + row.summary.median.as_nanos());
+        }
+    }
 
     // It runs on the server's only processor, though that is no CPU there, and takes what it took.
     let mut command = layerlab();
@@ -350,7 +360,7 @@ fn a_servers_groups_of_layers_are_measured_by_themselves() {
     command.arg("--remote").arg(&out).arg("--link");
     let told = succeed(command.arg(link_with(folder, 400, shaped)));
     let told: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(told["server_ns"], whole.as_nanos());
+    assert_eq!(told["server_ns"], fastest[layers]);
     assert_eq!(told["groups"].as_array().map(Vec::len), Some(1));
 
     let mut command = layerlab();

@@ -74,6 +74,7 @@ pub(super) struct VerifiedSplit {
     device: String,
     server: String,
     is_simulated: bool,
+    rest: Nanos,
     total: Summary,
     phone: Summary,
     link: Summary,
@@ -121,11 +122,12 @@ impl VerifyArgs {
 }
 
 impl Prepared<'_> {
-    /// Runs the plan's stretches. Dropping the future ends that.
+    /// Runs the plan's stretches, with so long a rest before each inference as before those that were profiled. Dropping the
+    /// future ends that.
     pub(super) async fn run(
         &self,
         stretches: &[Stretch],
-        profiled: &Header,
+        profiled: [&Header; 2],
         link: &LinkHeader,
         agent: Option<PathBuf>,
     ) -> Result<VerifiedSplit, Failure> {
@@ -139,8 +141,10 @@ impl Prepared<'_> {
         let files = self.model.files();
         let mut errand = Errand::prepare(to, files, agent, &args.adb, &args.phone).await?;
         let found = errand.found().clone();
-        same_device(&profiled.device, &found, "--device")?;
-        let plan = self.plan(errand.server().to_owned(), stretches, link);
+        let [phone, _] = profiled;
+        same_device(&phone.device, &found, "--device")?;
+        let rest = rest(stretches, profiled);
+        let plan = self.plan(errand.server().to_owned(), stretches, rest, link);
         errand.ask(&Request::RunEdgePlan { plan }).await?;
         let ran = errand.hear(|_, _| {}).await?;
         let (inferences, agreement, not_compared) = match ran {
@@ -162,6 +166,7 @@ impl Prepared<'_> {
             device: found.name,
             server: self.server.to_owned(),
             is_simulated: found.simulated,
+            rest,
             total: summary(|it| it.total_ns)?,
             phone: summary(|it| it.phone_ns)?,
             link: summary(|it| it.upload_ns + it.download_ns)?,
@@ -174,7 +179,13 @@ impl Prepared<'_> {
         })
     }
 
-    fn plan(&self, server: String, stretches: &[Stretch], link: &LinkHeader) -> EdgePlan {
+    fn plan(
+        &self,
+        server: String,
+        stretches: &[Stretch],
+        rest: Nanos,
+        link: &LinkHeader,
+    ) -> EdgePlan {
         let part = |stretch: &Stretch| EdgePart {
             segment: stretch.segment,
             side: match stretch.side {
@@ -192,6 +203,7 @@ impl Prepared<'_> {
             parts: stretches.iter().map(part).collect(),
             inferences: self.args.inferences,
             warm_up: WARM_UP,
+            rest_ns: Some(rest),
             seed: SEED,
             shape: link.shape.as_ref().map(|shape| ShapedLink {
                 bandwidth_bps: shape.bandwidth_bps,
@@ -199,6 +211,16 @@ impl Prepared<'_> {
             }),
         }
     }
+}
+
+/// What the processors of the plan rested before each inference that was profiled: the longest of them.
+fn rest(stretches: &[Stretch], profiled: [&Header; 2]) -> Nanos {
+    let rests = stretches.iter().filter_map(|stretch| {
+        let mut measurements = profiled[stretch.side as usize].measurements.iter();
+        let measured = measurements.find(|it| it.processor == stretch.processor)?;
+        Some(measured.gap_ns)
+    });
+    rests.max().unwrap_or(Nanos::ZERO)
 }
 
 impl VerifiedSplit {
@@ -229,10 +251,11 @@ impl VerifiedSplit {
         row("its queue", None, None, &self.queue);
         let mut lines = vec![
             format!(
-                "Run {} times on {} with the server at {}; medians of",
+                "Run {} times on {} with the server at {}, {} of rest before each; medians of",
                 self.total.count,
                 Printable(&self.device),
-                Printable(&self.server)
+                Printable(&self.server),
+                self.rest
             ),
             table(
                 &[
@@ -303,8 +326,10 @@ impl VerifiedSplit {
             "device": self.device,
             "phone_simulated": self.is_simulated,
             "inferences": self.total.count,
+            "rest_ns": self.rest,
             "latency": times(&self.total),
             "phone": times(&self.phone),
+            "link": times(&self.link),
             "upload": times(&self.upload),
             "queue": times(&self.queue),
             "server": times(&self.compute),

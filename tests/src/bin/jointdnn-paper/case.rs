@@ -30,7 +30,9 @@ impl Case {
         phone: &Profile,
         server: &Profile,
     ) -> Result<Case, String> {
-        let measured = MeasuredNetwork::new(phone, server, [&[], &[]]);
+        let processors = phone.header.processors.iter();
+        let all: Vec<String> = processors.map(|it| it.name.clone()).collect();
+        let measured = MeasuredNetwork::new(phone, server, [&all, &[]]);
         let measured = measured.and_then(|it| it.with_phone_energy(phone));
         let measured = measured.map_err(|error| error.to_string())?;
         let graph = Network::open(model, &BTreeMap::new()).map_err(|error| error.to_string())?;
@@ -109,16 +111,14 @@ impl Case {
     }
 }
 
-/// The same network where the phone takes so many times as long, and draws as much power, and the server so many.
-pub(crate) fn slowed(network: &SplitNetwork, [phone, server]: [f64; 2]) -> SplitNetwork {
-    let scaled = |value: u64, factor: f64| (value as f64 * factor).round() as u64;
-    let time = |it: Nanos, factor| Nanos::from_nanos(scaled(it.as_nanos(), factor));
+/// The same network beside a phone that takes so many times as long as the server, whatever it does, and draws nothing.
+pub(crate) fn beside_slower(network: &SplitNetwork, times: f64) -> SplitNetwork {
+    let phone = |server: Nanos| PhoneCost {
+        time: Nanos::from_nanos((server.as_nanos() as f64 * times).round() as u64),
+        energy: Energy::ZERO,
+    };
     let groups = network.groups().iter().map(|group| Group {
-        phone: group.phone.map(|cost| PhoneCost {
-            time: time(cost.time, phone),
-            energy: Energy::from_nanojoules(scaled(cost.energy.as_nanojoules(), phone)),
-        }),
-        server: group.server.map(|it| time(it, server)),
+        phone: group.server.map(phone),
         ..*group
     });
     let groups = groups.collect();
