@@ -104,7 +104,7 @@ def iou(a: np.ndarray, b: np.ndarray) -> float:
     return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)
 
 
-METRICS = {"vocnet-mini": f_score, "yolo-mini": detection_f1}
+METRICS = {"vocnet-mini": f_score, "vgg-mini": f_score, "yolo-mini": detection_f1}
 
 
 def main() -> None:

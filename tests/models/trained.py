@@ -1,4 +1,5 @@
-"""The two networks that are trained, as ONNX graphs with random weights, and as torch modules made from such graphs.
+"""The three networks that `train.py` trains, as ONNX graphs with random weights, and as torch modules made from such
+graphs.
 
 The graph is what counts: `Net` follows its nodes one by one, so what is trained is what is written. While training,
 each layer with weights but the last is followed by batch normalisation; `Net.model` folds it into the weights, and the
@@ -20,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 from graph import Graph
-from networks import PIXEL, Scale, alexnet, finish, start
+from networks import PIXEL, Scale, alexnet, finish, start, vgg16
 from scenes import CLASSES, SIDE
 from scores import BOXES, GRID
 
@@ -62,7 +63,14 @@ def vocnet_mini() -> Graph:
     return graph
 
 
-TRAINED: dict[str, Callable[[], Graph]] = {"vocnet-mini": vocnet_mini, "yolo-mini": yolo_mini}
+def vgg_mini() -> Graph:
+    scale = Scale(width=Fraction(1, 8), input=SIDE, hidden=128, classes=len(CLASSES), head="sigmoid")
+    graph = vgg16(scale)
+    graph.name = "vgg-mini"
+    return graph
+
+
+TRAINED: dict[str, Callable[[], Graph]] = {"vocnet-mini": vocnet_mini, "vgg-mini": vgg_mini, "yolo-mini": yolo_mini}
 
 
 # -- a graph as a torch module

@@ -1,5 +1,5 @@
 //! How much smaller do tensors become that cross a cut, and what do 8 bits cost? `compression REPORT` has this machine compress the
-//! tensors of seven networks by `layerlab tensors measure`, as users would, and writes a page beside what the JointDNN paper says
+//! tensors of eight networks by `layerlab tensors measure`, as users would, and writes a page beside what the JointDNN paper says
 //! (§4.2, Figure 14). The trained ones carry what is claimed; it fails unless the ratio correlates with the share of zeros in each
 //! of them that has zeros, and over all of them, as in the paper's. Takes a few minutes.
 
@@ -97,6 +97,7 @@ fn subjects(folder: &Path) -> Vec<Subject> {
     );
     vec![
         of("vocnet-mini", true, &labels, "1000"),
+        of("vgg-mini", true, &labels, "1000"),
         of("yolo-mini", true, &boxes, "1000"),
         of("object-mini", true, &CutOut::new(&objects).measured, "900"),
         of("alexnet", false, &large, "12"),
@@ -430,16 +431,17 @@ fn statements(all: &[Told]) -> String {
 fn page(all: &[Told]) -> String {
     let mut page = String::from(
         "# Tensors that cross a cut, compressed\n\n\
-         `target/debug/compression tests/reports/compression.md` made this page. This machine ran seven networks by tract on the committed \
+         `target/debug/compression tests/reports/compression.md` made this page. This machine ran eight networks by tract on the committed \
          scenes and compressed each tensor that crosses a cut, by `layerlab tensors measure`: rounded to 8 bits, with its channels tiled \
          nearly square, as PNG, as in Eshratifar, Abrishami and Pedram, \"JointDNN\" (§4.2, Figure 14); and by Zstandard and LZ4. Ratios \
          are against one byte for each number, as in the paper, also where 32-bit floats are kept (there, 0.25 is no gain). What fully \
          connected layers give is left out. Each tensor that was unpacked was compared with what was packed, bit by bit.\n\n\
          The paper's AlexNet and VGG16 are large, trained on ImageNet and fed by photographs; the trained networks here are small ones of this \
-         project's own, and what they see is drawn. vocnet-mini is an AlexNet of a quarter of its width; yolo-mini has leaky ReLUs, and so no \
-         zeros; object-mini has four tensors. They carry what is claimed. Small tensors become smaller by less: a PNG has some 60 bytes \
-         beside its pixels, and most of vocnet-mini's tensors have 1,600 to 3,500 numbers. The other four have RANDOM weights: their zeros are those of \
-         noise, so that their lines say what the codecs do with it, and nothing of trained networks.\n\n\
+         project's own, and what they see is drawn. vocnet-mini is an AlexNet of a quarter of its width, and vgg-mini a VGG16 \
+         of an eighth; yolo-mini has leaky ReLUs, and so no zeros; object-mini has four tensors. They carry what is claimed. Small tensors \
+         become smaller by less: a PNG has some 60 bytes beside its pixels, and most of vocnet-mini's tensors have 1,600 to 3,500 numbers. The \
+         other four have RANDOM weights: their zeros are those of noise, so that their lines say what the codecs do with it, and nothing of \
+         trained networks.\n\n\
          ## What the paper says, and the trained networks\n\n",
     );
     page += &statements(all);
@@ -447,7 +449,8 @@ fn page(all: &[Told]) -> String {
              are zero, and with the share of 8-bit codes that are that of zero.\n\n";
     page += &networks(all);
     page += "\n## What 8 bits cost\n\nAt each cut its tensors were rounded to 8 bits, and the layers behind it answered. The loss is the score in \
-             32 bits less that in 8, with its paired 95 % interval. Hits are classes (vocnet-mini), boxes (yolo-mini) or pictures (object-mini).\n";
+             32 bits less that in 8, with its paired 95 % interval. Hits are classes (vocnet-mini and vgg-mini), boxes \
+             (yolo-mini) or pictures (object-mini).\n";
     for one in all.iter().filter(|one| one.is_trained) {
         page += &format!("\n### {}\n\n{}", one.name, accuracy(one));
     }
