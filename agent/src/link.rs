@@ -88,6 +88,7 @@ pub fn errand(asked: MeasureLink) -> Result<LinkErrand, String> {
             repeats: asked.repeats,
             echoes: asked.echoes,
             connections: asked.connections.unwrap_or(1),
+            gap: asked.gap_ns.map_or(Duration::ZERO, Into::into),
             seed: asked.seed,
             trace: asked.trace_ns.map(Into::into),
             reconnections: asked.reconnections,

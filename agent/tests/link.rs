@@ -113,6 +113,7 @@ fn link(server: &Server) -> MeasureLink {
         repeats: 2,
         echoes: 6,
         connections: None,
+        gap_ns: None,
         seed: 3,
         reconnections: 10,
         trace_ns: None,

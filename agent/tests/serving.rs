@@ -1116,6 +1116,7 @@ fn no_link_is_measured_while_a_run_is_worked_on() {
         repeats: 2,
         echoes: 6,
         connections: None,
+        gap_ns: None,
         seed: 0,
         reconnections: 0,
         trace_ns: None,

@@ -31,6 +31,7 @@ fn header() -> LinkHeader {
             echoes: 7,
             echo_bytes: Bytes::from_bytes(64),
             connections: 1,
+            gap_ns: Nanos::ZERO,
             seed: 3,
         },
         connections: 1,

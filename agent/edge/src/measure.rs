@@ -1,5 +1,6 @@
-//! Measuring a link: many exchanges in random order on one connection.
+//! Measuring a link: many exchanges in random order on a few connections.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use layerlab_profiles::Bytes;
@@ -35,6 +36,8 @@ pub struct MeasurePlan {
     pub echoes: u32,
     /// How many connections share all exchanges evenly.
     pub connections: u32,
+    /// The rest before each exchange: what has rested longer is slower to answer, a radio above all.
+    pub gap: Duration,
     /// What the order of the exchanges on each connection is drawn from.
     pub seed: u64,
     /// How long a trace is recorded each way, if one is.
@@ -50,6 +53,7 @@ impl Default for MeasurePlan {
             repeats: 10,
             echoes: 200,
             connections: 5,
+            gap: Duration::ZERO,
             seed: 0,
             trace: None,
             // A link that is lost more often than once in ten seconds is no link to plan with.
@@ -94,6 +98,7 @@ impl MeasurePlan {
             echoes: self.echoes,
             echo_bytes: Bytes::from_bytes(ECHO_BYTES),
             connections: self.connections,
+            gap_ns: self.gap.into(),
             seed: self.seed,
         }
     }
@@ -186,6 +191,7 @@ fn measure_with(
         for &(exchange, bytes) in share {
             let done = samples.len();
             progress(Progress::Exchanges { done, of });
+            thread::sleep(plan.gap);
             let (connection, answer) = line.exchange(exchange, bytes)?;
             samples.push(LinkSample {
                 exchange,

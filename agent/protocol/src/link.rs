@@ -21,6 +21,9 @@ pub struct MeasureLink {
     /// How many connections share the exchanges evenly; absent, one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
+    /// The rest before each exchange; absent, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_ns: Option<Nanos>,
     /// What the order of the exchanges is drawn from.
     pub seed: u64,
     /// How often a lost connection is made again.

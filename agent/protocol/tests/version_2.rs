@@ -444,6 +444,7 @@ fn measure_link() -> MeasureLink {
         repeats: 10,
         echoes: 200,
         connections: None,
+        gap_ns: None,
         seed: 3,
         reconnections: 10,
         trace_ns: None,
@@ -464,6 +465,7 @@ fn an_agent_may_be_asked_to_measure_a_link() {
     );
     let shaped = MeasureLink {
         connections: Some(5),
+        gap_ns: Some(Nanos::from_millis(20)),
         trace_ns: Some(Nanos::from_millis(10_000)),
         shape: Some(ShapedLink {
             bandwidth_bps: 5_000_000,
@@ -474,7 +476,7 @@ fn an_agent_may_be_asked_to_measure_a_link() {
     assert_frozen(
         &Request::MeasureLink { link: shaped },
         &format!(
-            r#"{{"type":"measure_link","link":{ASKED},"connections":5,{REST},"trace_ns":10000000000,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
+            r#"{{"type":"measure_link","link":{ASKED},"connections":5,"gap_ns":20000000,{REST},"trace_ns":10000000000,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
         ),
     );
     // What is printed for people is no secret.

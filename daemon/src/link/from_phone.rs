@@ -192,6 +192,7 @@ fn asked(errand: &LinkErrand) -> MeasureLink {
         repeats: plan.repeats,
         echoes: plan.echoes,
         connections: Some(plan.connections),
+        gap_ns: Some(plan.gap.into()),
         seed: plan.seed,
         reconnections: plan.reconnections,
         trace_ns: plan.trace.map(Into::into),

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use layerlab_campaign::publish::Staging;
-use layerlab_campaign::{host, rfc3339, this_program};
+use layerlab_campaign::{TimesSettings, host, rfc3339, this_program};
 use layerlab_edge::{LinkErrand, MeasurePlan, Token};
 use layerlab_farm::Policy;
 use layerlab_profiles::link::{
@@ -61,6 +61,10 @@ pub(crate) struct MeasureArgs {
     /// most as many as --repeats [default: 5, or as many as --repeats]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     connections: Option<u32>,
+    /// Microseconds of rest before each exchange: as many as the profiles to plan with have before each inference, for what has
+    /// rested longer answers later
+    #[arg(long, default_value_t = TimesSettings::GAP_US, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    gap_us: u64,
     /// What the random order of the exchanges is drawn from
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -124,6 +128,7 @@ impl MeasureArgs {
             connections: self
                 .connections
                 .unwrap_or(MeasurePlan::default().connections.min(self.repeats)),
+            gap: Duration::from_micros(self.gap_us),
             seed: self.seed,
             trace: self.trace,
             ..MeasurePlan::default()

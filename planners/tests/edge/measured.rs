@@ -69,6 +69,7 @@ fn link(upload_bps: u64, download_bps: u64, rtt_ns: [i64; 2]) -> LinkDocument {
                 echoes: 200,
                 echo_bytes: Bytes::from_bytes(64),
                 connections: 1,
+                gap_ns: Nanos::ZERO,
                 seed: 0,
             },
             connections: 1,

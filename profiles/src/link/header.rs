@@ -64,6 +64,9 @@ pub struct LinkMethod {
     /// could be more.
     #[serde(default = "one")]
     pub connections: u32,
+    /// The rest before each exchange; none where it is not said.
+    #[serde(default)]
+    pub gap_ns: Nanos,
     /// What the order of the exchanges was drawn from.
     pub seed: u64,
 }

@@ -439,7 +439,9 @@ fn page(all: &[Told]) -> String {
          The paper's AlexNet and VGG16 are large, trained on ImageNet and fed by photographs; the trained networks here are small ones of this \
          project's own, and what they see is drawn. vocnet-mini is an AlexNet of a quarter of its width, and vgg-mini a VGG16 \
          of an eighth; yolo-mini has leaky ReLUs, and so no zeros; object-mini has four tensors. They carry what is claimed. Small tensors \
-         become smaller by less: a PNG has some 60 bytes beside its pixels, and most of vocnet-mini's tensors have 1,600 to 3,500 numbers. The \
+         become smaller by less, whatever is in them: a PNG has some 60 bytes beside its pixels, and most of vocnet-mini's tensors have 1,600 to 3,500 numbers. \
+         Channels of vocnet-mini and vgg-mini were given unequal sizes after training (tests/models/MODELS.md), which no network of the paper \
+         was: it makes small channels all but zero at 8 bits. The \
          other four have RANDOM weights: their zeros are those of noise, so that their lines say what the codecs do with it, and nothing of \
          trained networks.\n\n\
          ## What the paper says, and the trained networks\n\n",

@@ -26,6 +26,9 @@ const SHAPES: [&str; 5] = [
     "100mbit,10ms",
     "400mbit,2ms",
 ];
+/// The rest before all that is measured, and before each inference of a plan: about as long as a server rests between two requests
+/// over a link like these.
+const GAP_US: &str = "20000";
 /// How often each size is transferred each way.
 const REPEATS: &str = "5";
 const ALGORITHMS: [&str; 2] = ["joint", "server-only"];
@@ -171,9 +174,8 @@ impl Ran {
 fn profile(name: &str, device: &Path, out: &Path) {
     let mut command = layerlab();
     command.args(["profile", "--samples", "30", "--design", "grouped"]);
-    // As long as a server rests between two requests over a link like these.
     command
-        .args(["--gap-us", "20000", "--model"])
+        .args(["--gap-us", GAP_US, "--model"])
         .arg(model(name));
     if device == Path::new(HOST) {
         command.args(["--as-accelerator", "cpu:all"]);
@@ -185,6 +187,7 @@ fn measure(serving: &Serving, shape: &str, token: &Path, out: &Path) {
     let mut command = layerlab();
     command.args(["link", "measure", &serving.address, "--name", "lab"]);
     command.args(["--kind", "ethernet", "--repeats", REPEATS, "--echoes", "30"]);
+    command.args(["--gap-us", GAP_US]);
     command.args(["--shape", shape, "--token-file"]).arg(token);
     succeed(command.arg("--out").arg(out));
 }
@@ -254,7 +257,7 @@ fn page(ran: &[Ran]) -> String {
         "`target/debug/edge-plans tests/reports/edge_plans.md` made this page. A simulated phone and a real edge server on the same \
          machine ran {} plans, each 30 times, over links that layerlab's shaper slowed down. The phone's time is simulated, the link's and the \
          server's are real. Profiles (30 samples, 20 ms of rest before each; of the server all n(n+1)/2 groups of layers, each by itself) and \
-         links ({REPEATS} transfers of each size) were measured before, by the commands that users have. No real phone and no radio had part in it.\n\n",
+         links ({REPEATS} transfers of each size on as many connections, with the same rest) were measured before, by the commands that users have. No real phone and no radio had part in it.\n\n",
         ran.len()
     ));
     let verdict = if median <= TARGET_ERROR_PERCENT {

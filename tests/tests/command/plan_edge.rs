@@ -68,6 +68,7 @@ pub(super) fn link_with(
             echoes: 6,
             echo_bytes: Bytes::from_bytes(64),
             connections: 1,
+            gap_ns: Nanos::ZERO,
             seed: 0,
         },
         connections: 1,
