@@ -11,27 +11,16 @@ use std::collections::BTreeSet;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::line::{Line, Symmetric};
+use super::line::{Line, Symmetric, TimedTransfer};
 use super::{LinkDirection, LinkSample, transfers};
 use crate::summary::Estimate;
-use crate::units::{Bytes, Nanos};
+use crate::units::Bytes;
 
 /// A fit whose residuals are larger than this, in percent of the fitted times, is called unsteady.
 pub const UNSTEADY_ABOVE_PERCENT: f64 = 10.0;
 
 /// As few transfers as leave four degrees of freedom.
 const FEWEST: usize = 6;
-
-/// One transfer: its size, how long it took, and on which connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimedTransfer {
-    /// S.
-    pub bytes: Bytes,
-    /// t, from the first write to the acknowledgement.
-    pub duration: Nanos,
-    /// The connection that it was timed on, counted from 0.
-    pub connection: u32,
-}
 
 /// What is moved over a link: `round_trips` L + `bytes` / B.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! The line t = L + S/B through transfers, and the sandwich estimate of how sure it is.
 
-use super::fit::TimedTransfer;
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// Huber's constant: 95 % efficient where the noise is normal.
 const HUBER: f64 = 1.345;
@@ -11,6 +10,17 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// Enough for convergence to far below a nanosecond; each round costs microseconds.
 const ROUNDS: usize = 30;
+
+/// One transfer: its size, how long it took, and on which connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedTransfer {
+    /// S.
+    pub bytes: Bytes,
+    /// t, from the first write to the acknowledgement.
+    pub duration: Nanos,
+    /// The connection that it was timed on, counted from 0.
+    pub connection: u32,
+}
 
 /// The transfers of one size.
 struct OfSize {

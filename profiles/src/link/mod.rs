@@ -17,13 +17,12 @@ mod sample;
 
 pub use document::{LINK_JSON, LinkDocument};
 pub use findings::{check_link, check_link_directory};
-pub use fit::{
-    FitError, LinkFit, Moved, TimedTransfer, UNSTEADY_ABOVE_PERCENT, fit, half_width_ns,
-};
+pub use fit::{FitError, LinkFit, Moved, UNSTEADY_ABOVE_PERCENT, fit, half_width_ns};
 pub use header::{
     LINK_FORMAT, LINK_VERSION, LinkHeader, LinkMethod, LinkProvenance, LinkShape, MeasuredFrom,
 };
 pub use kind::{BadLinkName, LinkDirection, LinkKind, link_name};
+pub use line::TimedTransfer;
 pub use phone::{LinkPhone, OtherKind, PhoneAttached};
 pub use row::{LinkRow, transfers};
 pub use sample::{Exchange, LinkSample, ServerTimes, TraceInterval};
