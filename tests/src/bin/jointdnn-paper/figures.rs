@@ -57,6 +57,13 @@ pub(crate) fn page(measured: &Measured, planner: &mut Planner) -> String {
 
 fn intro(measured: &Measured, planner: &Planner) -> String {
     let [disturbed, all] = measured.disturbed;
+    let undisturbed = match disturbed {
+        0 => "nothing else ran meanwhile".to_owned(),
+        some => format!(
+            "{some} of its {all} profiles say that other programs ran meanwhile, so that their times can be tens of per cent too \
+             long"
+        ),
+    };
     let reused = match measured.reused {
         0 => "all made for this page".to_owned(),
         reused => format!(
@@ -67,8 +74,7 @@ fn intro(measured: &Measured, planner: &Planner) -> String {
         "`target/debug/jointdnn-paper tests/reports/jointdnn.md` made this page. It sets the figures of Eshratifar, Abrishami and \
          Pedram, \"JointDNN: An Efficient Training and Inference Engine for Intelligent Mobile Cloud Computing Services\", beside \
          plans from {} profiles of our own, {reused}.\n\n\
-         - The server is this machine's CPU, really measured; {disturbed} of its {all} profiles say that other programs ran meanwhile, \
-         so that their times can be tens of per cent too long.\n\
+         - The server is this machine's CPU, really measured; {undisturbed}.\n\
          - The phone is SIMULATED, and so is what it draws: tests/{PHONE}, a Mate 10 Pro in the shape that papers give of it. A group of \
          layers runs on its CPU, in 32-bit floats, or its NPU, in 16 bits, whichever runs it sooner; what 16 bits cost in accuracy is not looked at. \
          It stands for the paper's Jetson TX2, whose GPU computes. It is the second phone that was tried: the first was one that takes 12 times \
@@ -76,7 +82,7 @@ fn intro(measured: &Measured, planner: &Planner) -> String {
          other phones. The phone draws nothing while it waits, as in the paper.\n\
          - Links are those of the paper's Table 3, which are no measurements of ours. Nothing is sent.\n\
          - Networks have random weights. Some are smaller than the paper's, as the first table says. OverFeat and NiN are left out.\n\
-         - Tensors and weights cross links at 8 bits, as in the paper (§4.2), and each tensor once. Layers are timed as 32-bit floats.\n\
+         - Tensors and weights cross links at 8 bits, as in the paper (§4.2), and each tensor once. CPUs are timed with 32-bit floats.\n\
          - Groups of layers take the sum of their layers, on the NPU with moving in and out once: what else running layers together saves \
          (Figure 3) is not measured.\n\
          - Backward layers are NOT measured: each is taken to cost twice its layer (one product for the gradients of its input, one for \
@@ -784,8 +790,8 @@ fn figure_12(planner: &mut Planner, alexnet: &Case, inferred: &[Improvement<'_>]
         rows,
     )
     .note(format!(
-        "This machine takes {server:.0} ms for AlexNet, and the paper's server {PAPER_ALEXNET_MS} ms, as its 81 % imply: computing weighs \
-         {:.1} times as much here beside the same links, and the phone's in proportion. That is why most networks are left to the server.",
+        "This machine takes {server:.0} ms for AlexNet, and the paper's server {PAPER_ALEXNET_MS} ms, as its 81 % imply: computing on the \
+         server weighs {:.1} times as much here beside the same links.",
         server / PAPER_ALEXNET_MS
     ))
     .claim(
