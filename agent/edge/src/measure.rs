@@ -134,7 +134,8 @@ impl MeasurePlan {
 }
 
 /// Measures as `plan` says, on connections that `connect` makes: those of the plan, and another for each that is lost. A lost
-/// exchange is done again; none is counted twice. `cancel` ends it at once, whatever it waits for.
+/// exchange is done again; none is counted twice. `cancel` ends it at once, or after the rest
+/// in progress.
 ///
 /// # Errors
 /// When the server cannot be reached, answers something else, connections are lost too often, or it was cancelled.
