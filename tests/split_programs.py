@@ -87,7 +87,16 @@ def crossing(instance: dict, way: str, size: int) -> tuple[int, int, int]:
     link = instance[way]
     sending = nearest(size * 8 * 10**9, link["bps"])
     radio = nearest(link["slope"] * link["bps"], 10**6) + instance["base"]
-    return (link["wait"] + sending, spent(radio, sending) + spent(instance["idle"], link["wait"]), 0)
+    wait = waited(link["wait"], size)
+    return (wait + sending, spent(radio, sending) + spent(instance["idle"], wait), 0)
+
+
+def waited(wait, size):
+    """What a transfer takes beside its bytes: between the smallest and a large one in proportion to them."""
+    if size >= wait["large_from"]:
+        return wait["large"]
+    shares = (wait["large_from"] - size, size)
+    return nearest(wait["smallest"] * shares[0] + wait["large"] * shares[1], wait["large_from"])
 
 
 def program(instance: dict) -> Program:

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use layerlab_edge::{Cancel, InferRequest, Stretch, TensorShape};
+use layerlab_edge::{Cancel, InferRequest, Stretch, TensorShape, hash_bytes};
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
     EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, ProcessorKind, Response,
@@ -14,7 +14,7 @@ use layerlab_protocol::{
 
 use crate::ModelWithTwin;
 use crate::device::Invocation;
-use crate::edge_models::{crossing, hash_bytes};
+use crate::edge_models::crossing;
 use crate::files::Files;
 use crate::link::TakenTurn;
 use crate::machine::Machine;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use layerlab_edge::{
-    InferRequest, Inferred, Models, PictureRequest, Stretch, TensorShape, payload_bytes,
+    InferRequest, Inferred, Models, PictureRequest, Stretch, TensorShape, hash_bytes, payload_bytes,
 };
 use layerlab_model::{ElementType, ModelError, Network, TensorSpec};
 use layerlab_profiles::{Segment, sha256};
@@ -92,16 +92,6 @@ impl EdgeModels {
         // A session whose runtime panicked is dropped with the panic's request: it is not in the list while it runs.
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The bytes of a SHA-256 in hexadecimal digits, if it is one.
-pub fn hash_bytes(hex: &str) -> Option<[u8; 32]> {
-    let (digits, []) = hex.as_bytes().as_chunks::<2>() else {
-        return None;
-    };
-    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = digits.iter().map(byte).collect();
-    bytes?.try_into().ok()
 }
 
 /// The ONNX files in `folder`, in the order of their names.

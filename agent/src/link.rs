@@ -5,9 +5,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use layerlab_edge::{
-    Cancel, EdgeError, LinkErrand, MAX_PAYLOAD_BYTES, MeasurePlan, Measured, Progress, Shape, Token,
+    Cancel, EdgeError, InferRequest, LinkErrand, MAX_PAYLOAD_BYTES, MeasurePlan, Measured,
+    Progress, Shape, Stretch, TensorShape, TimedRequests, Token, hash_bytes,
 };
-use layerlab_protocol::{MeasureLink, Response};
+use layerlab_protocol::{MeasureLink, RequestsOverLink, Response};
 
 use crate::reach::{PROGRAM, with_signs_of_life};
 
@@ -92,8 +93,34 @@ pub fn errand(asked: MeasureLink) -> Result<LinkErrand, String> {
             seed: asked.seed,
             trace: asked.trace_ns.map(Into::into),
             reconnections: asked.reconnections,
+            requests: asked.requests.map(requests).transpose()?,
         },
     })
+}
+
+/// Requests to run layers, as the client of edge servers has them. Only the hash of their model is known here.
+fn requests(asked: RequestsOverLink) -> Result<TimedRequests, String> {
+    let shapes = |tensors: Vec<Vec<u32>>| tensors.into_iter().map(TensorShape).collect();
+    let model =
+        hash_bytes(&asked.model_sha256).ok_or("what should be a model's SHA-256 is none")?;
+    let infer = InferRequest {
+        model,
+        first: asked.first_layer,
+        stretches: vec![Stretch {
+            last: asked.last_layer,
+            processor: asked.processor,
+        }],
+        tensors: shapes(asked.inputs),
+    };
+    match infer.fits_a_frame() && infer.payload_bytes().is_some() {
+        true => Ok(TimedRequests {
+            count: asked.count,
+            model: String::new(),
+            asked: infer,
+            expected: shapes(asked.outputs),
+        }),
+        false => Err("no request holds what is to be run".to_owned()),
+    }
 }
 
 /// Measures, and says so by `send`, until it is done, fails, `cancel` ends it or nothing can be sent any more. The turn is

@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use layerlab_agent::ModelWithTwin;
 use layerlab_agent::device::Host;
-use layerlab_agent::edge_models::{EdgeModels, crossing, hash_bytes};
+use layerlab_agent::edge_models::{EdgeModels, crossing};
 use layerlab_agent::runtime::{OnnxRuntimeOptions, RuntimesSetup};
 use layerlab_agent::runtime::{Runtimes, registry, timing_input};
 use layerlab_agent::wire_tensors::{from_wire, to_wire};
+use layerlab_edge::hash_bytes;
 use layerlab_edge::{
     Client, EdgeError, InferRequest, Inferred, Models, Patience, PictureRequest, Request, Server,
     ServerLimits, Stretch, TensorShape, Token,

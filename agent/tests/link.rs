@@ -118,6 +118,7 @@ fn link(server: &Server) -> MeasureLink {
         reconnections: 10,
         trace_ns: None,
         shape: None,
+        requests: None,
     }
 }
 

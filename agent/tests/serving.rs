@@ -1121,6 +1121,7 @@ fn no_link_is_measured_while_a_run_is_worked_on() {
         reconnections: 0,
         trace_ns: None,
         shape: None,
+        requests: None,
     };
     let mut talk = agent.greet();
     talk.ask(&submit(&long));

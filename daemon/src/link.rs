@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod from_host;
 mod from_phone;
 mod measure;
+mod requests;
 pub(crate) mod shape;
 mod summary;
 pub(crate) mod tunnel;

@@ -9,7 +9,7 @@
 
 use std::process::ExitCode;
 
-use layerlab_planners::edge::{Quantity, SplitAlgorithm, SplitCost, SplitGoal, split};
+use layerlab_planners::edge::{Quantity, SplitAlgorithm, SplitCost, SplitGoal, Wait, split};
 use serde_json::{Value, json};
 
 #[path = "../tests/edge/goals.rs"]
@@ -78,10 +78,18 @@ fn instance(kind: &str, seed: u64, planted: &Planted) -> Value {
         "groups": groups.collect::<Vec<Value>>(),
         "tensors": tensors.collect::<Vec<Value>>(),
         "returned_weights": weights.map(|bytes| bytes.as_bytes()).collect::<Vec<u64>>(),
-        "upload": {"bps": link.upload_bps, "wait": link.upload_wait.as_nanos(), "slope": radio.upload_microwatts_per_mbps},
-        "download": {"bps": link.download_bps, "wait": link.download_wait.as_nanos(), "slope": radio.download_microwatts_per_mbps},
+        "upload": {"bps": link.upload_bps, "wait": wait(link.upload_wait), "slope": radio.upload_microwatts_per_mbps},
+        "download": {"bps": link.download_bps, "wait": wait(link.download_wait), "slope": radio.download_microwatts_per_mbps},
         "base": radio.base.as_microwatts(),
         "idle": planted.idle.as_microwatts(),
         "goals": goals.collect::<Vec<Value>>(),
+    })
+}
+
+fn wait(wait: Wait) -> Value {
+    json!({
+        "smallest": wait.smallest.as_nanos(),
+        "large": wait.large.as_nanos(),
+        "large_from": wait.large_from.as_bytes(),
     })
 }

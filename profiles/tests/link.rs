@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use layerlab_profiles::link::{
-    Exchange, FitError, LinkDirection, LinkRow, LinkSample, Moved, ServerTimes, TimedTransfer, fit,
-    half_width_ns,
+    Exchange, FitError, LinkDirection, LinkRow, LinkSample, Moved, MovedOneWay, ServerTimes,
+    TimedTransfer, fit, half_width_ns, small_exchanges,
 };
 use layerlab_profiles::{Bytes, Nanos};
 use rand::{Rng, SeedableRng};
@@ -169,10 +169,10 @@ fn times_made_of_both_are_as_sure_as_they_say() {
             let round_trip = found.round_trip.value.as_nanos() as f64;
             let predicted = time(round_trip, found.bandwidth_bps as f64);
             let samples = uploads(&transfers);
-            let half_width = half_width_ns(&samples, 1, &[uploaded(0.5, bytes)]).unwrap();
+            let half_width = half_width_ns(&samples, 1, &uploaded(0.5, bytes)).unwrap();
             held += u64::from((predicted - truth).abs() <= half_width);
             let (low, high) = found.round_trip.ci95.unwrap();
-            let alone = half_width_ns(&samples, 1, &[uploaded(1.0, 0)]).unwrap();
+            let alone = half_width_ns(&samples, 1, &uploaded(1.0, 0)).unwrap();
             assert!((alone - (high - low).as_nanos() as f64 / 2.0).abs() <= 1.0);
         }
         let percent = 100.0 * held as f64 / RUNS as f64;
@@ -195,9 +195,11 @@ fn uploads(transfers: &[TimedTransfer]) -> Vec<LinkSample> {
 
 fn uploaded(round_trips: f64, bytes: u64) -> Moved {
     Moved {
-        direction: LinkDirection::Upload,
-        round_trips,
-        bytes: Bytes::from_bytes(bytes),
+        upload: MovedOneWay {
+            round_trips,
+            bytes: bytes as f64,
+        },
+        ..Moved::default()
     }
 }
 
@@ -225,7 +227,7 @@ fn a_time_on_one_more_connection_is_as_sure_as_it_says() {
         let predicted =
             found.round_trip.value.as_nanos() as f64 + sending(found.bandwidth_bps as f64);
         let held_by = |connections| {
-            let moved = [uploaded(1.0, bytes)];
+            let moved = uploaded(1.0, bytes);
             let half_width = half_width_ns(&uploads(&transfers), connections, &moved).unwrap();
             u64::from((predicted - truth).abs() <= half_width)
         };
@@ -235,6 +237,60 @@ fn a_time_on_one_more_connection_is_as_sure_as_it_says() {
     let percent = 100.0 * held as f64 / RUNS as f64;
     assert!((92.0..=98.0).contains(&percent), "{percent} %");
     assert!(by_one < RUNS / 2, "as if they had been one: {by_one}");
+}
+
+/// Something smaller than all transfers takes what the smallest exchanges take, which is told by none of the transfers.
+#[test]
+fn something_small_is_as_sure_as_the_smallest_exchanges() {
+    const RUNS: u64 = 1000;
+    const ECHOES: u32 = 30;
+    let spread_ns = 2e5;
+    let moved = Moved {
+        small_round_trips: 1.0,
+        ..Moved::default()
+    };
+    let echoes = |rng: &mut ChaCha8Rng| -> Vec<LinkSample> {
+        let connections = [0; CONNECTIONS as usize].map(|_| spread_ns * normal(rng));
+        let echo = |index: u32| LinkSample {
+            exchange: Exchange::Echo,
+            index,
+            connection: index % CONNECTIONS,
+            bytes: Bytes::from_bytes(64),
+            started: Nanos::ZERO,
+            duration: {
+                let other = connections[(index % CONNECTIONS) as usize];
+                Nanos::from_nanos((75e6 + other + 2e4 * normal(rng)).round() as u64)
+            },
+            server: ServerTimes::default(),
+        };
+        (0..ECHOES).map(echo).collect()
+    };
+    let mut held = 0;
+    for seed in 0..RUNS {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let samples = echoes(&mut rng);
+        let found = small_exchanges(&samples).duration().unwrap();
+        let truth = 75e6 + spread_ns * normal(&mut rng);
+        let half_width = half_width_ns(&samples, CONNECTIONS, &moved).unwrap();
+        held += u64::from((found.as_nanos() as f64 - truth).abs() <= half_width);
+    }
+    let percent = 100.0 * held as f64 / RUNS as f64;
+    assert!((92.0..=98.0).contains(&percent), "{percent} %");
+
+    // Requests to run layers count in the place of echoes where there are some.
+    let mut samples = echoes(&mut ChaCha8Rng::seed_from_u64(0));
+    let echo = small_exchanges(&samples);
+    assert_eq!((echo.exchange, echo.durations.len()), (Exchange::Echo, 30));
+    for sample in samples.iter_mut().take(10) {
+        sample.exchange = Exchange::Request;
+        sample.server.compute = Nanos::from_micros(7);
+    }
+    let requests = small_exchanges(&samples);
+    assert_eq!(requests.exchange, Exchange::Request);
+    assert_eq!(requests.durations.len(), 10);
+    assert_eq!(requests.computed, vec![Nanos::from_micros(7); 10]);
+    assert_eq!(requests.computed(), Some(Nanos::from_micros(7)));
+    assert_eq!(small_exchanges(&[]).duration(), None);
 }
 
 /// One transfer in twenty takes half as long again: the estimate barely moves.

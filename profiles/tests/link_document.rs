@@ -33,6 +33,7 @@ fn header() -> LinkHeader {
             connections: 1,
             gap_ns: Nanos::ZERO,
             seed: 3,
+            requests: None,
         },
         connections: 1,
         provenance: LinkProvenance {

@@ -32,6 +32,16 @@ pub fn payload_bytes(shapes: &[TensorShape]) -> Option<u64> {
     (sum <= MAX_PAYLOAD_BYTES).then_some(sum)
 }
 
+/// The bytes of a SHA-256 in hexadecimal digits, if it is one.
+pub fn hash_bytes(hex: &str) -> Option<[u8; 32]> {
+    let (digits, []) = hex.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Option<Vec<u8>> = digits.iter().map(byte).collect();
+    bytes?.try_into().ok()
+}
+
 /// Layers that run on one processor of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {

@@ -33,8 +33,8 @@ pub use error::EdgeError;
 pub use frame::{
     FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, VERSION,
 };
-pub use infer::{InferRequest, Inferred, Models, Stretch, TensorShape, payload_bytes};
-pub use measure::{MeasurePlan, Measured, Progress, measure};
+pub use infer::{InferRequest, Inferred, Models, Stretch, TensorShape, hash_bytes, payload_bytes};
+pub use measure::{MeasurePlan, Measured, Progress, TimedRequests, measure};
 pub use message::{ECHO_BYTES, MessageError, Reply, Request};
 pub use picture::PictureRequest;
 pub use pictures::{PictureReceiver, PictureSender};

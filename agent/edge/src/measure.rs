@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use layerlab_profiles::Bytes;
 use layerlab_profiles::link::{
-    Exchange, FitError, LinkDirection, LinkMethod, LinkRow, LinkSample, TraceInterval,
+    Exchange, FitError, LinkDirection, LinkMethod, LinkRow, LinkSample, RequestMethod,
+    TraceInterval,
 };
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -14,6 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::cancel::Cancel;
 use crate::client::{Answer, Client};
 use crate::error::EdgeError;
+use crate::infer::{InferRequest, TensorShape, payload_bytes};
 use crate::message::ECHO_BYTES;
 
 /// A trace keeps so many times as much on its way as the link carries in a round trip, so that it never runs dry.
@@ -44,6 +46,43 @@ pub struct MeasurePlan {
     pub trace: Option<Duration>,
     /// How often a lost connection is made again.
     pub reconnections: u32,
+    /// The requests to run layers that are timed, too, if any are.
+    pub requests: Option<TimedRequests>,
+}
+
+/// Requests to run layers on tensors of zeros, all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimedRequests {
+    /// How many.
+    pub count: u32,
+    /// The model's name.
+    pub model: String,
+    /// What the server runs, on one processor.
+    pub asked: InferRequest,
+    /// The tensors that come back.
+    pub expected: Vec<TensorShape>,
+}
+
+impl TimedRequests {
+    fn request_bytes(&self) -> u64 {
+        self.asked.payload_bytes().unwrap_or(0)
+    }
+
+    /// What a document says of them.
+    pub fn method(&self) -> RequestMethod {
+        let processors = self.asked.stretches.iter().map(|it| it.processor.as_str());
+        let model_sha256 = self.asked.model.iter();
+        RequestMethod {
+            count: self.count,
+            model: self.model.clone(),
+            model_sha256: model_sha256.map(|byte| format!("{byte:02x}")).collect(),
+            first_layer: self.asked.first,
+            last_layer: self.asked.last(),
+            processor: processors.collect(),
+            request_bytes: Bytes::from_bytes(self.request_bytes()),
+            answer_bytes: Bytes::from_bytes(payload_bytes(&self.expected).unwrap_or(0)),
+        }
+    }
 }
 
 impl Default for MeasurePlan {
@@ -58,6 +97,34 @@ impl Default for MeasurePlan {
             trace: None,
             // A link that is lost more often than once in ten seconds is no link to plan with.
             reconnections: 10,
+            requests: None,
+        }
+    }
+}
+
+/// An exchange that is to be timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Planned<'a> {
+    Echo,
+    Transfer(LinkDirection, u64),
+    Request(&'a TimedRequests),
+}
+
+impl Planned<'_> {
+    fn exchange(self) -> Exchange {
+        match self {
+            Planned::Echo => Exchange::Echo,
+            Planned::Transfer(direction, _) => direction.into(),
+            Planned::Request(_) => Exchange::Request,
+        }
+    }
+
+    /// What a sample says of its size.
+    fn bytes(self) -> u64 {
+        match self {
+            Planned::Echo => ECHO_BYTES,
+            Planned::Transfer(_, bytes) => bytes,
+            Planned::Request(requests) => requests.request_bytes(),
         }
     }
 }
@@ -100,22 +167,26 @@ impl MeasurePlan {
             connections: self.connections,
             gap_ns: self.gap.into(),
             seed: self.seed,
+            requests: self.requests.as_ref().map(TimedRequests::method),
         }
     }
 
     /// The exchanges of each connection in their random order.
-    fn exchanges(&self) -> Vec<Vec<(Exchange, u64)>> {
+    fn exchanges<'a>(&'a self) -> Vec<Vec<Planned<'a>>> {
         let mut shares = vec![Vec::new(); self.connections.max(1) as usize];
-        let mut share_out = |one: (Exchange, u64), count: u32| {
+        let mut share_out = |one: Planned<'a>, count: u32| {
             let connections = shares.len();
             for place in 0..count as usize {
                 shares[place % connections].push(one);
             }
         };
-        share_out((Exchange::Echo, ECHO_BYTES), self.echoes);
+        share_out(Planned::Echo, self.echoes);
+        if let Some(requests) = &self.requests {
+            share_out(Planned::Request(requests), requests.count);
+        }
         for direction in LinkDirection::ALL {
             for &size in &self.sizes {
-                share_out((Exchange::from(direction), size), self.repeats);
+                share_out(Planned::Transfer(direction, size), self.repeats);
             }
         }
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
@@ -176,6 +247,7 @@ fn measure_with(
         connect,
         address,
         warming_bytes: plan.warming_bytes(),
+        requests: plan.requests.as_ref(),
         made: 1,
         lost: 0,
         most_lost: plan.reconnections,
@@ -189,16 +261,16 @@ fn measure_with(
         if place > 0 {
             line.connect_anew()?;
         }
-        for &(exchange, bytes) in share {
+        for &planned in share {
             let done = samples.len();
             progress(Progress::Exchanges { done, of });
             thread::sleep(plan.gap);
-            let (connection, answer) = line.exchange(exchange, bytes)?;
+            let (connection, answer) = line.exchange(planned)?;
             samples.push(LinkSample {
-                exchange,
+                exchange: planned.exchange(),
                 index: done as u32,
                 connection,
-                bytes: Bytes::from_bytes(bytes),
+                bytes: Bytes::from_bytes(planned.bytes()),
                 started: answer.started.duration_since(began).into(),
                 duration: answer.duration.into(),
                 server: answer.server,
@@ -239,6 +311,7 @@ struct Connected<'a, C> {
     connect: C,
     address: &'a str,
     warming_bytes: u64,
+    requests: Option<&'a TimedRequests>,
     made: u32,
     lost: u32,
     most_lost: u32,
@@ -249,8 +322,8 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
     /// The first exchanges of a connection are slower than others, for it finds out how much the link carries; these are not
     /// counted.
     fn warm(&mut self) -> Result<(), EdgeError> {
-        let bytes = self.warming_bytes;
-        self.again_when_lost(|client| warm(client, bytes))
+        let (bytes, requests) = (self.warming_bytes, self.requests);
+        self.again_when_lost(|client| warm(client, bytes, requests))
     }
 
     /// Ends the connection and makes another.
@@ -268,11 +341,12 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
     }
 
     /// One exchange, and the connection that it was done on.
-    fn exchange(&mut self, exchange: Exchange, bytes: u64) -> Result<(u32, Answer), EdgeError> {
-        let answer = self.again_when_lost(|client| match exchange {
-            Exchange::Echo => client.echo(),
-            Exchange::Upload => client.sink(bytes),
-            Exchange::Download => client.source(bytes),
+    fn exchange(&mut self, planned: Planned<'_>) -> Result<(u32, Answer), EdgeError> {
+        let answer = self.again_when_lost(|client| match planned {
+            Planned::Echo => client.echo(),
+            Planned::Transfer(LinkDirection::Upload, bytes) => client.sink(bytes),
+            Planned::Transfer(LinkDirection::Download, bytes) => client.source(bytes),
+            Planned::Request(requests) => client.have_layers_run(requests),
         })?;
         Ok((self.made - 1, answer))
     }
@@ -317,7 +391,7 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
             let connected = (self.connect)();
             self.made += 1;
             let warm = connected.and_then(|mut client| {
-                warm(&mut client, self.warming_bytes)?;
+                warm(&mut client, self.warming_bytes, self.requests)?;
                 Ok(client)
             });
             match warm {
@@ -332,16 +406,34 @@ impl<C: Fn() -> Result<Client, EdgeError>> Connected<'_, C> {
     }
 }
 
-fn warm(client: &mut Client, bytes: u64) -> Result<(), EdgeError> {
+fn warm(
+    client: &mut Client,
+    bytes: u64,
+    requests: Option<&TimedRequests>,
+) -> Result<(), EdgeError> {
     client.echo()?;
     client.sink(bytes)?;
     client.source(bytes)?;
+    // The first has the server load the layers.
+    if let Some(requests) = requests {
+        client.have_layers_run(requests)?;
+    }
     Ok(())
+}
+
+impl Client {
+    fn have_layers_run(&mut self, requests: &TimedRequests) -> Result<Answer, EdgeError> {
+        let bytes = usize::try_from(requests.request_bytes()).unwrap_or(0);
+        let (asked, expected) = (requests.asked.clone(), &requests.expected);
+        let (_, answer) = self.infer(asked, &vec![0; bytes], expected)?;
+        Ok(answer)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::infer::Stretch;
 
     #[test]
     fn exchanges_are_those_of_the_plan_in_an_order_of_the_seed() {
@@ -349,17 +441,59 @@ mod tests {
         let all = plan.exchanges();
         assert_eq!(all.len(), 5);
         assert_eq!(all, plan.exchanges());
-        let other = MeasurePlan { seed: 1, ..plan };
+        let other = MeasurePlan {
+            seed: 1,
+            ..MeasurePlan::default()
+        };
         assert_ne!(all, other.exchanges());
-        let sorted = |mut share: Vec<(Exchange, u64)>| {
-            share.sort_unstable();
-            share
+        let sorted = |share: Vec<Planned<'_>>| {
+            let kinds = share.into_iter().map(|it| (it.exchange(), it.bytes()));
+            let mut kinds: Vec<(Exchange, u64)> = kinds.collect();
+            kinds.sort_unstable();
+            kinds
         };
         let first = sorted(all[0].clone());
         assert_eq!(first.len(), 40 + 2 * 5 * 2);
         for share in all.into_iter().chain(other.exchanges()) {
             assert_eq!(sorted(share), first);
         }
+    }
+
+    #[test]
+    fn requests_are_shared_out_and_described_as_they_are_asked() {
+        let requests = TimedRequests {
+            count: 7,
+            model: "alexnet".to_owned(),
+            asked: InferRequest {
+                model: [0xab; 32],
+                first: 10,
+                stretches: vec![Stretch {
+                    last: 11,
+                    processor: "cpu:all".to_owned(),
+                }],
+                tensors: vec![TensorShape(vec![1, 128])],
+            },
+            expected: vec![TensorShape(vec![1, 20])],
+        };
+        let plan = MeasurePlan {
+            requests: Some(requests),
+            ..MeasurePlan::default()
+        };
+        let shares = plan.exchanges();
+        let counts = shares.iter().map(|share| {
+            let requests = share.iter().filter(|it| it.exchange() == Exchange::Request);
+            requests.map(|it| it.bytes()).collect::<Vec<u64>>()
+        });
+        let counts: Vec<Vec<u64>> = counts.collect();
+        let lengths: Vec<usize> = counts.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [2, 2, 1, 1, 1]);
+        assert!(counts.iter().flatten().all(|&bytes| bytes == 4 * 128));
+        let method = plan.method().requests.expect("they are timed");
+        assert_eq!(method.model_sha256, "ab".repeat(32));
+        assert_eq!((method.first_layer, method.last_layer), (10, 11));
+        assert_eq!(method.processor, "cpu:all");
+        let bytes = [method.request_bytes, method.answer_bytes];
+        assert_eq!(bytes.map(Bytes::as_bytes), [512, 80]);
     }
 
     #[test]

@@ -24,7 +24,9 @@ pub use edge_plan::{EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide};
 pub use frames::FormAnswer;
 pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
 pub use journal::{Disturbance, Entry, Event, Failure, FailureKind, Rejection};
-pub use link::{Carried, ExchangeKind, Exchanged, MeasureLink, ShapedLink, TraceDirection};
+pub use link::{
+    Carried, ExchangeKind, Exchanged, MeasureLink, RequestsOverLink, ShapedLink, TraceDirection,
+};
 pub use message::{Refusal, Request, Response};
 pub use meter_choice::{BadMeterChoice, MeterChoice};
 pub use order::{BadRunId, Hygiene, Order, Part, RunId, TimingSettings, WarmUp, Work};

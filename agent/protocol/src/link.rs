@@ -34,6 +34,29 @@ pub struct MeasureLink {
     /// What the agent's shaper slows the link down to, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<ShapedLink>,
+    /// The requests to run layers that are timed, too, if any are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestsOverLink>,
+}
+
+/// Requests to run layers of a model that the server has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestsOverLink {
+    /// How many.
+    pub count: u32,
+    /// The SHA-256 of the model's file.
+    pub model_sha256: String,
+    /// The first layer.
+    pub first_layer: u32,
+    /// The last.
+    pub last_layer: u32,
+    /// The server's processor.
+    pub processor: String,
+    /// The axes of each tensor that goes up.
+    pub inputs: Vec<Vec<u32>>,
+    /// The axes of each that comes down.
+    pub outputs: Vec<Vec<u32>>,
 }
 
 /// Never the secret itself.
@@ -85,6 +108,8 @@ pub enum ExchangeKind {
     Upload,
     /// Many bytes from the server.
     Download,
+    /// A request to run layers, and what they give.
+    Request,
 }
 
 /// What the full link carried in one interval.
@@ -119,6 +144,7 @@ impl From<link::LinkSample> for Exchanged {
                 link::Exchange::Echo => ExchangeKind::Echo,
                 link::Exchange::Upload => ExchangeKind::Upload,
                 link::Exchange::Download => ExchangeKind::Download,
+                link::Exchange::Request => ExchangeKind::Request,
             },
             index: sample.index,
             connection: sample.connection,
@@ -138,6 +164,7 @@ impl From<Exchanged> for link::LinkSample {
                 ExchangeKind::Echo => link::Exchange::Echo,
                 ExchangeKind::Upload => link::Exchange::Upload,
                 ExchangeKind::Download => link::Exchange::Download,
+                ExchangeKind::Request => link::Exchange::Request,
             },
             index: exchanged.index,
             connection: exchanged.connection,

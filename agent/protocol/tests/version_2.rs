@@ -8,8 +8,8 @@ use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
 use layerlab_protocol::{
     Carried, Clock, Conditions, Device, Disturbance, Entry, Event, ExchangeKind, Exchanged,
     Failure, FailureKind, Hygiene, Library, MeasureLink, Numerics, Order, Part, Processor,
-    ProcessorKind, Refusal, Rejection, Request, Response, RunId, ShapedLink, TimingSettings,
-    TraceDirection, WarmUp, Work, decode, encode,
+    ProcessorKind, Refusal, Rejection, Request, RequestsOverLink, Response, RunId, ShapedLink,
+    TimingSettings, TraceDirection, WarmUp, Work, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -449,6 +449,7 @@ fn measure_link() -> MeasureLink {
         reconnections: 10,
         trace_ns: None,
         shape: None,
+        requests: None,
     }
 }
 
@@ -477,6 +478,27 @@ fn an_agent_may_be_asked_to_measure_a_link() {
         &Request::MeasureLink { link: shaped },
         &format!(
             r#"{{"type":"measure_link","link":{ASKED},"connections":5,"gap_ns":20000000,{REST},"trace_ns":10000000000,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
+        ),
+    );
+    let with_requests = MeasureLink {
+        requests: Some(RequestsOverLink {
+            count: 30,
+            model_sha256: "ab".repeat(32),
+            first_layer: 11,
+            last_layer: 11,
+            processor: "cpu:all".to_owned(),
+            inputs: vec![vec![1, 128]],
+            outputs: vec![vec![1, 20]],
+        }),
+        ..measure_link()
+    };
+    let model = "ab".repeat(32);
+    assert_frozen(
+        &Request::MeasureLink {
+            link: with_requests,
+        },
+        &format!(
+            r#"{{"type":"measure_link","link":{ASKED},{REST},"requests":{{"count":30,"model_sha256":"{model}","first_layer":11,"last_layer":11,"processor":"cpu:all","inputs":[[1,128]],"outputs":[[1,20]]}}}}}}"#
         ),
     );
     // What is printed for people is no secret.

@@ -3,14 +3,13 @@
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use layerlab_edge::{Client, PictureReceiver, PictureRequest, PictureSender, Request};
+use layerlab_edge::{Client, PictureReceiver, PictureRequest, PictureSender, Request, hash_bytes};
 use layerlab_profiles::accuracy::{EvaluationSet, Preprocessing};
 use layerlab_profiles::link::ServerTimes;
 use layerlab_profiles::video::{FrameForm, top};
 use layerlab_protocol::FrameStream;
 
 use super::happened::{Happened, StreamClock};
-use crate::edge_models::hash_bytes;
 
 /// A server that answers nothing for this long during a stream is gone.
 const IMPATIENCE: Duration = Duration::from_secs(10);

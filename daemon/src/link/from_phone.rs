@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use indicatif::ProgressBar;
-use layerlab_edge::{LinkErrand, Measured};
+use layerlab_edge::{LinkErrand, Measured, TensorShape, TimedRequests};
 use layerlab_farm::adb::Printable;
 use layerlab_farm::{AdbLink, Connection, ConnectionError, Link as _, Policy};
 use layerlab_profiles::Bytes;
 use layerlab_profiles::document::Program;
 use layerlab_profiles::link::{LinkKind, LinkPhone, LinkSample, TraceInterval};
-use layerlab_protocol::{MeasureLink, Refusal, Request, Response, ShapedLink};
+use layerlab_protocol::{MeasureLink, Refusal, Request, RequestsOverLink, Response, ShapedLink};
 use tokio::time::timeout;
 
 use super::tunnel::{Tunnel, port_here};
@@ -200,5 +200,20 @@ fn asked(errand: &LinkErrand) -> MeasureLink {
             bandwidth_bps: shape.bandwidth_bps,
             round_trip_ns: shape.round_trip.into(),
         }),
+        requests: plan.requests.as_ref().map(requests),
+    }
+}
+
+fn requests(timed: &TimedRequests) -> RequestsOverLink {
+    let method = timed.method();
+    let axes = |tensors: &[TensorShape]| tensors.iter().map(|it| it.0.clone()).collect();
+    RequestsOverLink {
+        count: timed.count,
+        model_sha256: method.model_sha256,
+        first_layer: method.first_layer,
+        last_layer: method.last_layer,
+        processor: method.processor,
+        inputs: axes(&timed.asked.tensors),
+        outputs: axes(&timed.expected),
     }
 }

@@ -17,6 +17,7 @@ use layerlab_profiles::link::{
 use time::OffsetDateTime;
 
 use super::from_phone::PhoneEnd;
+use super::requests::RequestArgs;
 use super::shape::ShapeArg;
 use super::{from_host, summary};
 use crate::adb::AdbArgs;
@@ -54,7 +55,7 @@ pub(crate) struct MeasureArgs {
     /// Transfers of each of the five sizes (16 KiB to 4 MiB), each way
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
     repeats: u32,
-    /// Echoes of 64 bytes
+    /// Echoes of 64 bytes, and with --model as many requests
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(6..=10_000))]
     echoes: u32,
     /// Connections that share the exchanges evenly, one after the other: they differ by more than the exchanges on one tell. At
@@ -65,6 +66,8 @@ pub(crate) struct MeasureArgs {
     /// rested longer answers later
     #[arg(long, default_value_t = TimesSettings::GAP_US, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     gap_us: u64,
+    #[command(flatten)]
+    requests: RequestArgs,
     /// What the random order of the exchanges is drawn from
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -121,28 +124,32 @@ fn trace_time(text: &str) -> Result<Duration, String> {
 }
 
 impl MeasureArgs {
-    fn plan(&self) -> MeasurePlan {
-        MeasurePlan {
+    fn connections(&self) -> u32 {
+        let most = MeasurePlan::default().connections;
+        self.connections.unwrap_or(most.min(self.repeats))
+    }
+
+    fn plan(&self) -> Result<MeasurePlan, Failure> {
+        Ok(MeasurePlan {
             repeats: self.repeats,
             echoes: self.echoes,
-            connections: self
-                .connections
-                .unwrap_or(MeasurePlan::default().connections.min(self.repeats)),
+            connections: self.connections(),
+            requests: self.requests.timed(self.echoes)?,
             gap: Duration::from_micros(self.gap_us),
             seed: self.seed,
             trace: self.trace,
             ..MeasurePlan::default()
-        }
+        })
     }
 
-    fn errand(&self, token: Token) -> LinkErrand {
-        LinkErrand {
+    fn errand(&self, token: Token) -> Result<LinkErrand, Failure> {
+        Ok(LinkErrand {
             server: self.server.clone(),
             token,
             program: program(),
             shape: self.shape.map(ShapeArg::shape),
-            plan: self.plan(),
-        }
+            plan: self.plan()?,
+        })
     }
 
     fn policy(&self) -> Policy {
@@ -159,13 +166,14 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    if args.plan().connections > args.repeats {
+    if args.connections() > args.repeats {
         let error = anyhow!(
             "a connection needs a transfer of each size: give --repeats of at least --connections"
         );
         return Err(Failure::new(Code::Usage, error));
     }
-    let mut errand = args.errand(args.token.read()?);
+    let mut errand = args.errand(args.token.read()?)?;
+    let method = errand.plan.method();
     let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;
     let carrier = args.kind.kind();
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -195,7 +203,7 @@ pub(super) async fn run(
         carrier,
         shape: args.shape.map(ShapeArg::published),
         server: args.server.clone(),
-        method: args.plan().method(),
+        method,
         connections: measured.connections,
         provenance: LinkProvenance {
             started_at: rfc3339(began),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use layerlab_farm::adb::Printable;
-use layerlab_profiles::link::{LinkDocument, LinkHeader, LinkRow};
-use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::link::{LinkDocument, LinkHeader, LinkRow, small_exchanges};
+use layerlab_profiles::summary::{Estimate, Summary};
 use serde_json::{Value, json};
 
 /// For people.
@@ -29,6 +29,7 @@ pub(super) fn text(link: &LinkDocument, folder: &Path) -> String {
             header.method.echoes
         ));
     }
+    lines.extend(requests(link));
     lines.push(format!("Published in {}", folder.display()));
     lines.join("\n")
 }
@@ -57,6 +58,31 @@ fn direction(row: &LinkRow) -> String {
         estimate(fit.round_trip),
         fit.residual_percent,
     )
+}
+
+/// What requests to run layers took, where they were timed.
+fn requests(link: &LinkDocument) -> Option<String> {
+    let method = link.header.method.requests.as_ref()?;
+    let small = small_exchanges(&link.samples);
+    let (took, computed) = (small.summary()?, Summary::of(&small.computed)?);
+    Some(format!(
+        "request: {}, the median of {} that had layers {} to {} of {} run on {}, of which the server computed {}",
+        estimate(median(&took)),
+        method.count,
+        method.first_layer,
+        method.last_layer,
+        method.model,
+        method.processor,
+        estimate(median(&computed)),
+    ))
+}
+
+fn median(summary: &Summary) -> Estimate {
+    let ends = summary.median_ci95;
+    Estimate {
+        value: summary.median.signed(),
+        ci95: ends.map(|(low, high)| (low.signed(), high.signed())),
+    }
 }
 
 fn estimate(estimate: Estimate) -> String {
@@ -94,6 +120,11 @@ pub(super) fn json(link: &LinkDocument, folder: &Path) -> Value {
         "measured_from": link.header.provenance.measured_from,
         "phone": link.header.provenance.phone,
         "directions": rows,
+        "requests": link.header.method.requests.as_ref().map(|method| json!({
+            "method": method,
+            "median_ns": small_exchanges(&link.samples).summary().map(|it| it.median),
+            "median_ci95_ns": small_exchanges(&link.samples).summary().and_then(|it| it.median_ci95),
+        })),
         "folder": folder,
     })
 }

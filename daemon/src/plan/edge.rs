@@ -170,7 +170,7 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
     let prepared = args.verify.prepare(&phone.header)?;
     let network = args.sides.network(&phone, &server)?;
-    let mut over = measured_link(&link).exit_with(Code::Input)?;
+    let mut over = measured_link(&link, &network).exit_with(Code::Input)?;
     let network = match radio {
         Some(radio) => {
             over.radio = radio.paper().link().radio;

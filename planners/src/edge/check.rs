@@ -1,6 +1,8 @@
 //! A checker that shares nothing with the solvers: it walks a plan layer by layer, moves each tensor when it is first
 //! needed on the other side, and adds up again what that costs.
 
+use std::cmp::Ordering;
+
 use layerlab_profiles::{Bytes, Segment};
 
 use super::energy::Power;
@@ -112,7 +114,18 @@ impl Ledger {
                 )
             }
         };
-        let (bps, wait) = (u128::from(bps), u128::from(wait.as_nanos()));
+        let bps = u128::from(bps);
+        let (few, many) = (bytes.as_bytes(), wait.large_from.as_bytes());
+        // Between the two waits in proportion, which is the last from so many bytes on.
+        let wait = match few.cmp(&many) {
+            Ordering::Less => {
+                let shares = [(wait.smallest, many - few), (wait.large, few)];
+                let weighted =
+                    shares.map(|(time, share)| u128::from(time.as_nanos()) * u128::from(share));
+                rounded(weighted.iter().sum(), u128::from(many))
+            }
+            Ordering::Equal | Ordering::Greater => u128::from(wait.large.as_nanos()),
+        };
         let sending = rounded(u128::from(bytes.as_bytes()) * 8 * 1_000_000_000, bps);
         let rising = rounded(u128::from(slope) * bps, 1_000_000);
         let power = rising + u128::from(link.radio.base.as_microwatts());

@@ -25,11 +25,51 @@ pub struct Link {
     /// Download bandwidth, in bit/s.
     pub download_bps: u64,
     /// What an upload takes beside its bytes; 0 in the paper.
-    pub upload_wait: Nanos,
+    pub upload_wait: Wait,
     /// What a download takes beside its bytes; 0 in the paper.
-    pub download_wait: Nanos,
+    pub download_wait: Wait,
     /// What the radio draws.
     pub radio: RadioPower,
+}
+
+/// What a transfer takes beside its bytes, which may be another time where there are few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// Where there are no bytes.
+    pub smallest: Nanos,
+    /// Where there are `large_from` or more. Of fewer it lies between the two, in proportion to the bytes.
+    pub large: Nanos,
+    /// From how many bytes on it stays the same.
+    pub large_from: Bytes,
+}
+
+impl Wait {
+    /// No time at all.
+    pub const ZERO: Wait = Wait::always(Nanos::ZERO);
+
+    /// The same time whatever the bytes.
+    pub const fn always(time: Nanos) -> Wait {
+        Wait {
+            smallest: time,
+            large: time,
+            large_from: Bytes::ZERO,
+        }
+    }
+
+    /// What it is for so many bytes, to the nearest nanosecond.
+    pub fn of(&self, bytes: Bytes) -> Nanos {
+        if bytes >= self.large_from {
+            return self.large;
+        }
+        let (all, here) = (
+            u128::from(self.large_from.as_bytes()),
+            u128::from(bytes.as_bytes()),
+        );
+        let weighted = u128::from(self.smallest.as_nanos()) * (all - here)
+            + u128::from(self.large.as_nanos()) * here;
+        // No more than the longer of the two, which has 64 bits.
+        Nanos::from_nanos(u64::try_from((weighted + all / 2) / all).unwrap_or(u64::MAX))
+    }
 }
 
 /// The mobile networks of jointdnn Table 3.
@@ -57,8 +97,8 @@ impl PaperLink {
         Link {
             upload_bps: bps[0],
             download_bps: bps[1],
-            upload_wait: Nanos::ZERO,
-            download_wait: Nanos::ZERO,
+            upload_wait: Wait::ZERO,
+            download_wait: Wait::ZERO,
             radio: RadioPower {
                 upload_microwatts_per_mbps: microwatts[0],
                 download_microwatts_per_mbps: microwatts[1],
@@ -77,11 +117,11 @@ impl Link {
         }
     }
 
-    /// What a transfer takes beside its bytes.
-    pub const fn wait(&self, direction: Direction) -> Nanos {
+    /// What a transfer of so many bytes takes beside them.
+    pub fn wait(&self, direction: Direction, bytes: Bytes) -> Nanos {
         match direction {
-            Direction::Upload => self.upload_wait,
-            Direction::Download => self.download_wait,
+            Direction::Upload => self.upload_wait.of(bytes),
+            Direction::Download => self.download_wait.of(bytes),
         }
     }
 
@@ -117,7 +157,7 @@ impl Link {
         let scaled_bits = u128::from(bytes.as_bytes()) * 8_000_000_000;
         let nanos = (scaled_bits + bandwidth / 2) / bandwidth;
         let sending = Nanos::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let wait = self.wait(direction);
+        let wait = self.wait(direction, bytes);
         let energy = self.power(direction).over(sending) + idle.over(wait);
         Ok((wait + sending, energy))
     }

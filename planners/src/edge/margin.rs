@@ -1,10 +1,11 @@
 //! How sure a plan over a measured link is of its latency: 95 % intervals, from those of the layer times on both sides and
 //! of the link's fit.
 
-use layerlab_profiles::link::{LinkDirection, LinkDocument, Moved, half_width_ns};
-use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_profiles::link::{LinkDocument, Moved, half_width_ns, small_exchanges};
+use layerlab_profiles::{Nanos, Segment};
 
 use super::measured::MeasuredNetwork;
+use super::measured_link::smallest_transfer;
 use super::plan::SplitPlan;
 use super::side::{Direction, Side};
 
@@ -62,39 +63,38 @@ impl MeasuredNetwork {
 
     /// Half the width of the interval of all that crosses, in ns. Half of a round trip belongs to each crossing.
     fn half_width_of_link(&self, plan: &SplitPlan, link: &LinkDocument) -> Option<f64> {
-        let moved: Vec<Moved> = [
-            (Direction::Upload, LinkDirection::Upload),
-            (Direction::Download, LinkDirection::Download),
-        ]
-        .into_iter()
-        .filter_map(|(direction, measured)| self.moved(plan, direction, measured))
-        .collect();
-        match moved.is_empty() {
-            true => Some(0.0),
-            false => half_width_ns(&link.samples, link.header.method.connections, &moved).ok(),
+        match plan.transfers() {
+            [] => Some(0.0),
+            _ => {
+                let connections = link.header.method.connections;
+                half_width_ns(&link.samples, connections, &self.moved(plan, link)).ok()
+            }
         }
     }
 
-    /// All that crosses one way, if anything does.
-    fn moved(
-        &self,
-        plan: &SplitPlan,
-        direction: Direction,
-        measured: LinkDirection,
-    ) -> Option<Moved> {
-        let tensors = self.network().tensors();
-        let crossing = plan.transfers().iter();
-        let crossing = crossing.filter(|one| one.direction == direction);
-        let (mut count, mut bytes) = (0_u32, Bytes::ZERO);
-        for one in crossing {
-            count += 1;
-            bytes = bytes + tensors[one.tensor].bytes;
+    /// All that crosses. Of a tensor that is smaller than all transfers that were timed, in proportion, the half of a round trip
+    /// is that of the smallest exchanges.
+    fn moved(&self, plan: &SplitPlan, link: &LinkDocument) -> Moved {
+        let small_below = match small_exchanges(&link.samples).durations.is_empty() {
+            true => 0.0,
+            false => smallest_transfer(link).as_bytes() as f64,
+        };
+        let mut moved = Moved::default();
+        for one in plan.transfers() {
+            let way = match one.direction {
+                Direction::Upload => &mut moved.upload,
+                Direction::Download => &mut moved.download,
+            };
+            let bytes = self.network().tensors()[one.tensor].bytes.as_bytes() as f64;
+            let small = match bytes < small_below {
+                true => 1.0 - bytes / small_below,
+                false => 0.0,
+            };
+            way.bytes += bytes;
+            way.round_trips += (1.0 - small) / 2.0;
+            moved.small_round_trips += small / 2.0;
         }
-        (count > 0).then(|| Moved {
-            direction: measured,
-            round_trips: f64::from(count) / 2.0,
-            bytes,
-        })
+        moved
     }
 }
 

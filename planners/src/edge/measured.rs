@@ -6,17 +6,15 @@ mod energy;
 use std::collections::BTreeMap;
 
 use layerlab_profiles::document::{Header, Numerics, Processor, ProcessorKind, Profile};
-use layerlab_profiles::link::{LinkDirection, LinkDocument};
-use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::link::{LinkDirection, LinkDocument, RequestMethod};
 use layerlab_profiles::{Bytes, Nanos, Segment};
 
-use super::energy::{Energy, Power};
+use super::energy::Energy;
 use super::error::SplitError;
-use super::link::{Link, RadioPower};
 use super::network::{Group, PhoneCost, SplitNetwork, chain_tensors};
 use super::placed_group::PlacedGroup;
 use super::side::Side;
-use super::side_processor::{SideProcessor, no_less_than_nothing};
+use super::side_processor::SideProcessor;
 use crate::profile::ProfileError;
 
 /// What cannot be split together.
@@ -97,6 +95,8 @@ pub struct MeasuredNetwork {
     network: SplitNetwork,
     /// The processors that may be used, on the phone and on the server.
     processors: [Vec<SideProcessor>; 2],
+    /// The SHA-256 of the model's file.
+    model_sha256: String,
     /// Which of them runs a group soonest, on the phone and on the server.
     soonest: BTreeMap<Segment, [Option<usize>; 2]>,
 }
@@ -150,6 +150,7 @@ impl MeasuredNetwork {
         Ok(MeasuredNetwork {
             network: SplitNetwork::new(layers as u32, groups, tensors)?,
             processors,
+            model_sha256: phone.header.model.sha256.clone(),
             soonest,
         })
     }
@@ -171,63 +172,23 @@ impl MeasuredNetwork {
         &self.processors[side as usize]
     }
 
+    /// What the server's profile says of the layers of a link's requests; nothing where it is not of their model, or has not
+    /// their processor.
+    pub(super) fn server_time_of(&self, requests: &RequestMethod) -> Option<Nanos> {
+        if requests.model_sha256 != self.model_sha256 {
+            return None;
+        }
+        let mut processors = self.processors(Side::Server).iter();
+        let processor = processors.find(|it| it.name() == requests.processor)?;
+        let beyond_first = requests.last_layer.checked_sub(requests.first_layer)?;
+        let times = processor.groups_from(requests.first_layer);
+        times.get(beyond_first as usize).copied().flatten()
+    }
+
     /// Which of them a plan's group runs on.
     pub(super) fn place(&self, group: &PlacedGroup) -> Option<usize> {
         self.soonest.get(&group.segment)?[group.side as usize]
     }
-}
-
-/// How many bytes longer than what L was measured with the frames are that go up with a request to run layers on `cpu:all` for
-/// one tensor of four axes: 91 bytes in place of half of 20 and 28 (agent/edge/PROTOCOL.md).
-const LONGER_UPLOAD: Bytes = Bytes::from_bytes(67);
-
-/// The same of the frames that come down with a tensor of two axes: 84 bytes in place of half of 52 and 72.
-const LONGER_DOWNLOAD: Bytes = Bytes::from_bytes(22);
-
-/// The link of a document, whose radio costs nothing: energy is not measured.
-///
-/// Both directions were measured with a full round trip L each, as a request and its answer. A request that has layers run
-/// uploads and downloads within one such round trip, so that either way is charged half of its own L, and what its frames have
-/// beside the tensors is charged by the bandwidth.
-///
-/// # Errors
-/// When a direction is missing.
-pub fn measured_link(document: &LinkDocument) -> Result<Link, MeasuredSplitError> {
-    let fit = |direction| {
-        let row = document.rows.iter().find(|row| row.direction == direction);
-        let row = row.ok_or_else(|| MeasuredSplitError::NoDirection {
-            link: document.header.name.clone(),
-            direction,
-        })?;
-        Ok::<_, MeasuredSplitError>(row.fit)
-    };
-    let (upload, download) = (fit(LinkDirection::Upload)?, fit(LinkDirection::Download)?);
-    Ok(Link {
-        upload_bps: upload.bandwidth_bps,
-        download_bps: download.bandwidth_bps,
-        upload_wait: half(upload.round_trip) + carried(LONGER_UPLOAD, upload.bandwidth_bps),
-        download_wait: half(download.round_trip) + carried(LONGER_DOWNLOAD, download.bandwidth_bps),
-        radio: RadioPower {
-            upload_microwatts_per_mbps: 0,
-            download_microwatts_per_mbps: 0,
-            base: Power::from_microwatts(0),
-        },
-    })
-}
-
-/// Half of a round trip, to the nearest nanosecond.
-fn half(round_trip: Estimate) -> Nanos {
-    Nanos::from_nanos(
-        no_less_than_nothing(round_trip.value)
-            .as_nanos()
-            .div_ceil(2),
-    )
-}
-
-/// How long a bandwidth in bit/s takes for so many bytes; nothing where there is none, which is refused elsewhere.
-fn carried(bytes: Bytes, bandwidth_bps: u64) -> Nanos {
-    let nanos = (bytes.as_bytes() * 8_000_000_000).checked_div(bandwidth_bps);
-    Nanos::from_nanos(nanos.unwrap_or(0))
 }
 
 /// Refuses a link that is known to be of another phone than the profile.

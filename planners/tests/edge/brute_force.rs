@@ -70,7 +70,14 @@ fn crossing(planted: &Planted, is_upload: bool, bytes: u64) -> Costs {
             radio.download_microwatts_per_mbps,
         ),
     };
-    let wait = wait.as_nanos();
+    let wait = match bytes < wait.large_from.as_bytes() {
+        true => {
+            let (all, some) = (u128::from(wait.large_from.as_bytes()), u128::from(bytes));
+            let small = u128::from(wait.smallest.as_nanos()) * (all - some);
+            nearest(small + u128::from(wait.large.as_nanos()) * some, all)
+        }
+        false => wait.large.as_nanos(),
+    };
     let nanos = nearest(u128::from(bytes) * 8_000_000_000, u128::from(bps));
     let power =
         radio.base.as_microwatts() + nearest(u128::from(slope) * u128::from(bps), 1_000_000);

@@ -2,7 +2,7 @@
 
 use layerlab_planners::edge::{
     Energy, Group, Power, Quantity, Side, SplitAlgorithm, SplitFault, SplitGoal, SplitLimits,
-    SplitNetwork, SplitPlan, Tensor, check_split, split,
+    SplitNetwork, SplitPlan, Tensor, Wait, check_split, split,
 };
 use layerlab_profiles::{Bytes, Nanos};
 
@@ -17,8 +17,8 @@ fn planned() -> (Planted, SplitPlan) {
             .network
             .with_returned_weights(weights)
             .expect("one for each");
-        planted.link.upload_wait = Nanos::from_millis(2);
-        planted.link.download_wait = Nanos::from_millis(3);
+        planted.link.upload_wait = Wait::always(Nanos::from_millis(2));
+        planted.link.download_wait = Wait::always(Nanos::from_millis(3));
         planted.idle = Power::from_microwatts(300_000);
         let limits = SplitLimits {
             latency: Some(Nanos::from_millis(10_000)),
@@ -77,8 +77,8 @@ fn every_number_of_the_link_counts() {
     };
     costs(&|one| one.link.upload_bps += 1_000);
     costs(&|one| one.link.download_bps += 1_000);
-    costs(&|one| one.link.upload_wait = Nanos::ZERO);
-    costs(&|one| one.link.download_wait = Nanos::ZERO);
+    costs(&|one| one.link.upload_wait = Wait::ZERO);
+    costs(&|one| one.link.download_wait = Wait::ZERO);
     costs(&|one| one.link.radio.upload_microwatts_per_mbps += 1_000);
     costs(&|one| one.link.radio.download_microwatts_per_mbps += 1_000);
     costs(&|one| one.link.radio.base = Power::from_microwatts(1));

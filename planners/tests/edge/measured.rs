@@ -4,7 +4,7 @@ use std::path::Path;
 
 use layerlab_planners::edge::{
     MeasuredNetwork, MeasuredSplitError, PlacedGroup, Power, Quantity, Side, SplitAlgorithm,
-    SplitGoal, SplitLimits, SplitPlan, SplitProblem, check_split, measured_link,
+    SplitGoal, SplitLimits, SplitPlan, SplitProblem, Wait, check_split, measured_link,
     refuse_other_phone, split,
 };
 use layerlab_planners::placement::PackedPlacement;
@@ -16,7 +16,7 @@ use layerlab_profiles::document::{
 use layerlab_profiles::link::{
     Exchange, LINK_FORMAT, LINK_VERSION, LinkDirection, LinkDocument, LinkFit, LinkHeader,
     LinkKind, LinkMethod, LinkPhone, LinkProvenance, LinkRow, LinkSample, MeasuredFrom, Moved,
-    PhoneAttached, ServerTimes, half_width_ns,
+    MovedOneWay, PhoneAttached, RequestMethod, ServerTimes, half_width_ns,
 };
 use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
@@ -71,6 +71,7 @@ fn link(upload_bps: u64, download_bps: u64, rtt_ns: [i64; 2]) -> LinkDocument {
                 connections: 1,
                 gap_ns: Nanos::ZERO,
                 seed: 0,
+                requests: None,
             },
             connections: 1,
             provenance: LinkProvenance {
@@ -180,11 +181,13 @@ fn plans_over_measured_links_add_up_and_are_no_worse_than_their_baselines() {
     let mut patterns = Vec::new();
     for mbit in [1, 100, 100_000] {
         let bps = mbit * 1_000_000;
-        let over = measured_link(&link(bps, 2 * bps, [300_000, -5])).expect("both ways");
+        let over = measured_link(&link(bps, 2 * bps, [300_000, -5]), &network);
+        let over = over.expect("both ways");
         // Half a round trip, and what the frames have beside tensors: 67 bytes more up, 22 down.
         let frames = |bytes: u64, bps: u64| Nanos::from_nanos(bytes * 8_000_000_000 / bps);
-        assert_eq!(over.upload_wait, Nanos::from_micros(150) + frames(67, bps));
-        assert_eq!(over.download_wait, frames(22, 2 * bps));
+        let upload = Nanos::from_micros(150) + frames(67, bps);
+        assert_eq!(over.upload_wait, Wait::always(upload));
+        assert_eq!(over.download_wait, Wait::always(frames(22, 2 * bps)));
         assert_eq!((over.upload_bps, over.download_bps), (bps, 2 * bps));
         let idle = Power::from_microwatts(0);
         let problem = SplitProblem::new(network.network().clone(), &over, idle);
@@ -222,7 +225,10 @@ fn plans_over_measured_links_add_up_and_are_no_worse_than_their_baselines() {
 fn a_request_pays_for_one_round_trip() {
     let profile = published("oneplus7/vocnet-mini");
     let network = MeasuredNetwork::new(&profile, &profile, [&[], &[]]).expect("one model");
-    let over = measured_link(&link(8_000_000, 4_000_000, [20_000_000, 30_000_001]));
+    let over = measured_link(
+        &link(8_000_000, 4_000_000, [20_000_000, 30_000_001]),
+        &network,
+    );
     let over = over.expect("both ways");
     let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
     let problem = problem.expect("moderate costs");
@@ -285,7 +291,7 @@ fn a_plan_is_as_sure_as_what_it_is_the_sum_of() {
     );
     let network = MeasuredNetwork::new(&phone, &server, [&[], &[]]).expect("one model");
     let empty = link(50_000_000, 80_000_000, [2_000_000, 3_000_000]);
-    let over = measured_link(&empty).expect("both ways");
+    let over = measured_link(&empty, &network).expect("both ways");
     let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
     let problem = problem.expect("moderate costs");
     let goal = SplitGoal {
@@ -319,18 +325,18 @@ fn a_plan_is_as_sure_as_what_it_is_the_sum_of() {
         assert!((half_width(sure.all) - sum).abs() <= 2.0, "{sure:?}");
         let (low, high) = sure.all.expect("an interval");
         assert!((low..=high).contains(&there.cost().latency), "{sure:?}");
-        let half = |direction, bytes| {
-            let moved = Moved {
-                direction,
-                round_trips: 0.5,
-                bytes,
-            };
-            half_width_ns(&measured.samples, 1, &[moved]).expect("enough")
+        let half = |bytes: Bytes| MovedOneWay {
+            round_trips: 0.5,
+            bytes: bytes.as_bytes() as f64,
         };
         let (first, last) = (&phone.layers[0], phone.layers.last().expect("a layer"));
-        let up = half(LinkDirection::Upload, first.input_bytes);
-        let down = half(LinkDirection::Download, last.output_bytes);
-        assert!((half_width(sure.link) - up.hypot(down)).abs() <= 2.0);
+        let moved = Moved {
+            upload: half(first.input_bytes),
+            download: half(last.output_bytes),
+            small_round_trips: 0.0,
+        };
+        let both = half_width_ns(&measured.samples, 1, &moved).expect("enough");
+        assert!((half_width(sure.link) - both).abs() <= 2.0);
         widths.push(half_width(sure.link));
     }
     assert!(widths[0] < widths[1] / 10.0, "{widths:?}");
@@ -377,7 +383,7 @@ fn groups_that_were_measured_by_themselves_take_what_they_took() {
     assert_eq!(cost(&measured, other), cost(&added, other));
 
     // The whole on the server: a visit's median differs from the truth by the visit's own error, and that of the mean of five.
-    let over = measured_link(&link(1 << 40, 1 << 40, [0, 0])).expect("both ways");
+    let over = measured_link(&link(1 << 40, 1 << 40, [0, 0]), &measured).expect("both ways");
     let problem = SplitProblem::new(measured.network().clone(), &over, Power::ZERO);
     let problem = problem.expect("moderate costs");
     let goal = SplitGoal {
@@ -399,6 +405,96 @@ fn groups_that_were_measured_by_themselves_take_what_they_took() {
     assert!(published > 0.0);
     let ratio = half_width(sure.server) / published;
     assert!((ratio - 6.0_f64.sqrt()).abs() < 0.01, "{ratio}");
+}
+
+/// Of a tensor that is smaller than all transfers, the round trip is that of the smallest exchanges, in proportion.
+#[test]
+fn small_tensors_wait_as_the_smallest_exchanges_do() {
+    let (phone, server) = (
+        published("oneplus7/vocnet-mini"),
+        published("mate10pro/vocnet-mini"),
+    );
+    let network = MeasuredNetwork::new(&phone, &server, [&[], &[]]).expect("one model");
+    // A byte takes 1,000 ns up and 500 ns down.
+    let mut measured = with_samples(link(8_000_000, 16_000_000, [2_000_000, 3_000_000]), 1_000);
+    measured.header.method.transfer_bytes =
+        vec![Bytes::from_bytes(20_000), Bytes::from_bytes(10_000)];
+    let exchange = |exchange, micros, computed| LinkSample {
+        exchange,
+        index: 0,
+        connection: 0,
+        bytes: Bytes::from_bytes(64),
+        started: Nanos::ZERO,
+        duration: Nanos::from_micros(micros),
+        server: ServerTimes {
+            compute: Nanos::from_micros(computed),
+            ..ServerTimes::default()
+        },
+    };
+    let waits = |measured: &LinkDocument| {
+        let over = measured_link(measured, &network).expect("both ways");
+        [over.upload_wait, over.download_wait]
+    };
+    // Frames of 67 and 22 bytes more than transfers have.
+    let large = [1_000_000 + 67_000, 1_500_000 + 11_000].map(Nanos::from_nanos);
+    assert_eq!(waits(&measured), large.map(Wait::always));
+
+    let echo = exchange(Exchange::Echo, 4_000, 0);
+    measured.samples.extend(vec![echo; 7]);
+    // 91 bytes in place of 84 up, 84 in place of 136 down, half of all of which is for each way.
+    let of_echo = Nanos::from_nanos((4_000_000 + 7_000 - 26_000) / 2);
+    let waiting = |smallest| {
+        large.map(|large| Wait {
+            smallest,
+            large,
+            large_from: Bytes::from_bytes(10_000),
+        })
+    };
+    assert_eq!(waits(&measured), waiting(of_echo));
+    let [upload, _] = waiting(of_echo);
+    let at = |bytes| upload.of(Bytes::from_bytes(bytes)).as_nanos();
+    assert_eq!(at(0), of_echo.as_nanos());
+    let quarter = (3 * of_echo.as_nanos() + upload.large.as_nanos() + 2) / 4;
+    assert_eq!(at(2_500), quarter);
+    for bytes in [10_000, 10_001, 1 << 30] {
+        assert_eq!(at(bytes), upload.large.as_nanos());
+    }
+
+    // A request says more than an echo: what the server takes beside what its profile says of the layers belongs to it.
+    let request = exchange(Exchange::Request, 9_000, 2_000);
+    measured.samples.extend(vec![request; 7]);
+    let last = server.header.model.layers;
+    let mut requests = RequestMethod {
+        count: 7,
+        model: "vocnet-mini".to_owned(),
+        model_sha256: server.header.model.sha256.clone(),
+        first_layer: last,
+        last_layer: last,
+        processor: "cpu".to_owned(),
+        request_bytes: Bytes::from_bytes(100),
+        answer_bytes: Bytes::from_bytes(80),
+    };
+    let tensors = 100_000 + 40_000;
+    let beside = |measured: &mut LinkDocument, requests: &RequestMethod| {
+        measured.header.method.requests = Some(requests.clone());
+        let [upload, download] = waits(measured);
+        assert_eq!(upload.smallest, download.smallest);
+        2 * upload.smallest.as_nanos()
+    };
+    let profiled = by_time_model(&server, "cpu", last, last);
+    assert!(profiled > 0);
+    let found = beside(&mut measured, &requests);
+    assert!(
+        found.abs_diff(9_000_000 - tensors - profiled) <= 1,
+        "{found}"
+    );
+    // Of another model, or a processor that is not planned with, by the server's own clock.
+    let by_clock = 9_000_000 - tensors - 2_000_000;
+    requests.processor = "gpu".to_owned();
+    assert_eq!(beside(&mut measured, &requests), by_clock);
+    requests.processor = "cpu".to_owned();
+    requests.model_sha256 = "0".repeat(64);
+    assert_eq!(beside(&mut measured, &requests), by_clock);
 }
 
 #[test]
@@ -476,10 +572,10 @@ fn what_does_not_belong_together_is_refused_with_its_remedy() {
     assert!(said.contains("choose other processors, of npu"), "{said}");
     // A CPU that was measured as an accelerator is as exact as one that was not.
     no_cpu.header.processors[0].numerics = Numerics::F32;
-    MeasuredNetwork::new(&phone, &no_cpu, [&[], &[]]).expect("one model");
+    let network = MeasuredNetwork::new(&phone, &no_cpu, [&[], &[]]).expect("one model");
     let mut one_way = link(1, 1, [0, 0]);
     one_way.rows.truncate(1);
-    let refused = measured_link(&one_way);
+    let refused = measured_link(&one_way, &network);
     assert!(
         matches!(refused, Err(MeasuredSplitError::NoDirection { .. })),
         "{refused:?}"

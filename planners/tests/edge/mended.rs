@@ -3,7 +3,7 @@
 
 use layerlab_planners::edge::{
     BackwardPass, Energy, Group, Link, PhoneCost, Power, Quantity, RadioPower, Side,
-    SplitAlgorithm, SplitGoal, SplitLimits, SplitNetwork, SplitPlan, SplitProblem, Tensor,
+    SplitAlgorithm, SplitGoal, SplitLimits, SplitNetwork, SplitPlan, SplitProblem, Tensor, Wait,
     chain_tensors, check_split, mirrored_segment, split, training_network,
 };
 use layerlab_profiles::{Bytes, Nanos, Segment};
@@ -12,8 +12,8 @@ fn link() -> Link {
     Link {
         upload_bps: 8_000,
         download_bps: 4_000,
-        upload_wait: Nanos::ZERO,
-        download_wait: Nanos::ZERO,
+        upload_wait: Wait::ZERO,
+        download_wait: Wait::ZERO,
         radio: RadioPower {
             upload_microwatts_per_mbps: 0,
             download_microwatts_per_mbps: 250_000_000,
@@ -97,8 +97,8 @@ fn an_idle_phone_spends_energy() {
     let tensors = chain_tensors(&bytes(&[7, 3]), true);
     let network = SplitNetwork::new(1, vec![group(1, 1, 0, 5)], tensors).expect("a network");
     let link = Link {
-        upload_wait: Nanos::from_millis(4),
-        download_wait: Nanos::from_millis(2),
+        upload_wait: Wait::always(Nanos::from_millis(4)),
+        download_wait: Wait::always(Nanos::from_millis(2)),
         ..link()
     };
     let plan = fastest_idle(&network, &link, Power::from_microwatts(1_000_000));

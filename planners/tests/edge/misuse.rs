@@ -3,7 +3,7 @@
 use layerlab_planners::edge::{
     BackwardPass, Direction, Energy, Group, Link, PaperLink, PhoneCost, Power, Quantity,
     SplitAlgorithm, SplitError, SplitGoal, SplitLimits, SplitNetwork, SplitOutcome, SplitProblem,
-    Tensor, chain_tensors, split, split_front, training_network,
+    Tensor, Wait, chain_tensors, split, split_front, training_network,
 };
 use layerlab_profiles::{Bytes, Nanos, Segment};
 
@@ -105,7 +105,7 @@ fn links_that_carry_nothing_and_costs_beyond_sums_are_refused() {
         "the download bandwidth is 0 bit/s; give what the link carries"
     );
     let slow = Link {
-        upload_wait: Nanos::from_nanos(u64::MAX),
+        upload_wait: Wait::always(Nanos::from_nanos(u64::MAX)),
         ..link
     };
     assert!(problem(&network, slow).contains("more than 10^15 ns or nJ"));

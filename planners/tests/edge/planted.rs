@@ -2,7 +2,7 @@
 
 use layerlab_planners::edge::{
     Energy, Group, Link, PhoneCost, Power, RadioPower, SplitNetwork, SplitOutcome, SplitPlan,
-    SplitProblem, Tensor, check_split,
+    SplitProblem, Tensor, Wait, check_split,
 };
 use layerlab_profiles::{Bytes, Nanos, Segment};
 use rand::{Rng, SeedableRng};
@@ -48,8 +48,8 @@ impl Planted {
         let link = Link {
             upload_bps: random.random_range(1_000_000..20_000_000),
             download_bps: random.random_range(2_000_000..50_000_000),
-            upload_wait: Nanos::from_nanos(random.random_range(0..3) * 2_345_678),
-            download_wait: Nanos::from_nanos(random.random_range(0..3) * 1_234_567),
+            upload_wait: wait(random, 2_345_678),
+            download_wait: wait(random, 1_234_567),
             radio: RadioPower {
                 upload_microwatts_per_mbps: random.random_range(100_000..400_000),
                 download_microwatts_per_mbps: random.random_range(50_000..150_000),
@@ -82,6 +82,19 @@ impl Planted {
 
 fn segment(first: u32, last: u32) -> Segment {
     Segment::new(first, last).expect("ascending")
+}
+
+/// None, one of several units, or another where few bytes cross.
+fn wait(random: &mut ChaCha8Rng, unit: u64) -> Wait {
+    let large = Nanos::from_nanos(random.random_range(0..3) * unit);
+    match random.random() {
+        true => Wait::always(large),
+        false => Wait {
+            smallest: Nanos::from_nanos(random.random_range(0..3) * unit),
+            large,
+            large_from: size(random),
+        },
+    }
 }
 
 fn size(random: &mut ChaCha8Rng) -> Bytes {

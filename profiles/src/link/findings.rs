@@ -113,6 +113,8 @@ fn samples(document: &LinkDocument) -> Vec<String> {
         of_this.count() as u64
     };
     let mut expected = vec![(Exchange::Echo, method.echo_bytes, method.echoes)];
+    let requests = method.requests.iter();
+    expected.extend(requests.map(|it| (Exchange::Request, it.request_bytes, it.count)));
     for direction in LinkDirection::ALL {
         let sizes = method.transfer_bytes.iter();
         expected.extend(sizes.map(|&size| (direction.into(), size, method.repeats)));
@@ -247,7 +249,10 @@ fn doubts(document: &LinkDocument) -> Vec<FolderFinding> {
     let lost = document.header.connections.saturating_sub(planned);
     if lost > 0 {
         doubts.push(FolderFinding::warning(
-            format!("a connection was lost {lost} times"),
+            match lost {
+                1 => "a connection was lost".to_owned(),
+                more => format!("connections were lost {more} times"),
+            },
             "see what cuts it, and measure again",
         ));
     }

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::line::{Line, Symmetric, TimedTransfer};
-use super::{LinkDirection, LinkSample, transfers};
 use crate::summary::Estimate;
 use crate::units::Bytes;
 
@@ -21,17 +20,6 @@ pub const UNSTEADY_ABOVE_PERCENT: f64 = 10.0;
 
 /// As few transfers as leave four degrees of freedom.
 const FEWEST: usize = 6;
-
-/// What is moved over a link: `round_trips` L + `bytes` / B.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Moved {
-    /// Which way.
-    pub direction: LinkDirection,
-    /// How many round trips there are, or parts of one.
-    pub round_trips: f64,
-    /// S.
-    pub bytes: Bytes,
-}
 
 /// What transfers say about one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,66 +88,11 @@ pub fn fit(transfers: &[TimedTransfer], connections: u32) -> Result<LinkFit, Fit
     })
 }
 
-/// Half the width of the 95 % interval, in ns, of the time that all of `moved` takes together on one more connection, where
-/// `samples` were to be timed on so many `connections`.
-///
-/// L and B of one fit err together: this is less than their two intervals make of it where S is among the sizes that were
-/// measured. The mean of C connections errs by 1/C of what differs between them, and one more differs by all of it. Where all
-/// was timed on one connection, what differs between connections is not known, and not in it; the two directions
-/// then count as measured apart.
+/// The line through `transfers`.
 ///
 /// # Errors
 /// Those of [`fit`].
-pub fn half_width_ns(
-    samples: &[LinkSample],
-    connections: u32,
-    moved: &[Moved],
-) -> Result<f64, FitError> {
-    let timed: Vec<Vec<TimedTransfer>> = moved
-        .iter()
-        .map(|one| transfers(samples, one.direction))
-        .collect();
-    let lines = timed.iter().map(|transfers| fit_line(transfers));
-    let lines: Vec<Line> = lines.collect::<Result<_, FitError>>()?;
-    let without = timed.iter().map(|it| left_out(it, connections));
-    let without: Option<Vec<Vec<Line>>> = without.collect();
-    if let Some(without) = without
-        && let Some(count) = length_of_all(&without)
-    {
-        let together = |place: usize| -> f64 {
-            let lines = without.iter().map(|lines| lines[place]);
-            lines.zip(moved).map(|(line, one)| time_ns(line, one)).sum()
-        };
-        let times: Vec<f64> = (0..count).map(together).collect();
-        let variance = jackknife(&times, &times) * (count + 1) as f64;
-        return Ok(students_t(count - 1) * variance.sqrt());
-    }
-    let squares = lines
-        .iter()
-        .zip(&timed)
-        .zip(moved)
-        .map(|((line, transfers), one)| {
-            let Symmetric { a, b, d } = line.covariance(transfers);
-            let (trips, bytes) = (one.round_trips, one.bytes.as_bytes() as f64);
-            let variance = a * trips * trips + 2.0 * b * trips * bytes + d * bytes * bytes;
-            // Rounding may leave a variance of nothing below zero.
-            students_t(transfers.len() - 2).powi(2) * variance.max(0.0)
-        });
-    Ok(squares.sum::<f64>().sqrt())
-}
-
-/// How long each of them is; nothing where they differ, as where a connection was lost before anything had gone one way.
-fn length_of_all(all: &[Vec<Line>]) -> Option<usize> {
-    let length = all.first()?.len();
-    let is_same = all.iter().all(|lines| lines.len() == length);
-    is_same.then_some(length)
-}
-
-fn time_ns(line: Line, moved: &Moved) -> f64 {
-    line.intercept * moved.round_trips + line.slope * moved.bytes.as_bytes() as f64
-}
-
-fn fit_line(transfers: &[TimedTransfer]) -> Result<Line, FitError> {
+pub(super) fn fit_line(transfers: &[TimedTransfer]) -> Result<Line, FitError> {
     let sizes: BTreeSet<Bytes> = transfers.iter().map(|it| it.bytes).collect();
     if transfers.len() < FEWEST || sizes.len() < 2 {
         return Err(FitError::TooFew {
@@ -200,7 +133,7 @@ fn covariance(without: &[Line]) -> Symmetric {
 }
 
 /// The jackknife's estimate of the covariance of two numbers, of which each has been estimated without each part of the data.
-fn jackknife(one: &[f64], other: &[f64]) -> f64 {
+pub(super) fn jackknife(one: &[f64], other: &[f64]) -> f64 {
     let count = one.len() as f64;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
     let means = (mean(one), mean(other));
@@ -210,7 +143,7 @@ fn jackknife(one: &[f64], other: &[f64]) -> f64 {
 }
 
 /// How many standard errors there are to each side of a 95 % interval.
-fn students_t(degrees_of_freedom: usize) -> f64 {
+pub(super) fn students_t(degrees_of_freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom as f64)
         .map_or(f64::NAN, |students| students.inverse_cdf(0.975))
 }

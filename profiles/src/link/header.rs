@@ -69,6 +69,31 @@ pub struct LinkMethod {
     pub gap_ns: Nanos,
     /// What the order of the exchanges was drawn from.
     pub seed: u64,
+    /// The requests to run layers; absent where none were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestMethod>,
+}
+
+/// The requests to run layers that were timed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestMethod {
+    /// How many there are.
+    pub count: u32,
+    /// The model's name.
+    pub model: String,
+    /// The SHA-256 of its file.
+    pub model_sha256: String,
+    /// The layers that the server ran.
+    pub first_layer: u32,
+    /// The last of them.
+    pub last_layer: u32,
+    /// What it ran them on, as its profile calls it.
+    pub processor: String,
+    /// The bytes of the tensors that went up.
+    pub request_bytes: Bytes,
+    /// The bytes of those that came down.
+    pub answer_bytes: Bytes,
 }
 
 fn one() -> u32 {

@@ -15,6 +15,8 @@ pub enum Exchange {
     Upload,
     /// A request, and many bytes from the server.
     Download,
+    /// A request to run layers on a few bytes, and what they give.
+    Request,
 }
 
 impl From<LinkDirection> for Exchange {
@@ -55,7 +57,8 @@ pub struct LinkSample {
     pub index: u32,
     /// The connection that it was timed on, counted from 0.
     pub connection: u32,
-    /// The bytes that were sent one way; of an echo, each way. Headers of the protocol are not counted.
+    /// The bytes that were sent one way; of an echo, each way; of a request to run layers, the tensors it has. Headers of the
+    /// protocol are not counted.
     pub bytes: Bytes,
     /// When the first byte was written, since the measurement began.
     pub started: Nanos,

@@ -12,10 +12,11 @@ use std::thread;
 
 use layerlab_edge::{Reply, Request, Server, ServerLimits, Token};
 use layerlab_tests::wait::wait_for;
-use layerlab_tests::{layerlab, output, stderr, succeed};
+use layerlab_tests::{layerlab, model, output, stderr, succeed};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::assert_fails;
+use super::plan_edge_verified::Serving;
 
 /// As few exchanges as a link is published of, on a link that is over soon.
 const SOON: [&str; 6] = ["--shape", "400mbit,2ms", "--repeats", "2", "--echoes", "6"];
@@ -128,6 +129,77 @@ fn a_shaped_link_is_measured_published_and_checked() {
         6,
         &["contradicts itself"],
     );
+}
+
+/// With a model, requests to run its last layer are timed beside echoes, and plans of it say what they take.
+#[test]
+fn requests_are_timed_where_the_server_has_the_model() {
+    let place = Place::new();
+    let serving = Serving::new(&place.token(), &model("vocnet-mini"));
+    let path = model("vocnet-mini").display().to_string();
+    let options = [&["--kind", "ethernet"], &SOON[..], &["--model", &path]].concat();
+    let said = succeed(&mut place.measure(&serving.address, &options));
+    let words = "the median of 6 that had layers 11 to 11 of vocnet-mini run on cpu:all, of which the server computed";
+    assert!(said.contains(words), "{said}");
+    let checked = succeed(layerlab().args(["link", "check"]).arg(place.out()));
+    assert!(checked.contains("32 samples"), "{checked}");
+    let read = |file: &str| fs::read_to_string(place.out().join(file)).expect("a file");
+    let json: serde_json::Value = serde_json::from_str(&read("link.json")).expect("JSON");
+    let requests = &json["method"]["requests"];
+    assert_eq!(requests["count"], 6);
+    let count = read("link_samples.csv").matches(",request,").count();
+    assert_eq!(count, 6);
+
+    // A sample less than was planned is found.
+    let all = read("link.json").replace("\"count\": 6", "\"count\": 7");
+    fs::write(place.out().join("link.json"), all).expect("room");
+    let mut check = layerlab();
+    let checked = output(check.args(["link", "check"]).arg(place.out()));
+    assert_fails(&checked, 6, &["contradicts itself"]);
+    assert!(stderr(&checked).contains("32 samples that are not the 33 of the method"));
+}
+
+#[test]
+fn requests_that_nobody_can_answer_are_one_sentence_and_nothing_is_published() {
+    let place = Place::new();
+    let server = place.server();
+    let measure = |server: &dyn ToString, more: &[&str]| {
+        let options = [&["--kind", "ethernet"], &SOON[..], more].concat();
+        output(&mut place.measure(server.to_string(), &options))
+    };
+    let path = |name: &str| model(name).display().to_string();
+    let serving = Serving::new(&place.token(), &model("vocnet-mini"));
+    let cases: [(&dyn ToString, &[&str], i32, &str); 5] = [
+        (
+            &server.address(),
+            &["--model", &path("vocnet-mini")],
+            4,
+            "started without --model",
+        ),
+        (
+            &serving.address,
+            &["--model", &path("object-mini")],
+            4,
+            "this server has no model",
+        ),
+        (
+            &serving.address,
+            &["--model", &path("vocnet-mini"), "--processor", "npu"],
+            4,
+            "no processor `npu`",
+        ),
+        (
+            &serving.address,
+            &["--model", "nowhere.onnx"],
+            3,
+            "nowhere.onnx",
+        ),
+        (&serving.address, &["--processor", "cpu:all"], 2, "--model"),
+    ];
+    for (server, more, code, words) in cases {
+        assert_fails(&measure(server, more), code, &[words]);
+        place.assert_nothing_published();
+    }
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub(super) fn link_with(
             connections: 1,
             gap_ns: Nanos::ZERO,
             seed: 0,
+            requests: None,
         },
         connections: 1,
         provenance: LinkProvenance {

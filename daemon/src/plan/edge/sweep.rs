@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use layerlab_campaign::plot::title_mark;
 use layerlab_planners::edge::{
-    Link, MeasuredNetwork, Power, RadioPower, Side, SplitAlgorithm, SplitPlan, SplitProblem,
+    Link, MeasuredNetwork, Power, RadioPower, Side, SplitAlgorithm, SplitPlan, SplitProblem, Wait,
 };
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Profile;
@@ -155,8 +155,8 @@ fn link(bandwidth_bps: u64, round_trip: Duration) -> Link {
     Link {
         upload_bps: bandwidth_bps,
         download_bps: bandwidth_bps,
-        upload_wait: (round_trip / 2).into(),
-        download_wait: (round_trip - round_trip / 2).into(),
+        upload_wait: Wait::always((round_trip / 2).into()),
+        download_wait: Wait::always((round_trip - round_trip / 2).into()),
         radio: RadioPower {
             upload_microwatts_per_mbps: 0,
             download_microwatts_per_mbps: 0,
@@ -218,6 +218,8 @@ mod tests {
     #[test]
     fn both_ways_of_a_request_wait_for_one_round_trip() {
         let link = link(1, Duration::from_nanos(7));
-        assert_eq!(link.upload_wait + link.download_wait, Nanos::from_nanos(7));
+        let waits = [link.upload_wait, link.download_wait]
+            .map(|wait| wait.of(layerlab_profiles::Bytes::ZERO));
+        assert_eq!(waits[0] + waits[1], Nanos::from_nanos(7));
     }
 }
