@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use layerlab_campaign::program_for_server;
 use layerlab_edge::{Server, ServerLimits, Token, TokenFileError};
 use layerlab_farm::adb::Printable;
 use layerlab_farm::folders::{Folders, make_private};
@@ -80,12 +81,6 @@ impl TokenArgs {
     }
 }
 
-/// What this program calls itself to the other end.
-pub(super) fn program() -> String {
-    let program = layerlab_campaign::this_program();
-    format!("{} {}", program.name, program.version)
-}
-
 pub(super) async fn run(args: &EdgeServerArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     let token = args.token.read_or_make()?;
     let mut terminate = signal(SignalKind::terminate()).exit_with(Code::Internal)?;
@@ -103,7 +98,12 @@ pub(super) async fn run(args: &EdgeServerArgs, agent: Option<PathBuf>) -> Result
         let error = anyhow!("cannot listen on {address}: {error}; choose another --listen");
         Failure::new(Code::Device, error)
     })?;
-    let server = Server::start(listener, token, program(), ServerLimits::default());
+    let server = Server::start(
+        listener,
+        token,
+        program_for_server(),
+        ServerLimits::default(),
+    );
     let server = server.exit_with(Code::Internal)?;
     announce(&server.address().to_string(), args)?;
     // Ending this way is what it is for, and no interruption.
@@ -135,7 +135,7 @@ impl ServingAgent {
         command.arg("edge-server");
         command.arg(format!("--listen={}", args.listen));
         command.arg("--token-file").arg(args.token.file());
-        command.arg(format!("--program={}", self::program()));
+        command.arg(format!("--program={}", program_for_server()));
         for model in &args.model {
             command.arg("--model").arg(model);
         }

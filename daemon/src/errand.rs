@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use layerlab_campaign::File;
+use layerlab_campaign::{File, Tunnel, port_here};
 use layerlab_farm::adb::Printable;
 use layerlab_farm::{Connection, ConnectionError, Link as _};
 use layerlab_profiles::document::Device;
@@ -15,7 +15,6 @@ use tokio::time::timeout;
 use crate::adb::{self, AdbArgs, Opened, PhoneArgs};
 use crate::campaign::{agent_program, campaign_failure};
 use crate::exit::{Code, ExitWith, Failure};
-use crate::link::tunnel::{Tunnel, port_here};
 
 /// How long the agent may say nothing: longer than finding a server takes and loading a network, and far longer than from one
 /// sign of life to the next.
@@ -59,7 +58,8 @@ impl Errand {
             (false, _) => None,
             (true, Opened::Adb(link)) => {
                 let phone = link.phone().await.exit_with(Code::Device)?;
-                let tunnel = Tunnel::open(phone, port_here(to.server)?).await?;
+                let port = port_here(to.server).exit_with(Code::Usage)?;
+                let tunnel = Tunnel::open(phone, port).await.exit_with(Code::Device)?;
                 server = tunnel.address();
                 Some(tunnel)
             }

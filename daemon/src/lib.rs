@@ -210,7 +210,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     }
     let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG").unwrap_or_else(|_| {
         tracing_subscriber::EnvFilter::new(
-            "error,layerlab_campaign::orders=warn,layerlab_farm::phone_runtimes=warn",
+            "error,layerlab_campaign::orders=warn,layerlab_campaign::edge_link=warn,layerlab_farm::phone_runtimes=warn",
         )
     });
     tracing_subscriber::fmt()

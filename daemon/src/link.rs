@@ -1,13 +1,9 @@
 //! `layerlab link`: what a link to an edge server carries.
 
 pub(crate) mod check;
-mod from_host;
-mod from_phone;
 mod measure;
 mod requests;
-pub(crate) mod shape;
 mod summary;
-pub(crate) mod tunnel;
 
 use std::path::PathBuf;
 

@@ -3,6 +3,7 @@
 
 mod answers;
 mod drive;
+mod edge_link;
 mod energy;
 mod error;
 mod evaluation;
@@ -35,6 +36,10 @@ use layerlab_profiles::document::{Fitness, Profile};
 
 pub use answers::LEAST_ANSWERS;
 pub use drive::{File, RunError, drive, forget};
+pub use edge_link::{
+    LinkCampaign, LinkCampaignError, LinkSettings, Tunnel, TunnelElsewhere, WrittenShape,
+    bits_per_second, port_here, program_for_server,
+};
 pub use energy::{EnergySettings, MeteredWindows, UnfitWindow, measure_energy};
 pub use error::{CampaignError, JournalTrouble};
 pub use evaluation::{Evaluated, EvaluationSettings, Placements, evaluate, evaluate_in};

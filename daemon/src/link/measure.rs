@@ -1,5 +1,6 @@
 //! `layerlab link measure`: from this machine or a phone to an edge server.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,22 +8,15 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use layerlab_campaign::publish::Staging;
-use layerlab_campaign::{TimesSettings, host, rfc3339, this_program};
-use layerlab_edge::{LinkErrand, MeasurePlan, Token};
+use layerlab_campaign::{LinkCampaign, LinkCampaignError, LinkSettings, WrittenShape};
 use layerlab_farm::Policy;
-use layerlab_profiles::link::{
-    LINK_FORMAT, LINK_VERSION, LinkDocument, LinkHeader, LinkKind, LinkProvenance, MeasuredFrom,
-    link_name,
-};
-use time::OffsetDateTime;
+use layerlab_profiles::link::{LinkKind, link_name};
 
-use super::from_phone::PhoneEnd;
 use super::requests::RequestArgs;
-use super::shape::ShapeArg;
-use super::{from_host, summary};
-use crate::adb::AdbArgs;
-use crate::campaign::publish_failure;
-use crate::edge_server::{TokenArgs, program};
+use super::summary;
+use crate::adb::{self, AdbArgs};
+use crate::campaign::{agent_program, publish_failure};
+use crate::edge_server::TokenArgs;
 use crate::exit::{Code, Failure};
 use crate::output;
 
@@ -48,23 +42,23 @@ pub(crate) struct MeasureArgs {
     /// Slow the link down to this bandwidth each way and add this round trip, such as 5mbit,75ms; what is published says
     /// that it was shaped
     #[arg(long, value_name = "BANDWIDTH,ROUND_TRIP")]
-    shape: Option<ShapeArg>,
+    shape: Option<WrittenShape>,
     /// Also keep the link full for so long each way, and record the bytes of each 100 ms
     #[arg(long, value_name = "TIME", value_parser = trace_time)]
     trace: Option<Duration>,
     /// Transfers of each of the five sizes (16 KiB to 4 MiB), each way
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, default_value_t = LinkSettings::USUAL_REPEATS, value_parser = clap::value_parser!(u32).range(bounds(LinkSettings::REPEATS)))]
     repeats: u32,
     /// Echoes of 64 bytes, and with --model as many requests
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(6..=10_000))]
+    #[arg(long, default_value_t = LinkSettings::USUAL_ECHOES, value_parser = clap::value_parser!(u32).range(bounds(LinkSettings::ECHOES)))]
     echoes: u32,
     /// Connections that share the exchanges evenly, one after the other: they differ by more than the exchanges on one tell. At
     /// most as many as --repeats [default: 5, or as many as --repeats]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(bounds(LinkSettings::CONNECTIONS)))]
     connections: Option<u32>,
     /// Microseconds of rest before each exchange: as many as the profiles to plan with have before each inference, for what has
     /// rested longer answers later
-    #[arg(long, default_value_t = TimesSettings::GAP_US, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    #[arg(long, default_value_t = LinkSettings::USUAL_GAP_US, value_parser = clap::value_parser!(u64).range(LinkSettings::GAPS_US))]
     gap_us: u64,
     #[command(flatten)]
     requests: RequestArgs,
@@ -115,41 +109,33 @@ impl KindArg {
     }
 }
 
+fn bounds(range: RangeInclusive<u32>) -> RangeInclusive<i64> {
+    i64::from(*range.start())..=i64::from(*range.end())
+}
+
 /// From one interval to an hour.
 fn trace_time(text: &str) -> Result<Duration, String> {
-    let limits = layerlab_edge::TRACE_INTERVAL..=Duration::from_secs(3600);
     let time = text.parse::<humantime::Duration>().map(Duration::from);
-    let time = time.ok().filter(|time| limits.contains(time));
+    let time = time.ok().filter(|time| LinkSettings::TRACES.contains(time));
     time.ok_or_else(|| "write a time from 100ms to 1h, such as 10s".to_owned())
 }
 
 impl MeasureArgs {
-    fn connections(&self) -> u32 {
-        let most = MeasurePlan::default().connections;
-        self.connections.unwrap_or(most.min(self.repeats))
-    }
-
-    fn plan(&self) -> Result<MeasurePlan, Failure> {
-        Ok(MeasurePlan {
+    fn settings(&self) -> LinkSettings {
+        LinkSettings {
+            name: self.name.clone(),
+            carrier: self.kind.kind(),
+            server: self.server.clone(),
+            token_file: self.token.file(),
+            tunnel: self.tunnel,
+            shape: self.shape,
             repeats: self.repeats,
             echoes: self.echoes,
-            connections: self.connections(),
-            requests: self.requests.timed(self.echoes)?,
-            gap: Duration::from_micros(self.gap_us),
-            seed: self.seed,
+            connections: self.connections,
+            gap_us: self.gap_us,
             trace: self.trace,
-            ..MeasurePlan::default()
-        })
-    }
-
-    fn errand(&self, token: Token) -> Result<LinkErrand, Failure> {
-        Ok(LinkErrand {
-            server: self.server.clone(),
-            token,
-            program: program(),
-            shape: self.shape.map(ShapeArg::shape),
-            plan: self.plan()?,
-        })
+            seed: self.seed,
+        }
     }
 
     fn policy(&self) -> Policy {
@@ -166,64 +152,33 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    if args.connections() > args.repeats {
+    let settings = args.settings();
+    if !settings.has_enough_repeats() {
         let error = anyhow!(
             "a connection needs a transfer of each size: give --repeats of at least --connections"
         );
         return Err(Failure::new(Code::Usage, error));
     }
-    let mut errand = args.errand(args.token.read()?)?;
-    let method = errand.plan.method();
+    let requests = args.requests.timed(args.echoes)?;
+    let campaign = LinkCampaign::prepare(settings).map_err(link_failure)?;
+    let campaign = campaign.with_requests(requests);
     let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;
-    let carrier = args.kind.kind();
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let (began, measured, phone) = match &args.device {
-        None => {
-            let began = OffsetDateTime::now_utc();
-            let measured = from_host::measure(errand, carrier, bar.clone()).await?;
-            (began, measured, None)
-        }
+    let shown = bar.clone();
+    let progress = move |done, of| {
+        shown.set_length(of);
+        shown.set_position(done);
+    };
+    let measured = match &args.device {
+        None => campaign.measure_here(progress).await,
         Some(device) => {
-            let phone = PhoneEnd::open(device, agent, adb, args.policy()).await?;
-            let _tunnel = match args.tunnel {
-                true => Some(phone.tunnel(&mut errand).await?),
-                false => None,
-            };
-            let began = OffsetDateTime::now_utc();
-            let (measured, phone) = phone.measure(&errand, carrier, &bar).await?;
-            (began, measured, Some(phone))
+            let agent = agent_program(agent)?;
+            let link = adb::open_real_phone(device, agent, adb, args.policy()).await?;
+            campaign.measure_from(&link, progress).await
         }
     };
+    let link = measured.map_err(link_failure)?;
     bar.finish_and_clear();
-    let header = LinkHeader {
-        format: LINK_FORMAT.to_owned(),
-        version: LINK_VERSION,
-        name: args.name.clone(),
-        kind: args.shape.map_or(carrier, |_| LinkKind::Shaped),
-        carrier,
-        shape: args.shape.map(ShapeArg::published),
-        server: args.server.clone(),
-        method,
-        connections: measured.connections,
-        provenance: LinkProvenance {
-            started_at: rfc3339(began),
-            finished_at: rfc3339(OffsetDateTime::now_utc()),
-            measured_from: match phone {
-                Some(_) => MeasuredFrom::Phone,
-                None => MeasuredFrom::Host,
-            },
-            program: this_program(),
-            server_program: measured.server_program,
-            host: host(),
-            phone,
-        },
-    };
-    let link = LinkDocument::new(header, measured.samples, measured.traces);
-    // The link is at fault, not what was asked.
-    let link = link.map_err(|error| {
-        let error = anyhow!("the link to {} cannot be described: {error}", args.server);
-        Failure::new(Code::Device, error)
-    })?;
     let findings = staging.publish_link(&link).map_err(publish_failure)?;
     for finding in &findings {
         output::note(finding);
@@ -232,4 +187,16 @@ pub(super) async fn run(
         true => output::print_json(&summary::json(&link, &args.out)),
         false => output::print(summary::text(&link, &args.out)),
     }
+}
+
+fn link_failure(error: LinkCampaignError) -> Failure {
+    let code = match &error {
+        LinkCampaignError::Token(_) => Code::Input,
+        LinkCampaignError::Here { .. }
+        | LinkCampaignError::OtherKind { .. }
+        | LinkCampaignError::Tunnel(_) => Code::Usage,
+        LinkCampaignError::Thread { .. } => Code::Internal,
+        _ => Code::Device,
+    };
+    Failure::new(code, error)
 }

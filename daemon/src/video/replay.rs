@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use layerlab_campaign::bits_per_second;
 use layerlab_lab::text_table::table;
 use layerlab_planners::video::fastva::Scheduled;
 use layerlab_planners::video::replay::{ReplayResults, ReplayWorld, VideoPolicy, replay_policy};
@@ -14,7 +15,6 @@ use layerlab_profiles::Nanos;
 use serde::Serialize;
 
 use crate::exit::{Code, ExitWith, Failure};
-use crate::link::shape::bits_per_second;
 use crate::output;
 use crate::video::decision::{DecisionArgs, frame_rate, weight};
 use worlds::{WorldArgs, Worlds};

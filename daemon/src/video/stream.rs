@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use layerlab_campaign::{ModelFile, SetFile};
+use layerlab_campaign::{ModelFile, SetFile, WrittenShape};
 use layerlab_edge::{PictureRequest, Request as EdgeRequest, Token};
 use layerlab_planners::video::fastva::Scheduled;
 use layerlab_planners::video::live::LiveSettings;
@@ -29,7 +29,6 @@ use crate::errand::{Errand, ErrandTo};
 use crate::evaluate::same_device;
 use crate::exit::{Code, ExitWith, Failure};
 use crate::link::check::sound_link;
-use crate::link::shape::ShapeArg;
 use crate::model_options::{DimArgs, open_with_twin};
 use crate::output;
 
@@ -79,7 +78,7 @@ pub(crate) struct StreamArgs {
     link: Option<PathBuf>,
     /// Slow a fast link down to this bandwidth and round trip, such as 5mbit,75ms, which the policy believes
     #[arg(long, value_name = "BANDWIDTH,TIME")]
-    shape: Option<ShapeArg>,
+    shape: Option<WrittenShape>,
     /// What frames are encoded as: png, or jpeg- and a quality that was measured, such as jpeg-75
     #[arg(long, value_name = "ENCODING", default_value = "png", value_parser = encoding)]
     encoding: Encoding,

@@ -362,7 +362,7 @@ fn what_is_asked_for_wrongly_is_refused_before_anything_is_measured() {
     let server = place.server();
     let measure = |options: &[&str]| output(&mut place.measure(server.address(), options));
     for kind in ["wifi", "cellular"] {
-        let words = ["this machine itself", "--kind usb-tunnel"];
+        let words = ["this machine itself", "kind usb-tunnel"];
         assert_fails(&measure(&["--kind", kind]), 2, &words);
     }
     let usage = |output: &Output, words: &str| {

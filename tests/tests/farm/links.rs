@@ -214,7 +214,7 @@ fn a_phone_measures_its_link_without_a_tunnel_with_an_adb_server_and_without() {
         assert_fails(&said, 2, &["wifi, cellular or ethernet"]);
     }
     let elsewhere = output(&mut beside.measure(server, "network-tunnel", &["--tunnel"]));
-    assert_fails(&elsewhere, 2, &["leave out --tunnel"]);
+    assert_fails(&elsewhere, 2, &["leave out the tunnel"]);
     beside.assert_nothing_left();
     let options = [&["--json", "--trace", "300ms"], &SOON[..]].concat();
     let said = succeed(&mut beside.measure(server, "ethernet", &options));

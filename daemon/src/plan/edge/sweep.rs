@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use layerlab_campaign::bits_per_second;
 use layerlab_campaign::plot::title_mark;
 use layerlab_planners::edge::{
     Link, MeasuredNetwork, Power, RadioPower, Side, SplitAlgorithm, SplitPlan, SplitProblem, Wait,
@@ -14,7 +15,6 @@ use serde::Serialize;
 
 use super::{Sides, check, fastest, stretches};
 use crate::exit::{Code, ExitWith, Failure};
-use crate::link::shape::bits_per_second;
 use crate::output;
 use crate::sweep_plot::regions::{self, Region};
 

@@ -18,13 +18,14 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// A bandwidth each way and a round trip: `5mbit,75ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ShapeArg {
+pub struct WrittenShape {
     bandwidth_bps: u64,
     round_trip: Duration,
 }
 
-impl ShapeArg {
-    pub(crate) fn shape(self) -> Shape {
+impl WrittenShape {
+    /// The same as the shaper takes it.
+    pub fn shape(self) -> Shape {
         Shape {
             bandwidth_bps: self.bandwidth_bps,
             round_trip: self.round_trip,
@@ -32,7 +33,8 @@ impl ShapeArg {
         }
     }
 
-    pub(crate) fn published(self) -> LinkShape {
+    /// The same as documents say it.
+    pub fn published(self) -> LinkShape {
         LinkShape {
             bandwidth_bps: self.bandwidth_bps,
             round_trip_ns: self.round_trip.into(),
@@ -40,10 +42,10 @@ impl ShapeArg {
     }
 }
 
-impl FromStr for ShapeArg {
+impl FromStr for WrittenShape {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<ShapeArg, String> {
+    fn from_str(text: &str) -> Result<WrittenShape, String> {
         let (rate, delay) = text
             .split_once(',')
             .ok_or("write a bandwidth and a round trip, such as 5mbit,75ms")?;
@@ -59,7 +61,7 @@ impl FromStr for ShapeArg {
             .ok_or_else(|| {
                 format!("`{delay}` is no round trip of up to 2 s: write a time such as 75ms")
             })?;
-        Ok(ShapeArg {
+        Ok(WrittenShape {
             bandwidth_bps,
             round_trip,
         })
@@ -67,7 +69,7 @@ impl FromStr for ShapeArg {
 }
 
 /// A bandwidth as users write it, such as 5mbit, within what the shaper can do.
-pub(crate) fn bits_per_second(text: &str) -> Option<u64> {
+pub fn bits_per_second(text: &str) -> Option<u64> {
     let units = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
     let (number, unit) = units
         .into_iter()
@@ -77,7 +79,7 @@ pub(crate) fn bits_per_second(text: &str) -> Option<u64> {
     limits.contains(&bps).then(|| bps.round() as u64)
 }
 
-impl fmt::Display for ShapeArg {
+impl fmt::Display for WrittenShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mbit = self.bandwidth_bps as f64 / 1e6;
         write!(
@@ -100,7 +102,7 @@ mod tests {
             ("64kbit,2s", 64_000, 2_000),
         ] {
             let round_trip = Duration::from_millis(millis);
-            let shape = ShapeArg {
+            let shape = WrittenShape {
                 bandwidth_bps,
                 round_trip,
             };
@@ -121,11 +123,11 @@ mod tests {
             "NaNmbit,1ms",
             "-5mbit,1ms",
         ] {
-            let refused = text.parse::<ShapeArg>().expect_err(text);
+            let refused = text.parse::<WrittenShape>().expect_err(text);
             assert!(refused.contains("5mbit"), "{text}: {refused}");
         }
         for text in ["5mbit,", "5mbit,75", "5mbit,-1ms", "5mbit,3s"] {
-            let refused = text.parse::<ShapeArg>().expect_err(text);
+            let refused = text.parse::<WrittenShape>().expect_err(text);
             assert!(refused.contains("75ms"), "{text}: {refused}");
         }
     }

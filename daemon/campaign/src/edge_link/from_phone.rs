@@ -1,54 +1,33 @@
 //! A link measured from a phone: its agent connects to the server, and says what it measured when all of it is.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::anyhow;
-use indicatif::ProgressBar;
 use layerlab_edge::{LinkErrand, Measured, TensorShape, TimedRequests};
 use layerlab_farm::adb::Printable;
-use layerlab_farm::{AdbLink, Connection, ConnectionError, Link as _, Policy};
+use layerlab_farm::{AdbLink, Connection, ConnectionError, Link as _};
 use layerlab_profiles::Bytes;
 use layerlab_profiles::document::Program;
 use layerlab_profiles::link::{LinkKind, LinkPhone, LinkSample, TraceInterval};
 use layerlab_protocol::{MeasureLink, Refusal, Request, RequestsOverLink, Response, ShapedLink};
 use tokio::time::timeout;
 
-use super::tunnel::{Tunnel, port_here};
-use crate::adb::{self, AdbArgs};
-use crate::campaign::agent_program;
-use crate::exit::{Code, ExitWith, Failure};
+use super::LinkCampaignError;
 
 /// How long the agent may say nothing: longer than finding and greeting a server takes, and far longer than from one sign of
 /// life to the next.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// A phone whose agent waits to be asked.
-pub(super) struct PhoneEnd {
-    link: AdbLink,
+pub(super) struct PhoneEnd<'a> {
+    link: &'a AdbLink,
     connection: Connection,
 }
 
-impl PhoneEnd {
-    /// Makes the phone called `name` ready.
-    pub(super) async fn open(
-        name: &str,
-        agent: Option<PathBuf>,
-        adb: &AdbArgs,
-        policy: Policy,
-    ) -> Result<PhoneEnd, Failure> {
-        let link = adb::open_real_phone(name, agent_program(agent)?, adb, policy).await?;
-        let connection = link.connect().await.exit_with(Code::Device)?;
+impl PhoneEnd<'_> {
+    /// Connects to the agent.
+    pub(super) async fn connect(link: &AdbLink) -> Result<PhoneEnd<'_>, LinkCampaignError> {
+        let connection = link.connect().await?;
         Ok(PhoneEnd { link, connection })
-    }
-
-    /// A tunnel from the phone to the server of `errand`, which is on this machine, and the errand by way of it.
-    pub(super) async fn tunnel(&self, errand: &mut LinkErrand) -> Result<Tunnel, Failure> {
-        let port = port_here(&errand.server)?;
-        let phone = self.link.phone().await.exit_with(Code::Device)?;
-        let tunnel = Tunnel::open(phone, port).await?;
-        errand.server = tunnel.address();
-        Ok(tunnel)
     }
 
     /// Has the agent measure. Dropping the future ends that.
@@ -56,13 +35,13 @@ impl PhoneEnd {
         mut self,
         errand: &LinkErrand,
         carrier: LinkKind,
-        bar: &ProgressBar,
-    ) -> Result<(Measured, LinkPhone), Failure> {
+        progress: impl Fn(u64, u64),
+    ) -> Result<(Measured, LinkPhone), LinkCampaignError> {
         let request = Request::MeasureLink {
             link: asked(errand),
         };
         let sent = self.connection.send(&request).await;
-        sent.map_err(|error| self.lost(&error))?;
+        sent.map_err(|error| self.lost(error))?;
         let mut phone = None;
         let mut samples: Vec<LinkSample> = Vec::new();
         let mut traces: Vec<TraceInterval> = Vec::new();
@@ -71,18 +50,16 @@ impl PhoneEnd {
                 Response::LinkReached { loopback } => {
                     let found = self.described(loopback)?;
                     found.may_measure(carrier).map_err(|other| {
-                        let server = &errand.server;
-                        let error = anyhow!(
-                            "{server} is not measured as {carrier}: {other}; say so by --kind"
-                        );
-                        Failure::new(Code::Usage, error)
+                        let server = errand.server.clone();
+                        LinkCampaignError::OtherKind {
+                            server,
+                            carrier,
+                            other,
+                        }
                     })?;
                     phone = Some(found);
                 }
-                Response::LinkProgress { done, of } => {
-                    bar.set_length(of);
-                    bar.set_position(done);
-                }
+                Response::LinkProgress { done, of } => progress(done, of),
                 Response::LinkSamples { samples: next } => {
                     samples.extend(next.into_iter().map(LinkSample::from));
                 }
@@ -110,8 +87,10 @@ impl PhoneEnd {
                     return Ok((measured, phone));
                 }
                 Response::LinkFailed { message } => {
-                    let error = anyhow!("{}: {}", self.name(), Printable(&message));
-                    return Err(Failure::new(Code::Device, error));
+                    return Err(LinkCampaignError::ServerOfPhone {
+                        phone: self.name(),
+                        message: Printable(&message).to_string(),
+                    });
                 }
                 Response::Refused { refusal, message } => {
                     return Err(self.refused(refusal, &message));
@@ -121,18 +100,14 @@ impl PhoneEnd {
         }
     }
 
-    async fn hear(&mut self) -> Result<Response, Failure> {
+    async fn hear(&mut self) -> Result<Response, LinkCampaignError> {
         match timeout(SILENCE, self.connection.receive()).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(self.lost(&error)),
-            Err(_) => {
-                let error = anyhow!(
-                    "the agent on {} has said nothing for {} s; see whether the phone is awake, and measure again",
-                    self.name(),
-                    SILENCE.as_secs()
-                );
-                Err(Failure::new(Code::Device, error))
-            }
+            Ok(Err(error)) => Err(self.lost(error)),
+            Err(_) => Err(LinkCampaignError::Silent {
+                phone: self.name(),
+                silence: SILENCE,
+            }),
         }
     }
 
@@ -140,7 +115,7 @@ impl PhoneEnd {
         Printable(&self.link.name()).to_string()
     }
 
-    fn described(&self, tunnelled: bool) -> Result<LinkPhone, Failure> {
+    fn described(&self, tunnelled: bool) -> Result<LinkPhone, LinkCampaignError> {
         Ok(LinkPhone {
             described: self.link.described().ok_or_else(|| self.other_answer())?,
             agent: Program {
@@ -152,34 +127,23 @@ impl PhoneEnd {
         })
     }
 
-    fn lost(&self, error: &ConnectionError) -> Failure {
-        let error = anyhow!(
-            "the agent on {} did not finish measuring, for {error}; see whether phone and agent still run, and measure \
-             again",
-            self.name()
-        );
-        Failure::new(Code::Device, error)
+    fn lost(&self, source: ConnectionError) -> LinkCampaignError {
+        LinkCampaignError::Lost {
+            phone: self.name(),
+            source,
+        }
     }
 
-    fn other_answer(&self) -> Failure {
-        let error = anyhow!(
-            "the agent on {} said something else than it was asked for; install the agent that came with layerlab",
-            self.name()
-        );
-        Failure::new(Code::Device, error)
+    fn other_answer(&self) -> LinkCampaignError {
+        LinkCampaignError::OtherAnswer { phone: self.name() }
     }
 
-    fn refused(&self, refusal: Refusal, message: &str) -> Failure {
-        let remedy = match refusal {
-            Refusal::Busy => "",
-            _ => "; install the agent that came with layerlab",
-        };
-        let error = anyhow!(
-            "the agent on {} refused: {}{remedy}",
-            self.name(),
-            Printable(message)
-        );
-        Failure::new(Code::Device, error)
+    fn refused(&self, refusal: Refusal, message: &str) -> LinkCampaignError {
+        let (phone, message) = (self.name(), Printable(message).to_string());
+        match refusal {
+            Refusal::Busy => LinkCampaignError::Busy { phone, message },
+            _ => LinkCampaignError::Refused { phone, message },
+        }
     }
 }
 

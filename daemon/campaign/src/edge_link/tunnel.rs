@@ -2,19 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::anyhow;
-use layerlab_farm::adb::{Phone, Printable};
+use layerlab_farm::adb::{AdbError, Phone, Printable};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
-
-use crate::exit::{Code, ExitWith, Failure};
-use crate::output;
 
 /// How long closing may take. The tunnel of a phone that is gone by then is gone as well.
 const CLOSE: Duration = Duration::from_secs(10);
 
 /// A tunnel. Dropping this closes it.
-pub(crate) struct Tunnel {
+pub struct Tunnel {
     phone: Phone,
     /// The phone's port, where it begins.
     port: u16,
@@ -22,13 +18,16 @@ pub(crate) struct Tunnel {
 
 impl Tunnel {
     /// A tunnel from the phone to `port` of the adb server's machine.
-    pub(crate) async fn open(phone: Phone, port: u16) -> Result<Tunnel, Failure> {
-        let port = phone.open_tunnel(port).await.exit_with(Code::Device)?;
+    ///
+    /// # Errors
+    /// When the phone is gone, or its adb knows no tunnels.
+    pub async fn open(phone: Phone, port: u16) -> Result<Tunnel, AdbError> {
+        let port = phone.open_tunnel(port).await?;
         Ok(Tunnel { phone, port })
     }
 
     /// Where the phone reaches the server.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
@@ -56,28 +55,36 @@ impl Drop for Tunnel {
             Err(_) => Some("closing it failed".to_owned()),
         };
         if let Some(complaint) = complaint {
-            output::note(format_args!(
-                "layerlab: the tunnel from port {} of {} may still be there: {complaint}; it goes when the phone is \
-                 unplugged",
+            tracing::warn!(
+                "the tunnel from port {} of {} may still be there: {complaint}; it goes when the phone is unplugged",
                 self.port,
                 Printable(self.phone.name())
-            ));
+            );
         }
     }
 }
 
+/// A server to which no tunnel leads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a tunnel leads to the machine of the adb server alone, and {server} may be elsewhere: write 127.0.0.1:PORT, or leave out \
+     the tunnel"
+)]
+pub struct TunnelElsewhere {
+    server: String,
+}
+
 /// The port of a server on this machine, where tunnels lead.
-pub(crate) fn port_here(server: &str) -> Result<u16, Failure> {
+///
+/// # Errors
+/// When the server may be elsewhere.
+pub fn port_here(server: &str) -> Result<u16, TunnelElsewhere> {
     let port = server
         .rsplit_once(':')
         .filter(|(host, _)| ["127.0.0.1", "localhost", "[::1]"].contains(host))
         .and_then(|(_, port)| port.parse().ok());
-    port.ok_or_else(|| {
-        let error = anyhow!(
-            "a tunnel leads to the machine of the adb server alone, and {server} may be elsewhere: write 127.0.0.1:PORT, or \
-             leave out --tunnel"
-        );
-        Failure::new(Code::Usage, error)
+    port.ok_or_else(|| TunnelElsewhere {
+        server: server.to_owned(),
     })
 }
 
@@ -97,9 +104,8 @@ mod tests {
         ] {
             let found = port_here(server);
             assert_eq!(found.as_ref().ok(), port.as_ref(), "{server}");
-            if let Err(failure) = found {
-                assert_eq!(failure.code, Code::Usage);
-                assert!(failure.to_string().contains(server), "{failure}");
+            if let Err(elsewhere) = found {
+                assert!(elsewhere.to_string().contains(server), "{elsewhere}");
             }
         }
     }
