@@ -10,6 +10,7 @@ use super::exit::{Code, Failure};
 use super::jobs::few;
 use super::which_lab::{GLANCE, Lab, LabArgs};
 use super::{lab, output};
+use layerlab_campaign::LinkSettings;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::job::RunKind;
 use layerlab_lab::job_file::EXAMPLE;
@@ -225,13 +226,25 @@ fn spec_rows(job: &Job, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
     let (accuracy, video) = (spec.accuracy.as_ref(), spec.video.as_ref());
     let design = match spec.kind() {
         RunKind::Profile => Some(spec.measure.design.to_string()),
-        RunKind::Video => None,
+        RunKind::Video | RunKind::Link => None,
     };
+    let link = spec.link.as_ref().map(|link| {
+        let LinkSettings {
+            name,
+            carrier,
+            server,
+            shape,
+            ..
+        } = link;
+        let shape = shape.map_or_else(String::new, |shape| format!(", slowed down to {shape}"));
+        format!("{name} ({carrier}{shape}) to {server}")
+    });
     let origin = job.occurrence_of;
     let rows = [
         ("submitted", Some(told(job.submitted))),
         ("comes of", origin.map(|origin| format!("job {origin}"))),
-        ("models", Some(few(&models))),
+        ("models", (!models.is_empty()).then(|| few(&models))),
+        ("link", link),
         ("devices", Some(few(&devices))),
         ("repeats", Some(spec.repeats.to_string())),
         ("priority", Some(spec.priority.to_string())),
@@ -264,19 +277,19 @@ fn run_row(job: &Job, run: &Run, lab: &Lab, now: Timestamp, zone: &TimeZone) -> 
         format!("worse than {reference}: {what}")
     });
     let why: Vec<String> = why.into_iter().chain(worse).chain(removed).collect();
-    let model = job.spec.models.get(run.model);
+    let subject = job.spec.subject(run.model);
     let phone = run.phone.as_ref().or(run.only.as_ref());
     let texts = [
-        model.map(|model| model.name.clone()),
+        subject.map(str::to_owned),
         phone.cloned(),
         Some(why.join("; ")),
         run.published().map(|folder| named(folder, lab)),
     ];
     let texts = texts.map(|text| Printable(&text.unwrap_or_default()).to_string());
-    let [model, phone, reason, profile] = texts;
+    let [subject, phone, reason, profile] = texts;
     vec![
         run.number.to_string(),
-        model,
+        subject,
         run.state.to_string(),
         phone,
         run.attempt.to_string(),

@@ -15,6 +15,9 @@ use super::findings::CheckFolderArgs;
 pub(super) enum LinkCommand {
     /// Measure bandwidth and round trip of the link from this machine, or with --device from a phone, to an edge server, both
     /// ways, and publish them
+    #[command(
+        after_help = "A lab measures the same by itself, in a job with [link]: `layerlab job example` explains its keys."
+    )]
     Measure(Box<WithPhones<measure::MeasureArgs>>),
     /// Say whether a measured link is sound
     Check(CheckFolderArgs),

@@ -17,6 +17,7 @@ use layerlab_profiles::link::{
     LINK_FORMAT, LINK_VERSION, LinkDocument, LinkHeader, LinkKind, LinkPhone, LinkProvenance,
     MeasuredFrom,
 };
+use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use super::host::host;
@@ -29,7 +30,7 @@ pub use tunnel::{Tunnel, TunnelElsewhere, port_here};
 pub use written_shape::{WrittenShape, bits_per_second};
 
 /// Which link to measure, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSettings {
     /// What the link is called in its tables.
     pub name: String,
@@ -74,6 +75,31 @@ impl LinkSettings {
     pub const USUAL_ECHOES: u32 = 200;
     /// So many microseconds rests a link: as many as a processor before each inference.
     pub const USUAL_GAP_US: u64 = TimesSettings::GAP_US;
+    /// What the order of the exchanges is drawn from.
+    pub const USUAL_SEED: u64 = 0;
+
+    /// The link called `name` to `server`, measured as it usually is.
+    pub fn usual(
+        name: String,
+        carrier: LinkKind,
+        server: String,
+        token_file: PathBuf,
+    ) -> LinkSettings {
+        LinkSettings {
+            name,
+            carrier,
+            server,
+            token_file,
+            tunnel: false,
+            shape: None,
+            repeats: LinkSettings::USUAL_REPEATS,
+            echoes: LinkSettings::USUAL_ECHOES,
+            connections: None,
+            gap_us: LinkSettings::USUAL_GAP_US,
+            trace: None,
+            seed: LinkSettings::USUAL_SEED,
+        }
+    }
 
     /// Whether each connection has a transfer of each size.
     pub fn has_enough_repeats(&self) -> bool {

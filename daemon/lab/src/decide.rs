@@ -70,8 +70,8 @@ type Rank = (
     Reverse<JobId>,
 );
 
-/// What says which devices a run may have: the name of one, or a selector.
-type Meant<'a> = (Option<&'a str>, &'a Selector);
+/// What says which devices a run may have: the name of one, or a selector, and whether one that is simulated will do.
+type Meant<'a> = (Option<&'a str>, &'a Selector, bool);
 
 /// A job with runs that wait, how many it has on devices, and those that wait.
 type Open<'a> = (&'a Job, u32, btree_set::Iter<'a, RunNumber>);
@@ -319,7 +319,11 @@ impl<'a> Choice<'a> {
         if self.state.unpublished.contains_key(&number) {
             return false;
         }
-        let meant: Meant<'a> = (run.only.as_deref(), &job.spec.devices[run.selector]);
+        let meant: Meant<'a> = (
+            run.only.as_deref(),
+            &job.spec.devices[run.selector],
+            job.spec.takes_simulated(),
+        );
         let is_particular = run.state == RunState::Parked || !run.failed_on.is_empty();
         if !is_particular && self.in_vain.contains(&meant) {
             return false;

@@ -1,6 +1,7 @@
 //! Real devices: phones over ADB and local ones, each with its agent.
 
 mod follow;
+mod links;
 mod measured;
 mod open;
 mod outcome;
@@ -34,7 +35,7 @@ use layerlab_farm::folders::Folders;
 use layerlab_farm::host_runtimes::HostRuntimes;
 use layerlab_farm::{Link, LinkError, RungCounts};
 use layerlab_profiles::document::Fitness;
-use measured::{RunFiles, parts};
+use measured::{Measured, RunFiles, parts};
 pub use open::{OpenDevice, see};
 use outcome::{has_no_room, host_is_full, lost, outcome, with_artifacts};
 use unpublished::Unpublished;
@@ -125,8 +126,10 @@ impl Farm {
     }
 
     /// Where what a run gives is published.
-    fn target(&self, assignment: &Assignment, model: &str) -> PathBuf {
-        let folder = match &assignment.job.spec.profiles {
+    fn target(&self, assignment: &Assignment) -> PathBuf {
+        let spec = &assignment.job.spec;
+        let subject = spec.subject(assignment.run.model).unwrap_or_default();
+        let folder = match &spec.profiles {
             Some(folder) => folder.clone(),
             None => self.0.config.profiles(&self.0.folders),
         };
@@ -134,7 +137,7 @@ impl Farm {
             .join(layerlab_campaign::publish::folder_name(
                 &assignment.device.name,
             ))
-            .join(layerlab_campaign::publish::folder_name(model))
+            .join(layerlab_campaign::publish::folder_name(subject))
             .join(format!("run-{}", assignment.run.number))
     }
 
@@ -150,6 +153,35 @@ impl Farm {
             None => self.opened(assignment, desk, spent).await?,
         };
         let open_device = open_device.insert(opened);
+        let spec = &assignment.job.spec;
+        let measured = match &spec.link {
+            // No processor is timed: whether the device is cool and charged makes no difference.
+            Some(link) => links::measure(link, open_device, assignment, desk, spent).await?,
+            None => {
+                self.measure_model(open_device, assignment, desk, spent)
+                    .await?
+            }
+        };
+        let model = spec.models.get(assignment.run.model);
+        let unpublished = Unpublished {
+            target: self.target(assignment),
+            signing_key: self.0.signing_key.clone(),
+            measured,
+            device: assignment.device.name.clone(),
+            model_sha256: model.map(|model| model.sha256.clone()),
+        };
+        self.publish_or_hold(assignment.run.number, unpublished)
+            .await
+    }
+
+    /// Measures what a job asks for of a model, once the device is ready.
+    async fn measure_model(
+        &self,
+        open_device: &OpenDevice,
+        assignment: &Assignment,
+        desk: &Desk,
+        spent: &mut Spent,
+    ) -> Result<Measured, StayOutcome> {
         let mut fitness = None;
         if let Some(phone) = open_device.phone().await.map_err(lost)? {
             let (passed, waited) = wait_until_ready(
@@ -174,16 +206,16 @@ impl Farm {
         let spec = &assignment.job.spec;
         let files = RunFiles::of(&self.0.library, spec, assignment.run.model);
         let files = files.map_err(|error| failed(&error))?;
-        let target = self.target(assignment, files.model.network.name());
+        let target = self.target(assignment);
         let agents = self.0.folders.state.join("lab/devices");
-        let measured = loop {
+        loop {
             let mut keeper = Keeper::new(&self.0.store, assignment, desk);
             let fit = fitness.clone();
             let measured = files.measure(spec, &target, fit, open_device, &mut keeper);
             let measured = measured.await;
             *spent += keeper.spent();
             match measured {
-                Ok(measured) => break measured,
+                Ok(measured) => return Ok(measured),
                 Err(error) if host_is_full(&error, open_device, &agents) => {
                     let mut told = false;
                     loop {
@@ -202,7 +234,7 @@ impl Farm {
                         _ => false,
                     };
                     let outcome = outcome(error, assignment);
-                    return Err(match (may_be_in_logs, &*open_device) {
+                    return Err(match (may_be_in_logs, open_device) {
                         (true, OpenDevice::Phone { link, .. }) => {
                             let state = &self.0.folders.state;
                             with_artifacts(outcome, link, assignment, state).await
@@ -211,16 +243,7 @@ impl Farm {
                     });
                 }
             }
-        };
-        let unpublished = Unpublished {
-            target,
-            signing_key: self.0.signing_key.clone(),
-            measured,
-            device: assignment.device.name.clone(),
-            model_sha256: spec.models[assignment.run.model].sha256.clone(),
-        };
-        self.publish_or_hold(assignment.run.number, unpublished)
-            .await
+        }
     }
 
     /// The names of its processors, if they are not known yet.

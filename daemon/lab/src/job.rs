@@ -1,4 +1,4 @@
-//! What a job asks for: models, devices, and how to measure.
+//! What a job asks for: models, or a link, devices, and how to measure.
 
 mod kind;
 mod selector;
@@ -12,10 +12,12 @@ use layerlab_profiles::{Nanos, sha256};
 use layerlab_protocol::MeterChoice;
 use serde::{Deserialize, Serialize};
 
+use super::device::Device;
 use super::recurrence::Recurrence;
 use super::window::Window;
 use layerlab_campaign::{
-    AccuracySettings, EnergySettings, Placements, SteadySettings, TimesSettings, VideoSettings,
+    AccuracySettings, EnergySettings, LinkSettings, Placements, SteadySettings, TimesSettings,
+    VideoSettings,
 };
 
 pub use kind::RunKind;
@@ -30,7 +32,7 @@ pub const MOST_RUNS: usize = 10_000;
 pub struct JobSpec {
     /// What users call it.
     pub name: String,
-    /// What to profile.
+    /// What to profile; nothing of a job that measures a link.
     pub models: Vec<ModelSpec>,
     /// The devices to profile on; each selector asks for one device, or for each that matches.
     pub devices: Vec<Selector>,
@@ -55,6 +57,9 @@ pub struct JobSpec {
     /// How to answer the frames of a video. A job that says so publishes that, and no profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoSpec>,
+    /// The link to measure. A job that says so publishes that, and no profiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkSettings>,
 }
 
 /// A model of a job. The lab keeps its own copy, by hash.
@@ -262,6 +267,7 @@ impl Default for JobSpec {
             measure: MeasureSpec::default(),
             accuracy: None,
             video: None,
+            link: None,
         }
     }
 }
@@ -269,10 +275,37 @@ impl Default for JobSpec {
 impl JobSpec {
     /// What each of its runs gives.
     pub fn kind(&self) -> RunKind {
-        match self.video {
-            None => RunKind::Profile,
-            Some(_) => RunKind::Video,
+        match (&self.video, &self.link) {
+            (None, None) => RunKind::Profile,
+            (Some(_), _) => RunKind::Video,
+            (None, Some(_)) => RunKind::Link,
         }
+    }
+
+    /// How much is measured on each device: its models, or its link.
+    pub fn subjects(&self) -> usize {
+        match &self.link {
+            None => self.models.len(),
+            Some(_) => 1,
+        }
+    }
+
+    /// What is measured by a run with the place `model`: the name of that model, or of the link.
+    pub fn subject(&self, model: usize) -> Option<&str> {
+        match &self.link {
+            None => self.models.get(model).map(|model| model.name.as_str()),
+            Some(link) => Some(&link.name),
+        }
+    }
+
+    /// Whether `selector`, which is one of the job's, means `device`. A simulated device has no link of its own.
+    pub fn means(&self, selector: &Selector, device: &Device) -> bool {
+        selector.matches(device) && (self.takes_simulated() || !device.simulated)
+    }
+
+    /// Whether simulated devices can do what the job asks for.
+    pub fn takes_simulated(&self) -> bool {
+        self.link.is_none()
     }
 
     /// Its evaluation sets: where the users' files were, and the SHA-256 of the lab's copies.
@@ -313,6 +346,13 @@ impl JobSpec {
                 ..video.clone()
             };
             content.insert("video", serde_json::json!(video));
+        }
+        if let Some(link) = &self.link {
+            let link = LinkSettings {
+                token_file: PathBuf::new(),
+                ..link.clone()
+            };
+            content.insert("link", serde_json::json!(link));
         }
         sha256(serde_json::json!(content).to_string().as_bytes())
     }

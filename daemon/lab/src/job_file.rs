@@ -17,10 +17,10 @@ use crate::job::{
 };
 use crate::toml_file::{self, TomlFileError};
 use crate::when::{self, Direction};
-use content::{Accuracy, Content, ModelTable, Video};
+use content::{Accuracy, Content, Link, ModelTable, Video};
 use keys::BadKey;
 use layerlab_campaign::evaluation_set::fits_network;
-use layerlab_campaign::{FrameSizes, ModelFile, SetFile, UnfitFrames};
+use layerlab_campaign::{FrameSizes, LinkCampaign, ModelFile, SetFile, UnfitFrames};
 
 pub use sent::{OutgoingFile, OutgoingJob, SentJob};
 
@@ -39,6 +39,7 @@ pub struct JobFile {
     measure: MeasureSpec,
     accuracy: Option<Accuracy>,
     video: Option<Video>,
+    link: Option<Link>,
 }
 
 /// A job as the lab takes it.
@@ -73,15 +74,27 @@ impl JobFile {
 
     /// What each run of the job gives.
     pub fn kind(&self) -> RunKind {
-        match self.video {
-            None => RunKind::Profile,
-            Some(_) => RunKind::Video,
+        match (&self.video, &self.link) {
+            (None, None) => RunKind::Profile,
+            (Some(_), _) => RunKind::Video,
+            (None, Some(_)) => RunKind::Link,
         }
     }
 
     /// Whether the job comes again.
     pub fn recurs(&self) -> bool {
         self.content.every.is_some()
+    }
+
+    /// No secret leaves its host, and nobody elsewhere has this host connect to a server.
+    fn measures_no_link(&self) -> Result<(), BadKey> {
+        match &self.link {
+            None => Ok(()),
+            Some(_) => Err(bad(
+                "link",
+                "the server's secret stays on the lab's host, where links are measured; submit the job there".to_owned(),
+            )),
+        }
     }
 
     fn names_files_alone(&self) -> Result<(), BadKey> {
@@ -123,12 +136,15 @@ impl JobFile {
         let accuracy = accuracy.map(|table| keys::parse(table, "accuracy."));
         let video = content.video.as_ref();
         let video = video.map(|table| keys::parse(table, "video."));
+        let link = content.link.as_ref();
+        let link = link.map(|table| keys::parse(table, "link."));
         let file = JobFile {
             path: path.to_owned(),
             devices: devices?,
             measure: keys::parse(&content.measure, "measure.")?,
             accuracy: accuracy.transpose()?,
             video: video.transpose()?,
+            link: link.transpose()?,
             content,
         };
         match file.problems().into_iter().find(|(wrong, ..)| *wrong) {
@@ -161,6 +177,11 @@ impl JobFile {
             Some(video) => Some(Frames::open(video, folder)?),
             None => None,
         };
+        let link = self.link.map(|link| link.settings(folder));
+        if let Some(link) = &link {
+            let found = LinkCampaign::prepare(link.clone());
+            found.map_err(|error| bad("link.token-file", error.to_string()))?;
+        }
         let mut models: Vec<ModelSpec> = Vec::new();
         let (mut sizes, mut notes) = (Vec::new(), Vec::new());
         for entry in content.models {
@@ -242,6 +263,7 @@ impl JobFile {
             measure: self.measure,
             accuracy,
             video: frames.map(|frames| frames.spec),
+            link,
         };
         Ok(ResolvedJob { spec, sizes, notes })
     }

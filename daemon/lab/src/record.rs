@@ -69,14 +69,14 @@ impl JobState {
     }
 }
 
-/// One profile that a job asks for, or one measurement of frames.
+/// One profile that a job asks for, or one measurement of frames or of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The run's number, unique in the whole lab.
     pub number: RunNumber,
     /// The number of the job that asks for it.
     pub job: JobId,
-    /// The place of its model in the job's list.
+    /// The place of its model in the job's list; 0 if it measures a link.
     pub model: usize,
     /// The place of its selector in the job's list of devices.
     pub selector: usize,
@@ -103,6 +103,9 @@ pub struct Run {
     /// Where its measurement of frames was published, if its job asks for that in the place of a profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<PathBuf>,
+    /// Where its measurement of a link was published, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<PathBuf>,
     /// Whether that is worse than the last good one of the same thing; nothing if there is none, or no profile.
     pub verdict: Option<Verdict>,
     /// Where its time went.
@@ -127,7 +130,8 @@ impl Run {
 
     /// The folder of what it gave, whatever that is.
     pub fn published(&self) -> Option<&Path> {
-        self.profile.as_deref().or(self.video.as_deref())
+        let others = self.video.as_deref().or(self.link.as_deref());
+        self.profile.as_deref().or(others)
     }
 
     /// How the run is kept from getting on, if it left its device several times in a row before a block of it had ended.
@@ -158,7 +162,7 @@ pub enum RunState {
     Running,
     /// It was left between two blocks, and goes on from there.
     Parked,
-    /// Its profile is published, or its measurement of frames.
+    /// Its profile is published, or its measurement of frames or of a link.
     Done,
     /// It was given up.
     Failed,
@@ -313,6 +317,13 @@ pub enum What {
     },
     /// The measurement of frames is there.
     VideoPublished {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is doubtful about it.
+        findings: Vec<String>,
+    },
+    /// The measurement of a link is there.
+    LinkPublished {
         /// Its folder.
         folder: PathBuf,
         /// What is doubtful about it.

@@ -9,6 +9,7 @@ mod headline;
 mod history;
 mod html;
 mod job;
+mod link;
 mod matrix;
 mod sections;
 mod text;
@@ -29,6 +30,7 @@ use history::History;
 pub use cell::Cell;
 pub use gate_record::GateRecord;
 pub use headline::Counts;
+pub use link::{LinkPublication, MeasuredDirection};
 pub use sections::Section;
 pub use video::VideoPublication;
 
@@ -93,7 +95,7 @@ pub struct JobReport {
 pub struct RunReport {
     /// The run's number, unique in the whole lab.
     pub number: RunNumber,
-    /// The model's name.
+    /// The model's name, or that of the link.
     pub model: String,
     /// The device that has or had it; until then, the devices that it is for.
     pub device: String,
@@ -118,6 +120,9 @@ pub struct RunReport {
     /// The measurement of frames, if there is one.
     #[serde(default)]
     pub video: Option<VideoPublication>,
+    /// The measurement of a link, if there is one.
+    #[serde(default)]
+    pub link: Option<LinkPublication>,
 }
 
 /// What became of a run, as far as a report goes.
@@ -293,15 +298,15 @@ impl Report {
         let findings = (jobs.iter().flat_map(|job| &job.runs))
             .filter(|run| !run.findings().is_empty())
             .count();
-        let of_video = jobs.iter().filter(|job| job.kind == RunKind::Video);
-        let videos = of_video.map(|job| job.counts.runs).sum();
+        let with_runs = jobs.iter().filter(|job| job.counts.runs > 0);
+        let kinds = with_runs.map(|job| job.kind).collect();
         let worse = (jobs.iter().flat_map(|job| &job.runs))
             .filter(|run| run.worse().is_some())
             .count();
         Report {
             since,
             until,
-            headline: headline::sentence(&counts, videos, findings, worse),
+            headline: headline::sentence(&counts, &kinds, findings, worse),
             counts,
             troubles: troubles(&history),
             devices: device::reports(kept, &history),
@@ -352,7 +357,8 @@ impl RunReport {
     fn findings(&self) -> &[String] {
         let profile = self.published.as_ref().map(|it| it.findings.as_slice());
         let video = self.video.as_ref().map(|it| it.findings.as_slice());
-        profile.or(video).unwrap_or_default()
+        let link = self.link.as_ref().map(|it| it.findings.as_slice());
+        profile.or(video).or(link).unwrap_or_default()
     }
 
     /// Whether what it gave says that its device was simulated.

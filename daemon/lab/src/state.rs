@@ -314,7 +314,7 @@ impl LabState {
     pub(super) fn suits(&self, job: &Job, run: &Run, device: &Device) -> bool {
         match &run.only {
             Some(only) => *only == device.name,
-            None => job.spec.devices[run.selector].matches(device),
+            None => job.spec.means(&job.spec.devices[run.selector], device),
         }
     }
 }

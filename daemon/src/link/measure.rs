@@ -63,7 +63,7 @@ pub(crate) struct MeasureArgs {
     #[command(flatten)]
     requests: RequestArgs,
     /// What the random order of the exchanges is drawn from
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = LinkSettings::USUAL_SEED)]
     seed: u64,
     /// Where to publish: a folder that is not there yet
     #[arg(long, value_name = "FOLDER")]

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use layerlab_farm::adb::Printable;
-use layerlab_profiles::link::{LinkDocument, LinkHeader, LinkRow, small_exchanges};
-use layerlab_profiles::summary::{Estimate, Summary};
+use layerlab_lab::report::MeasuredDirection;
+use layerlab_profiles::link::{LinkDocument, LinkHeader, small_exchanges};
+use layerlab_profiles::summary::Summary;
 use serde_json::{Value, json};
 
 /// For people.
@@ -21,13 +22,11 @@ pub(super) fn text(link: &LinkDocument, folder: &Path) -> String {
         origin(header),
         header.server
     )];
-    lines.extend(link.rows.iter().map(direction));
-    if let Some(row) = link.rows.first() {
-        let echo = estimate(row.echo);
-        lines.push(format!(
-            "echo: {echo}, the median of {}",
-            header.method.echoes
-        ));
+    let rows: Vec<MeasuredDirection> = link.rows.iter().map(MeasuredDirection::from).collect();
+    lines.extend(rows.iter().map(|row| format!("{}: {row}", row.direction)));
+    if let Some(row) = rows.first() {
+        let (echo, echoes) = (row.echo(), header.method.echoes);
+        lines.push(format!("echo: {echo}, the median of {echoes}"));
     }
     lines.extend(requests(link));
     lines.push(format!("Published in {}", folder.display()));
@@ -42,24 +41,6 @@ fn origin(header: &LinkHeader) -> String {
     }
 }
 
-fn direction(row: &LinkRow) -> String {
-    let fit = row.fit;
-    let megabits = |bps: u64| format!("{:.4}", bps as f64 / 1e6);
-    let between = fit
-        .bandwidth_ci95_bps
-        .map_or_else(String::new, |(low, high)| {
-            format!(" ({} to {})", megabits(low), megabits(high))
-        });
-    let unsteady = if fit.is_unsteady() { ", unsteady" } else { "" };
-    format!(
-        "{}: {} Mbit/s{between}, round trip {}, residual {} %{unsteady}",
-        row.direction,
-        megabits(fit.bandwidth_bps),
-        estimate(fit.round_trip),
-        fit.residual_percent,
-    )
-}
-
 /// What requests to run layers took, where they were timed.
 fn requests(link: &LinkDocument) -> Option<String> {
     let method = link.header.method.requests.as_ref()?;
@@ -67,51 +48,25 @@ fn requests(link: &LinkDocument) -> Option<String> {
     let (took, computed) = (small.summary()?, Summary::of(&small.computed)?);
     Some(format!(
         "request: {}, the median of {} that had layers {} to {} of {} run on {}, of which the server computed {}",
-        estimate(median(&took)),
+        with_interval(&took),
         method.count,
         method.first_layer,
         method.last_layer,
         method.model,
         method.processor,
-        estimate(median(&computed)),
+        with_interval(&computed),
     ))
 }
 
-fn median(summary: &Summary) -> Estimate {
-    let ends = summary.median_ci95;
-    Estimate {
-        value: summary.median.signed(),
-        ci95: ends.map(|(low, high)| (low.signed(), high.signed())),
-    }
-}
-
-fn estimate(estimate: Estimate) -> String {
-    let between = estimate.ci95;
+fn with_interval(summary: &Summary) -> String {
+    let between = summary.median_ci95;
     let between = between.map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
-    format!("{}{between}", estimate.value)
+    format!("{}{between}", summary.median)
 }
 
 /// For scripts.
 pub(super) fn json(link: &LinkDocument, folder: &Path) -> Value {
-    let ends = |estimate: Estimate| estimate.ci95.map(|(low, high)| [low, high]);
-    let rows: Vec<Value> = link
-        .rows
-        .iter()
-        .map(|row| {
-            json!({
-                "direction": row.direction,
-                "bandwidth_bps": row.fit.bandwidth_bps,
-                "bandwidth_ci95_bps": row.fit.bandwidth_ci95_bps,
-                "rtt_ns": row.fit.round_trip.value,
-                "rtt_ci95_ns": ends(row.fit.round_trip),
-                "echo_ns": row.echo.value,
-                "echo_ci95_ns": ends(row.echo),
-                "residual_percent": row.fit.residual_percent,
-                "unsteady": row.fit.is_unsteady(),
-                "samples": row.samples,
-            })
-        })
-        .collect();
+    let rows: Vec<MeasuredDirection> = link.rows.iter().map(MeasuredDirection::from).collect();
     json!({
         "link": link.header.name,
         "kind": link.header.kind,

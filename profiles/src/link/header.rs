@@ -104,7 +104,7 @@ fn one() -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasuredFrom {
-    /// By `layerlab link measure` on a computer: no phone had part in it.
+    /// By layerlab itself, on a computer: no phone had part in it.
     Host,
     /// By a phone's agent, which connected to the server itself.
     Phone,
@@ -124,7 +124,7 @@ pub struct LinkProvenance {
     pub program: Program,
     /// The server's program, as it calls itself.
     pub server_program: String,
-    /// The machine that `layerlab link measure` ran on.
+    /// The machine that layerlab ran on.
     pub host: Host,
     /// The phone that measured; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ mod full_disk;
 mod impossible;
 mod jobs;
 mod killed;
+mod links;
 mod log;
 mod moved;
 mod notices;

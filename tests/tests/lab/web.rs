@@ -8,6 +8,7 @@ mod events;
 mod forms;
 mod guarded;
 mod hostile;
+mod links;
 mod lost;
 mod metrics;
 mod pages;

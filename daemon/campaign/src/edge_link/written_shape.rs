@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use layerlab_edge::Shape;
 use layerlab_profiles::link::LinkShape;
+use serde::{Deserialize, Serialize};
 
 /// Slower than this, one transfer takes longer than anyone waits.
 const SLOWEST_BPS: u64 = 64_000;
@@ -17,7 +18,8 @@ const FASTEST_BPS: u64 = 1_000_000_000;
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// A bandwidth each way and a round trip: `5mbit,75ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct WrittenShape {
     bandwidth_bps: u64,
     round_trip: Duration,
@@ -39,6 +41,20 @@ impl WrittenShape {
             bandwidth_bps: self.bandwidth_bps,
             round_trip_ns: self.round_trip.into(),
         }
+    }
+}
+
+impl TryFrom<String> for WrittenShape {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<WrittenShape, String> {
+        text.parse()
+    }
+}
+
+impl From<WrittenShape> for String {
+    fn from(shape: WrittenShape) -> String {
+        shape.to_string()
     }
 }
 

@@ -1,8 +1,9 @@
-//! What a run measures: the profile of a model, or what answering the frames of a video costs.
+//! What a run measures: the profile of a model, what answering the frames of a video costs, or what a link carries.
 
 use std::path::Path;
 
 use layerlab_profiles::document::{Fitness, Profile};
+use layerlab_profiles::link::LinkDocument;
 use layerlab_profiles::video::VideoDocument;
 
 use super::OpenDevice;
@@ -18,6 +19,7 @@ use layerlab_campaign::{
 pub(super) enum Measured {
     Profile(Box<Profile>),
     Video(Box<VideoDocument>),
+    Link(Box<LinkDocument>),
 }
 
 impl Measured {
@@ -38,20 +40,25 @@ impl Measured {
                 let findings = staging.publish_video(video)?;
                 Ok(findings.into_iter().map(|it| it.sentence).collect())
             }
+            Measured::Link(link) => {
+                let findings = staging.publish_link(link)?;
+                Ok(findings.into_iter().map(|it| it.sentence).collect())
+            }
         }
     }
 }
 
-/// Which parts a run of the job consists of, each with a journal of its own.
+/// Which parts a run of the job consists of, each with a journal of its own; a link's measurement has none.
 pub(super) fn parts(spec: &JobSpec) -> impl Iterator<Item = CampaignPart> {
-    let is_profile = spec.kind() == RunKind::Profile;
+    let kind = spec.kind();
+    let is_profile = kind == RunKind::Profile;
     let times = spec.measure.settings();
     let is_asked_for = move |part: &CampaignPart| match part {
         CampaignPart::Times => is_profile,
         CampaignPart::Energy => is_profile && times.energy.is_some(),
         CampaignPart::Steady => is_profile && times.steady.is_some(),
         CampaignPart::Accuracy => is_profile && spec.accuracy.is_some(),
-        CampaignPart::Video => !is_profile,
+        CampaignPart::Video => kind == RunKind::Video,
         CampaignPart::Tensors => false,
     };
     CampaignPart::ALL.into_iter().filter(is_asked_for)

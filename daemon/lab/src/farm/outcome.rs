@@ -9,7 +9,7 @@ use super::OpenDevice;
 use crate::bench::Assignment;
 use crate::retention::artifacts_of_lab;
 use crate::state::StayOutcome;
-use layerlab_campaign::{CampaignError, RunError};
+use layerlab_campaign::{CampaignError, LinkCampaignError, RunError};
 use layerlab_farm::adb::AdbError;
 use layerlab_farm::artifacts;
 use layerlab_farm::{AdbLink, ConnectionError, LinkError};
@@ -78,6 +78,22 @@ pub(super) async fn with_artifacts(
 pub(super) fn lost(error: LinkError) -> StayOutcome {
     let reason = error.to_string();
     of_link(&error, reason)
+}
+
+/// What it means for the run and for the device that a link was not measured. Where the server or what was asked is at fault,
+/// another attempt soon would fail as well.
+pub(super) fn unmeasured(error: LinkCampaignError) -> StayOutcome {
+    let reason = error.to_string();
+    match error {
+        LinkCampaignError::Phone(error) => of_link(&error, reason),
+        // Nothing is wrong with a phone that was unplugged, or whose agent was ended.
+        LinkCampaignError::Lost { .. } | LinkCampaignError::Silent { .. } => {
+            StayOutcome::DeviceGone { reason }
+        }
+        LinkCampaignError::OtherAnswer { .. } => StayOutcome::DeviceFailed { reason },
+        LinkCampaignError::Busy { .. } => StayOutcome::NotReady { reason },
+        _ => StayOutcome::Failed { reason },
+    }
 }
 
 fn of_link(error: &LinkError, reason: String) -> StayOutcome {

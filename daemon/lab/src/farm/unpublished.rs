@@ -22,8 +22,8 @@ pub(super) struct Unpublished {
     pub(super) measured: Measured,
     /// What the lab calls its device.
     pub(super) device: String,
-    /// The hash of the lab's copy of its model.
-    pub(super) model_sha256: String,
+    /// The hash of the lab's copy of its model, if it is of one.
+    pub(super) model_sha256: Option<String>,
 }
 
 impl Unpublished {
@@ -126,7 +126,7 @@ impl Farm {
             model_sha256,
             ..
         } = published;
-        let Measured::Profile(profile) = measured else {
+        let (Measured::Profile(profile), Some(model_sha256)) = (measured, model_sha256) else {
             return None;
         };
         let earlier = self.0.store.published(&device, &model_sha256, run).await;

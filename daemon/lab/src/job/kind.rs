@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// What a run gives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
     /// The profile of a model.
@@ -13,6 +15,8 @@ pub enum RunKind {
     Profile,
     /// What answering the frames of a video costs, and how often the answers are right.
     Video,
+    /// What a link to an edge server carries.
+    Link,
 }
 
 /// As it is written in JSON.
@@ -21,6 +25,7 @@ impl fmt::Display for RunKind {
         f.pad(match self {
             RunKind::Profile => "profile",
             RunKind::Video => "video",
+            RunKind::Link => "link",
         })
     }
 }
@@ -33,6 +38,8 @@ impl RunKind {
             (RunKind::Profile, _) => "profiles",
             (RunKind::Video, 1) => "video measurement",
             (RunKind::Video, _) => "video measurements",
+            (RunKind::Link, 1) => "link measurement",
+            (RunKind::Link, _) => "link measurements",
         }
     }
 }

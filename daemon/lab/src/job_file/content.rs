@@ -1,14 +1,17 @@
 //! What a job file may say.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 use toml::{Table, Value};
 
+use crate::job::written_duration;
 use crate::recurrence::Recurrence;
 use crate::window::Window;
-use layerlab_campaign::{AccuracySettings, VideoSettings};
+use layerlab_campaign::{AccuracySettings, LinkSettings, VideoSettings, WrittenShape};
+use layerlab_profiles::link::LinkKind;
 
 /// All but the sections.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -30,6 +33,7 @@ pub(super) struct Content {
     pub(super) measure: Table,
     pub(super) accuracy: Option<Table>,
     pub(super) video: Option<Table>,
+    pub(super) link: Option<Table>,
 }
 
 impl Default for Content {
@@ -48,6 +52,7 @@ impl Default for Content {
             measure: Table::new(),
             accuracy: None,
             video: None,
+            link: None,
         }
     }
 }
@@ -130,6 +135,65 @@ impl Default for Video {
             answers: None,
             frames: VideoSettings::FRAMES,
             seed: VideoSettings::SEED,
+        }
+    }
+}
+
+/// `[link]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) kind: Option<LinkKind>,
+    pub(super) server: String,
+    pub(super) token_file: PathBuf,
+    pub(super) tunnel: bool,
+    pub(super) shape: Option<WrittenShape>,
+    pub(super) repeats: u32,
+    pub(super) echoes: u32,
+    pub(super) connections: Option<u32>,
+    pub(super) gap_us: u64,
+    #[serde(deserialize_with = "written_duration::optional::deserialize")]
+    pub(super) trace: Option<Duration>,
+    pub(super) seed: u64,
+}
+
+impl Default for Link {
+    fn default() -> Link {
+        Link {
+            name: String::new(),
+            kind: None,
+            server: String::new(),
+            token_file: PathBuf::new(),
+            tunnel: false,
+            shape: None,
+            repeats: LinkSettings::USUAL_REPEATS,
+            echoes: LinkSettings::USUAL_ECHOES,
+            connections: None,
+            gap_us: LinkSettings::USUAL_GAP_US,
+            trace: None,
+            seed: LinkSettings::USUAL_SEED,
+        }
+    }
+}
+
+impl Link {
+    /// The same as a campaign takes it, with the path of the token file from `folder`.
+    pub(super) fn settings(&self, folder: &Path) -> LinkSettings {
+        LinkSettings {
+            name: self.name.clone(),
+            // What is no kind of link is refused before.
+            carrier: self.kind.unwrap_or(LinkKind::Shaped),
+            server: self.server.clone(),
+            token_file: folder.join(&self.token_file),
+            tunnel: self.tunnel,
+            shape: self.shape,
+            repeats: self.repeats,
+            echoes: self.echoes,
+            connections: self.connections,
+            gap_us: self.gap_us,
+            trace: self.trace,
+            seed: self.seed,
         }
     }
 }

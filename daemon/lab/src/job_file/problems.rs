@@ -1,11 +1,13 @@
 //! What can be wrong with the values of a job file, and what to write instead.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::JobFile;
-use super::content::{Content, ModelEntry};
-use layerlab_campaign::{EnergySettings, SteadySettings, VideoSettings};
+use super::content::{Content, Link, ModelEntry};
+use layerlab_campaign::{EnergySettings, LinkSettings, SteadySettings, VideoSettings, port_here};
 use layerlab_profiles::energy::FEWEST_VISITS;
+use layerlab_profiles::link::{BadLinkName, LinkKind, link_name};
 
 use crate::job::{MOST_RUNS, MeasureSpec, Selector};
 
@@ -53,7 +55,11 @@ impl JobFile {
         let named_twice =
             |names: &[String]| (1..names.len()).any(|place| names[..place].contains(&names[place]));
         let home = |path: &Path| path.starts_with("~");
-        let runs = (models.len().saturating_mul(self.devices.len()))
+        let (subjects, asked_for) = match &self.link {
+            None => (models.len(), format!("{} of `models`", models.len())),
+            Some(_) => (1, "one link".to_owned()),
+        };
+        let runs = (subjects.saturating_mul(self.devices.len()))
             .saturating_mul(usize::try_from(*repeats).unwrap_or(usize::MAX));
         let mut problems = vec![
             (
@@ -63,7 +69,7 @@ impl JobFile {
                     .to_owned(),
             ),
             (
-                models.is_empty(),
+                models.is_empty() && self.link.is_none(),
                 "models",
                 "there is nothing to profile; write a list of ONNX files, such as [\"net.onnx\"]".to_owned(),
             ),
@@ -103,9 +109,8 @@ impl JobFile {
                 runs > MOST_RUNS,
                 "devices",
                 format!(
-                    "{} of `models` on {} of `devices`, {repeats} times each, are {runs} {}, and a job has at most \
+                    "{asked_for} on {} of `devices`, {repeats} times each, are {runs} {}, and a job has at most \
                      {MOST_RUNS}; split it, or lower `repeats`",
-                    models.len(),
                     self.devices.len(),
                     self.kind().given(runs)
                 ),
@@ -242,6 +247,94 @@ impl JobFile {
                 ),
             ]);
         }
+        if let Some(link) = &self.link {
+            problems.extend(self.problems_of(link));
+        }
         problems
+    }
+
+    fn problems_of(&self, link: &Link) -> Vec<(bool, &'static str, String)> {
+        let alone = |key: &str| {
+            format!(
+                "a job with [link] measures that alone, which `{key}` is not about; leave it out, or submit a second job for it"
+            )
+        };
+        let port = link.server.rsplit_once(':');
+        let port = port.and_then(|(_, port)| port.parse::<u16>().ok());
+        let no_tunnel = link.tunnel.then(|| port_here(&link.server).err()).flatten();
+        let within = |value: u32, range: RangeInclusive<u32>| {
+            let (least, most) = range.clone().into_inner();
+            let problem =
+                format!("`{value}` is out of range; write a whole number from {least} to {most}");
+            (!range.contains(&value), problem)
+        };
+        let connections = link.connections.unwrap_or(1);
+        let gaps = LinkSettings::GAPS_US;
+        let [repeats, echoes, connected] = [
+            within(link.repeats, LinkSettings::REPEATS),
+            within(link.echoes, LinkSettings::ECHOES),
+            within(connections, LinkSettings::CONNECTIONS),
+        ];
+        vec![
+            (
+                !self.content.models.is_empty(),
+                "models",
+                alone("models"),
+            ),
+            (
+                !self.content.measure.is_empty(),
+                "measure",
+                alone("[measure]"),
+            ),
+            (self.accuracy.is_some(), "accuracy", alone("[accuracy]")),
+            (self.video.is_some(), "video", alone("[video]")),
+            (
+                link_name(&link.name).is_err(),
+                "link.name",
+                BadLinkName.to_string(),
+            ),
+            (
+                matches!(link.kind, None | Some(LinkKind::Shaped)),
+                "link.kind",
+                "what carries the link is missing; write wifi, cellular, ethernet, usb-tunnel or network-tunnel".to_owned(),
+            ),
+            (
+                port.is_none(),
+                "link.server",
+                "this is no address of an edge server as the device reaches it; write one such as \"192.168.1.2:7377\""
+                    .to_owned(),
+            ),
+            (
+                link.token_file.as_os_str().is_empty() || link.token_file.starts_with("~"),
+                "link.token-file",
+                "the server's token file is missing; write the path of a copy that nobody else can read, which begins with / or \
+                 from the job file's folder"
+                    .to_owned(),
+            ),
+            (
+                no_tunnel.is_some(),
+                "link.tunnel",
+                no_tunnel.map_or_else(String::new, |elsewhere| elsewhere.to_string()),
+            ),
+            (repeats.0, "link.repeats", repeats.1),
+            (echoes.0, "link.echoes", echoes.1),
+            (connected.0, "link.connections", connected.1),
+            (
+                connections > link.repeats,
+                "link.connections",
+                "a connection needs a transfer of each size; write at most as many as `repeats`".to_owned(),
+            ),
+            (
+                !gaps.contains(&link.gap_us),
+                "link.gap-us",
+                format!("`{}` is out of range; write at most {} microseconds", link.gap_us, gaps.end()),
+            ),
+            (
+                link.trace
+                    .is_some_and(|trace| !LinkSettings::TRACES.contains(&trace)),
+                "link.trace",
+                "this is no length of a trace; write one from \"100ms\" to \"1h\"".to_owned(),
+            ),
+        ]
     }
 }

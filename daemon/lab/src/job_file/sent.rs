@@ -44,6 +44,8 @@ impl OutgoingJob {
     pub fn read(path: &Path, now: Timestamp) -> Result<OutgoingJob, TomlFileError> {
         let mut table = toml_file::read("job file", path)?;
         let job = JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()))?;
+        let stays_here = job.measures_no_link();
+        stays_here.map_err(|wrong| wrong.within(path.to_owned()))?;
         let entries = job.content.models.clone();
         let ResolvedJob { spec, .. } = job.resolve(now)?;
         let files = pack(&mut table, entries, &spec);
@@ -193,6 +195,7 @@ impl SentJob {
     /// lab's are: no path is followed that somebody else has written.
     pub fn within(self, folder: &Path) -> Result<JobFile, TomlFileError> {
         let checked = JobFile::parse(&folder.join(ELSEWHERE), &self.table)
+            .and_then(|file| file.measures_no_link().map(|()| file))
             .and_then(|file| file.names_files_alone().map(|()| file));
         checked.map_err(|wrong| wrong.within(PathBuf::from(ELSEWHERE)))
     }

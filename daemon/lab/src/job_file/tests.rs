@@ -8,6 +8,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::{Nanos, sha256};
 use layerlab_protocol::MeterChoice;
 
+mod link;
 mod video;
 
 use super::*;

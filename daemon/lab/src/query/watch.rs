@@ -174,12 +174,12 @@ fn seen_before(kept: &Kept) -> WatchedDevices {
     WatchedDevices::SeenBefore(devices.collect())
 }
 
-/// A run by what people know it as: its job's name and its model's.
+/// A run by what people know it as: its job's name and its model's, or its link's.
 fn run_name(kept: &Kept, number: RunNumber) -> String {
     let known = kept.runs.get(&number).and_then(|run| {
         let job = kept.jobs.get(&run.job)?;
-        let model = job.spec.models.get(run.model)?;
-        Some(format!("{}/{}", job.spec.name, model.name))
+        let subject = job.spec.subject(run.model)?;
+        Some(format!("{}/{subject}", job.spec.name))
     });
     known.unwrap_or_else(|| format!("run {number}"))
 }

@@ -43,6 +43,9 @@ impl What {
             What::VideoPublished { folder, findings } => {
                 published("its video measurement is ", folder, findings)
             }
+            What::LinkPublished { folder, findings } => {
+                published("its link measurement is ", folder, findings)
+            }
             What::Worse { than, numbers } => {
                 format!("worse than {}: {}", than.display(), numbers.join("; "))
             }
@@ -152,6 +155,13 @@ mod tests {
                     findings: Vec::new(),
                 },
                 "its video measurement is published in profiles/b",
+            ),
+            (
+                What::LinkPublished {
+                    folder: "profiles/c".into(),
+                    findings: vec!["upload is unsteady".to_owned()],
+                },
+                "its link measurement is published in profiles/c, with doubts: upload is unsteady",
             ),
             (
                 What::Worse {

@@ -108,9 +108,8 @@ fn wait(kept: &Kept, history: &History, job: &Job, run: &Run) -> Absent {
 fn fits(job: &Job, run: &Run, device: &Device) -> bool {
     match &run.only {
         Some(only) => *only == device.name,
-        None => {
-            (job.spec.devices.get(run.selector)).is_none_or(|selector| selector.matches(device))
-        }
+        None => (job.spec.devices.get(run.selector))
+            .is_none_or(|selector| job.spec.means(selector, device)),
     }
 }
 

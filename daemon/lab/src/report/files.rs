@@ -29,6 +29,9 @@ impl Report {
             if let Some(video) = &mut run.video {
                 video.read();
             }
+            if let Some(link) = &mut run.link {
+                link.read();
+            }
             if run.says_simulated() {
                 simulated.insert(run.device.clone());
             }
@@ -95,7 +98,7 @@ fn whole_model(folder: &Path) -> Vec<WholeModel> {
 }
 
 /// Whether all that a folder holds is files of a size that profiles have.
-fn readable(folder: &Path) -> bool {
+pub(super) fn readable(folder: &Path) -> bool {
     let Ok(mut entries) = folder.read_dir() else {
         return false;
     };

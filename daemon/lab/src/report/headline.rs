@@ -1,5 +1,7 @@
 //! What became of runs, in numbers and in one sentence.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::RunOutcome;
@@ -77,19 +79,28 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// Everything in one sentence. `videos` of the runs measure frames; of what is published, `findings` are doubtful and `worse`
-/// worse than what was before them.
-pub(super) fn sentence(counts: &Counts, videos: usize, findings: usize, worse: usize) -> String {
+/// Everything in one sentence. The runs are of these `kinds`; of what is published, `findings` are doubtful and `worse` worse than
+/// what was before them.
+pub(super) fn sentence(
+    counts: &Counts,
+    kinds: &BTreeSet<RunKind>,
+    findings: usize,
+    worse: usize,
+) -> String {
     if counts.runs == 0 {
         return "Nothing was asked for.".to_owned();
     }
     let Counts {
         runs, published, ..
     } = counts;
-    let given = match videos {
-        0 => RunKind::Profile.given(*runs),
-        _ if videos == *runs => RunKind::Video.given(*runs),
-        _ => "profiles and video measurements",
+    let given = match Vec::from_iter(kinds.iter().copied()).as_slice() {
+        [] => RunKind::default().given(*runs).to_owned(),
+        [kind] => kind.given(*runs).to_owned(),
+        [others @ .., last] => {
+            let many = |kind: &RunKind| kind.given(2);
+            let others: Vec<&str> = others.iter().map(many).collect();
+            format!("{} and {}", others.join(", "), many(last))
+        }
     };
     let doubtful = match findings {
         0 => String::new(),

@@ -128,6 +128,7 @@ impl<'a> History<'a> {
                 }
                 What::Published { .. }
                 | What::VideoPublished { .. }
+                | What::LinkPublished { .. }
                 | What::Parked { .. }
                 | What::AttemptFailed { .. }
                 | What::Failed { .. } => free_since = Some(event.at),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::history::History;
 use super::{
-    Counts, Earlier, FailedAttempt, JobReport, Publication, RunOutcome, RunReport,
+    Counts, Earlier, FailedAttempt, JobReport, LinkPublication, Publication, RunOutcome, RunReport,
     VideoPublication, absent, counted, device_of,
 };
 use crate::job::RunKind;
@@ -115,10 +115,7 @@ fn run_report(
         _ => None,
     });
     let published = outcome == RunOutcome::Published;
-    let (is_profile, is_video) = match job.spec.kind() {
-        RunKind::Profile => (published, false),
-        RunKind::Video => (false, published),
-    };
+    let gives = |kind: RunKind| published && job.spec.kind() == kind;
     RunReport {
         number: run.number,
         model: model(job, run),
@@ -131,11 +128,12 @@ fn run_report(
         rejected: counted(rejected),
         ended: run.ended.filter(|ended| *ended <= history.until),
         spent: run.spent,
-        published: is_profile.then(|| Publication {
+        published: gives(RunKind::Profile).then(|| Publication {
             before: earlier.of(job, run),
             ..publication(history, run)
         }),
-        video: is_video.then(|| video(history, run)),
+        video: gives(RunKind::Video).then(|| video(history, run)),
+        link: gives(RunKind::Link).then(|| link(history, run)),
     }
 }
 
@@ -158,11 +156,8 @@ fn outcome(history: &History, run: &Run) -> RunOutcome {
 }
 
 fn model(job: &Job, run: &Run) -> String {
-    let model = job.spec.models.get(run.model);
-    model.map_or_else(
-        || format!("model {}", run.model + 1),
-        |model| model.name.clone(),
-    )
+    let subject = job.spec.subject(run.model);
+    subject.map_or_else(|| format!("model {}", run.model + 1), str::to_owned)
 }
 
 fn publication(history: &History, run: &Run) -> Publication {
@@ -196,5 +191,18 @@ fn video(history: &History, run: &Run) -> VideoPublication {
         folder: run.video.clone().unwrap_or_default(),
         findings: findings.unwrap_or_default(),
         ..VideoPublication::default()
+    }
+}
+
+fn link(history: &History, run: &Run) -> LinkPublication {
+    let mut events = history.of_run(run.number).rev();
+    let findings = events.find_map(|event| match &event.what {
+        What::LinkPublished { findings, .. } => Some(findings.clone()),
+        _ => None,
+    });
+    LinkPublication {
+        folder: run.link.clone().unwrap_or_default(),
+        findings: findings.unwrap_or_default(),
+        ..LinkPublication::default()
     }
 }

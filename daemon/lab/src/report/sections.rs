@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use layerlab_profiles::link::LinkDirection;
 
 use super::cell::Cell;
 use super::{Absent, Counted, DeviceReport, GateRecord, JobReport, Report, RunOutcome, RunReport};
@@ -37,6 +38,7 @@ impl Report {
             words.to_come(),
             words.published(),
             words.videos(),
+            words.links(),
             words.jobs(),
             words.retried(),
             words.rejected(),
@@ -175,6 +177,37 @@ impl Words<'_> {
             title: "Video measurements",
             grave: false,
             heads: &["job", "model", "device", "when", "folder", "findings"],
+            right: &[],
+            rows: self.report.runs().filter_map(row).collect(),
+        }
+    }
+
+    fn links(&self) -> Section {
+        let row = |(job, run): (&JobReport, &RunReport)| {
+            let link = run.link.as_ref()?;
+            let kind = link.kind.map_or_else(String::new, |kind| {
+                let simulated = link.simulated == Some(true);
+                format!(" ({kind}{})", if simulated { ", simulated" } else { "" })
+            });
+            let gone = link.gone.then(|| "its folder is gone".to_owned());
+            let findings: Vec<String> = gone.into_iter().chain(link.findings.clone()).collect();
+            Some(texts([
+                name(job),
+                format!("{}{kind}", model(run)),
+                self.report.device_of(run),
+                self.moment_if_any(run.ended),
+                link.carries(LinkDirection::Upload),
+                link.carries(LinkDirection::Download),
+                link.folder.display().to_string(),
+                findings.join("; "),
+            ]))
+        };
+        Section {
+            title: "Link measurements",
+            grave: false,
+            heads: &[
+                "job", "link", "device", "when", "upload", "download", "folder", "findings",
+            ],
             right: &[],
             rows: self.report.runs().filter_map(row).collect(),
         }

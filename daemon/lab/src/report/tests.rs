@@ -1,5 +1,6 @@
 //! A night in which everything happens that can, as people, scripts and browsers see it.
 
+mod link;
 mod video;
 
 use std::path::Path;

@@ -101,12 +101,12 @@ impl LabState {
             false => 1,
             true => {
                 let devices = self.kept.devices.values();
-                devices.filter(|one| selector.matches(one)).count()
+                devices.filter(|one| spec.means(selector, one)).count()
             }
         };
         let devices: usize = spec.devices.iter().map(matching).sum();
         let repeats = usize::try_from(spec.repeats).unwrap_or(usize::MAX);
-        (spec.models.len().saturating_mul(devices)).saturating_mul(repeats)
+        (spec.subjects().saturating_mul(devices)).saturating_mul(repeats)
     }
 
     /// The runs of a job: its models on its devices, the first repeat of all before the second of any.
@@ -116,7 +116,7 @@ impl LabState {
         };
         let mut wanted = Vec::new();
         for repeat in 1..=job.spec.repeats {
-            for model in 0..job.spec.models.len() {
+            for model in 0..job.spec.subjects() {
                 for (selector, devices) in job.spec.devices.iter().enumerate() {
                     if !devices.each {
                         wanted.push((model, selector, None, repeat));
@@ -126,7 +126,7 @@ impl LabState {
                         .kept
                         .devices
                         .values()
-                        .filter(|one| devices.matches(one));
+                        .filter(|one| job.spec.means(devices, one));
                     wanted
                         .extend(each.map(|one| (model, selector, Some(one.name.clone()), repeat)));
                 }

@@ -42,6 +42,15 @@ impl LabState {
                 "the lab has seen no device with {selector}; plug one in, or cancel the job"
             ));
         }
+        if let Some(link) = &spec.link
+            && meant.iter().all(|device| !spec.means(selector, device))
+        {
+            return Some(format!(
+                "what the lab has seen with {selector} is simulated, and has no link such as {} of its own; plug in a phone, or \
+                 cancel the job and submit it for phones or `host`",
+                link.name
+            ));
+        }
         let accuracy = spec.accuracy.iter().flat_map(|of| &of.processors);
         let video = spec.video.iter().flat_map(|of| &of.processor);
         let times = spec.measure.processors.iter();

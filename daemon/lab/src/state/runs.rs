@@ -283,6 +283,7 @@ impl LabState {
             match kind {
                 RunKind::Profile => run.profile = Some(folder.clone()),
                 RunKind::Video => run.video = Some(folder.clone()),
+                RunKind::Link => run.link = Some(folder.clone()),
             }
             run.verdict.clone_from(&verdict);
         });
@@ -292,6 +293,7 @@ impl LabState {
                 findings,
             },
             RunKind::Video => What::VideoPublished { folder, findings },
+            RunKind::Link => What::LinkPublished { folder, findings },
         };
         self.tell_of_run(now, number, what);
         if let Some(verdict) = verdict.filter(Verdict::is_worse) {

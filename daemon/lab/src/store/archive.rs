@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteConnection;
 use super::apart::apart;
 use super::error::StoreError;
 use super::reader::Reader;
-use crate::job::{JobSpec, ModelSpec, VideoSpec};
+use crate::job::{JobSpec, VideoSpec};
 use crate::record::{Job, JobId, JobState, JobWithRuns, Run, RunNumber};
 
 impl Reader {
@@ -99,17 +99,21 @@ impl Reader {
     }
 
     /// How long runs took, in milliseconds, that published what `spec` asks for on `device` of the model of place `model` in
-    /// `spec`, measured in the same way.
+    /// `spec`, or of its link, measured in the same way.
     pub(super) async fn took(
         &self,
         device: &str,
         spec: &JobSpec,
         model: usize,
     ) -> Result<Vec<u64>, StoreError> {
-        let wanted = spec.models.get(model).map(|model| model.sha256.clone());
-        let Some(wanted) = wanted else {
-            return Ok(Vec::new());
+        let of = |spec: &JobSpec, model: usize| {
+            let model = spec.models.get(model);
+            (model.map(|model| model.sha256.clone()), spec.link.clone())
         };
+        let wanted = of(spec, model);
+        if wanted == (None, None) {
+            return Ok(Vec::new());
+        }
         let (reader, device, measure) = (self.clone(), device.to_owned(), spec.measure.clone());
         let frames = spec.video.as_ref().map(VideoSpec::settings);
         apart(async move {
@@ -129,10 +133,9 @@ impl Reader {
                     Entry::Vacant(place) => place.insert(reader.record(&job)?),
                 };
                 let spec = &job.spec;
-                let is_same_model = |model: &ModelSpec| model.sha256 == wanted;
                 let is_same_way = spec.measure == measure
                     && spec.video.as_ref().map(VideoSpec::settings) == frames;
-                if spec.models.get(run.model).is_some_and(is_same_model) && is_same_way {
+                if of(spec, run.model) == wanted && is_same_way {
                     took.push(run.spent.wall_ms);
                 }
             }

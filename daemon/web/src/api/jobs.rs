@@ -28,14 +28,16 @@ pub(super) struct ShownJob {
     id: i64,
     /// What users call it.
     name: String,
-    /// What each of its runs gives: a `profile`, or what answering the frames of a `video` costs.
+    /// What each of its runs gives: a `profile`, what answering the frames of a `video` costs, or what a `link` carries.
     #[schema(example = "profile")]
     kind: String,
     /// What became of it.
     #[schema(example = "open")]
     state: String,
-    /// The names of its models.
+    /// The names of its models; none of a job that measures a link.
     models: Vec<String>,
+    /// The name of the link that it measures, if it does.
+    link: Option<String>,
     /// The devices that it is for, in words.
     devices: Vec<String>,
     /// Jobs with more go first.
@@ -55,6 +57,7 @@ impl From<&Job> for ShownJob {
             kind: job.spec.kind().to_string(),
             state: job.state.to_string(),
             models: models.map(|model| model.name.clone()).collect(),
+            link: job.spec.link.as_ref().map(|link| link.name.clone()),
             devices: devices.map(ToString::to_string).collect(),
             priority: job.spec.priority,
             submitted: job.submitted,
@@ -69,7 +72,7 @@ pub(super) struct ListedJob {
     /// The job itself.
     #[serde(flatten)]
     job: ShownJob,
-    /// How many profiles it asks for, or measurements of frames.
+    /// How many profiles it asks for, or measurements of frames or of a link.
     runs: usize,
     /// How many of them are published.
     done: usize,

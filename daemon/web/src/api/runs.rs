@@ -1,4 +1,4 @@
-//! Runs: one profile each that a job asks for, or one measurement of frames.
+//! Runs: one profile each that a job asks for, or one measurement of frames or of a link.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,9 +18,11 @@ pub(super) struct ShownRun {
     number: i64,
     /// The number of the job that asks for it.
     job: i64,
-    /// The model's name.
+    /// The model's name; none of a run that measures a link.
     model: Option<String>,
-    /// What it gives: a `profile`, or what answering the frames of a `video` costs.
+    /// The name of the link, of a run that measures one.
+    link: Option<String>,
+    /// What it gives: a `profile`, what answering the frames of a `video` costs, or what a `link` carries.
     #[schema(example = "profile")]
     kind: String,
     /// What became of it.
@@ -38,8 +40,8 @@ pub(super) struct ShownRun {
     ended: Option<Timestamp>,
     /// Why it is in this state, for a person.
     reason: Option<String>,
-    /// Whether it has published a profile, which is found by the number of the run. A measurement of frames is published when
-    /// the run is done, on the lab's host.
+    /// Whether it has published a profile, which is found by the number of the run. A measurement of frames or of a link is published
+    /// when the run is done, on the lab's host.
     published: bool,
     /// What of its profile is worse than in the last good one, each in a few words.
     worse: Vec<String>,
@@ -54,6 +56,7 @@ impl ShownRun {
             number: run.number,
             job: run.job,
             model: model.map(|model| model.name.clone()),
+            link: (job.and_then(|job| job.spec.link.as_ref())).map(|link| link.name.clone()),
             kind: job
                 .map(|job| job.spec.kind())
                 .unwrap_or_default()

@@ -92,12 +92,15 @@ async fn page(
             @if let Some(video) = &job.spec.video {
                 dt { "Measures" } dd { "how the frames of " (Printable(&file_name(&video.path))) " are answered" }
             }
+            @if let Some(link) = &job.spec.link {
+                dt { "Measures" } dd { "the link " (Printable(&link.name)) " to " (Printable(&link.server)) }
+            }
             @if let Some(deadline) = job.spec.deadline { dt { "Deadline" } dd { (when(deadline)) } }
             dt { "For" } dd { (Printable(&devices.join("; "))) }
             @if !waiting_for.is_empty() { dt { "Waits for" } dd { (Printable(&waiting_for)) } }
         }
         h2 { "Runs" }
-        @if shown.runs.is_empty() { p { "It has none." } } @else { (runs(&shown.runs, &kept)) }
+        @if shown.runs.is_empty() { p { "It has none." } } @else { (runs(job, &shown.runs, &kept)) }
         (more(number, shown.runs.len(), all, &format!("/jobs/{id}?page=")))
         h2 { "What happened" }
         (happened(&shown.events))
@@ -146,15 +149,19 @@ fn buttons(job: &Job, can_be_retried: bool) -> Markup {
     }
 }
 
-fn runs(runs: &[&Run], kept: &Kept) -> Markup {
+fn runs(job: &Job, runs: &[&Run], kept: &Kept) -> Markup {
+    let subject = match &job.spec.link {
+        None => "Model",
+        Some(_) => "Link",
+    };
     html! {
         div.table { table {
-            thead { tr { th scope="col" { "Run" } th scope="col" { "Model" } th scope="col" { "Device" } th scope="col" { "State" } th scope="col" { "Why" } } }
+            thead { tr { th scope="col" { "Run" } th scope="col" { (subject) } th scope="col" { "Device" } th scope="col" { "State" } th scope="col" { "Why" } } }
             tbody {
                 @for run in runs {
                     tr {
                         td data-head="Run" { a href={ "/runs/" (run.number) } { (run.number) } }
-                        td data-head="Model" { (Printable(&model_of(run, kept))) }
+                        td data-head=(subject) { (Printable(&model_of(run, kept))) }
                         td data-head="Device" { (device_of(run, kept)) }
                         td data-head="State" {
                             (badge(&run.state.to_string()))

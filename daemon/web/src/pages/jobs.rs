@@ -98,16 +98,11 @@ pub(super) fn more(number: usize, here: usize, all: usize, path: &str) -> Markup
     }
 }
 
-/// The name of a run's model.
+/// The name of a run's model, or of its link.
 pub(super) fn model_of(run: &Run, kept: &Kept) -> String {
-    let model = kept
-        .jobs
-        .get(&run.job)
-        .and_then(|job| job.spec.models.get(run.model));
-    model.map_or_else(
-        || format!("model {}", run.model + 1),
-        |model| model.name.clone(),
-    )
+    let job = kept.jobs.get(&run.job);
+    let subject = job.and_then(|job| job.spec.subject(run.model));
+    subject.map_or_else(|| format!("model {}", run.model + 1), str::to_owned)
 }
 
 /// The device that has a run, or had.

@@ -60,6 +60,9 @@ pub(super) async fn show(
             @if let Some(folder) = &run.video {
                 dt { "Video measurement" } dd { "in " (Printable(&folder.display().to_string())) " on the lab's host" }
             }
+            @if let Some(folder) = &run.link {
+                dt { "Link measurement" } dd { "in " (Printable(&folder.display().to_string())) " on the lab's host" }
+            }
             @if let Some(reason) = &run.reason { dt { "Why" } dd { (Printable(reason)) } }
             @if let Some(verdict) = run.verdict.as_ref().filter(|verdict| !verdict.worse.is_empty()) {
                 dt { "Worse than before" } dd.bad { (Printable(&verdict.worse.join("; "))) }

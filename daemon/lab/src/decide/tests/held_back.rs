@@ -5,6 +5,8 @@ use crate::job::VideoSpec;
 use crate::record::{RecordChange, RunState, What};
 use crate::state::PublicationOutcome;
 use crate::talk::{DeviceState, RefusalCode};
+use layerlab_campaign::LinkSettings;
+use layerlab_profiles::link::LinkKind;
 
 #[test]
 fn a_device_that_is_lifted_out_of_quarantine_is_used_at_once_whatever_it_is_called() {
@@ -186,6 +188,89 @@ fn what_a_run_of_frames_gives_is_no_profile() {
         _ => None,
     });
     assert_eq!(told, Some(("profiles/run-1".into(), 1)));
+}
+
+/// A job for a link, of devices of any kind.
+fn link() -> JobSpec {
+    let link = LinkSettings::usual(
+        "lab".to_owned(),
+        LinkKind::Wifi,
+        "192.168.1.2:7377".to_owned(),
+        "token".into(),
+    );
+    JobSpec {
+        name: "links".to_owned(),
+        models: Vec::new(),
+        link: Some(link),
+        ..spec(1, 0)
+    }
+}
+
+#[test]
+fn a_link_is_measured_once_for_each_repeat_and_is_no_profile() {
+    let mut state = lab(&["a"]);
+    let link = JobSpec {
+        repeats: 2,
+        ..link()
+    };
+    submit(&mut state, link);
+    assert_eq!(state.kept.runs.len(), 2);
+    follow(&mut state, now());
+    let published = StayOutcome::Published {
+        folder: "profiles/run-1".into(),
+        findings: Vec::new(),
+        verdict: None,
+    };
+    state.left("a", published, Spent::default(), later(1));
+    let run = &state.kept.runs[&1];
+    let others = (&run.profile, &run.video);
+    assert_eq!((run.state, others), (RunState::Done, (&None, &None)));
+    assert_eq!(run.link.as_deref(), Some("profiles/run-1".as_ref()));
+    assert_eq!(run.published(), run.link.as_deref());
+    let is_told = |change: &RecordChange| match change {
+        RecordChange::Event(event) => matches!(event.what, What::LinkPublished { .. }),
+        _ => false,
+    };
+    assert!(state.take_changes().iter().any(is_told));
+}
+
+#[test]
+fn simulated_devices_measure_no_link() {
+    let mut state = lab(&["a", "b"]);
+    for device in state.kept.devices.values_mut() {
+        device.simulated = true;
+    }
+    // The same devices are good for profiles, whichever job is asked first.
+    let mut profiles = spec(1, 0);
+    profiles.priority = 1;
+    submit(&mut state, profiles);
+    let said = state.submit(link(), true, now());
+    let Answer::Submitted { job, warnings, .. } = said else {
+        panic!("it is taken: {said:?}");
+    };
+    assert!(
+        warnings[0].contains("is simulated, and has no link such as lab"),
+        "{warnings:?}"
+    );
+    follow(&mut state, now());
+    let of_job = |run: &&Run| run.job == job;
+    let states: Vec<RunState> = (state.kept.runs.values().filter(of_job))
+        .map(|run| run.state)
+        .collect();
+    assert_eq!(states, [RunState::Queued]);
+    let running = state
+        .kept
+        .runs
+        .values()
+        .filter(|run| run.state == RunState::Running);
+    assert_eq!(running.count(), 1);
+    // A phone that is not simulated does it.
+    if let Some(device) = state.kept.devices.get_mut("b") {
+        device.simulated = false;
+    }
+    follow(&mut state, now());
+    let run = state.kept.runs.values().find(of_job).expect("a run");
+    assert_eq!(run.phone.as_deref(), Some("b"));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(in crate::store) struct EventRow {
 
 impl StoredRecord for Event {
     const WHAT: &'static str = "an event";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
     type Row = EventRow;
 }
 

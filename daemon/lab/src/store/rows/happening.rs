@@ -57,6 +57,10 @@ pub(super) enum WhatRow {
         folder: PathBuf,
         findings: Vec<String>,
     },
+    LinkPublished {
+        folder: PathBuf,
+        findings: Vec<String>,
+    },
     Worse {
         than: PathBuf,
         numbers: Vec<String>,
@@ -101,6 +105,7 @@ impl From<What> for WhatRow {
             What::VideoPublished { folder, findings } => {
                 WhatRow::VideoPublished { folder, findings }
             }
+            What::LinkPublished { folder, findings } => WhatRow::LinkPublished { folder, findings },
             What::Worse { than, numbers } => WhatRow::Worse { than, numbers },
             What::Failed { reason } => WhatRow::Failed { reason },
             What::Asked { by, command } => WhatRow::Asked { by, command },
@@ -137,6 +142,7 @@ impl From<WhatRow> for What {
             WhatRow::VideoPublished { folder, findings } => {
                 What::VideoPublished { folder, findings }
             }
+            WhatRow::LinkPublished { folder, findings } => What::LinkPublished { folder, findings },
             WhatRow::Worse { than, numbers } => What::Worse { than, numbers },
             WhatRow::Failed { reason } => What::Failed { reason },
             WhatRow::Asked { by, command } => What::Asked { by, command },

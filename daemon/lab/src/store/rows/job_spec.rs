@@ -1,12 +1,14 @@
-//! What a job asks for, in the store. Windows, recurrences, designs and requirements are texts that users write, and
+//! What a job asks for, in the store. Windows, recurrences, designs, shapes and requirements are texts that users write, and
 //! stand in the store as those.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use layerlab_campaign::{LinkSettings, WrittenShape};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::HashedFile;
+use layerlab_profiles::link::LinkKind;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{
@@ -33,6 +35,9 @@ pub(super) struct JobSpecRow {
     // Since version 3.
     #[serde(default)]
     video: Option<VideoRow>,
+    // Since version 4.
+    #[serde(default)]
+    link: Option<LinkRow>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -118,6 +123,23 @@ struct VideoRow {
     seed: u64,
 }
 
+#[derive(Serialize, Deserialize)]
+struct LinkRow {
+    name: String,
+    carrier: LinkKind,
+    server: String,
+    token_file: PathBuf,
+    tunnel: bool,
+    shape: Option<WrittenShape>,
+    repeats: u32,
+    echoes: u32,
+    connections: Option<u32>,
+    gap_us: u64,
+    #[serde(with = "written_duration::optional")]
+    trace: Option<Duration>,
+    seed: u64,
+}
+
 impl From<JobSpec> for JobSpecRow {
     fn from(spec: JobSpec) -> JobSpecRow {
         JobSpecRow {
@@ -134,6 +156,7 @@ impl From<JobSpec> for JobSpecRow {
             measure: spec.measure.into(),
             accuracy: spec.accuracy.map(Into::into),
             video: spec.video.map(Into::into),
+            link: spec.link.map(Into::into),
         }
     }
 }
@@ -154,6 +177,7 @@ impl From<JobSpecRow> for JobSpec {
             measure: row.measure.into(),
             accuracy: row.accuracy.map(Into::into),
             video: row.video.map(Into::into),
+            link: row.link.map(Into::into),
         }
     }
 }
@@ -338,6 +362,44 @@ impl From<VideoRow> for VideoSpec {
             processor: row.processor,
             answers: row.answers,
             frames: row.frames,
+            seed: row.seed,
+        }
+    }
+}
+
+impl From<LinkSettings> for LinkRow {
+    fn from(link: LinkSettings) -> LinkRow {
+        LinkRow {
+            name: link.name,
+            carrier: link.carrier,
+            server: link.server,
+            token_file: link.token_file,
+            tunnel: link.tunnel,
+            shape: link.shape,
+            repeats: link.repeats,
+            echoes: link.echoes,
+            connections: link.connections,
+            gap_us: link.gap_us,
+            trace: link.trace,
+            seed: link.seed,
+        }
+    }
+}
+
+impl From<LinkRow> for LinkSettings {
+    fn from(row: LinkRow) -> LinkSettings {
+        LinkSettings {
+            name: row.name,
+            carrier: row.carrier,
+            server: row.server,
+            token_file: row.token_file,
+            tunnel: row.tunnel,
+            shape: row.shape,
+            repeats: row.repeats,
+            echoes: row.echoes,
+            connections: row.connections,
+            gap_us: row.gap_us,
+            trace: row.trace,
             seed: row.seed,
         }
     }

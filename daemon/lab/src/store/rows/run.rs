@@ -29,6 +29,9 @@ pub(in crate::store) struct RunRow {
     // Since version 3.
     #[serde(default)]
     video: Option<PathBuf>,
+    // Since version 4.
+    #[serde(default)]
+    link: Option<PathBuf>,
     // Since version 2.
     #[serde(default)]
     verdict: Option<VerdictRow>,
@@ -52,7 +55,7 @@ struct SpentRow {
 
 impl StoredRecord for Run {
     const WHAT: &'static str = "a run";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
     type Row = RunRow;
 }
 
@@ -74,6 +77,7 @@ impl From<Run> for RunRow {
             reason: run.reason,
             profile: run.profile,
             video: run.video,
+            link: run.link,
             verdict: run.verdict.map(Into::into),
             spent: run.spent.into(),
             journals_removed: run.journals_removed,
@@ -100,6 +104,7 @@ impl From<RunRow> for Run {
             reason: row.reason,
             profile: row.profile,
             video: row.video,
+            link: row.link,
             verdict: row.verdict.map(Into::into),
             spent: row.spent.into(),
             journals_removed: row.journals_removed,

@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use layerlab_campaign::LinkSettings;
 use layerlab_profiles::document::HashedFile;
+use layerlab_profiles::link::LinkKind;
 
 use super::*;
 use crate::job::{TwinSpec, VideoSpec};
@@ -157,10 +159,10 @@ fn version_1_is_written_and_read() {
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
 }
 
-/// Jobs have been of version 2 since they may ask for steady times and for energy, and of version 3 since they may ask for
-/// frames.
+/// Jobs have been of version 2 since they may ask for steady times and for energy, of version 3 since they may ask for frames,
+/// and of version 4 since they may ask for a link.
 #[test]
-fn jobs_of_older_versions_are_read_and_version_3_is_written() {
+fn jobs_of_older_versions_are_read_and_version_4_is_written() {
     check(include_str!("frozen/job-1.jsonl"), &[full_job()]);
     let mut hot = full_job();
     hot.spec.measure.visits = 7;
@@ -182,16 +184,34 @@ fn jobs_of_older_versions_are_read_and_version_3_is_written() {
         seed: u64::MAX,
     });
     frames.content_sha256 = frames.spec.content_sha256();
-    check_newest(
-        include_str!("frozen/job-3.jsonl"),
-        &[full_job(), hot, frames],
-    );
+    let older = [full_job(), hot, frames];
+    check(include_str!("frozen/job-3.jsonl"), &older);
+    let mut link = full_job();
+    link.spec.models.clear();
+    link.spec.accuracy = None;
+    link.spec.link = Some(LinkSettings {
+        name: "lab-wifi".to_owned(),
+        carrier: LinkKind::Wifi,
+        server: "192.168.1.2:7377".to_owned(),
+        token_file: "secrets/edge-token".into(),
+        tunnel: false,
+        shape: Some("5mbit,75ms".parse().expect("a shape")),
+        repeats: 10,
+        echoes: 200,
+        connections: Some(4),
+        gap_us: 20_000,
+        trace: Some(Duration::from_secs(10)),
+        seed: u64::MAX,
+    });
+    link.content_sha256 = link.spec.content_sha256();
+    let all = [&older[..], &[link]].concat();
+    check_newest(include_str!("frozen/job-4.jsonl"), &all);
 }
 
-/// Runs have been of version 2 since their profiles are compared with those before them, and of version 3 since they may
-/// measure frames.
+/// Runs have been of version 2 since their profiles are compared with those before them, of version 3 since they may measure
+/// frames, and of version 4 since they may measure a link.
 #[test]
-fn runs_of_older_versions_are_read_and_version_3_is_written() {
+fn runs_of_older_versions_are_read_and_version_4_is_written() {
     check(include_str!("frozen/run-1.jsonl"), &[full_run()]);
     let verdict = Verdict {
         against: "profiles/run-1".into(),
@@ -215,17 +235,22 @@ fn runs_of_older_versions_are_read_and_version_3_is_written() {
         video: Some("profiles/run-2".into()),
         ..full_run()
     };
-    check_newest(
-        include_str!("frozen/run-3.jsonl"),
-        &[full_run(), worse, frames],
-    );
+    let older = [full_run(), worse, frames];
+    check(include_str!("frozen/run-3.jsonl"), &older);
+    let link = Run {
+        profile: None,
+        link: Some("profiles/run-2".into()),
+        ..full_run()
+    };
+    let all = [&older[..], &[link]].concat();
+    check_newest(include_str!("frozen/run-4.jsonl"), &all);
 }
 
 /// Events have been of version 2 since devices in quarantine may be used again before its end, of version 3 since
-/// profiles are compared with those before them, of version 4 since the lab is on the web, and of version 5 since runs may
-/// measure frames.
+/// profiles are compared with those before them, of version 4 since the lab is on the web, of version 5 since runs may
+/// measure frames, and of version 6 since they may measure a link.
 #[test]
-fn events_of_older_versions_are_read_and_version_5_is_written() {
+fn events_of_older_versions_are_read_and_version_6_is_written() {
     check(include_str!("frozen/event-1.jsonl"), &events());
     let mut all = events();
     all.push(Event {
@@ -260,7 +285,16 @@ fn events_of_older_versions_are_read_and_version_5_is_written() {
         },
         ..samples::event(25)
     });
-    check_newest(include_str!("frozen/event-5.jsonl"), &all);
+    check(include_str!("frozen/event-5.jsonl"), &all);
+    all.push(Event {
+        run: Some(2),
+        what: What::LinkPublished {
+            folder: "profiles/run-2".into(),
+            findings: vec!["the upload is unsteady".to_owned()],
+        },
+        ..samples::event(26)
+    });
+    check_newest(include_str!("frozen/event-6.jsonl"), &all);
 }
 
 #[test]
@@ -280,9 +314,9 @@ fn a_job_with_a_quantised_twin_is_read_as_it_was_written() {
 
 #[test]
 fn a_body_of_a_newer_version_is_refused_even_if_it_could_be_read() {
-    let newer = body(&full_run()).expect("JSON").replacen(":3,", ":4,", 1);
+    let newer = body(&full_run()).expect("JSON").replacen(":4,", ":5,", 1);
     let refused = record::<Run>(&newer).expect_err("newer");
-    assert!(matches!(refused, BodyError::Newer(4)), "{refused:?}");
+    assert!(matches!(refused, BodyError::Newer(5)), "{refused:?}");
     let refused = record::<Run>("{}").expect_err("no run");
     assert!(matches!(refused, BodyError::Unreadable(_)), "{refused:?}");
 }
