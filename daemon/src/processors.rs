@@ -22,6 +22,14 @@ pub(super) struct PlacedOnArgs {
 }
 
 impl PlacedOnArgs {
+    /// As --processors lists them, the CPU first.
+    pub(super) fn listed(processors: &[String]) -> PlacedOnArgs {
+        PlacedOnArgs {
+            processors: processors.to_vec(),
+            ..PlacedOnArgs::default()
+        }
+    }
+
     /// What was chosen.
     pub(super) fn by_digit(&self) -> anyhow::Result<ByDigit> {
         ByDigit {

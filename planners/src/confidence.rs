@@ -31,6 +31,11 @@ impl Confidence {
         self.0
     }
 
+    /// The share in per cent as people write it, without the last digits of binary fractions.
+    pub fn percent(self) -> f64 {
+        (self.0 * 1e6).round() / 1e4
+    }
+
     /// By what the half-width of a published 95 % interval is multiplied to give one of this confidence: the ratio of the
     /// normal distribution's quantiles.
     pub(crate) fn stretch(self) -> f64 {

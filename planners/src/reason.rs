@@ -252,7 +252,7 @@ impl fmt::Display for Reason {
                 f,
                 "the time may be as long as {high} ({} %), more than the limit {within}; measure longer or plan for \
                  a shorter limit",
-                percent(*confidence)
+                confidence.percent()
             ),
             Reason::TimeUnknown => f.write_str(
                 "the time has no interval, so that nobody knows how surely the limit is kept; measure more samples",
@@ -265,7 +265,7 @@ impl fmt::Display for Reason {
                 f,
                 "the accuracy may be as low as {low:.4} ({} %), less than the requirement {at_least}; measure this \
                  combination before relying on it",
-                percent(*confidence)
+                confidence.percent()
             ),
             Reason::AccuracyUncertain {
                 low: None,
@@ -275,7 +275,7 @@ impl fmt::Display for Reason {
                 f,
                 "there are too few measured combinations to say with {} % how low the accuracy may be; measure this \
                  combination before relying on it",
-                percent(*confidence)
+                confidence.percent()
             ),
             Reason::Clamped { loss } => write!(
                 f,
@@ -355,11 +355,6 @@ impl fmt::Display for TooLargeReason {
             "layer {layer} ({name}) runs on the {here}: with it on the {there} the placement would not fit, for {shortage}"
         )
     }
-}
-
-/// A confidence as people write it, without the last digits of binary fractions.
-fn percent(confidence: Confidence) -> f64 {
-    (confidence.share() * 1e6).round() / 1e4
 }
 
 fn signed(change: SignedNanos) -> String {

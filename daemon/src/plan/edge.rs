@@ -1,6 +1,8 @@
 //! `layerlab plan edge`: which layers to run on the phone and which on a server beside it (jointdnn), from what was measured.
 
+mod accuracy;
 mod energy;
+mod planner;
 mod sweep;
 mod verify;
 
@@ -9,16 +11,17 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use layerlab_lab::text_table::{Cells, table};
 use layerlab_planners::edge::{
-    Energy, LatencyIntervals, Link, MeasuredNetwork, PlacedGroup, Power, Quantity, Side,
-    SplitAlgorithm, SplitGoal, SplitLimits, SplitOutcome, SplitPlan, SplitProblem, check_split,
-    measured_link, refuse_other_phone, split,
+    AccurateSplit, Energy, LatencyIntervals, MeasuredNetwork, PlacedGroup, Quantity, Side,
+    SplitAlgorithm, SplitGoal, SplitLimits, SplitPlan, measured_link, refuse_other_phone,
 };
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::link::LinkDocument;
 use layerlab_profiles::{Nanos, Segment};
 use serde_json::{Value, json};
 
+use self::accuracy::{AccuracyArgs, RequiredAccuracy};
 use self::energy::{DrawnByPlan, Radio};
+use self::planner::{Answer, Planner};
 use self::verify::{VerifiedSplit, VerifyArgs};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::link::check::sound_link;
@@ -48,7 +51,8 @@ struct Sides {
     /// The server's profile of the same model: `layerlab profile --device host`, run on the server
     #[arg(long, value_name = "FOLDER", required = true)]
     remote: Option<PathBuf>,
-    /// The phone's processors that may be used, such as cpu,npu [default: its CPUs]
+    /// The phone's processors that may be used, such as cpu,npu [default: its CPUs; with --accuracy those of the placements whose
+    /// accuracies were measured]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     processors: Vec<String>,
     /// The server's [default: its CPUs]
@@ -64,9 +68,20 @@ impl Sides {
         Ok((phone, server))
     }
 
-    fn network(&self, phone: &Profile, server: &Profile) -> Result<MeasuredNetwork, Failure> {
-        let chosen = [&self.processors[..], &self.remote_processors[..]];
-        MeasuredNetwork::new(phone, server, chosen).exit_with(Code::Input)
+    /// The processors that were named, of the phone and of the server.
+    fn chosen(&self) -> [&[String]; 2] {
+        [&self.processors, &self.remote_processors]
+    }
+
+    fn network(
+        &self,
+        phone: &Profile,
+        server: &Profile,
+        required: Option<&RequiredAccuracy>,
+    ) -> Result<MeasuredNetwork, Failure> {
+        let [on_phone, on_server] = self.chosen();
+        let on_phone = required.map_or(on_phone, |required| required.placed_on.chosen());
+        MeasuredNetwork::new(phone, server, [on_phone, on_server]).exit_with(Code::Input)
     }
 }
 
@@ -89,6 +104,8 @@ struct OneArgs {
     /// The most that the phone may draw for one inference above what it draws anyway, such as 500mJ
     #[arg(long, value_name = "ENERGY", value_parser = energy::energy)]
     energy: Option<Energy>,
+    #[command(flatten)]
+    accuracy: AccuracyArgs,
     /// The phone's radio, to plan with energy: its powers are those of jointdnn's Table 3, by what the link carries; the phone's
     /// profile must be one with --energy
     #[arg(long, value_enum)]
@@ -140,6 +157,8 @@ struct Planned {
     others: Vec<(SplitAlgorithm, Option<Nanos>)>,
     /// Where energy is planned with.
     drawn: Option<DrawnByPlan>,
+    /// Where an accuracy is required.
+    accurate: Option<(RequiredAccuracy, AccurateSplit)>,
 }
 
 /// Neighbouring groups that run on one processor.
@@ -169,7 +188,8 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     let link = sound_link(named(&args.link)?)?;
     refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
     let prepared = args.verify.prepare(&phone.header)?;
-    let network = args.sides.network(&phone, &server)?;
+    let required = args.accuracy.learn(&args.sides, &phone, &server)?;
+    let network = args.sides.network(&phone, &server, required.as_ref())?;
     let mut over = measured_link(&link, &network).exit_with(Code::Input)?;
     let network = match radio {
         Some(radio) => {
@@ -178,32 +198,33 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
         }
         None => network,
     };
-    // Energies are those above what an idle phone draws.
-    let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
-    let problem = problem.exit_with(Code::Input)?;
-    let plan = match split(&problem, args.goal(), args.algorithm).exit_with(Code::Input)? {
-        SplitOutcome::Planned(plan) => plan,
-        SplitOutcome::Infeasible(infeasible) => {
-            return Err(Failure::new(Code::NoPlan, anyhow!("{infeasible}")));
-        }
-    };
-    check(&plan, &problem, &over)?;
+    let limited = required.as_ref().map(RequiredAccuracy::limit).transpose()?;
+    let planner = Planner::new(&network, &over, limited.as_ref())?;
+    let answer = planner.answer(args.goal(), args.algorithm)?;
+    let Answer {
+        plan,
+        network: placed,
+        accurate,
+    } = answer.map_err(|why| Failure::new(Code::NoPlan, anyhow!(why)))?;
     let drawn = match radio {
         Some(radio) => {
-            let least = least_drawn(&problem)?;
-            Some(DrawnByPlan::of(&plan, &network, radio, least))
+            let least = least_drawn(&planner)?;
+            Some(DrawnByPlan::of(&plan, &placed, radio, least))
         }
         None => None,
     };
+    let others = others(&planner)?;
+    drop(limited);
     let planned = Planned {
         drawn,
-        intervals: network.intervals(&plan, &link),
-        others: others(&problem)?,
+        intervals: placed.intervals(&plan, &link),
+        others,
         phone,
         server,
         link,
-        network,
+        network: placed,
         plan,
+        accurate: required.zip(accurate),
     };
     if !args.json {
         output::print(planned.text(prepared.is_some()))?;
@@ -227,17 +248,6 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a plan that does not add up.
-fn check(plan: &SplitPlan, problem: &SplitProblem, link: &Link) -> Result<(), Failure> {
-    match check_split(plan, problem.network(), link, Power::ZERO).first() {
-        None => Ok(()),
-        Some(fault) => {
-            let error = anyhow!("the plan does not add up: {fault}; please report this");
-            Err(Failure::new(Code::Internal, error))
-        }
-    }
-}
-
 /// What plans are compared with.
 const BASELINES: [SplitAlgorithm; 3] = [
     SplitAlgorithm::PhoneOnly,
@@ -245,44 +255,24 @@ const BASELINES: [SplitAlgorithm; 3] = [
     SplitAlgorithm::Neurosurgeon,
 ];
 
-/// What the fastest split of each baseline takes, without limits; nothing where there is none.
-fn others(problem: &SplitProblem) -> Result<Vec<(SplitAlgorithm, Option<Nanos>)>, Failure> {
+/// What the fastest split of each baseline takes, without other limits than that of accuracy; nothing where there is none.
+fn others(planner: &Planner) -> Result<Vec<(SplitAlgorithm, Option<Nanos>)>, Failure> {
     let latency = |algorithm| {
-        let plan = fastest(problem, algorithm)?;
-        Ok((algorithm, plan.map(|plan| plan.cost().latency)))
+        let answer = planner.least(Quantity::Latency, algorithm)?;
+        Ok((algorithm, answer.map(|it| it.plan.cost().latency)))
     };
     BASELINES.into_iter().map(latency).collect()
 }
 
-/// What the phone draws with the most frugal split of each baseline, without limits; nothing where there is none.
-fn least_drawn(problem: &SplitProblem) -> Result<Vec<(String, Option<Energy>)>, Failure> {
+/// What the phone draws with the most frugal split of each baseline, without other limits than that of accuracy; nothing where
+/// there is none.
+fn least_drawn(planner: &Planner) -> Result<Vec<(String, Option<Energy>)>, Failure> {
     let energy = |algorithm: SplitAlgorithm| {
-        let plan = least(problem, Quantity::Energy, algorithm)?;
-        Ok((algorithm.to_string(), plan.map(|plan| plan.cost().energy)))
+        let answer = planner.least(Quantity::Energy, algorithm)?;
+        let energy = answer.map(|it| it.plan.cost().energy);
+        Ok((algorithm.to_string(), energy))
     };
     BASELINES.into_iter().map(energy).collect()
-}
-
-/// The fastest split by an algorithm, without limits; nothing where there is none.
-fn fastest(
-    problem: &SplitProblem,
-    algorithm: SplitAlgorithm,
-) -> Result<Option<SplitPlan>, Failure> {
-    least(problem, Quantity::Latency, algorithm)
-}
-
-/// The split by an algorithm that costs least, without limits; nothing where there is none.
-fn least(
-    problem: &SplitProblem,
-    minimise: Quantity,
-    algorithm: SplitAlgorithm,
-) -> Result<Option<SplitPlan>, Failure> {
-    let goal = SplitGoal {
-        minimise,
-        limits: SplitLimits::default(),
-    };
-    let outcome = split(problem, goal, algorithm).exit_with(Code::Internal)?;
-    Ok(outcome.plan().cloned())
 }
 
 /// A plan's groups, those beside one another on one processor as one.
@@ -377,7 +367,14 @@ impl Planned {
                 None => format!("{algorithm} impossible"),
             })
             .collect();
-        lines.push(format!("Compared with: {}", others.join(", ")));
+        let compared = match &self.accurate {
+            Some((required, split)) => {
+                lines.push(required.text(split));
+                "Compared with what keeps that accuracy"
+            }
+            None => "Compared with",
+        };
+        lines.push(format!("{compared}: {}", others.join(", ")));
         lines.extend(self.drawn.as_ref().map(DrawnByPlan::text));
         let interval = match self.intervals.all {
             Some(_) => {
@@ -389,11 +386,13 @@ impl Planned {
             true => "",
             false => ", and nothing was run",
         };
-        let rest = match self.drawn {
-            Some(_) => "accuracy is",
-            None => "accuracy and energy are",
+        let rest = match (&self.accurate, &self.drawn) {
+            (None, None) => "; accuracy and energy are not planned with",
+            (None, Some(_)) => "; accuracy is not planned with",
+            (Some(_), None) => "; energy is not planned with",
+            (Some(_), Some(_)) => "",
         };
-        lines.push(format!("{interval}; {rest} not planned with{end}"));
+        lines.push(format!("{interval}{rest}{end}"));
         lines.join("\n")
     }
 
@@ -450,6 +449,9 @@ impl Planned {
         });
         if let Some(drawn) = &self.drawn {
             drawn.add_to(&mut told);
+        }
+        if let Some((required, split)) = &self.accurate {
+            required.add_to(split, &mut told);
         }
         if let Some(verified) = verified {
             told["verified"] = verified.json();

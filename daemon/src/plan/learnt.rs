@@ -11,7 +11,7 @@ use layerlab_planners::measured_rows::MeasuredRows;
 use layerlab_planners::profile::{Tables, tables};
 use layerlab_planners::regress::Grid;
 use layerlab_planners::solve::{PlanError, find_front};
-use layerlab_planners::{AccuracyModel, Confidence, MemoryMode, Problem};
+use layerlab_planners::{AccuracyModel, AccuracyTable, Confidence, MemoryMode, Problem};
 use layerlab_profiles::document::{Evaluation, Profile, ProfileDigest};
 use layerlab_profiles::soak::Thermal;
 
@@ -69,7 +69,7 @@ impl From<MemoryArg> for MemoryMode {
 
 /// How sure plans are to be of their limits, as users write it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct LimitConfidence(Option<Confidence>);
+pub(super) struct LimitConfidence(Option<Confidence>);
 
 impl FromStr for LimitConfidence {
     type Err = String;
@@ -96,6 +96,8 @@ pub(crate) struct Learnt {
     pub(crate) processors: Vec<String>,
     pub(crate) source: Source,
     pub(crate) model: AccuracyModel,
+    /// What was measured of accuracy, also after the profile was published.
+    pub(super) accuracy: AccuracyTable,
     digest: ProfileDigest,
     /// What was measured after the profile was published.
     pub(crate) rows: MeasuredRows,
@@ -114,6 +116,34 @@ impl Input {
             rows: None,
             no_cache: true,
         })
+    }
+
+    /// The profile in a folder, as plans beside a server learn its accuracy: on these processors, the CPU first.
+    pub(super) fn beside_server(
+        profile: PathBuf,
+        processors: &[String],
+        confidence: LimitConfidence,
+        rows: Option<PathBuf>,
+        no_cache: bool,
+    ) -> Input {
+        Input {
+            profile,
+            placed_on: PlacedOnArgs::listed(processors),
+            confidence,
+            memory: MemoryArg::Resident,
+            thermal: Thermal::Cold,
+            rows,
+            no_cache,
+        }
+    }
+
+    /// Learns accuracies alone, without the front of time and accuracy.
+    pub(super) fn learn_accuracy(&self) -> Result<Learnt, Failure> {
+        let profile = Profile::read(&self.profile).exit_with(Code::Input)?;
+        let digest = ProfileDigest::of_folder(&self.profile).exit_with(Code::Input)?;
+        let tables = self.tables(&profile)?;
+        let rows = self.read_rows(&digest, tables.evaluation, false)?;
+        Ok(self.learn_losses(profile, digest, rows)?.0)
     }
 
     /// Learns, unless so many processors, or what is asked of a model of this accuracy on the CPU, are refused: learning takes
@@ -158,6 +188,26 @@ impl Input {
         digest: ProfileDigest,
         rows: MeasuredRows,
     ) -> Result<Learnt, Failure> {
+        let (mut learnt, cache, key) = self.learn_losses(profile, digest, rows)?;
+        let problem = &learnt.problem;
+        if problem.processors() == 2 {
+            let LimitConfidence(confidence) = self.confidence;
+            let share = confidence.map(|confidence| confidence.share().to_bits());
+            let key = key.with(format!("{share:?} {}", problem.times().mode()).as_bytes());
+            let search = || Ok::<Front, Infallible>(find_front(problem));
+            let Ok(front) = cache.recall_or("front", &key, search);
+            learnt.problem = learnt.problem.with_front(front);
+        }
+        Ok(learnt)
+    }
+
+    /// The same without the front, and where the front is kept.
+    fn learn_losses(
+        &self,
+        profile: Profile,
+        digest: ProfileDigest,
+        rows: MeasuredRows,
+    ) -> Result<(Learnt, PlanCache, CacheKey), Failure> {
         let Tables {
             times,
             accuracy,
@@ -193,27 +243,22 @@ impl Input {
             .recall_or("losses", &key, train)
             .exit_with(Code::Input)?;
         let LimitConfidence(confidence) = self.confidence;
-        let mut problem = Problem::new(&profile.layers, times, &accuracy, Box::new(model.clone()))
+        let problem = Problem::new(&profile.layers, times, &accuracy, Box::new(model.clone()))
             .exit_with(Code::Input)?
             .with_confidence(confidence);
-        if problem.processors() == 2 {
-            let share = confidence.map(|confidence| confidence.share().to_bits());
-            let key = key.with(format!("{share:?} {}", problem.times().mode()).as_bytes());
-            let search = || Ok::<Front, Infallible>(find_front(&problem));
-            let Ok(front) = cache.recall_or("front", &key, search);
-            problem = problem.with_front(front);
-        }
         let source = Source::of(&profile, &evaluation.cpu, &evaluation.accelerator).named(&digest);
-        Ok(Learnt {
+        let learnt = Learnt {
             profile,
             problem,
             evaluation,
             processors,
             source,
             model,
+            accuracy,
             digest,
             rows,
-        })
+        };
+        Ok((learnt, cache, key))
     }
 
     /// The rows that were measured after the profile was published, none if no file is named.

@@ -7,6 +7,7 @@ use layerlab_profiles::{Placement, SignedNanos};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Evidence, Loss, memory};
+use crate::confidence::Confidence;
 use crate::outcome::Plan;
 use crate::times::ProcessorTable;
 
@@ -27,7 +28,7 @@ const ELSEWHERE: LayerTime = LayerTime {
 /// By how many nanoseconds an end of the time's interval may differ, with the confidence of the plan: published times are
 /// rounded, a few for each layer.
 pub(super) fn rounding_ns(plan: &Plan, evidence: &Evidence) -> i64 {
-    (3.0 * evidence.layers.len() as f64 * stretch(plan).max(1.0)).ceil() as i64
+    (3.0 * evidence.layers.len() as f64 * stretch(plan.confidence()).max(1.0)).ceil() as i64
 }
 
 /// The 95 % interval of T(L): the parts of different processors err independently of each other.
@@ -110,16 +111,19 @@ pub(super) fn longest_time_ns(
         (Some(_), Some((low, high))) => {
             let middle = (low + high).as_nanos() as f64 / 2.0;
             let half_width = (high - low).as_nanos() as f64 / 2.0;
-            total.max((middle + stretch(plan) * half_width).ceil() as i64)
+            total.max((middle + stretch(plan.confidence()) * half_width).ceil() as i64)
         }
         _ => total,
     }
 }
 
-/// The interval of A(L) around what the plan says, with its confidence, 95 % if it has none.
-pub(super) fn accuracy_interval(plan: &Plan, evidence: &Evidence) -> Option<(f64, f64)> {
-    let value = plan.accuracy().value;
-    let combination = plan.combination();
+/// The interval of A(L) around this value, with this confidence, 95 % if there is none.
+pub(super) fn accuracy_interval(
+    combination: &Placement,
+    value: f64,
+    confidence: Option<Confidence>,
+    evidence: &Evidence,
+) -> Option<(f64, f64)> {
     if combination.is_all_on(0) {
         return Some((value, value));
     }
@@ -129,7 +133,8 @@ pub(super) fn accuracy_interval(plan: &Plan, evidence: &Evidence) -> Option<(f64
         let (low, high) = row.loss_ci95?;
         // What is lost less is accuracy more.
         let (less, more) = (high - row.loss, row.loss - low);
-        return Some((value - stretch(plan) * less, value + stretch(plan) * more));
+        let stretch = stretch(confidence);
+        return Some((value - stretch * less, value + stretch * more));
     }
     let half_width = match evidence.loss {
         Loss::Formula(_) => 0.0,
@@ -138,34 +143,37 @@ pub(super) fn accuracy_interval(plan: &Plan, evidence: &Evidence) -> Option<(f64
             let bands: Vec<_> = model.errors().bands().collect();
             let reached = bands.iter().rposition(|(from, ..)| *from <= predicted);
             let (_, errors, sampling) = bands.get(reached.unwrap_or(0))?;
-            let share = plan
-                .confidence()
-                .map_or(0.95, |confidence| confidence.share());
+            let share = confidence.map_or(0.95, Confidence::share);
             // So many of them are no larger than the one that is exceeded too seldom.
             let enough = ((errors.len() + 1) as f64 * share).ceil() as usize;
             let is_enough =
                 |error: &&f64| errors.iter().filter(|one| one <= error).count() >= enough;
             let error = errors.iter().filter(is_enough).copied().reduce(f64::min)?;
-            let sampling = sampling * stretch(plan);
+            let sampling = sampling * stretch(confidence);
             (error * error + sampling * sampling).sqrt()
         }
     };
     Some((value - half_width, value + half_width))
 }
 
-/// The least accuracy with the plan's confidence: A(L) where it has none, 0 where nothing is known.
-pub(super) fn least_accuracy(plan: &Plan, evidence: &Evidence) -> f64 {
-    let value = plan.accuracy().value;
-    let least = match plan.confidence() {
+/// The least accuracy with this confidence: A(L) where there is none, 0 where nothing is known.
+pub(super) fn least_accuracy(
+    combination: &Placement,
+    value: f64,
+    confidence: Option<Confidence>,
+    evidence: &Evidence,
+) -> f64 {
+    let interval = || accuracy_interval(combination, value, confidence, evidence);
+    let least = match confidence {
         None => value,
-        Some(_) => accuracy_interval(plan, evidence).map_or(0.0, |(low, _)| low.min(value)),
+        Some(_) => interval().map_or(0.0, |(low, _)| low.min(value)),
     };
     least.max(0.0)
 }
 
-/// What a 95 % half-width is multiplied by to have the plan's confidence.
-fn stretch(plan: &Plan) -> f64 {
-    plan.confidence().map_or(1.0, |confidence| {
+/// What a 95 % half-width is multiplied by to have this confidence.
+fn stretch(confidence: Option<Confidence>) -> f64 {
+    confidence.map_or(1.0, |confidence| {
         Normal::standard().inverse_cdf(0.5 + confidence.share() / 2.0) / Z_95
     })
 }

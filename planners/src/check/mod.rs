@@ -12,6 +12,7 @@ use layerlab_profiles::time_model::{PredictedTime, ProcessorTimes, TimeModel};
 use layerlab_profiles::{Layer, Placement, SignedNanos};
 
 use crate::accuracy::AccuracyModel;
+use crate::confidence::Confidence;
 use crate::goal::Goal;
 use crate::outcome::{Infeasible, Outcome, Plan};
 use crate::rows::AccuracyTable;
@@ -114,7 +115,9 @@ fn check_plan(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
             (spare.abs() > rounding).then_some(spare >= 0)
         }
         Goal::MinTime { at_least } => {
-            let spare = ends::least_accuracy(plan, evidence) - at_least;
+            let (combination, confidence) = (plan.combination(), plan.confidence());
+            let least = ends::least_accuracy(combination, value, confidence, evidence);
+            let spare = least - at_least;
             (spare.abs() > ACCURACY_ROUNDING).then_some(spare >= 0.0)
         }
     };
@@ -127,14 +130,45 @@ fn check_plan(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
 
 fn check_accuracy_interval(plan: &Plan, evidence: &Evidence, faults: &mut Vec<Fault>) {
     let said = plan.accuracy().interval;
-    let found = ends::accuracy_interval(plan, evidence);
-    let is_near = |said: f64, found: f64| (said - found).abs() <= ACCURACY_ROUNDING;
-    let is_same = match (said, found) {
+    let (combination, confidence) = (plan.combination(), plan.confidence());
+    let value = plan.accuracy().value;
+    let found = ends::accuracy_interval(combination, value, confidence, evidence);
+    if !is_same_interval(said, found) {
+        faults.push(Fault::AccuracyInterval { said, found });
+    }
+}
+
+/// Whether both are the same interval of an accuracy.
+pub(crate) fn is_same_interval(said: Option<(f64, f64)>, found: Option<(f64, f64)>) -> bool {
+    match (said, found) {
         (Some(said), Some(found)) => is_near(said.0, found.0) && is_near(said.1, found.1),
         (said, found) => said == found,
-    };
-    if !is_same {
-        faults.push(Fault::AccuracyInterval { said, found });
+    }
+}
+
+/// Whether both are the same accuracy, but for rounding.
+pub(crate) fn is_near(said: f64, found: f64) -> bool {
+    (said - found).abs() <= ACCURACY_ROUNDING
+}
+
+/// A(L), its interval and what it is at least, calculated from the raw tables.
+pub(crate) struct CheckedAccuracy {
+    pub(crate) value: f64,
+    pub(crate) interval: Option<(f64, f64)>,
+    pub(crate) least: f64,
+}
+
+/// A(L) of a placement with this confidence, 95 % where there is none.
+pub(crate) fn checked_accuracy(
+    combination: &Placement,
+    confidence: Option<Confidence>,
+    evidence: &Evidence,
+) -> CheckedAccuracy {
+    let value = accuracy(combination, evidence);
+    CheckedAccuracy {
+        value,
+        interval: ends::accuracy_interval(combination, value, confidence, evidence),
+        least: ends::least_accuracy(combination, value, confidence, evidence),
     }
 }
 
@@ -208,7 +242,7 @@ fn check_infeasible(infeasible: &Infeasible, evidence: &Evidence, faults: &mut V
 }
 
 /// What of the placement a processor cannot run, or its memory does not hold.
-fn impossible(combination: &Placement, evidence: &Evidence) -> Option<Fault> {
+pub(crate) fn impossible(combination: &Placement, evidence: &Evidence) -> Option<Fault> {
     unsupported(combination, evidence).or_else(|| {
         let shortage = memory::shortage(combination, evidence)?;
         Some(Fault::TooLarge {
@@ -271,8 +305,13 @@ fn evaluate(
             return None;
         }
     };
+    Some((time, accuracy(combination, evidence)))
+}
+
+/// A(L).
+fn accuracy(combination: &Placement, evidence: &Evidence) -> f64 {
     if let Some(measured) = measured(combination, evidence) {
-        return Some((time, measured));
+        return measured;
     }
     let baseline = evidence.accuracy.baseline();
     let loss = match evidence.loss {
@@ -280,17 +319,16 @@ fn evaluate(
         Loss::Model(model) => recalculate::loss(combination, evidence, model),
     };
     let accuracy = baseline - loss;
-    let possible = if accuracy >= 0.0 {
+    if accuracy >= 0.0 {
         accuracy.min(baseline)
     } else {
         0.0
-    };
-    Some((time, possible))
+    }
 }
 
 /// Whether both are the same accuracy, which is a fault if they are not.
 fn compare_accuracy(said: f64, found: f64, faults: &mut Vec<Fault>) -> bool {
-    let is_same = (said - found).abs() <= ACCURACY_ROUNDING;
+    let is_same = is_near(said, found);
     if !is_same {
         faults.push(Fault::Accuracy { said, found });
     }

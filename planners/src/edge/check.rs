@@ -1,6 +1,8 @@
 //! A checker that shares nothing with the solvers: it walks a plan layer by layer, moves each tensor when it is first
 //! needed on the other side, and adds up again what that costs.
 
+mod accuracy;
+
 use std::cmp::Ordering;
 
 use layerlab_profiles::{Bytes, Segment};
@@ -11,6 +13,8 @@ use super::network::{Group, SplitNetwork};
 use super::plan::SplitPlan;
 use super::quantity::Quantity;
 use super::side::{Direction, Side};
+
+pub use accuracy::{AccuracyFault, check_accuracy};
 
 /// What is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

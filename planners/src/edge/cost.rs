@@ -43,6 +43,19 @@ impl SplitCost {
             Quantity::ServerTime => self.server_time.as_nanos(),
         }
     }
+
+    /// The same but for one of the costs, in ns or nJ.
+    pub(super) fn with(self, quantity: Quantity, cost: u64) -> SplitCost {
+        SplitCost::from_each(Quantity::ALL.map(|one| match one == quantity {
+            true => cost,
+            false => self.of(one),
+        }))
+    }
+
+    /// The least of each quantity, which need not be of one and the same part.
+    pub(super) fn least_of_each(self, other: SplitCost) -> SplitCost {
+        SplitCost::from_each(Quantity::ALL.map(|one| self.of(one).min(other.of(one))))
+    }
 }
 
 impl Add for SplitCost {

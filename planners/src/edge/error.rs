@@ -102,6 +102,33 @@ pub enum SplitError {
     /// Nothing takes no time, and nothing runs on no energy.
     #[error("the limit of {0} is 0; give a limit above 0, or none")]
     ZeroLimit(Quantity),
+    /// What layers cost on one processor, and on another, is not of one network.
+    #[error(
+        "the network of the placements' digit {digit} has other layers or tensors than that of digit 0; all must be of one \
+         network"
+    )]
+    OtherNetwork {
+        /// The digit.
+        digit: u8,
+    },
+    /// Accuracies and costs are not of one model.
+    #[error(
+        "there are accuracies of {given} layers and the network has {layers}; both must be of one model"
+    )]
+    OtherAccuracies {
+        /// The layers of the model whose accuracies were given.
+        given: usize,
+        /// The network's layers.
+        layers: usize,
+    },
+    /// Accuracies and costs are not of the same processors.
+    #[error(
+        "the accuracies are of placements with other digits than the costs; both must be of the same processors"
+    )]
+    OtherDigits,
+    /// LARAC relaxes costs.
+    #[error("larac does not plan for an accuracy; use joint")]
+    LaracAccuracy,
     /// LARAC relaxes one limit.
     #[error("larac keeps exactly one limit, and there are {given}; use joint for any others")]
     NotOneLimit {

@@ -2,20 +2,23 @@
 //! link between them.
 
 mod energy;
+mod placed_on;
 
 use std::collections::BTreeMap;
 
 use layerlab_profiles::document::{Header, Numerics, Processor, ProcessorKind, Profile};
 use layerlab_profiles::link::{LinkDirection, LinkDocument, RequestMethod};
-use layerlab_profiles::{Bytes, Nanos, Segment};
+use layerlab_profiles::time_model::ProcessorTimes;
+use layerlab_profiles::{Bytes, Nanos, Placement, Segment};
 
-use super::energy::Energy;
 use super::error::SplitError;
-use super::network::{Group, PhoneCost, SplitNetwork, chain_tensors};
+use super::network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
 use super::placed_group::PlacedGroup;
 use super::side::Side;
 use super::side_processor::SideProcessor;
 use crate::profile::ProfileError;
+
+pub use placed_on::PlacedOn;
 
 /// What cannot be split together.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +63,24 @@ pub enum MeasuredSplitError {
         /// Those that it has.
         known: String,
     },
+    /// What a processor answers is not what the phone's reference CPU does.
+    #[error(
+        "the {side}'s {processor} computes in {numerics}, and how accurate that is was not measured: only 32-bit floats \
+         count as the {cpu} that accuracies are measured against; choose other processors by {option}, or leave out \
+         --accuracy"
+    )]
+    OtherNumerics {
+        /// Whose processor.
+        side: Side,
+        /// The processor.
+        processor: String,
+        /// What it computes in.
+        numerics: &'static str,
+        /// The phone's reference CPU.
+        cpu: String,
+        /// The option that chooses others.
+        option: &'static str,
+    },
     /// The link was measured from another phone.
     #[error(
         "the link {link} was measured from the phone {serial}, and the profile is of the phone {profiled}; measure the link \
@@ -97,6 +118,8 @@ pub struct MeasuredNetwork {
     processors: [Vec<SideProcessor>; 2],
     /// The SHA-256 of the model's file.
     model_sha256: String,
+    /// What layers draw on each of the phone's, where energy is planned with.
+    drawn: Vec<ProcessorTimes>,
     /// Which of them runs a group soonest, on the phone and on the server.
     soonest: BTreeMap<Segment, [Option<usize>; 2]>,
 }
@@ -114,44 +137,110 @@ impl MeasuredNetwork {
         chosen: [&[String]; 2],
     ) -> Result<MeasuredNetwork, MeasuredSplitError> {
         refuse_unless_same(phone, server)?;
-        let layers = phone.layers.len();
         let mut processors = [Vec::new(), Vec::new()];
         for (side, profile) in Side::ALL.into_iter().zip([phone, server]) {
             for processor in usable(profile, side, chosen[side as usize])? {
                 processors[side as usize].push(SideProcessor::of(profile, processor)?);
             }
         }
+        let input = phone.layers.first().map(|layer| layer.input_bytes);
+        let outputs = phone.layers.iter().map(|layer| layer.output_bytes);
+        let sizes: Vec<Bytes> = input.into_iter().chain(outputs).collect();
+        MeasuredNetwork::of(
+            phone.layers.len(),
+            chain_tensors(&sizes, true),
+            processors,
+            Vec::new(),
+            |_, _, _| true,
+        )
+    }
+
+    /// The network where each group runs on whichever of the processors of its side that `may_run` it does so soonest.
+    fn of(
+        layers: usize,
+        tensors: Vec<Tensor>,
+        processors: [Vec<SideProcessor>; 2],
+        drawn: Vec<ProcessorTimes>,
+        may_run: impl Fn(Segment, Side, &SideProcessor) -> bool,
+    ) -> Result<MeasuredNetwork, MeasuredSplitError> {
         let mut groups = Vec::with_capacity(layers * (layers + 1) / 2);
         let mut soonest = BTreeMap::new();
         // A profile has the number of layers as 32 bits.
         for first in 1..=layers as u32 {
-            let on = |side: Side| soonest_from(&processors[side as usize], first, layers);
+            let on = |side: Side| {
+                let may_run = |segment, one: &SideProcessor| may_run(segment, side, one);
+                soonest_from(&processors[side as usize], first, layers, may_run)
+            };
             let (on_phone, on_server) = (on(Side::Phone), on(Side::Server));
             for (last, (here, there)) in (first..).zip(on_phone.into_iter().zip(on_server)) {
                 let Ok(segment) = Segment::new(first, last) else {
                     continue;
                 };
+                let phone = here.map(|(time, place)| {
+                    let energy = energy::of_group(&drawn, &processors[0], segment, place)?;
+                    Ok::<_, ProfileError>(PhoneCost { time, energy })
+                });
                 groups.push(Group {
                     segment,
-                    phone: here.map(|(time, _)| PhoneCost {
-                        time,
-                        energy: Energy::ZERO,
-                    }),
+                    phone: phone.transpose()?,
                     server: there.map(|(time, _)| time),
                 });
                 let places = [here, there].map(|run| run.map(|(_, place)| place));
                 soonest.insert(segment, places);
             }
         }
-        let input = phone.layers.first().map(|layer| layer.input_bytes);
-        let outputs = phone.layers.iter().map(|layer| layer.output_bytes);
-        let sizes: Vec<Bytes> = input.into_iter().chain(outputs).collect();
-        let tensors = chain_tensors(&sizes, true);
         Ok(MeasuredNetwork {
             network: SplitNetwork::new(layers as u32, groups, tensors)?,
             processors,
             model_sha256: phone.header.model.sha256.clone(),
+            drawn,
             soonest,
+        })
+    }
+
+    /// The same where groups run only where they may.
+    fn where_allowed(
+        &self,
+        may_run: impl Fn(Segment, Side, &SideProcessor) -> bool,
+    ) -> Result<MeasuredNetwork, MeasuredSplitError> {
+        MeasuredNetwork::of(
+            self.network.layers() as usize,
+            self.network.tensors().to_vec(),
+            self.processors.clone(),
+            self.drawn.clone(),
+            may_run,
+        )
+    }
+
+    /// The networks of groups that run on the phone's processors of each digit of placements, on the server with the digit 0.
+    ///
+    /// # Errors
+    /// Costs that make no network.
+    pub fn by_digit(
+        &self,
+        placed_on: &PlacedOn,
+    ) -> Result<BTreeMap<u8, SplitNetwork>, MeasuredSplitError> {
+        let network = |&digit: &u8| {
+            let has_digit = |_, side, one: &SideProcessor| placed_on.digit(side, one) == digit;
+            Ok((digit, self.where_allowed(has_digit)?.network))
+        };
+        placed_on.digits().iter().map(network).collect()
+    }
+
+    /// The network of one placement: only groups of layers that have one digit, on the soonest processors of that digit.
+    ///
+    /// # Errors
+    /// Costs that make no network.
+    pub fn of_placement(
+        &self,
+        placed_on: &PlacedOn,
+        placement: &Placement,
+    ) -> Result<MeasuredNetwork, MeasuredSplitError> {
+        self.where_allowed(|segment, side, one| {
+            let layers = segment.first() as usize - 1..segment.last() as usize;
+            let digits = placement.processors().get(layers).unwrap_or_default();
+            let digit = placed_on.digit(side, one);
+            !digits.is_empty() && digits.iter().all(|&here| here == digit)
         })
     }
 
@@ -274,21 +363,22 @@ fn known(header: &Header) -> String {
     names.join(", ")
 }
 
-/// For each last layer from `first` on: how long the group takes where it is soonest, and on which processor; nothing where
-/// none can run it.
+/// For each last layer from `first` on: how long the group takes where it is soonest of where it may run, and on which
+/// processor; nothing where none can run it.
 fn soonest_from(
     processors: &[SideProcessor],
     first: u32,
     layers: usize,
+    may_run: impl Fn(Segment, &SideProcessor) -> bool,
 ) -> Vec<Option<(Nanos, usize)>> {
     let mut soonest = vec![None; layers + 1 - first as usize];
     for (place, processor) in processors.iter().enumerate() {
-        for (best, time) in soonest.iter_mut().zip(processor.groups_from(first)) {
+        let times = (first..).zip(processor.groups_from(first));
+        for (best, (last, time)) in soonest.iter_mut().zip(times) {
+            let here = Segment::new(first, last).is_ok_and(|segment| may_run(segment, processor));
+            let time = time.filter(|_| here).map(|time| (time, place));
             // Of two that take as long, the first.
-            *best = [*best, time.map(|time| (time, place))]
-                .into_iter()
-                .flatten()
-                .min();
+            *best = [*best, time].into_iter().flatten().min();
         }
     }
     soonest

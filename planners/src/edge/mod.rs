@@ -4,7 +4,9 @@
 //! moving bytes costs ([`MeasuredNetwork`] and [`measured_link`] make both of published documents), [`SplitProblem::new`]
 //! puts them together, and [`split`] answers a [`SplitGoal`] by a
 //! [`SplitAlgorithm`] with a [`SplitOutcome`]. [`check_split`] recalculates any plan. [`training_network`] makes a
-//! training step a network of twice the layers.
+//! training step a network of twice the layers. Where the phone has several processors and an [`AccuracyLimit`] is to be kept,
+//! [`PlacedProblem`] says what groups cost on each of them, and [`split_accurately`] answers with an [`AccurateOutcome`], which
+//! [`check_accuracy`] checks: what none of the papers does.
 //!
 //! What is charged, where the paper is wrong as printed:
 //! - Each tensor crosses the link once, when it is first used on the other side: not whole frontiers, and no tensor
@@ -20,6 +22,8 @@
 //!   there.
 //! - While the server computes, and while a transfer waits, the phone draws idle power (printed: none).
 
+pub mod accuracy_limit;
+pub mod accurate;
 pub mod algorithm;
 pub mod check;
 pub mod cost;
@@ -32,6 +36,7 @@ pub mod measured;
 mod measured_link;
 pub mod network;
 pub mod placed_group;
+pub mod placed_problem;
 pub mod plan;
 pub mod problem;
 pub mod quantity;
@@ -40,23 +45,26 @@ mod side_processor;
 pub mod solve;
 pub mod training;
 
+pub use accuracy_limit::AccuracyLimit;
+pub use accurate::{AccurateOutcome, AccurateSplit, TooInaccurate};
 pub use algorithm::SplitAlgorithm;
-pub use check::{SplitFault, check_split};
+pub use check::{AccuracyFault, SplitFault, check_accuracy, check_split};
 pub use cost::SplitCost;
 pub use energy::{Energy, Power};
 pub use error::SplitError;
 pub use goal::{SplitGoal, SplitLimits};
 pub use link::{Link, PaperLink, RadioPower, Wait};
 pub use margin::LatencyIntervals;
-pub use measured::{MeasuredNetwork, MeasuredSplitError, refuse_other_phone};
+pub use measured::{MeasuredNetwork, MeasuredSplitError, PlacedOn, refuse_other_phone};
 pub use measured_link::measured_link;
 pub use network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
 pub use placed_group::PlacedGroup;
+pub use placed_problem::PlacedProblem;
 pub use plan::{
     LatencyShares, SplitInfeasible, SplitOutcome, SplitPlan, TensorTransfer, WhyNoSplit,
 };
 pub use problem::SplitProblem;
 pub use quantity::Quantity;
 pub use side::{Direction, Side};
-pub use solve::{split, split_front};
+pub use solve::{split, split_accurately, split_front};
 pub use training::{BackwardPass, mirrored_segment, training_network};

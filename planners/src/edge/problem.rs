@@ -194,6 +194,23 @@ impl SplitProblem {
         self.groups[triangular(first, last)][side as usize]
     }
 
+    /// The same tensors with other groups, which cost so much.
+    pub(super) fn with_groups(
+        &self,
+        cost: impl Fn((usize, usize), Side) -> Option<SplitCost>,
+    ) -> SplitProblem {
+        let mut groups = self.groups.clone();
+        for last in 1..=self.layers() {
+            for first in 1..=last {
+                groups[triangular(first, last)] = Side::ALL.map(|side| cost((first, last), side));
+            }
+        }
+        SplitProblem {
+            groups,
+            ..self.clone()
+        }
+    }
+
     /// What it costs to move the tensor at a place of the network's list.
     pub(super) fn arrival(&self, tensor: usize, side: Side) -> SplitCost {
         self.tensors[tensor].arrival[side as usize]

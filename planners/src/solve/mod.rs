@@ -8,7 +8,7 @@ mod front_search;
 mod frontier;
 mod gray_code;
 mod solver;
-mod staircase;
+pub(crate) mod staircase;
 mod why;
 
 use std::fmt;

@@ -2,27 +2,27 @@
 
 /// A step of a staircase.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Step<T> {
-    pub(super) cost: i64,
-    pub(super) gain: f64,
-    pub(super) of: T,
+pub(crate) struct Step<T> {
+    pub(crate) cost: i64,
+    pub(crate) gain: f64,
+    pub(crate) of: T,
 }
 
 /// Steps of which none costs at most as much and gains at least as much as another: ascending in both.
 #[derive(Clone, Debug)]
-pub(super) struct Staircase<T>(Vec<Step<T>>);
+pub(crate) struct Staircase<T>(Vec<Step<T>>);
 
 impl<T: Copy + Ord> Staircase<T> {
-    pub(super) fn new() -> Staircase<T> {
+    pub(crate) fn new() -> Staircase<T> {
         Staircase(Vec::new())
     }
 
-    pub(super) fn steps(&self) -> &[Step<T>] {
+    pub(crate) fn steps(&self) -> &[Step<T>] {
         &self.0
     }
 
     /// Whether a step gains more than `gain` at a cost of `cost` or less, or as much at less cost.
-    pub(super) fn beats(&self, cost: i64, gain: f64) -> bool {
+    pub(crate) fn beats(&self, cost: i64, gain: f64) -> bool {
         let within = self.0.partition_point(|step| step.cost <= cost);
         let best = within.checked_sub(1).map(|place| self.0[place]);
         best.is_some_and(|best| best.gain > gain || best.gain == gain && best.cost < cost)
@@ -30,7 +30,7 @@ impl<T: Copy + Ord> Staircase<T> {
 
     /// Adds a step, unless another beats it, and removes those that it beats. Of equal ones the least stays, so that the
     /// order in which they come does not matter.
-    pub(super) fn offer(&mut self, step: Step<T>) -> bool {
+    pub(crate) fn offer(&mut self, step: Step<T>) -> bool {
         if step.gain.is_nan() || self.beats(step.cost, step.gain) {
             return false;
         }

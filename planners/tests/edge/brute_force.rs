@@ -127,6 +127,55 @@ fn group_table(planted: &Planted) -> GroupTable {
     table
 }
 
+/// The costs of all splits of a phone with several processors, of each of which there is a network, whose layers have digits
+/// that `keeps` takes, and that are on the server where `allowed` does. The server has the digit 0.
+pub(crate) fn all_placed_costs(
+    networks: &[Planted],
+    allowed: impl Fn(u32) -> bool,
+    keeps: impl Fn(&[u8]) -> bool,
+) -> Vec<Costs> {
+    let layers = networks[0].network.layers() as usize;
+    let tables: Vec<GroupTable> = networks.iter().map(group_table).collect();
+    let server = networks.len();
+    let mut all = Vec::new();
+    for number in 0..(server + 1).pow(layers as u32) {
+        let place = |layer| number / (server + 1).pow(layer as u32) % (server + 1);
+        let places: Vec<usize> = (0..layers).map(place).collect();
+        let on_server = (0..layers).filter(|&layer| places[layer] == server);
+        let on_server = on_server.fold(0, |all, layer| all | 1 << layer);
+        let digits = places.iter().map(|&place| (place % server) as u8);
+        if allowed(on_server) && keeps(&digits.collect::<Vec<_>>()) {
+            let costs = |first: usize, last: usize| match places[first - 1] {
+                place if place == server => tables[0][first][last][1],
+                place => tables[place][first][last][0],
+            };
+            let start = link_costs(&networks[0], on_server);
+            grow_placed(&costs, &places, 1, start, &mut all);
+        }
+    }
+    all
+}
+
+/// Adds all ways to go on from layer `first`, where the layers of a group are at one place.
+fn grow_placed(
+    costs: &impl Fn(usize, usize) -> Option<Costs>,
+    places: &[usize],
+    first: usize,
+    so_far: Costs,
+    all: &mut Vec<Costs>,
+) {
+    if first > places.len() {
+        all.push(so_far);
+        return;
+    }
+    let is_there = |last: &usize| places[last - 1] == places[first - 1];
+    for last in (first..=places.len()).take_while(is_there) {
+        if let Some(more) = costs(first, last) {
+            grow_placed(costs, places, last + 1, plus(so_far, more), all);
+        }
+    }
+}
+
 /// Adds all ways to go on from layer `first`.
 fn grow(groups: &GroupTable, server: u32, first: usize, so_far: Costs, all: &mut Vec<Costs>) {
     let layers = groups.len() - 1;

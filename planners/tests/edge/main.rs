@@ -1,5 +1,7 @@
 //! Networks split between a phone and a server (jointdnn).
 
+mod accurate;
+mod accurate_checker;
 mod arc_flow;
 mod baselines;
 mod brute_force;
@@ -10,4 +12,10 @@ mod mended;
 mod misuse;
 mod optimum;
 mod paper;
+#[path = "../planted/mod.rs"]
+mod phone;
+mod placed;
 mod planted;
+#[allow(dead_code, reason = "each test binary uses some of this")]
+#[path = "../several/mod.rs"]
+mod several;

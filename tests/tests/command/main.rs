@@ -7,6 +7,7 @@ mod links;
 mod metered;
 mod plan_cost;
 mod plan_edge;
+mod plan_edge_accurate;
 mod plan_edge_verified;
 mod plan_energy;
 mod plan_thermal;

@@ -7,24 +7,19 @@ use anyhow::anyhow;
 use layerlab_campaign::bits_per_second;
 use layerlab_campaign::plot::title_mark;
 use layerlab_planners::edge::{
-    Link, MeasuredNetwork, Power, RadioPower, Side, SplitAlgorithm, SplitPlan, SplitProblem, Wait,
+    Link, MeasuredNetwork, Power, Quantity, RadioPower, Side, SplitAlgorithm, SplitGoal,
+    SplitLimits, SplitPlan, Wait,
 };
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Profile;
 use serde::Serialize;
 
-use super::{Sides, check, fastest, stretches};
+use super::accuracy::{AccuracyArgs, AccuracyColumns, RequiredAccuracy};
+use super::planner::{Answer, Planner};
+use super::{BASELINES, Sides, stretches};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
 use crate::sweep_plot::regions::{self, Region};
-
-/// The baselines of a row, and what is swept.
-const ALGORITHMS: [SplitAlgorithm; 4] = [
-    SplitAlgorithm::Joint,
-    SplitAlgorithm::PhoneOnly,
-    SplitAlgorithm::ServerOnly,
-    SplitAlgorithm::Neurosurgeon,
-];
 
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {
@@ -42,6 +37,8 @@ pub(super) struct SweepArgs {
     /// How many bandwidths, each as many times the one before
     #[arg(long, value_name = "COUNT", default_value_t = 41, value_parser = clap::value_parser!(u32).range(2..=1000))]
     steps: u32,
+    #[command(flatten)]
+    accuracy: AccuracyArgs,
     /// Draw the sweep into this SVG file, too
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -53,6 +50,16 @@ fn bandwidth(text: &str) -> Result<u64, String> {
             .to_owned()
     })
 }
+
+/// What each bandwidth is planned for.
+const FASTEST: SplitGoal = SplitGoal {
+    minimise: Quantity::Latency,
+    limits: SplitLimits {
+        latency: None,
+        energy: None,
+        server_time: None,
+    },
+};
 
 /// One bandwidth of the sweep.
 #[derive(Serialize)]
@@ -81,18 +88,27 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         return Err(Failure::new(Code::Usage, error));
     }
     let (phone, server) = args.sides.read()?;
-    let network = args.sides.network(&phone, &server)?;
+    let required = args.accuracy.learn(&args.sides, &phone, &server)?;
+    let network = args.sides.network(&phone, &server, required.as_ref())?;
+    let limited = required.as_ref().map(RequiredAccuracy::limit).transpose()?;
     let mut rows = Vec::new();
     let mut drawn = Vec::new();
     for bandwidth_bps in bandwidths(args.from, args.to, args.steps) {
         let link = link(bandwidth_bps, args.round_trip.into());
-        let [joint, phone_only, server_only, neurosurgeon] = plans(&network, &link)?;
-        let Some(joint) = joint else {
-            let error = anyhow!("no groups that phone and server can run cover all layers");
-            return Err(Failure::new(Code::NoPlan, error));
-        };
-        let latency = |plan: &Option<SplitPlan>| plan.as_ref().map(|plan| plan.cost().latency);
-        let (alone, there) = (latency(&phone_only), latency(&server_only));
+        let planner = Planner::new(&network, &link, limited.as_ref())?;
+        let joint = planner.answer(FASTEST, SplitAlgorithm::Joint)?;
+        let joint = joint.map_err(|why| Failure::new(Code::NoPlan, anyhow!(why)))?;
+        let mut others = [None; BASELINES.len()];
+        for (latency, algorithm) in others.iter_mut().zip(BASELINES) {
+            let answer = planner.least(Quantity::Latency, algorithm)?;
+            *latency = answer.map(|answer| answer.plan.cost().latency);
+        }
+        let [alone, there, neurosurgeon] = others;
+        let Answer {
+            plan: joint,
+            network: placed,
+            accurate,
+        } = joint;
         let region = region(&joint);
         drawn.push(regions::Planned {
             bandwidth_bps,
@@ -101,7 +117,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
                 .map(|latency| latency.map(Nanos::as_nanos)),
         });
         let shares = joint.shares();
-        rows.push(Row {
+        let row = Row {
             model: &phone.header.model.name,
             phone: &phone.header.device.name,
             server: &server.header.device.name,
@@ -109,7 +125,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
             bandwidth_bps,
             round_trip_ns: Duration::from(args.round_trip).into(),
             region: region.name(),
-            layers: layers(&network, &joint),
+            layers: layers(&placed, &joint),
             latency_ns: joint.cost().latency,
             phone_ns: shares.phone,
             upload_ns: shares.upload,
@@ -117,8 +133,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
             download_ns: shares.download,
             phone_only_latency_ns: alone,
             server_only_latency_ns: there,
-            neurosurgeon_latency_ns: latency(&neurosurgeon),
-        });
+            neurosurgeon_latency_ns: neurosurgeon,
+        };
+        rows.push((row, accurate.as_ref().map(AccuracyColumns::of)));
     }
     if let Some(file) = &args.plot {
         let mark = title_mark(
@@ -165,20 +182,6 @@ fn link(bandwidth_bps: u64, round_trip: Duration) -> Link {
     }
 }
 
-/// The fastest plan of each algorithm; nothing where it has none.
-fn plans(network: &MeasuredNetwork, link: &Link) -> Result<[Option<SplitPlan>; 4], Failure> {
-    let problem = SplitProblem::new(network.network().clone(), link, Power::ZERO);
-    let problem = problem.exit_with(Code::Input)?;
-    let mut plans = ALGORITHMS.map(|_| None);
-    for (plan, algorithm) in plans.iter_mut().zip(ALGORITHMS) {
-        *plan = fastest(&problem, algorithm)?;
-        if let Some(plan) = plan {
-            check(plan, &problem, link)?;
-        }
-    }
-    Ok(plans)
-}
-
 fn region(plan: &SplitPlan) -> Region {
     match plan.pattern()[..] {
         [Side::Phone] => Region::Phone,
@@ -194,10 +197,14 @@ fn layers(network: &MeasuredNetwork, plan: &SplitPlan) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-fn csv(rows: &[Row<'_>]) -> anyhow::Result<String> {
+/// The rows, all of them with the columns of accuracy or none.
+fn csv(rows: &[(Row<'_>, Option<AccuracyColumns>)]) -> anyhow::Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        writer.serialize(row)?;
+    for (row, accuracy) in rows {
+        match accuracy {
+            Some(accuracy) => writer.serialize((row, accuracy))?,
+            None => writer.serialize(row)?,
+        }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
 }

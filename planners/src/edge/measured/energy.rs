@@ -6,8 +6,8 @@ use layerlab_profiles::{Segment, SignedNanos};
 
 use super::{MeasuredNetwork, MeasuredSplitError};
 use crate::edge::energy::Energy;
-use crate::edge::network::SplitNetwork;
 use crate::edge::side::Side;
+use crate::edge::side_processor::SideProcessor;
 use crate::profile::ProfileError;
 
 impl MeasuredNetwork {
@@ -20,7 +20,7 @@ impl MeasuredNetwork {
         let Some(energy) = &phone.energy else {
             return Err(ProfileError::NoEnergy.into());
         };
-        let drawn: Vec<ProcessorTimes> = self
+        let drawn = self
             .processors(Side::Phone)
             .iter()
             .map(|processor| ProcessorTimes {
@@ -28,26 +28,27 @@ impl MeasuredNetwork {
                 times: energy.of_layers(processor.name(), self.network.layers()),
             })
             .collect();
-        let mut groups = self.network.groups().to_vec();
-        for group in &mut groups {
-            let place = self.soonest.get(&group.segment).and_then(|it| it[0]);
-            let (Some(cost), Some(place)) = (&mut group.phone, place) else {
-                continue;
-            };
-            let none = || ProfileError::NoEnergyOn {
-                processor: self.processors(Side::Phone)[place].name().to_owned(),
-            };
-            let nanojoules = of_run(&drawn[place], group.segment).ok_or_else(none)?;
-            // What noise took below zero is zero.
-            let nanojoules = u64::try_from(nanojoules.as_nanos()).unwrap_or(0);
-            cost.energy = Energy::from_nanojoules(nanojoules);
-        }
-        let (layers, tensors) = (self.network.layers(), self.network.tensors().to_vec());
-        Ok(MeasuredNetwork {
-            network: SplitNetwork::new(layers, groups, tensors)?,
-            ..self
-        })
+        MeasuredNetwork { drawn, ..self }.where_allowed(|_, _, _| true)
     }
+}
+
+/// What a group draws on the phone's processor at this place; nothing where energy is not planned with.
+pub(super) fn of_group(
+    drawn: &[ProcessorTimes],
+    processors: &[SideProcessor],
+    segment: Segment,
+    place: usize,
+) -> Result<Energy, ProfileError> {
+    let Some(here) = drawn.get(place) else {
+        return Ok(Energy::ZERO);
+    };
+    let none = || ProfileError::NoEnergyOn {
+        processor: processors[place].name().to_owned(),
+    };
+    let nanojoules = of_run(here, segment).ok_or_else(none)?;
+    // What noise took below zero is zero.
+    let nanojoules = u64::try_from(nanojoules.as_nanos()).unwrap_or(0);
+    Ok(Energy::from_nanojoules(nanojoules))
 }
 
 /// What a run of layers draws, in nJ: energies add up as times do. Nothing where that is not known of all of it.

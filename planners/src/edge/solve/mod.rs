@@ -1,9 +1,15 @@
 //! The solvers: which split of a network meets a goal best.
 
+mod accurate;
+mod branch;
+mod climb;
+mod compared;
 mod found;
 mod front;
+mod grow;
 mod larac;
 mod lightest;
+mod question;
 mod rule;
 mod to_go;
 
@@ -13,11 +19,14 @@ use super::goal::{SplitGoal, SplitLimits};
 use super::plan::{SplitInfeasible, SplitOutcome, SplitPlan, WhyNoSplit};
 use super::problem::SplitProblem;
 use super::quantity::Quantity;
+use compared::Compared;
 use found::FoundSplit;
-use front::{Compared, front};
+use front::front;
 use larac::larac;
 use lightest::{Weights, lightest};
 use rule::{SideRule, rules};
+
+pub use accurate::split_accurately;
 
 /// Looks for the split that meets the goal best by one algorithm. Every algorithm but LARAC finds the best split of its
 /// kind: the least in what is minimised, then in latency, energy and server time.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use super::rule::SideRule;
 use crate::edge::cost::SplitCost;
 use crate::edge::problem::{SplitProblem, TensorSides};
-use crate::edge::quantity::Quantity;
 use crate::edge::side::Side;
 
 /// For each layer and state after it that can be reached, what it takes at least to finish; nothing where it cannot be.
@@ -32,7 +31,7 @@ impl LeastToGo {
                     *least = [*least, through]
                         .into_iter()
                         .flatten()
-                        .reduce(least_of_each);
+                        .reduce(SplitCost::least_of_each);
                 }
             }
         }
@@ -70,9 +69,4 @@ fn reachable(
         }
     }
     nodes
-}
-
-/// The least of each quantity, which need not be of one and the same split.
-fn least_of_each(one: SplitCost, other: SplitCost) -> SplitCost {
-    SplitCost::from_each(Quantity::ALL.map(|quantity| one.of(quantity).min(other.of(quantity))))
 }
