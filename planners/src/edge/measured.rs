@@ -116,8 +116,6 @@ pub struct MeasuredNetwork {
     network: SplitNetwork,
     /// The processors that may be used, on the phone and on the server.
     processors: [Vec<SideProcessor>; 2],
-    /// The SHA-256 of the model's file.
-    model_sha256: String,
     /// What layers draw on each of the phone's, where energy is planned with.
     drawn: Vec<ProcessorTimes>,
     /// Which of them runs a group soonest, on the phone and on the server.
@@ -192,7 +190,6 @@ impl MeasuredNetwork {
         Ok(MeasuredNetwork {
             network: SplitNetwork::new(layers as u32, groups, tensors)?,
             processors,
-            model_sha256: phone.header.model.sha256.clone(),
             drawn,
             soonest,
         })
@@ -264,11 +261,8 @@ impl MeasuredNetwork {
     /// What the server's profile says of the layers of a link's requests; nothing where it is not of their model, or has not
     /// their processor.
     pub(super) fn server_time_of(&self, requests: &RequestMethod) -> Option<Nanos> {
-        if requests.model_sha256 != self.model_sha256 {
-            return None;
-        }
         let mut processors = self.processors(Side::Server).iter();
-        let processor = processors.find(|it| it.name() == requests.processor)?;
+        let processor = processors.find(|it| it.is_of(requests))?;
         let beyond_first = requests.last_layer.checked_sub(requests.first_layer)?;
         let times = processor.groups_from(requests.first_layer);
         times.get(beyond_first as usize).copied().flatten()

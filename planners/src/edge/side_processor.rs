@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{Processor, ProcessorKind, Profile};
+use layerlab_profiles::link::RequestMethod;
 use layerlab_profiles::summary::Summary;
 use layerlab_profiles::time_model::ProcessorTimes;
 use layerlab_profiles::{Nanos, Placement, Segment, SignedNanos};
@@ -21,6 +22,8 @@ pub(super) struct SideProcessor {
     groups: BTreeMap<Segment, MeasuredGroup>,
     /// In how many visits each was timed, if it is known.
     visits: Option<u64>,
+    /// The SHA-256 of the model's file.
+    model_sha256: String,
 }
 
 /// A group of layers that was measured by itself.
@@ -61,6 +64,7 @@ impl SideProcessor {
                 .map(|row| (row.segment, MeasuredGroup::of(&row.summary)))
                 .collect(),
             visits: measured.and_then(|it| it.visits),
+            model_sha256: profile.header.model.sha256.clone(),
             table,
         })
     }
@@ -68,6 +72,11 @@ impl SideProcessor {
     /// Its name in its side's profile.
     pub(super) fn name(&self) -> &str {
         &self.table.name
+    }
+
+    /// Whether its side's profile is of the model and the processor of these requests.
+    pub(super) fn is_of(&self, requests: &RequestMethod) -> bool {
+        self.model_sha256 == requests.model_sha256 && self.name() == requests.processor
     }
 
     /// What it is measured as.

@@ -35,7 +35,7 @@ const REPEATS: &str = "5";
 const ECHOES: &str = "60";
 /// Samples of each group of layers on the server, and the visits that they are spread over: a machine may be in one state for half
 /// a minute and in another for the next, and what is profiled must have seen all of them.
-const SERVER_SAMPLES: [&str; 4] = ["--samples", "60", "--visits", "20"];
+const SERVER_SAMPLES: [&str; 4] = ["--samples", "40", "--visits", "10"];
 const ALGORITHMS: [&str; 2] = ["joint", "server-only"];
 const TARGET_ERROR_PERCENT: f64 = 5.0;
 
