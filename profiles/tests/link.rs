@@ -293,6 +293,28 @@ fn something_small_is_as_sure_as_the_smallest_exchanges() {
     assert_eq!(small_exchanges(&[]).duration(), None);
 }
 
+/// Two connections with a transfer of each size tell what differs between connections, although one alone gives no fit.
+#[test]
+fn two_connections_tell_what_differs_between_them() {
+    let planted = Planted {
+        bandwidth_bps: 20e6,
+        round_trip_ns: 75e6,
+    };
+    let noise = Noise {
+        connection_ns: 5e6,
+        ..Noise::default()
+    };
+    let transfers: Vec<TimedTransfer> = (transfers(planted, noise, 1).into_iter())
+        .filter(|it| it.connection < 2)
+        .enumerate()
+        .filter_map(|(place, it)| (place % 4 < 2).then_some(it))
+        .collect();
+    assert_eq!(transfers.len(), 10);
+    let of =
+        |connections| half_width_ns(&uploads(&transfers), connections, &uploaded(1.0, 0)).unwrap();
+    assert!(of(2) > 5.0 * of(1), "{} and {}", of(2), of(1));
+}
+
 /// One transfer in twenty takes half as long again: the estimate barely moves.
 #[test]
 fn a_few_slow_transfers_do_not_move_the_fit() {

@@ -101,7 +101,7 @@ pub enum EdgeError {
         sentence: String,
     },
     /// The shaper between the two cannot be started.
-    #[error("cannot start the shaper: {source}; measure without --shape, or free a port")]
+    #[error("cannot start the shaper: {source}; measure without a shape, or free a port")]
     Shaper {
         /// What the system said.
         source: io::Error,

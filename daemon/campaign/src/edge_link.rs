@@ -101,6 +101,11 @@ impl LinkSettings {
         }
     }
 
+    /// The bytes of the smallest transfers.
+    pub fn smallest_transfer() -> u64 {
+        MeasurePlan::default().sizes.into_iter().min().unwrap_or(0)
+    }
+
     /// Whether each connection has a transfer of each size.
     pub fn has_enough_repeats(&self) -> bool {
         self.plan().connections <= self.repeats

@@ -64,6 +64,8 @@ struct Inner {
     restored: Mutex<HashSet<String>>,
     /// What is measured and could not be published yet.
     unpublished: Mutex<BTreeMap<RunNumber, Unpublished>>,
+    /// Who measures a link to an edge server.
+    link_turn: tokio::sync::Mutex<()>,
     /// How often links to phones failed, and what was done about it.
     failures: RungCounts,
 }
@@ -94,6 +96,7 @@ impl Farm {
             found: Mutex::default(),
             restored: Mutex::default(),
             unpublished: Mutex::default(),
+            link_turn: tokio::sync::Mutex::default(),
             failures: RungCounts::default(),
         }))
     }
@@ -156,7 +159,10 @@ impl Farm {
         let spec = &assignment.job.spec;
         let measured = match &spec.link {
             // No processor is timed: whether the device is cool and charged makes no difference.
-            Some(link) => links::measure(link, open_device, assignment, desk, spent).await?,
+            Some(link) => {
+                let turn = &self.0.link_turn;
+                links::measure(turn, link, open_device, assignment, desk, spent).await?
+            }
             None => {
                 self.measure_model(open_device, assignment, desk, spent)
                     .await?

@@ -313,7 +313,7 @@ impl LabState {
     /// Whether `device` is one that the run may have.
     pub(super) fn suits(&self, job: &Job, run: &Run, device: &Device) -> bool {
         match &run.only {
-            Some(only) => *only == device.name,
+            Some(only) => *only == device.name && (job.spec.takes_simulated() || !device.simulated),
             None => job.spec.means(&job.spec.devices[run.selector], device),
         }
     }

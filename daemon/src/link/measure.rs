@@ -159,7 +159,7 @@ pub(super) async fn run(
         );
         return Err(Failure::new(Code::Usage, error));
     }
-    let requests = args.requests.timed(args.echoes)?;
+    let requests = (args.requests).timed(args.echoes, LinkSettings::smallest_transfer())?;
     let campaign = LinkCampaign::prepare(settings).map_err(link_failure)?;
     let campaign = campaign.with_requests(requests);
     let staging = Staging::prepare(&args.out, args.replace).map_err(publish_failure)?;

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use anyhow::anyhow;
-use layerlab_edge::{InferRequest, Stretch, TensorShape, TimedRequests, hash_bytes};
+use layerlab_edge::{InferRequest, Stretch, TensorShape, TimedRequests, hash_bytes, payload_bytes};
 use layerlab_model::{ElementType, TensorSpec};
 
 use crate::exit::{Code, Failure};
 use crate::model_options::{open_with_twin, parse_dim};
 
-/// A model whose last layer the server is asked to run.
+/// A model of which the server is asked to run a layer.
 #[derive(clap::Args)]
 pub(super) struct RequestArgs {
-    /// Also time requests to run the last layer of this model, as many as echoes: the server must have been started with it, and
-    /// plans of its layers know what a request takes
+    /// Also time requests to run a layer of this model, the last that has fewer bytes than any transfer, as many as echoes: the
+    /// server must have been started with it, and plans of its layers know what a request takes
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
     /// The size of a symbolic dimension of the model; may be repeated
@@ -30,45 +30,48 @@ pub(super) struct RequestArgs {
 }
 
 impl RequestArgs {
-    /// So many requests, if a model was named.
-    pub(super) fn timed(&self, count: u32) -> Result<Option<TimedRequests>, Failure> {
+    /// So many requests that are smaller than `smallest_transfer` bytes, if a model was named.
+    pub(super) fn timed(
+        &self,
+        count: u32,
+        smallest_transfer: u64,
+    ) -> Result<Option<TimedRequests>, Failure> {
         let Some(path) = &self.model else {
             return Ok(None);
         };
         let model = open_with_twin(path, None, &self.dims.iter().cloned().collect())?;
-        let last = model.network.layer_count();
-        let [inputs, outputs] = [last - 1, last].map(|cut| shapes(model.network.frontier(cut)));
-        let stretch = Stretch {
-            last,
-            processor: self.processor.clone(),
+        let layers = (1..=model.network.layer_count()).rev();
+        let small = layers.into_iter().find_map(|layer| {
+            let [inputs, outputs] =
+                [layer - 1, layer].map(|cut| shapes(model.network.frontier(cut)));
+            let (inputs, outputs) = inputs.zip(outputs)?;
+            let is_small =
+                |tensors| payload_bytes(tensors).is_some_and(|it| it < smallest_transfer);
+            (is_small(&inputs) && is_small(&outputs)).then_some((layer, inputs, outputs))
+        });
+        let Some((layer, tensors, expected)) = small else {
+            let error = anyhow!(
+                "no layer of {} takes and gives fewer than {smallest_transfer} bytes of 32-bit floats, so that no request is smaller \
+                 than a transfer; leave --model out",
+                path.display()
+            );
+            return Err(Failure::new(Code::Input, error));
         };
-        let (inputs, expected) = inputs
-            .zip(outputs)
-            .ok_or_else(|| self.not_asked("a tensor of it does not cross a link"))?;
-        let asked = InferRequest {
-            // It was calculated from the file.
-            model: hash_bytes(&model.source_sha256).unwrap_or_default(),
-            first: last,
-            stretches: vec![stretch],
-            tensors: inputs,
-        };
-        match asked.fits_a_frame() && asked.payload_bytes().is_some() {
-            true => Ok(Some(TimedRequests {
-                count,
-                model: model.network.name().to_owned(),
-                asked,
-                expected,
-            })),
-            false => Err(self.not_asked("its tensors are too large for a request")),
-        }
-    }
-
-    fn not_asked(&self, why: &str) -> Failure {
-        let model = self.model.as_deref().unwrap_or("?".as_ref()).display();
-        let error = anyhow!(
-            "no server can be asked to run the last layer of {model}: {why}; leave --model out"
-        );
-        Failure::new(Code::Input, error)
+        Ok(Some(TimedRequests {
+            count,
+            model: model.network.name().to_owned(),
+            asked: InferRequest {
+                // It was calculated from the file.
+                model: hash_bytes(&model.source_sha256).unwrap_or_default(),
+                first: layer,
+                stretches: vec![Stretch {
+                    last: layer,
+                    processor: self.processor.clone(),
+                }],
+                tensors,
+            },
+            expected,
+        }))
     }
 }
 

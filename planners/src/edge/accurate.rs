@@ -107,8 +107,13 @@ impl fmt::Display for TooInaccurate {
         };
         write!(
             f,
-            "{} has no plan: no placement keeps accuracy {}",
-            self.algorithm, self.at_least
+            "{} has no plan: {} accuracy {}",
+            self.algorithm,
+            match self.is_best {
+                true => "no placement keeps",
+                false => "no placement was found that keeps",
+            },
+            self.at_least
         )?;
         if let Some(confidence) = self.confidence {
             write!(f, " with {} % confidence", confidence.percent())?;
@@ -117,7 +122,9 @@ impl fmt::Display for TooInaccurate {
             true => "the best that is reachable",
             false => "the best that a search reached",
         };
-        write!(f, "{within}; {best} is {:.4}", self.reachable)?;
+        // What is required at most is never rounded up.
+        let reachable = (self.reachable * 1e4).floor() / 1e4;
+        write!(f, "{within}; {best} is {reachable:.4}")?;
         if self.confidence.is_some() {
             let how = match self.accuracy.is_measured {
                 true => "measured",
@@ -125,6 +132,10 @@ impl fmt::Display for TooInaccurate {
             };
             write!(f, ", of a placement with {:.4} {how}", self.accuracy.value)?;
         }
-        write!(f, "; require no more than that")
+        let or = match self.has_limits {
+            true => ", or relax the other limits",
+            false => "",
+        };
+        write!(f, "; require no more than that{or}")
     }
 }

@@ -1,8 +1,6 @@
 //! A measured link as plans are charged for it.
 
-use layerlab_profiles::link::{
-    Exchange, LinkDirection, LinkDocument, LinkFit, SmallExchanges, small_exchanges,
-};
+use layerlab_profiles::link::{Exchange, LinkDirection, LinkDocument, LinkFit, SmallExchanges};
 use layerlab_profiles::{Bytes, Nanos};
 
 use super::energy::Power;
@@ -30,7 +28,7 @@ const ECHO_BYTES: [u64; 2] = [84, 136];
 /// uploads and downloads within one such round trip, so that either way is charged half of its own L, and what its frames have
 /// beside the tensors is charged by the bandwidth. Of tensors that are smaller than all transfers, in proportion, half a round trip
 /// is that of the smallest exchanges instead: of requests to run layers, less what the server's profile says of
-/// these layers, or else of echoes.
+/// these layers, but no less than that of echoes.
 ///
 /// # Errors
 /// When a direction is missing.
@@ -89,22 +87,23 @@ fn smallest_round_trip(
     network: &MeasuredNetwork,
     bps: [u64; 2],
 ) -> Option<Nanos> {
-    let small: SmallExchanges = small_exchanges(&document.samples);
-    let took = small.duration()?;
     let bytes = |ways: [u64; 2]| carried(ways[0], bps[0]) + carried(ways[1], bps[1]);
-    let requests = document.header.method.requests.as_ref();
-    Some(match (small.exchange, requests) {
-        (Exchange::Request, Some(requests)) => {
-            let tensors = [requests.request_bytes, requests.answer_bytes];
+    let echo = SmallExchanges::of(&document.samples, Exchange::Echo).duration();
+    let by_echo = echo.map(|echo| {
+        let frames = bytes([REQUEST_FRAMES, ANSWER_FRAMES]);
+        echo + frames - bytes(ECHO_BYTES)
+    });
+    let requests = SmallExchanges::of(&document.samples, Exchange::Request);
+    let by_request = (requests.duration())
+        .zip(document.header.method.requests.as_ref())
+        .and_then(|(took, method)| {
+            let tensors = [method.request_bytes, method.answer_bytes];
             // Where the profile is of another model, by the server's own clock.
-            let layers = network.server_time_of(requests).or(small.computed())?;
-            took - layers - bytes(tensors.map(Bytes::as_bytes))
-        }
-        _ => {
-            let frames = bytes([REQUEST_FRAMES, ANSWER_FRAMES]);
-            took + frames - bytes(ECHO_BYTES)
-        }
-    })
+            let layers = network.server_time_of(method).or(requests.computed())?;
+            Some(took - layers - bytes(tensors.map(Bytes::as_bytes)))
+        });
+    // The profile was made at another time, when the server may have been slower: no request takes less than an echo.
+    by_request.max(by_echo)
 }
 
 /// Half of a time, to the nearest nanosecond.
@@ -114,6 +113,7 @@ fn half(time: Nanos) -> Nanos {
 
 /// How long a bandwidth in bit/s takes for so many bytes; nothing where there is none, which is refused elsewhere.
 fn carried(bytes: u64, bandwidth_bps: u64) -> Nanos {
-    let nanos = (bytes * 8_000_000_000).checked_div(bandwidth_bps);
-    Nanos::from_nanos(nanos.unwrap_or(0))
+    let scaled_bits = u128::from(bytes) * 8_000_000_000;
+    let nanos = scaled_bits.checked_div(u128::from(bandwidth_bps));
+    Nanos::from_nanos(u64::try_from(nanos.unwrap_or(0)).unwrap_or(u64::MAX))
 }

@@ -69,6 +69,23 @@ fn header(document: &LinkDocument) -> Vec<String> {
             header.kind, header.carrier
         ));
     }
+    if let Some(requests) = &header.method.requests {
+        let largest = requests.request_bytes.max(requests.answer_bytes);
+        if header
+            .method
+            .transfer_bytes
+            .iter()
+            .any(|&bytes| bytes <= largest)
+        {
+            wrong.push("its requests have no fewer bytes than its transfers".to_owned());
+        }
+        if requests.first_layer == 0 || requests.last_layer < requests.first_layer {
+            wrong.push(format!(
+                "its requests are of layers {} to {}",
+                requests.first_layer, requests.last_layer
+            ));
+        }
+    }
     let provenance = &header.provenance;
     match (provenance.measured_from, &provenance.phone) {
         (MeasuredFrom::Host, None) => {}

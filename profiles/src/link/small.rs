@@ -22,7 +22,16 @@ pub struct SmallExchanges {
 
 /// The smallest exchanges among `samples`.
 pub fn small_exchanges(samples: &[LinkSample]) -> SmallExchanges {
-    let of = |exchange| {
+    let requests = SmallExchanges::of(samples, Exchange::Request);
+    match requests.durations.is_empty() {
+        true => SmallExchanges::of(samples, Exchange::Echo),
+        false => requests,
+    }
+}
+
+impl SmallExchanges {
+    /// The exchanges of one kind among `samples`.
+    pub fn of(samples: &[LinkSample], exchange: Exchange) -> SmallExchanges {
         let chosen = samples.iter().filter(|it| it.exchange == exchange);
         SmallExchanges {
             exchange,
@@ -30,15 +39,8 @@ pub fn small_exchanges(samples: &[LinkSample]) -> SmallExchanges {
             durations: chosen.clone().map(|it| it.duration).collect(),
             computed: chosen.map(|it| it.server.compute).collect(),
         }
-    };
-    let requests = of(Exchange::Request);
-    match requests.durations.is_empty() {
-        true => of(Exchange::Echo),
-        false => requests,
     }
-}
 
-impl SmallExchanges {
     /// How long one takes: the mean over connections of the median on each, since connections differ by more than exchanges on one
     /// do; nothing where there are none.
     pub fn duration(&self) -> Option<Nanos> {

@@ -238,7 +238,7 @@ fn a_phone_measures_its_link_without_a_tunnel_with_an_adb_server_and_without() {
     assert_fails(
         &refused,
         4,
-        &["without an adb server", "leave out --direct"],
+        &["without an adb server", "use one (no --direct)"],
     );
 }
 

@@ -315,6 +315,37 @@ fn a_phone_that_is_unplugged_while_it_measures_measures_again_when_it_is_back() 
     assert!(!left_alone.contains("P1"), "{left_alone}");
 }
 
+/// Two that are measured at once would share the server.
+#[test]
+fn links_of_one_lab_are_measured_one_after_the_other() {
+    let Some(farm) = Farm::new() else { return };
+    let phone = farm.phone("P1");
+    let lab = Lab::new(&format!(
+        "[phones]\nlocal = [\"host\"]\nadb-connect = [{:?}]\n[gates]\nload-percent = 100\n",
+        phone.address
+    ));
+    let lab = lab.with_phones(&farm);
+    let server = serve(&lab);
+    let _daemon = lab.daemon();
+    lab.wait_until_open();
+    lab.wait_for_devices(2);
+    let address = server.address().to_string();
+    let lasting = "shape = '40mbit,20ms'\nrepeats = 2\nechoes = 6\n";
+    lab.submit(&link(&lab, "host", "ethernet", &address, lasting));
+    lab.wait_for("a host that measures", || server.connections() > 0);
+    let tunnelled = format!("tunnel = true\n{lasting}");
+    lab.submit(&link(&lab, "P1", "network-tunnel", &address, &tunnelled));
+    lab.succeed(&["job", "wait", "1", "--timeout", "3m"]);
+    lab.succeed(&["job", "wait", "2", "--timeout", "3m"]);
+    let [first, second] = [1, 2].map(|run| published(&lab, run).1.header.provenance);
+    assert!(
+        first.finished_at <= second.started_at,
+        "{} and {}",
+        first.finished_at,
+        second.started_at
+    );
+}
+
 #[test]
 fn a_simulated_device_has_no_link() {
     let lab = Lab::new(SIMULATED);

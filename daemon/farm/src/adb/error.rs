@@ -121,8 +121,8 @@ pub enum AdbError {
     },
     /// A tunnel needs an adb server.
     #[error(
-        "{} is reached without an adb server, which alone makes tunnels; leave out --direct, or name an address that the \
-         phone reaches by itself",
+        "{} is reached without an adb server, which alone makes tunnels; use one (no --direct), or name an address \
+         that the phone reaches by itself",
         Printable(name)
     )]
     NoTunnel {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use layerlab_campaign::{LinkCampaign, LinkSettings};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::interval;
 
 use super::OpenDevice;
@@ -16,8 +16,10 @@ use crate::state::StayOutcome;
 /// How often it is told how far a measurement is.
 const TELL: Duration = Duration::from_secs(1);
 
-/// Measures a link from the device, or from this host if it is that.
+/// Measures a link from the device, or from this host if it is that, when the lab measures no other: two would share what
+/// carries them, and the server.
 pub(super) async fn measure(
+    turn: &Mutex<()>,
     link: &LinkSettings,
     device: &OpenDevice,
     assignment: &Assignment,
@@ -25,6 +27,7 @@ pub(super) async fn measure(
     spent: &mut Spent,
 ) -> Result<Measured, StayOutcome> {
     let campaign = LinkCampaign::prepare(link.clone()).map_err(unmeasured)?;
+    let _turn = turn_of(turn, assignment, desk).await?;
     let (sender, so_far) = watch::channel((0, None));
     let progress = move |done, of| {
         sender.send_replace((done, Some(of)));
@@ -54,4 +57,23 @@ pub(super) async fn measure(
     let measured = measured?;
     desk.tell(News::BlockEnded { rejection: None }).await;
     Ok(Measured::Link(Box::new(measured)))
+}
+
+/// Waits for the turn to measure.
+async fn turn_of<'a>(
+    turn: &'a Mutex<()>,
+    assignment: &Assignment,
+    desk: &Desk,
+) -> Result<MutexGuard<'a, ()>, StayOutcome> {
+    if let Ok(taken) = turn.try_lock() {
+        return Ok(taken);
+    }
+    let why = "another link is being measured, which this one would disturb".to_owned();
+    desk.tell(News::NotReady(Some(why))).await;
+    let taken = tokio::select! {
+        taken = turn.lock() => Ok(taken),
+        () = assignment.asked_to_leave() => Err(StayOutcome::Parked),
+    };
+    desk.tell(News::NotReady(None)).await;
+    taken
 }

@@ -10,7 +10,7 @@ use crate::bench::Assignment;
 use crate::retention::artifacts_of_lab;
 use crate::state::StayOutcome;
 use layerlab_campaign::{CampaignError, LinkCampaignError, RunError};
-use layerlab_farm::adb::AdbError;
+use layerlab_farm::adb::{AdbError, Fault};
 use layerlab_farm::artifacts;
 use layerlab_farm::{AdbLink, ConnectionError, LinkError};
 
@@ -85,6 +85,16 @@ pub(super) fn lost(error: LinkError) -> StayOutcome {
 pub(super) fn unmeasured(error: LinkCampaignError) -> StayOutcome {
     let reason = error.to_string();
     match error {
+        // It is reached without an adb server, of which it can do nothing.
+        LinkCampaignError::Phone(LinkError::Adb(AdbError::NoTunnel { .. })) => {
+            StayOutcome::Failed { reason }
+        }
+        // Nor for what this host or its adb server cannot do now.
+        LinkCampaignError::Phone(LinkError::Adb(error))
+            if matches!(error, AdbError::Own { .. }) || error.fault() == Some(Fault::Server) =>
+        {
+            StayOutcome::NotReady { reason }
+        }
         LinkCampaignError::Phone(error) => of_link(&error, reason),
         // Nothing is wrong with a phone that was unplugged, or whose agent was ended.
         LinkCampaignError::Lost { .. } | LinkCampaignError::Silent { .. } => {

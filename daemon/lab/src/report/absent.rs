@@ -107,7 +107,7 @@ fn wait(kept: &Kept, history: &History, job: &Job, run: &Run) -> Absent {
 
 fn fits(job: &Job, run: &Run, device: &Device) -> bool {
     match &run.only {
-        Some(only) => *only == device.name,
+        Some(only) => *only == device.name && (job.spec.takes_simulated() || !device.simulated),
         None => (job.spec.devices.get(run.selector))
             .is_none_or(|selector| job.spec.means(selector, device)),
     }
