@@ -407,7 +407,7 @@ fn lost_connections_and_unsteady_links_are_warnings() {
     let said: Vec<String> = check_link(&lost).iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
-        ["warning: a connection was lost 2 times; see what cuts it, and measure again"]
+        ["warning: connections were lost 2 times; see what cuts it, and measure again"]
     );
     let mut samples = samples();
     let mut now = 0;

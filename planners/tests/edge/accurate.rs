@@ -154,7 +154,8 @@ fn the_best_accuracy_that_is_reachable_is_said_and_true() {
         let next = higher.min_by(f64::total_cmp);
         assert!(!next.is_some_and(is_reached), "seed {seed}");
         let text = why.to_string();
-        let said = format!("is {reachable:.4}");
+        // Four digits that are reachable, too.
+        let said = format!("is {:.4}", (reachable * 1e4).floor() / 1e4);
         assert!(
             text.starts_with("joint has no plan: no placement keeps accuracy 1")
                 && text.contains(&said)

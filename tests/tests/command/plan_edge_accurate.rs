@@ -165,7 +165,7 @@ fn an_accuracy_that_nothing_keeps_is_one_sentence() {
         &["a fraction between 0 and 1"],
     );
     let words = [
-        "the server's npu computes in 16-bit floats",
+        "the server's npu computes in 8-bit integers",
         "--remote-processors",
     ];
     let other = ["--accuracy", "0.5", "--remote-processors", "npu"];

@@ -334,6 +334,13 @@ fn a_phone_that_is_unplugged_or_a_command_that_is_interrupted_ends_the_measureme
     );
     beside.assert_nothing_left();
     beside.phone.plug();
+    // On a busy machine it is a while until a phone answers, for which these commands do not wait.
+    let connect = || {
+        let mut adb = beside.farm.adb();
+        output(adb.args(["connect", &beside.phone.address]))
+    };
+    let answers = || String::from_utf8_lossy(&connect().stdout).contains("connected to");
+    wait_for("a phone that answers", answers, String::new);
     let options = [&["--tunnel"], &SOON[..]].concat();
     succeed(&mut beside.measure(beside.server.address(), "network-tunnel", &options));
 }
