@@ -6,7 +6,8 @@ use crate::cancel::Cancel;
 use crate::client::Client;
 use crate::connection::Patience;
 use crate::error::EdgeError;
-use crate::measure::{MeasurePlan, Measured, Progress, measure};
+use crate::measure::{Measured, Progress, measure};
+use crate::plan::MeasurePlan;
 use crate::shaper::{Shape, Shaper};
 use crate::token::Token;
 

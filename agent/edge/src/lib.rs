@@ -18,6 +18,7 @@ mod measure;
 mod message;
 mod picture;
 mod pictures;
+mod plan;
 mod server;
 mod shaper;
 mod text;
@@ -34,10 +35,11 @@ pub use frame::{
     FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, VERSION,
 };
 pub use infer::{InferRequest, Inferred, Models, Stretch, TensorShape, hash_bytes, payload_bytes};
-pub use measure::{MeasurePlan, Measured, Progress, TimedRequests, measure};
+pub use measure::{Measured, Progress, measure};
 pub use message::{ECHO_BYTES, MessageError, Reply, Request};
 pub use picture::PictureRequest;
 pub use pictures::{PictureReceiver, PictureSender};
+pub use plan::{MeasurePlan, TimedRequests};
 pub use server::{Server, ServerLimits};
 pub use shaper::{Cuts, Shape, Shaper};
 pub use token::{Token, TokenFileError};

@@ -85,3 +85,38 @@ fn shapes(frontier: &[TensorSpec]) -> Option<Vec<TensorShape>> {
     };
     frontier.iter().map(shape).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Of AlexNet's kin, whose tensors become smaller towards its end.
+    #[test]
+    fn the_last_layer_that_is_smaller_than_any_transfer_is_asked_for() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/models");
+        let args = RequestArgs {
+            model: Some(models.join("alexnet.onnx")),
+            dims: Vec::new(),
+            processor: "cpu:all".to_owned(),
+        };
+        let timed = |smallest| args.timed(7, smallest);
+        let requests = timed(16 << 10).expect("a model").expect("it was named");
+        let method = requests.method();
+        assert_eq!((method.first_layer, method.last_layer), (11, 11));
+        let bytes = [method.request_bytes, method.answer_bytes];
+        assert_eq!(bytes.map(|it| it.as_bytes()), [512, 80]);
+        assert_eq!((method.count, method.model.as_str()), (7, "alexnet"));
+        // One that takes as many bytes is no smaller.
+        timed(513).expect("a model");
+        let failure = timed(512).expect_err("no layer takes fewer");
+        assert_eq!(failure.code, Code::Input);
+        let said = failure.to_string();
+        assert!(
+            said.contains("alexnet.onnx takes and gives fewer than 512"),
+            "{said}"
+        );
+        assert!(said.contains("leave --model out"), "{said}");
+    }
+}
