@@ -1,4 +1,4 @@
-//! `layerlab model inspect`: the layer table of a model.
+//! `layerlab model`: what a model is made of.
 
 use std::path::{Path, PathBuf};
 
@@ -6,6 +6,7 @@ use layerlab_profiles::Layer;
 
 use super::adb::WithPhones;
 use super::exit::{Code, ExitWith, Failure};
+use super::model_group;
 use super::model_options::DimArgs;
 use super::model_support::{self, SupportArgs};
 use super::output;
@@ -31,6 +32,9 @@ enum ModelCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Make several nodes one layer, such as the attention of a transformer's block: written into a copy of the model, which
+    /// all commands then take by these layers
+    Group(model_group::GroupArgs),
     /// Print which layers each processor of a device can run, and why not the others
     Support(Box<WithPhones<SupportArgs>>),
 }
@@ -38,6 +42,7 @@ enum ModelCommand {
 pub(super) async fn run(args: &ModelArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     match &args.command {
         ModelCommand::Inspect { model, dims, json } => inspect(model, dims, *json),
+        ModelCommand::Group(args) => model_group::run(args),
         ModelCommand::Support(support) => {
             let WithPhones { args, adb } = support.as_ref();
             model_support::run(args, agent, adb).await

@@ -69,15 +69,18 @@ def ask(path: Path, model: onnx.ModelProto, seed: int) -> list[np.ndarray]:
 
 
 def values(model: onnx.ModelProto, seed: int) -> list[np.ndarray]:
-    """Random pixels, 0 to 255, for each real input."""
+    """Random pixels, 0 to 255, for each real input; whole ones where it takes whole numbers."""
     rng = np.random.default_rng(seed)
     weights = {tensor.name for tensor in model.graph.initializer}
-    shapes = [
-        [DIMENSIONS[dim.dim_param] if dim.dim_param else dim.dim_value for dim in value.type.tensor_type.shape.dim]
-        for value in model.graph.input
-        if value.name not in weights
-    ]
-    return [rng.random(shape, dtype=np.float32) * np.float32(255) for shape in shapes]
+    found = []
+    for value in model.graph.input:
+        if value.name in weights:
+            continue
+        tensor = value.type.tensor_type
+        shape = [DIMENSIONS[dim.dim_param] if dim.dim_param else dim.dim_value for dim in tensor.shape.dim]
+        pixels = rng.random(shape, dtype=np.float32) * np.float32(255)
+        found.append(pixels.astype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)))
+    return found
 
 
 def session(path: Path) -> onnxruntime.InferenceSession:
@@ -95,7 +98,7 @@ def run_onnxruntime(path: Path, inputs: list[np.ndarray]) -> list[np.ndarray]:
 def runnable(path: Path, inputs: list[np.ndarray]) -> tract.Runnable:
     model = tract.onnx().load(path)
     for index, data in enumerate(inputs):
-        model.set_input_fact(index, ",".join(map(str, data.shape)) + ",f32")
+        model.set_input_fact(index, ",".join(map(str, data.shape)) + f",{data.dtype.kind}{8 * data.dtype.itemsize}")
     return model.into_model().into_runnable()
 
 

@@ -82,6 +82,12 @@ class Graph:
         self.inputs.append(self._value_info(name, declared or shape))
         return Tensor(name, shape)
 
+    def tokens(self, name: str, count: int) -> Tensor:
+        """Numbers of words, whole ones."""
+        declared = helper.make_tensor_value_info(name, TensorProto.INT64, [self.batch, count])
+        self.inputs.append(declared)
+        return Tensor(name, (count,))
+
     def output(self, x: Tensor, declared: tuple[Dim, ...] | None = None) -> None:
         self.outputs.append(self._value_info(x.name, declared or x.shape))
 
@@ -107,7 +113,7 @@ class Graph:
     def weight(self, name: str, values: np.ndarray) -> str:
         """Adds an initialiser; a float one counts as parameters and goes to the external file if there is one."""
         # Tensors are little-endian in ONNX, whatever the machine.
-        values = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+        values = np.asarray(values, dtype=values.dtype.newbyteorder("<"), order="C")
         tensor = TensorProto(name=name, dims=values.shape, data_type=helper.np_dtype_to_tensor_dtype(values.dtype))
         is_parameter = values.dtype == np.float32
         if is_parameter:
@@ -220,15 +226,38 @@ class Graph:
         ends = [self.setting(f"{name}.low", low), self.setting(f"{name}.high", high)]
         return Tensor(self.node("Clip", [x.name, *ends], name), x.shape)
 
-    def fc_each(self, x: Tensor, name: str, features: int, gain: float = math.sqrt(2.0)) -> Tensor:
-        """One fully connected layer for each step of a sequence."""
+    def fc_each(
+        self, x: Tensor, name: str, features: int, gain: float = math.sqrt(2.0), names: tuple[str, str] | None = None
+    ) -> Tensor:
+        """One fully connected layer for each step of a sequence; `names` are those of its product and its sum."""
         steps, size = x.shape
+        product_name, sum_name = names or (name, f"{name}_add")
         weight = self.weight(f"{name}.weight", self.he((size, features), size, gain))
-        product = self.node("MatMul", [x.name, weight], name)
+        product = self.node("MatMul", [x.name, weight], product_name)
         self.counts.fc += 1
         self.counts.multiplications += steps * size * features
-        sum_of = self.node("Add", [product, self.bias(f"{name}.bias", features)], f"{name}_add")
+        sum_of = self.node("Add", [product, self.bias(f"{name}.bias", features)], sum_name)
         return Tensor(sum_of, (steps, features))
+
+    def product(self, a: Tensor, b: Tensor, name: str) -> Tensor:
+        """A product of two computed stacks of matrices."""
+        shared = a.shape[-1]
+        self.node("MatMul", [a.name, b.name], name)
+        self.counts.fc += 1
+        shape = (*a.shape[:-1], b.shape[-1])
+        self.counts.multiplications += math.prod(shape) * shared
+        return Tensor(name, shape)
+
+    def transpose(self, x: Tensor, name: str, order: list[int]) -> Tensor:
+        """`order` counts the axes without the batch, which stays the first."""
+        self.node("Transpose", [x.name], name, perm=[0, *(axis + 1 for axis in order)])
+        return Tensor(name, tuple(x.shape[axis] for axis in order))
+
+    def layer_norm(self, x: Tensor, name: str) -> Tensor:
+        size = (x.shape[-1],)
+        scale = self.weight(f"{name}.weight", self.uniform(size, 0.8, 1.2))
+        bias = self.weight(f"{name}.bias", self.uniform(size, -0.1, 0.1))
+        return Tensor(self.node("LayerNormalization", [x.name, scale, bias], name, axis=-1, epsilon=1e-5), x.shape)
 
     def lstm(self, x: Tensor, name: str, hidden: int) -> Tensor:
         """An LSTM over a sequence, forwards. ONNX has the steps before the batch."""

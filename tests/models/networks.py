@@ -13,6 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Callable
 
+import numpy as np
+
 from graph import DEFAULT_OPSET, Dim, Graph, Tensor
 
 # Averages of many positive numbers near 4 reach the last layer of ResNet and Inception and add up; without this the
@@ -317,6 +319,119 @@ def deep_speech(scale: Scale) -> Graph:
     return finish(graph, x, scale.head or "softmax")
 
 
+# MobileNetV3-Small (Howard et al. 2019, table 2): kernel, channels inside and out, whether channels are weighed
+# (squeeze and excite), whether the activation is hard swish, and the stride.
+MOBILENET = [
+    (3, 16, 16, True, False, 2), (3, 72, 24, False, False, 2), (3, 88, 24, False, False, 1),
+    (5, 96, 40, True, True, 2), *[(5, 240, 40, True, True, 1)] * 2,
+    (5, 120, 48, True, True, 1), (5, 144, 48, True, True, 1),
+    (5, 288, 96, True, True, 2), *[(5, 576, 96, True, True, 1)] * 2,
+]  # fmt: skip
+
+
+def mobilenet_v3(scale: Scale) -> Graph:
+    """MobileNetV3-Small: blocks B1 to B11 that widen (C1), convolve each channel by itself (C2), weigh channels by what
+    a small network makes of their means (pool, S1, S2) and narrow again (C3)."""
+    graph, x = start("mobilenet-v3", scale, 224)
+    x = conv_bn(graph, x, "C1", scale.channels(16), 3, stride=2, gain=math.sqrt(2.0) / PIXEL)
+    x = graph.same("HardSwish", x, "C1_swish")
+    for number, (kernel, inner, outer, weighs, swish, stride) in enumerate(MOBILENET, 1):
+        block = (kernel, scale.channels(inner), scale.channels(outer), weighs, swish, stride)
+        x = inverted_residual(graph, x, f"B{number}", block)
+    x = graph.same("HardSwish", conv_bn(graph, x, "C2", scale.channels(576), 1), "C2_swish")
+    x = graph.flatten(graph.global_pool(x, "P1"))
+    x = graph.same("HardSwish", graph.fc(x, "F1", scale.hidden or scale.channels(1024)), "F1_swish")
+    x = graph.fc(x, "F2", scale.classes or 1000)
+    return finish(graph, x, scale.head or "softmax")
+
+
+def inverted_residual(graph: Graph, x: Tensor, name: str, block: tuple[int, int, int, bool, bool, int]) -> Tensor:
+    kernel, inner, outer, weighs, swish, stride = block
+
+    # What keeps the mean square of activations through either: hard swish lets less through.
+    gain = 1.8 if swish else math.sqrt(2.0)
+
+    def activation(y: Tensor) -> Tensor:
+        return graph.same("HardSwish", y, f"{y.name}_swish") if swish else graph.relu(y)
+
+    y = activation(conv_bn(graph, x, f"{name}_C1", inner, 1, gain=1.0))
+    y = graph.conv(y, f"{name}_C2", inner, kernel, stride, groups=inner, gain=gain, bias=False)
+    y = activation(graph.batch_norm(y, f"{name}_C2_bn"))
+    if weighs:
+        weight = graph.global_pool(y, f"{name}_pool")
+        weight = graph.relu(graph.conv(weight, f"{name}_S1", max(2, inner // 4), 1))
+        weight = graph.conv(weight, f"{name}_S2", inner, 1, gain=1.0)
+        weight = graph.same("HardSigmoid", weight, f"{name}_S2_sigmoid", alpha=1 / 6, beta=0.5)
+        y = Tensor(graph.node("Mul", [y.name, weight.name], f"{name}_weighed"), y.shape)
+    is_residual = stride == 1 and x.shape[0] == outer
+    # Weights of channels are near one half. As in ResNet, a quiet branch keeps activations in range.
+    narrowing = 2.0 * gain if weighs else gain
+    y = conv_bn(graph, y, f"{name}_C3", outer, 1, gain=narrowing, scale=0.4 if is_residual else 1.0)
+    return graph.add(y, x, f"{name}_add") if is_residual else y
+
+
+def bert(scale: Scale) -> Graph:
+    """An encoder of text in the shape of BERT-base (Devlin et al. 2019), with nodes named as PyTorch's exporter names
+    those of Hugging Face's model: embeddings, twelve blocks of attention and a network of two layers, each with a sum
+    and a normalisation behind it, and a classifier of the first word. `input` is the number of words."""
+    words = scale.input or 128
+    hidden, blocks = scale.channels(768), 12
+    heads = max(2, hidden // 64)
+    graph = Graph("bert", scale.seed, scale.opset, scale.batch, scale.external)
+    tokens = graph.tokens("input_ids", words)
+    table = graph.weight("embeddings.word.weight", graph.uniform((scale.channels(30522), hidden), -1.0, 1.0))
+    place = graph.weight("embeddings.position.weight", graph.uniform((words, hidden), -1.0, 1.0))
+    x = graph.node("Gather", [table, tokens.name], "/embeddings/word_embeddings/Gather")
+    x = Tensor(graph.node("Add", [x, place], "/embeddings/Add"), (words, hidden))
+    x = graph.layer_norm(x, "/embeddings/LayerNorm/LayerNormalization")
+    for block in range(blocks):
+        x = encoder_block(graph, x, f"/encoder/layer.{block}", heads, scale.hidden or 4 * hidden)
+    place = graph.weight("/pooler.first", np.array(0, dtype=np.int64))
+    first = graph.node("Gather", [x.name, place], "/pooler/Gather", axis=1)
+    x = graph.fc(Tensor(first, (hidden,)), "/pooler/dense/Gemm", hidden, gain=1.0)
+    x = graph.same("Tanh", x, "/pooler/activation/Tanh")
+    return finish(graph, graph.fc(x, "/classifier/Gemm", scale.classes or 2), scale.head or "none")
+
+
+def encoder_block(graph: Graph, x: Tensor, name: str, heads: int, inner: int) -> Tensor:
+    words, hidden = x.shape
+    each = hidden // heads
+
+    def linear(source: Tensor, part: str, features: int, gain: float = 1.0) -> Tensor:
+        part = f"{name}/{part}"
+        return graph.fc_each(source, part, features, gain, names=(f"{part}/MatMul", f"{part}/Add"))
+
+    def by_head(part: str, order: list[int], suffix: str) -> Tensor:
+        y = linear(x, f"attention/self/{part}", hidden)
+        y = graph.reshape(y, f"{name}/attention/self/Reshape{suffix}", (words, heads, each))
+        return graph.transpose(y, f"{name}/attention/self/Transpose{suffix}", order)
+
+    query, key = by_head("query", [1, 0, 2], ""), by_head("key", [1, 2, 0], "_1")
+    scores = graph.product(query, key, f"{name}/attention/self/MatMul")
+    root = graph.setting(f"{name}.root", math.sqrt(each))
+    scores = Tensor(graph.node("Div", [scores.name, root], f"{name}/attention/self/Div"), scores.shape)
+    scores = graph.same("Softmax", scores, f"{name}/attention/self/Softmax", axis=-1)
+    y = graph.product(scores, by_head("value", [1, 0, 2], "_2"), f"{name}/attention/self/MatMul_1")
+    y = graph.transpose(y, f"{name}/attention/self/Transpose_3", [1, 0, 2])
+    y = graph.reshape(y, f"{name}/attention/self/Reshape_3", (words, hidden))
+    y = graph.add(linear(y, "attention/output/dense", hidden), x, f"{name}/attention/output/Add")
+    x = graph.layer_norm(y, f"{name}/attention/output/LayerNorm/LayerNormalization")
+    y = linear(x, "intermediate/dense", inner, math.sqrt(2.0))
+    y = gelu(graph, y, f"{name}/intermediate/intermediate_act_fn")
+    y = graph.add(linear(y, "output/dense", hidden), x, f"{name}/output/Add")
+    return graph.layer_norm(y, f"{name}/output/LayerNorm/LayerNormalization")
+
+
+def gelu(graph: Graph, x: Tensor, name: str) -> Tensor:
+    """x (1 + erf(x / sqrt 2)) / 2, in the nodes that exporters write before operator set 20."""
+    settings = {"root": math.sqrt(2.0), "one": 1.0, "half": 0.5}
+    root, one, half = (graph.setting(f"{name}.{key}", value) for key, value in settings.items())
+    y = graph.node("Div", [x.name, root], f"{name}/Div")
+    y = graph.node("Add", [graph.node("Erf", [y], f"{name}/Erf"), one], f"{name}/Add")
+    y = graph.node("Mul", [x.name, y], f"{name}/Mul")
+    return Tensor(graph.node("Mul", [y, half], f"{name}/Mul_1"), x.shape)
+
+
 NETWORKS: dict[str, Callable[[Scale], Graph]] = {
     "yolo-small": yolo_small,
     "alexnet": alexnet,
@@ -327,6 +442,8 @@ NETWORKS: dict[str, Callable[[Scale], Graph]] = {
     "chair": chair,
     "pix2pix": pix2pix,
     "deep-speech": deep_speech,
+    "mobilenet-v3": mobilenet_v3,
+    "bert": bert,
 }
 
 # The committed instances: small enough for a repository and for a test that runs each of them hundreds of times,
@@ -341,4 +458,6 @@ SMALL = {
     "chair": Scale(width=Fraction(1, 16), input=64),
     "pix2pix": Scale(width=Fraction(1, 32), input=64),
     "deep-speech": Scale(width=Fraction(1, 32), input=16),
+    "mobilenet-v3": Scale(width=Fraction(1, 8), input=64, classes=20),
+    "bert": Scale(width=Fraction(1, 48), input=16),
 }

@@ -220,6 +220,33 @@ pub enum ModelError {
         /// How many nodes there are.
         nodes: usize,
     },
+    /// The layers that the model names itself cannot be read, or are others than its nodes'.
+    #[error(
+        "the model's metadata entry `layerlab.layers` cannot be used ({reason}): make the file again with `layerlab \
+         model group`"
+    )]
+    NamedLayers {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A node that two layers have.
+    #[error("the node `{node}` is in the layers `{}` and `{}`: have it in one", layers[0], layers[1])]
+    NodeOfTwoLayers {
+        /// The node's name.
+        node: String,
+        /// The layers.
+        layers: [String; 2],
+    },
+    /// Layers of which neither can run before the other.
+    #[error(
+        "the layers `{}` and `{}` need what the other gives, so that neither can run first: make them one layer",
+        layers[0],
+        layers[1]
+    )]
+    TangledLayers {
+        /// The layers.
+        layers: [String; 2],
+    },
     /// Nodes that wait for each other.
     #[error(
         "node `{node}` takes, by way of other nodes, what it gives itself: export the model again"

@@ -9,6 +9,9 @@
 //! no part of any layer: what follows from the shapes alone becomes a constant, and what follows from
 //! constants goes along with each segment that reads it.
 //!
+//! A model's file can name layers itself, each by its nodes: these, and what lies between them, are one layer, and the rule
+//! is for all others.
+//!
 //! # Cuts
 //! Cut `l` lies after layer `l`; cut 0 lies before the first. Its frontier is what was given before it and
 //! is read after it or is an output of the model. A segment takes all of its left frontier and gives all of
@@ -33,6 +36,7 @@ mod half_gemm;
 mod infer;
 mod layers;
 mod limits;
+mod named_layers;
 mod network;
 mod no_ops;
 mod operator;
@@ -50,6 +54,7 @@ mod twin;
 pub use crossing::{CrossingTensor, NotCompressed};
 pub use error::ModelError;
 pub use layers::OperatorClass;
+pub use named_layers::NamedLayer;
 pub use network::{ModelSource, Network};
 pub use operator::Operator;
 pub use probe::{probe_network, probe_twin};

@@ -12,6 +12,7 @@ use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
 use crate::frontier::{computed, frontiers};
 use crate::graph::{Graph, named};
 use crate::layers::{OperatorClass, assign};
+use crate::named_layers::{self, NamedLayer};
 use crate::operator::Operator;
 use crate::read::PROTOBUF_LIMIT;
 use crate::sub_model::SubModel;
@@ -28,6 +29,8 @@ pub struct Network {
     opset: i64,
     header: ModelProto,
     graph: Graph,
+    /// The layers that the model names itself.
+    named_layers: Vec<NamedLayer>,
     /// The layer of each of the graph's nodes; none for one that is constant.
     node_layers: Vec<Option<u32>>,
     layers: Vec<Layer>,
@@ -101,6 +104,7 @@ impl Network {
         if opset < OLDEST_OPSET {
             return Err(ModelError::OldOpset { found: opset });
         }
+        let named_layers = named_layers::read(&model)?;
         let header = header(model);
 
         let declared = graph.output.clone();
@@ -140,7 +144,7 @@ impl Network {
         limits::tensors(specs.values())?;
         limits::outputs(&declared, &specs)?;
         limits::computed(&graph, &specs)?;
-        let network = Network::divide(name, opset, header, graph, &specs)?;
+        let network = Network::divide(name, opset, header, graph, named_layers, &specs)?;
         limits::operations(network.layers())?;
         let bytes = network.model().encoded_len() as u64;
         if bytes > PROTOBUF_LIMIT {
@@ -158,6 +162,7 @@ impl Network {
         opset: i64,
         header: ModelProto,
         graph: Graph,
+        named_layers: Vec<NamedLayer>,
         specs: &HashMap<String, TensorSpec>,
     ) -> Result<Network, ModelError> {
         let constant = graph.constant_nodes();
@@ -168,17 +173,15 @@ impl Network {
             .filter(|(_, constant)| !**constant)
             .map(|(n, _)| n)
             .collect();
-        if !computing
-            .iter()
-            .any(|node| OperatorClass::of(&node.op_type).starts_layer())
-        {
+        let starts_layer = |node: &&NodeProto| OperatorClass::of(&node.op_type).starts_layer();
+        if named_layers.is_empty() && !computing.iter().any(starts_layer) {
             return Err(ModelError::NoLayers {
                 nodes: computing.len(),
             });
         }
-        let assigned = assign(computing.iter().copied());
-        let count = assigned.iter().copied().max().unwrap_or(0);
-        let mut next = assigned.iter().copied();
+        let assigned = assign(&computing, &named_layers)?;
+        let count = assigned.layers.iter().copied().max().unwrap_or(0);
+        let mut next = assigned.layers.iter().copied();
         let node_layers: Vec<Option<u32>> = constant
             .iter()
             .map(|&constant| if constant { None } else { next.next() })
@@ -188,7 +191,7 @@ impl Network {
         let computed = computed(&graph, &node_layers);
         let mut operators = vec![Vec::new(); count as usize];
         let mut parameters: Vec<HashSet<&str>> = vec![HashSet::new(); count as usize];
-        for (node, layer) in computing.iter().zip(assigned) {
+        for (node, layer) in computing.iter().zip(assigned.layers) {
             let index = layer as usize - 1;
             operators[index].push(Operator::new(node, opset, &computed, specs));
             parameters[index]
@@ -199,6 +202,7 @@ impl Network {
                 let at = index as usize;
                 layer(
                     index + 1,
+                    assigned.names.get(&(index + 1)),
                     &operators[at],
                     &parameters[at],
                     specs,
@@ -211,6 +215,7 @@ impl Network {
             opset,
             header,
             graph,
+            named_layers,
             node_layers,
             layers,
             operators,
@@ -225,12 +230,14 @@ impl Network {
     }
 
     fn model(&self) -> ModelProto {
-        whole(
-            &self.header,
-            &self.name,
-            &self.graph,
-            self.frontier(self.layer_count()),
-        )
+        let outputs = self.frontier(self.layer_count());
+        self.naming_layers(whole(&self.header, &self.name, &self.graph, outputs))
+    }
+
+    /// `model`, which has this network's nodes, with the layers that this network names.
+    fn naming_layers(&self, mut model: ModelProto) -> ModelProto {
+        model.metadata_props = named_layers::metadata(&self.named_layers);
+        model
     }
 
     /// The nodes and constants that the layers are made of.
@@ -240,13 +247,28 @@ impl Network {
 
     /// A network with another graph, in the order of its nodes, and all else of this one.
     pub(crate) fn with_graph(&self, graph: &Graph) -> Result<Network, ModelError> {
-        let model = self.model_of(graph);
+        let model = self.naming_layers(self.model_of(graph));
         Network::new(model, self.name.clone(), &self.name, None, &BTreeMap::new())
     }
 
     /// Another graph as a model with the header of this network; its outputs have no shapes yet.
     pub(crate) fn model_of(&self, graph: &Graph) -> ModelProto {
         whole(&self.header, &self.name, graph, &[])
+    }
+
+    /// The same network with the nodes of each of `named_layers` as one layer.
+    ///
+    /// # Errors
+    /// When a node is in two of them, when one has no node, or when neither of two can run before the other.
+    pub fn with_named_layers(&self, named_layers: Vec<NamedLayer>) -> Result<Network, ModelError> {
+        let mut model = self.model();
+        model.metadata_props = named_layers::metadata(&named_layers);
+        Network::new(model, self.name.clone(), &self.name, None, &BTreeMap::new())
+    }
+
+    /// The layers that the model's file names, none where all go by the rule.
+    pub fn named_layers(&self) -> &[NamedLayer] {
+        &self.named_layers
     }
 
     /// What the network is called: the name of its file without the ending.
@@ -328,9 +350,11 @@ impl Network {
     }
 }
 
-/// A row of the layer table; `cuts` are the frontiers before and after it.
+/// A row of the layer table; `name` is what the model calls it, if it does, and `cuts` are the frontiers before and after
+/// it.
 fn layer(
     number: u32,
+    name: Option<&String>,
     operators: &[Operator],
     parameters: &HashSet<&str>,
     specs: &HashMap<String, TensorSpec>,
@@ -343,7 +367,10 @@ fn layer(
     let bytes = |specs: &[TensorSpec]| specs.iter().map(TensorSpec::bytes).sum();
     Layer {
         number,
-        name: defining.map_or(String::new(), |operator| operator.name.clone()),
+        name: name
+            .or(defining.map(|operator| &operator.name))
+            .cloned()
+            .unwrap_or_default(),
         operators: operators
             .iter()
             .map(|operator| operator.op_type.clone())

@@ -61,7 +61,10 @@ pub enum TomlFileError {
 const MOST_BYTES: u64 = 256 << 10;
 
 /// What is in the file at `path`, which is a `what`.
-pub(super) fn read(what: &'static str, path: &Path) -> Result<Table, TomlFileError> {
+///
+/// # Errors
+/// When it cannot be read, is longer than people write, or is no TOML.
+pub fn read(what: &'static str, path: &Path) -> Result<Table, TomlFileError> {
     let failed = |source| TomlFileError::Read {
         what,
         path: path.to_owned(),

@@ -3,6 +3,7 @@
 mod bad_input;
 mod evaluation_sets;
 mod gate;
+mod grouped_layers;
 mod links;
 mod metered;
 mod plan_cost;
