@@ -27,7 +27,7 @@ use layerlab_lab::notice::Notice;
 use layerlab_lab::record::Kept;
 use layerlab_lab::socket::Listener;
 use layerlab_lab::state::{LabState, Rules};
-use layerlab_lab::store::{Reader, Store, StoreError};
+use layerlab_lab::store::{Reader, Store, StoreError, StorePlace};
 use layerlab_web::{TokenFile, Uploads, WebError, WebLab, WebServer};
 
 /// How long commands wait for phones that are plugged in to be seen, when the lab has just been opened.
@@ -67,7 +67,7 @@ pub(super) async fn run(
     if let Err(error) = make_private(&folders.state) {
         tracing::warn!(state = %folders.state.display(), %error, "other users of this host may look into it");
     }
-    let opened = Store::open(&folders.state.join("lab")).await;
+    let opened = Store::open(&StorePlace::in_folder(&folders.state.join("lab"))).await;
     let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
     let ended = work(config, program, adb, folders, store.clone(), kept).await;
     // What it still does when the runtime ends is broken off.

@@ -1,10 +1,13 @@
 //! What goes wrong with the lab's store.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
+use sqlx::sqlite::SqliteError;
+
+use super::place::StorePlace;
 
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,23 +29,21 @@ pub enum StoreError {
     Missing,
     /// Its tables have changed since this program was made.
     #[error(
-        "{} was written by a newer layerlab (its tables have version {version}); use that one, or another LAYERLAB_STATE",
-        path.display()
+        "{place} was written by a newer layerlab (its tables have version {version}); use that one, or another LAYERLAB_STATE"
     )]
     Newer {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
         /// The version of its tables.
         version: i64,
     },
     /// One of its records has changed since this program was made.
     #[error(
-        "{} holds {what} that was written by a newer layerlab (version {version} of its kind); update layerlab, or use another LAYERLAB_STATE",
-        path.display()
+        "{place} holds {what} that was written by a newer layerlab (version {version} of its kind); update layerlab, or use another LAYERLAB_STATE"
     )]
     NewerRecord {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
         /// What the record is called, with its article.
         what: &'static str,
         /// The version of its body.
@@ -50,21 +51,19 @@ pub enum StoreError {
     },
     /// Its tables have not been changed to what this program reads.
     #[error(
-        "{} was written by an older layerlab; start `layerlab daemon`, which brings it up to date",
-        path.display()
+        "{place} was written by an older layerlab; start `layerlab daemon`, which brings it up to date"
     )]
     Older {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
     },
     /// It is no store, or no longer a whole one.
     #[error(
-        "{} is damaged ({reason}); restore it from a backup, or move it away to begin a new lab",
-        path.display()
+        "{place} is damaged ({reason}); restore it from a backup, or move it away to begin a new lab"
     )]
     Damaged {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
         /// What is wrong.
         reason: String,
     },
@@ -77,10 +76,10 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file cannot be opened or read.
-    #[error("the lab cannot use {}: {reason}; {remedy}", path.display())]
+    #[error("the lab cannot use {place}: {reason}; {remedy}")]
     Unusable {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
         /// What SQLite said.
         reason: String,
         /// What may help.
@@ -98,17 +97,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(super) fn of_database(path: &Path, error: &sqlx::Error) -> StoreError {
-        let path = path.to_owned();
+    pub(super) fn of_database(place: &StorePlace, error: &sqlx::Error) -> StoreError {
+        let place = place.clone();
         let reason = sentence(error);
         match error {
             sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => {
-                StoreError::Damaged { path, reason }
+                StoreError::Damaged { place, reason }
             }
             _ => match result_code(error) {
-                Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged { path, reason },
+                Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged { place, reason },
                 _ => StoreError::Unusable {
-                    path,
+                    place,
                     reason,
                     remedy: remedy(error),
                 },
@@ -116,25 +115,29 @@ impl StoreError {
         }
     }
 
-    pub(super) fn of_migration(path: &Path, error: MigrateError) -> StoreError {
+    pub(super) fn of_migration(place: &StorePlace, error: MigrateError) -> StoreError {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-                StoreError::of_database(path, &error)
+                StoreError::of_database(place, &error)
             }
             MigrateError::VersionMissing(version) => StoreError::Newer {
-                path: path.to_owned(),
+                place: place.clone(),
                 version,
             },
             other => StoreError::Damaged {
-                path: path.to_owned(),
+                place: place.clone(),
                 reason: other.to_string(),
             },
         }
     }
 
-    pub(super) fn unreadable(path: &Path, what: &str, error: &serde_json::Error) -> StoreError {
+    pub(super) fn unreadable(
+        place: &StorePlace,
+        what: &str,
+        error: &serde_json::Error,
+    ) -> StoreError {
         StoreError::Damaged {
-            path: path.to_owned(),
+            place: place.clone(),
             reason: format!("{what} is not as layerlab writes it: {error}"),
         }
     }
@@ -152,11 +155,15 @@ const NOT_A_DATABASE: i32 = 26;
 
 /// The primary code: extended ones have it in their lowest byte.
 fn result_code(error: &sqlx::Error) -> Option<i32> {
-    let code = error.as_database_error().and_then(DatabaseError::code)?;
-    code.parse::<i32>().ok().map(|code| code & 0xff)
+    let error = error
+        .as_database_error()?
+        .try_downcast_ref::<SqliteError>()?;
+    let code = error.code()?.parse::<i32>().ok()?;
+    Some(code & 0xff)
 }
 
-pub(super) fn is_about_sql(error: &sqlx::Error) -> bool {
+/// Whether a table is not there.
+pub(super) fn is_about_tables(error: &sqlx::Error) -> bool {
     result_code(error) == Some(ERROR)
 }
 

@@ -7,15 +7,16 @@ mod error;
 mod lock;
 mod make;
 mod obstacle;
+mod place;
 mod reader;
 mod rows;
 mod schema;
+mod sqlite;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -32,6 +33,7 @@ use writer::{KeepRequest, QUEUE, StoreHand};
 use layerlab_farm::folders::make_private;
 
 pub use error::StoreError;
+pub use place::StorePlace;
 pub use reader::{Reader, StoreCounts};
 
 /// The store of the lab whose daemon this is.
@@ -45,10 +47,17 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens, or makes, the store in `folder`, and takes its lock as long as the store, its clones or its writer live. What
+    /// Opens, or makes, the store at `place`, and takes its lock as long as the store, its clones or its writer live. What
     /// it holds comes with it, without the jobs that are over.
-    pub async fn open(folder: &Path) -> Result<(Store, Kept), StoreError> {
-        let (hand, lock, reader, kept) = apart(opened(folder.to_owned())).await??;
+    pub async fn open(place: &StorePlace) -> Result<(Store, Kept), StoreError> {
+        let lock = take_folder(place)?;
+        let hand = apart({
+            let (place, lock) = (place.clone(), Arc::clone(&lock));
+            move || opened(place, lock)
+        });
+        let hand = hand.await??;
+        let reader = Reader::at(place.clone()).await?;
+        let kept = reader.open_jobs().await?;
         let (requests, received) = mpsc::channel(QUEUE);
         let (trouble_seen, trouble) = watch::channel(None);
         let (event_kept, last_event) = watch::channel(kept.last_event);
@@ -155,24 +164,24 @@ impl Store {
     }
 }
 
-async fn opened(folder: PathBuf) -> Result<(StoreHand, Arc<Lock>, Reader, Kept), StoreError> {
-    make_private(&folder).map_err(|source| StoreError::Folder {
-        path: folder.clone(),
+/// Takes the lock of the lab's folder, which is made if it is not there.
+fn take_folder(place: &StorePlace) -> Result<Arc<Lock>, StoreError> {
+    let folder = place.folder();
+    let failed = |source| StoreError::Folder {
+        path: folder.to_owned(),
         source,
-    })?;
-    let lock = Arc::new(Lock::take(&folder)?);
-    let path = schema::file(&folder);
-    schema::make_private_file(&path).map_err(|source| StoreError::Folder {
-        path: path.clone(),
-        source,
-    })?;
-    let mut connection = schema::connect(&path, true)
-        .await
-        .map_err(|error| StoreError::of_database(&path, &error))?;
-    schema::prepare(&path, &mut connection).await?;
-    schema::let_shrink(&path, &mut connection).await;
-    let reader = Reader::at(path.clone()).await?;
-    let kept = reader.open_jobs().await?;
-    let hand = StoreHand::new(path, connection, Arc::clone(&lock));
-    Ok((hand, lock, reader, kept))
+    };
+    make_private(folder).map_err(failed)?;
+    let lock = Lock::take(folder)?;
+    place.make().map_err(failed)?;
+    Ok(Arc::new(lock))
+}
+
+/// What writes to the store at `place`, of which the tables are up to date.
+async fn opened(place: StorePlace, lock: Arc<Lock>) -> Result<StoreHand, StoreError> {
+    let mut connection =
+        (place.connect().await).map_err(|error| StoreError::of_database(&place, &error))?;
+    schema::prepare(&place, &mut connection).await?;
+    place.let_shrink(&mut connection).await;
+    Ok(StoreHand::new(place, connection, lock))
 }

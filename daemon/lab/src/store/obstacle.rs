@@ -1,6 +1,8 @@
-//! What keeps a change from being made.
+//! What keeps a change from being made, or a question from being answered.
 
 use layerlab_protocol::RunId;
+
+use super::error::StoreError;
 
 /// Why a change is not made.
 #[derive(Debug)]
@@ -26,5 +28,26 @@ impl From<serde_json::Error> for Obstacle {
             reason: format!("it cannot be written as JSON: {error}"),
             journal: None,
         }
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// The database does not answer it.
+    Database(sqlx::Error),
+    /// What it answers is no record.
+    Record(StoreError),
+}
+
+impl From<sqlx::Error> for Unanswered {
+    fn from(error: sqlx::Error) -> Unanswered {
+        Unanswered::Database(error)
+    }
+}
+
+impl From<StoreError> for Unanswered {
+    fn from(error: StoreError) -> Unanswered {
+        Unanswered::Record(error)
     }
 }

@@ -20,7 +20,9 @@ use layerlab_campaign::CampaignPart;
 use samples::{device, entries, event, job, reservation, run, run_id, time};
 
 async fn open(folder: &Path) -> (Store, Kept) {
-    Store::open(folder).await.expect("a store")
+    Store::open(&StorePlace::in_folder(folder))
+        .await
+        .expect("a store")
 }
 
 async fn reopened(store: Store, folder: &Path) -> (Store, Kept) {
@@ -29,7 +31,10 @@ async fn reopened(store: Store, folder: &Path) -> (Store, Kept) {
 }
 
 async fn refusal(folder: &Path) -> String {
-    Store::open(folder).await.expect_err("no store").to_string()
+    Store::open(&StorePlace::in_folder(folder))
+        .await
+        .expect_err("no store")
+        .to_string()
 }
 
 fn journal(name: &str, entries: Vec<Entry>) -> Vec<RecordChange> {
@@ -355,7 +360,7 @@ async fn a_reader_says_what_it_misses() {
     };
     let missing = "no lab has been here yet; start `layerlab daemon`";
     assert_eq!(refusal().await, missing);
-    std::fs::write(schema::file(folder.path()), "").expect("a file");
+    std::fs::write(sqlite::file(folder.path()), "").expect("a file");
     assert_eq!(refusal().await, missing);
     let (store, _) = open(folder.path()).await;
     store.close().await;
@@ -367,8 +372,8 @@ async fn a_reader_says_what_it_misses() {
 async fn a_store_of_a_newer_version_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     open(folder.path()).await.0.close().await;
-    let file = schema::file(folder.path());
-    let mut connection = schema::connect(&file, false).await.expect("a connection");
+    let file = sqlite::file(folder.path());
+    let mut connection = sqlite::connect(&file).await.expect("a connection");
     sqlx::query(
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
          VALUES (99, 'later', TRUE, 'x', 0)",
@@ -386,7 +391,7 @@ async fn a_store_of_a_newer_version_is_left_alone() {
 #[tokio::test]
 async fn a_damaged_store_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = schema::file(folder.path());
+    let file = sqlite::file(folder.path());
     let text = "This is no database, but long enough to be taken for one. ".repeat(100);
     std::fs::write(&file, &text).expect("a file");
     let sentence = refusal(folder.path()).await;
@@ -400,7 +405,7 @@ async fn a_damaged_store_is_left_alone() {
         .await
         .expect("kept");
     store.close().await;
-    let mut connection = schema::connect(&file, false).await.expect("a connection");
+    let mut connection = sqlite::connect(&file).await.expect("a connection");
     sqlx::query("UPDATE jobs SET body = '{}'")
         .execute(&mut connection)
         .await
@@ -419,8 +424,8 @@ async fn a_record_of_a_newer_version_is_refused_with_a_remedy() {
     let changes = vec![RecordChange::Device(device("PHONE1"))];
     store.keep(changes).await.expect("kept");
     store.close().await;
-    let file = schema::file(folder.path());
-    let mut connection = schema::connect(&file, false).await.expect("a connection");
+    let file = sqlite::file(folder.path());
+    let mut connection = sqlite::connect(&file).await.expect("a connection");
     sqlx::query("UPDATE devices SET body = '{\"version\":7,\"names\":[]}'")
         .execute(&mut connection)
         .await
@@ -504,7 +509,7 @@ async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
     store.close().await;
     let file = folder.path().join("lab.sqlite");
     // As an earlier version made it.
-    let mut connection = schema::connect(&file, false).await.expect("a database");
+    let mut connection = sqlite::connect(&file).await.expect("a database");
     for statement in ["PRAGMA auto_vacuum = NONE", "VACUUM"] {
         let done = sqlx::query(statement).execute(&mut connection).await;
         done.expect(statement);
@@ -520,8 +525,8 @@ async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
         sizes[0].0 == run_id("r") && sizes[0].1 > 100_000,
         "{sizes:?}"
     );
-    let mut beside = schema::connect(&file, false).await.expect("a database");
-    schema::shrink(&mut beside)
+    let mut beside = sqlite::connect(&file).await.expect("a database");
+    sqlite::shrink(&mut beside)
         .await
         .expect("all is in the file");
     let size = || std::fs::metadata(&file).expect("there").len();

@@ -1,13 +1,12 @@
 //! The one task that writes: it keeps what has gathered while it wrote, in one transaction, until it is written.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use layerlab_protocol::RunId;
+use sqlx::AnyConnection;
 use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::apart::apart;
@@ -16,7 +15,7 @@ use super::error::{StoreError, remedy, sentence};
 use super::lock::Lock;
 use super::make::make;
 use super::obstacle::Obstacle;
-use super::schema;
+use super::place::StorePlace;
 use crate::record::RecordChange;
 
 /// How many calls wait before callers have to; also the most that share a transaction.
@@ -49,7 +48,7 @@ pub(super) async fn write(
         let mut batch = Batch::of(std::mem::take(&mut waiting));
         let outcomes = loop {
             let result;
-            match apart(async move {
+            match apart(move || async move {
                 let result = hand.keep(&batch.calls).await;
                 (hand, batch, result)
             })
@@ -77,7 +76,7 @@ pub(super) async fn write(
         }
     }
     // The lock is given back last, and only then can it be seen that the writer is gone.
-    let _ = apart(hand.end()).await;
+    let _ = apart(move || hand.end()).await;
     tracing::debug!("the store is closed");
 }
 
@@ -106,18 +105,18 @@ struct RefusedCall {
 
 /// What the writing is done with.
 pub(super) struct StoreHand {
-    path: PathBuf,
+    place: StorePlace,
     /// None after an error: what state the old one is in then is hard to tell, a new one is sound.
-    connection: Option<SqliteConnection>,
+    connection: Option<AnyConnection>,
     last_entries: LastEntries,
     /// Here, so that no thread writes any more when it is given back.
     lock: Arc<Lock>,
 }
 
 impl StoreHand {
-    pub(super) fn new(path: PathBuf, connection: SqliteConnection, lock: Arc<Lock>) -> StoreHand {
+    pub(super) fn new(place: StorePlace, connection: AnyConnection, lock: Arc<Lock>) -> StoreHand {
         StoreHand {
-            path,
+            place,
             connection: Some(connection),
             last_entries: LastEntries::new(),
             lock,
@@ -131,7 +130,7 @@ impl StoreHand {
     ) -> Result<Vec<Result<(), RefusedCall>>, sqlx::Error> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => schema::connect(&self.path, false).await?,
+            None => self.place.connect().await?,
         };
         match in_one_transaction(&mut connection, &mut self.last_entries, calls).await {
             Ok(outcomes) => {
@@ -139,7 +138,7 @@ impl StoreHand {
                     |change: &RecordChange| matches!(change, RecordChange::JournalGone(_));
                 // What was removed stays removed if its room is not given back.
                 if calls.iter().flatten().any(is_removed)
-                    && let Err(error) = schema::shrink(&mut connection).await
+                    && let Err(error) = self.place.shrink(&mut connection).await
                 {
                     tracing::warn!(%error, "the store does not shrink yet");
                 }
@@ -159,14 +158,14 @@ impl StoreHand {
         if let Some(connection) = self.connection
             && let Err(error) = connection.close().await
         {
-            tracing::warn!("cannot close {}: {error}", self.path.display());
+            tracing::warn!("cannot close {}: {error}", self.place);
         }
         drop(self.lock);
     }
 }
 
 async fn in_one_transaction(
-    connection: &mut SqliteConnection,
+    connection: &mut AnyConnection,
     last_entries: &mut LastEntries,
     calls: &[Vec<RecordChange>],
 ) -> Result<Vec<Result<(), RefusedCall>>, sqlx::Error> {
@@ -193,7 +192,7 @@ async fn in_one_transaction(
 }
 
 async fn make_all(
-    to: &mut SqliteConnection,
+    to: &mut AnyConnection,
     last_entries: &mut LastEntries,
     changes: &[RecordChange],
 ) -> Result<(), Obstacle> {
@@ -217,7 +216,7 @@ impl Bulletin {
     fn cannot_write(&mut self, hand: &StoreHand, error: &sqlx::Error) {
         let trouble = format!(
             "the lab cannot write {}: {}; {}",
-            hand.path.display(),
+            hand.place,
             sentence(error),
             remedy(error)
         );

@@ -11,7 +11,7 @@ use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::query::{listed_jobs, report};
 use layerlab_lab::record::{Device, Job, JobState, RecordChange, Run, RunState, Spent};
 use layerlab_lab::state::StayOutcome;
-use layerlab_lab::store::Store;
+use layerlab_lab::store::{Store, StorePlace};
 use layerlab_lab::talk::{Answer, DeviceStatus, RefusalCode, Request};
 use tokio::time::sleep;
 
@@ -122,11 +122,15 @@ fn refusal(answer: Answer) -> (RefusalCode, String) {
 #[tokio::test(start_paused = true)]
 async fn what_is_over_is_known_and_not_loaded() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = Store::open(folder.path()).await.expect("a store");
+    let (store, _) = Store::open(&StorePlace::in_folder(folder.path()))
+        .await
+        .expect("a store");
     let changes = (1..=JOBS).flat_map(over).collect();
     store.keep(changes).await.expect("room");
     store.close().await;
-    let (store, kept) = Store::open(folder.path()).await.expect("a store");
+    let (store, kept) = Store::open(&StorePlace::in_folder(folder.path()))
+        .await
+        .expect("a store");
     assert_eq!((kept.jobs.len(), kept.runs.len()), (0, 0));
     store.close().await;
 

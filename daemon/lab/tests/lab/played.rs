@@ -11,7 +11,7 @@ use layerlab_lab::dispatcher::{Dispatcher, Message, Question};
 use layerlab_lab::gates::{Patience, Readings, Thresholds};
 use layerlab_lab::record::Kept;
 use layerlab_lab::state::{LabState, Rules, StayOutcome};
-use layerlab_lab::store::{Reader, Store, StoreError};
+use layerlab_lab::store::{Reader, Store, StoreError, StorePlace};
 use layerlab_lab::talk::{Answer, Request};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
@@ -97,7 +97,9 @@ async fn begin(
     clock: Clock,
     devices: impl Bench,
 ) -> (mpsc::Sender<Message>, JoinHandle<Result<(), StoreError>>) {
-    let (store, kept) = Store::open(folder.path()).await.expect("a store");
+    let (store, kept) = Store::open(&StorePlace::in_folder(folder.path()))
+        .await
+        .expect("a store");
     let state = LabState::new(kept, Rules::of(&Config::default()));
     let dispatcher = Dispatcher::new(state, store.clone(), devices, clock);
     let (messages, inbox) = mpsc::channel(64);

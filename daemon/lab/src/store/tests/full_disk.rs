@@ -49,7 +49,7 @@ async fn fill_and_make_room(disk: &Path) {
     });
     let said = trouble.wait_for(Option::is_some).await;
     let said = said.expect("a writer").clone().unwrap_or_default();
-    let begin = format!("the lab cannot write {}: ", schema::file(disk).display());
+    let begin = format!("the lab cannot write {}: ", sqlite::file(disk).display());
     assert!(said.starts_with(&begin), "{said}");
     assert!(said.contains("room"), "{said}");
     // It is tried again and again meanwhile.
