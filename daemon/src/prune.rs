@@ -99,9 +99,8 @@ async fn remove_journals(last: Timestamp) -> Result<(), Failure> {
         output::note("\nThe daemon removes the journals, some of them every few seconds.");
         return Ok(());
     }
-    let (store, kept) = Store::open(&StorePlace::in_folder(&lab::folder()))
-        .await
-        .exit_with(Code::Output)?;
+    let place = StorePlace::of_lab(&lab::folder()).exit_with(Code::Output)?;
+    let (store, kept) = Store::open(&place).await.exit_with(Code::Output)?;
     loop {
         const AT_ONCE: usize = 100;
         let old = store.old_journals(last, Default::default(), AT_ONCE).await;

@@ -3,10 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
-use sqlx::sqlite::SqliteError;
 
+use super::cause::{Cause, remedy, sentence};
 use super::place::StorePlace;
 
 /// Why the store cannot be used.
@@ -24,12 +23,34 @@ pub enum StoreError {
         /// The other daemon, if it has said so.
         process: Option<u32>,
     },
+    /// The same on a server.
+    #[error(
+        "another layerlab daemon{} has the lab in {place}; stop it first, or use another database",
+        holder.as_ref().map(|who| format!(" ({who})")).unwrap_or_default()
+    )]
+    TakenOnServer {
+        /// Where the store is.
+        place: StorePlace,
+        /// The other daemon's process and host, if it has said so.
+        holder: Option<String>,
+    },
+    /// Another daemon began while this one could not reach the server.
+    #[error(
+        "another layerlab daemon ({by}) has taken the lab in {place}, so that this one may not change it any more; let one of them run"
+    )]
+    Replaced {
+        /// Where the store is.
+        place: StorePlace,
+        /// The other daemon's process and host.
+        by: String,
+    },
     /// There is nothing to read.
     #[error("no lab has been here yet; start `layerlab daemon`")]
     Missing,
     /// Its tables have changed since this program was made.
     #[error(
-        "{place} was written by a newer layerlab (its tables have version {version}); use that one, or another LAYERLAB_STATE"
+        "{place} was written by a newer layerlab (its tables have version {version}); use that one, or {}",
+        place.another()
     )]
     Newer {
         /// Where the store is.
@@ -39,7 +60,8 @@ pub enum StoreError {
     },
     /// One of its records has changed since this program was made.
     #[error(
-        "{place} holds {what} that was written by a newer layerlab (version {version} of its kind); update layerlab, or use another LAYERLAB_STATE"
+        "{place} holds {what} that was written by a newer layerlab (version {version} of its kind); update layerlab, or use {}",
+        place.another()
     )]
     NewerRecord {
         /// Where the store is.
@@ -75,15 +97,35 @@ pub enum StoreError {
         /// What the system said about the folder.
         source: io::Error,
     },
-    /// The file cannot be opened or read.
+    /// The database cannot be opened or read.
     #[error("the lab cannot use {place}: {reason}; {remedy}")]
     Unusable {
         /// Where the store is.
         place: StorePlace,
-        /// What SQLite said.
+        /// What the database said.
         reason: String,
         /// What may help.
         remedy: &'static str,
+    },
+    /// Its server does not answer, or not now.
+    #[error("the lab cannot reach {place}: {reason}; {remedy}")]
+    Away {
+        /// Where the store is.
+        place: StorePlace,
+        /// What the system or the server said.
+        reason: String,
+        /// What may help.
+        remedy: &'static str,
+    },
+    /// Not every text can be kept there.
+    #[error(
+        "the database {place} keeps texts as {encoding}, and not every one can be; make one with `createdb --encoding UTF8 --template template0`"
+    )]
+    Encoding {
+        /// Where the store is.
+        place: StorePlace,
+        /// What PostgreSQL calls the encoding.
+        encoding: String,
     },
     /// It would contradict what was kept before. Nothing of the call was kept.
     #[error("the lab's store refuses what contradicts it: {reason}; this is a bug of layerlab")]
@@ -100,17 +142,18 @@ impl StoreError {
     pub(super) fn of_database(place: &StorePlace, error: &sqlx::Error) -> StoreError {
         let place = place.clone();
         let reason = sentence(error);
-        match error {
-            sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => {
-                StoreError::Damaged { place, reason }
-            }
-            _ => match result_code(error) {
-                Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged { place, reason },
-                _ => StoreError::Unusable {
-                    place,
-                    reason,
-                    remedy: remedy(error),
-                },
+        let remedy = remedy(error);
+        match Cause::of(error) {
+            Cause::Damage => StoreError::Damaged { place, reason },
+            Cause::Connection if place.is_on_server() => StoreError::Away {
+                place,
+                reason,
+                remedy,
+            },
+            _ => StoreError::Unusable {
+                place,
+                reason,
+                remedy,
             },
         }
     }
@@ -140,49 +183,5 @@ impl StoreError {
             place: place.clone(),
             reason: format!("{what} is not as layerlab writes it: {error}"),
         }
-    }
-}
-
-/// SQLite's result codes, as far as they are told apart.
-const ERROR: i32 = 1;
-const BUSY: i32 = 5;
-const LOCKED: i32 = 6;
-const READ_ONLY: i32 = 8;
-const CORRUPT: i32 = 11;
-const FULL: i32 = 13;
-const CANNOT_OPEN: i32 = 14;
-const NOT_A_DATABASE: i32 = 26;
-
-/// The primary code: extended ones have it in their lowest byte.
-fn result_code(error: &sqlx::Error) -> Option<i32> {
-    let error = error
-        .as_database_error()?
-        .try_downcast_ref::<SqliteError>()?;
-    let code = error.code()?.parse::<i32>().ok()?;
-    Some(code & 0xff)
-}
-
-/// Whether a table is not there.
-pub(super) fn is_about_tables(error: &sqlx::Error) -> bool {
-    result_code(error) == Some(ERROR)
-}
-
-/// What the database says, without the driver's frame.
-pub(super) fn sentence(error: &sqlx::Error) -> String {
-    match error.as_database_error() {
-        Some(error) => error.message().to_owned(),
-        None => error.to_string(),
-    }
-}
-
-pub(super) fn remedy(error: &sqlx::Error) -> &'static str {
-    match result_code(error) {
-        Some(FULL) => "make room",
-        Some(BUSY | LOCKED) => "end the program that has it open",
-        Some(READ_ONLY | CANNOT_OPEN) => "see that it and its folder are there, and can be written",
-        Some(CORRUPT | NOT_A_DATABASE) => {
-            "stop the daemon, and restore it from a backup or move it away"
-        }
-        _ => "see that its disk works and has room",
     }
 }

@@ -1,22 +1,28 @@
-//! The lab's store: one SQLite file that outlives the daemon, written by one task.
+//! The lab's store: what outlives the daemon, in an SQLite file or on a PostgreSQL server, written by one task.
 
 mod apart;
 mod archive;
+mod cause;
 mod entries;
 mod error;
+mod in_time;
 mod lock;
 mod make;
+mod note;
 mod obstacle;
+mod owner;
 mod place;
 mod reader;
 mod rows;
 mod schema;
+mod server;
 mod sqlite;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -28,13 +34,14 @@ use crate::job::JobSpec;
 use crate::record::{JobId, JobWithRuns, Kept, RecordChange, Run, RunNumber};
 use apart::apart;
 use lock::Lock;
-use writer::{KeepRequest, QUEUE, StoreHand};
+use writer::{KeepRequest, QUEUE, StoreHand, WriterNews};
 
 use layerlab_farm::folders::make_private;
 
 pub use error::StoreError;
 pub use place::StorePlace;
 pub use reader::{Reader, StoreCounts};
+pub use server::{StoreServer, StoreUrlError};
 
 /// The store of the lab whose daemon this is.
 #[derive(Clone, Debug)]
@@ -42,6 +49,8 @@ pub struct Store {
     requests: mpsc::Sender<KeepRequest>,
     trouble: watch::Receiver<Option<String>>,
     last_event: watch::Receiver<i64>,
+    replaced: watch::Receiver<Option<String>>,
+    place: StorePlace,
     reader: Reader,
     _lock: Arc<Lock>,
 }
@@ -53,23 +62,47 @@ impl Store {
         let lock = take_folder(place)?;
         let hand = apart({
             let (place, lock) = (place.clone(), Arc::clone(&lock));
-            move || opened(place, lock)
+            move || StoreHand::open(place, lock)
         });
         let hand = hand.await??;
-        let reader = Reader::at(place.clone()).await?;
+        place.note()?;
+        let reader = Reader::at(place.clone()).await?.with_patience();
         let kept = reader.open_jobs().await?;
         let (requests, received) = mpsc::channel(QUEUE);
         let (trouble_seen, trouble) = watch::channel(None);
         let (event_kept, last_event) = watch::channel(kept.last_event);
-        tokio::spawn(writer::write(received, hand, trouble_seen, event_kept));
+        let (replacement, replaced) = watch::channel(None);
+        let news = WriterNews {
+            trouble: trouble_seen,
+            last_event: event_kept,
+            replaced: replacement,
+        };
+        tokio::spawn(writer::write(received, hand, news));
         let store = Store {
             requests,
             trouble,
             last_event,
+            replaced,
+            place: place.clone(),
             reader,
             _lock: lock,
         };
         Ok((store, kept))
+    }
+
+    /// Returns when another daemon has taken the store, and never where only one can.
+    pub fn replaced(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        let mut replaced = self.replaced.clone();
+        let place = self.place.clone();
+        async move {
+            let by = replaced.wait_for(Option::is_some).await;
+            let by = by.ok().and_then(|by| by.clone());
+            match by {
+                Some(by) => StoreError::Replaced { place, by },
+                // The writer has ended in another way.
+                None => pending().await,
+            }
+        }
     }
 
     /// Durable when it returns. Changes of one call become visible together, and calls are worked off in the order of
@@ -175,13 +208,4 @@ fn take_folder(place: &StorePlace) -> Result<Arc<Lock>, StoreError> {
     let lock = Lock::take(folder)?;
     place.make().map_err(failed)?;
     Ok(Arc::new(lock))
-}
-
-/// What writes to the store at `place`, of which the tables are up to date.
-async fn opened(place: StorePlace, lock: Arc<Lock>) -> Result<StoreHand, StoreError> {
-    let mut connection =
-        (place.connect().await).map_err(|error| StoreError::of_database(&place, &error))?;
-    schema::prepare(&place, &mut connection).await?;
-    place.let_shrink(&mut connection).await;
-    Ok(StoreHand::new(place, connection, lock))
 }

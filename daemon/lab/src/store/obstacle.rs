@@ -2,6 +2,7 @@
 
 use layerlab_protocol::RunId;
 
+use super::cause::{is_about_data, sentence};
 use super::error::StoreError;
 
 /// Why a change is not made.
@@ -18,7 +19,38 @@ pub(super) enum Obstacle {
 
 impl From<sqlx::Error> for Obstacle {
     fn from(error: sqlx::Error) -> Obstacle {
-        Obstacle::Database(error)
+        match is_about_data(&error) {
+            true => Obstacle::Refused {
+                reason: sentence(&error),
+                journal: None,
+            },
+            false => Obstacle::Database(error),
+        }
+    }
+}
+
+/// What came of a call.
+pub(super) type Outcome = Result<(), RefusedCall>;
+
+/// Why a call is not kept, ever.
+#[derive(Clone, Debug)]
+pub(super) struct RefusedCall {
+    pub(super) reason: String,
+    pub(super) journal: Option<RunId>,
+}
+
+/// Why a batch of calls is not kept.
+#[derive(Debug)]
+pub(super) enum Unkept {
+    /// It can be kept when the database works again.
+    Database(sqlx::Error),
+    /// It never will be by this daemon: another one, which is named, has the store.
+    Replaced(String),
+}
+
+impl From<sqlx::Error> for Unkept {
+    fn from(error: sqlx::Error) -> Unkept {
+        Unkept::Database(error)
     }
 }
 

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use layerlab_protocol::{Entry, Event, Order, RunId};
 use sqlx::AnyConnection;
 use sqlx::Connection;
 use tokio::sync::Mutex;
+use tokio::time::sleep;
 
 use super::apart::apart;
 use super::error::StoreError;
+use super::in_time::in_time;
 use super::make::text;
 use super::obstacle::Unanswered;
 use super::place::StorePlace;
@@ -19,17 +22,23 @@ use super::rows::{self, BodyError, StoredRecord};
 use super::schema;
 use crate::record::{self, Device, Job, JobState, Kept, Reservation, Run};
 
+/// The pause before a patient reader asks again.
+const RETRY: Duration = Duration::from_secs(1);
+
 /// Reads the store of a lab without being its daemon.
 #[derive(Clone, Debug)]
 pub struct Reader {
     place: StorePlace,
-    connection: Arc<Mutex<AnyConnection>>,
+    /// None after it was lost: the next question makes another one.
+    connection: Arc<Mutex<Option<AnyConnection>>>,
+    /// Whether it waits for a server that is away.
+    is_patient: bool,
 }
 
 impl Reader {
     /// Opens the store of the lab in `folder`, which must be there.
     pub async fn open(folder: &Path) -> Result<Reader, StoreError> {
-        Reader::at(StorePlace::in_folder(folder)).await
+        Reader::at(StorePlace::of_lab(folder)?).await
     }
 
     pub(super) async fn at(place: StorePlace) -> Result<Reader, StoreError> {
@@ -41,27 +50,52 @@ impl Reader {
             move || async move { connect(&place).await }
         });
         Ok(Reader {
-            connection: Arc::new(Mutex::new(connection.await??)),
+            connection: Arc::new(Mutex::new(Some(connection.await??))),
             place,
+            is_patient: false,
         })
     }
 
-    /// What the database answers to `question`.
+    /// The same, waiting for a server that is away until it is back.
+    pub(super) fn with_patience(self) -> Reader {
+        Reader {
+            is_patient: true,
+            ..self
+        }
+    }
+
+    /// What the database answers to `question`, which is asked again on a new connection if the one that there is was lost.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
-        question: impl AsyncFn(&mut AnyConnection) -> Result<T, Unanswered> + Send + 'static,
+        question: impl AsyncFn(&mut AnyConnection) -> Result<T, Unanswered> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
-        let (place, connection) = (self.place.clone(), Arc::clone(&self.connection));
-        apart(move || async move {
-            let mut connection = connection.lock().await;
-            question(&mut connection)
-                .await
-                .map_err(|obstacle| match obstacle {
-                    Unanswered::Database(error) => StoreError::of_database(&place, &error),
-                    Unanswered::Record(error) => error,
-                })
-        })
-        .await?
+        let question = Arc::new(question);
+        loop {
+            let (place, question) = (self.place.clone(), Arc::clone(&question));
+            let connection = Arc::clone(&self.connection);
+            let answered = apart(move || async move {
+                let mut connection = connection.lock().await;
+                if let Some(known) = connection.as_mut() {
+                    match answer(&place, known, &*question).await {
+                        Err(StoreError::Away { .. }) => *connection = None,
+                        answered => return answered,
+                    }
+                }
+                let mut new = connect(&place).await?;
+                let answered = answer(&place, &mut new, &*question).await;
+                if !matches!(answered, Err(StoreError::Away { .. })) {
+                    *connection = Some(new);
+                }
+                answered
+            });
+            match answered.await? {
+                Err(error @ StoreError::Away { .. }) if self.is_patient => {
+                    tracing::debug!(%error, "a question waits");
+                    sleep(RETRY).await;
+                }
+                answered => return answered,
+            }
+        }
     }
 
     /// Everything but journals and events, as of one moment.
@@ -256,6 +290,18 @@ impl Reader {
             BodyError::Unreadable(error) => StoreError::unreadable(&self.place, T::WHAT, &error),
         })
     }
+}
+
+async fn answer<T>(
+    place: &StorePlace,
+    connection: &mut AnyConnection,
+    question: &impl AsyncFn(&mut AnyConnection) -> Result<T, Unanswered>,
+) -> Result<T, StoreError> {
+    let answered = in_time(question(connection)).await;
+    answered.map_err(|obstacle| match obstacle {
+        Unanswered::Database(error) => StoreError::of_database(place, &error),
+        Unanswered::Record(error) => error,
+    })
 }
 
 async fn connect(place: &StorePlace) -> Result<AnyConnection, StoreError> {

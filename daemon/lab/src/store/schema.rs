@@ -1,21 +1,34 @@
 //! The store's tables, by version.
 
-use sqlx::AnyConnection;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{Connection, SqlSafeStr, query, query_scalar};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection, SqlSafeStr, query, query_scalar};
 
-use super::error::{StoreError, is_about_tables};
+use super::cause::is_about_tables;
+use super::error::StoreError;
 use super::place::StorePlace;
 
 /// The version of the tables that this program reads and writes.
 const VERSION: i64 = 1;
 
-fn migrator() -> Migrator {
+/// The tables.
+const LAB: &str = include_str!("migrations/0001_lab.sql");
+/// What a store on a server has beside them.
+const OWNER: &str = include_str!("migrations/0001_owner.sql");
+
+fn migrator(place: &StorePlace) -> Migrator {
+    let statements = match place.is_on_server() {
+        false => LAB.into_sql_str(),
+        // Texts are in the order of their bytes, as they are in SQLite, whatever language the database speaks.
+        true => {
+            let statements = format!("{LAB}{OWNER}").replace(" TEXT", " TEXT COLLATE \"C\"");
+            AssertSqlSafe(statements).into_sql_str()
+        }
+    };
     Migrator::with_migrations(vec![Migration::new(
         VERSION,
         "lab".into(),
         MigrationType::Simple,
-        include_str!("migrations/0001_lab.sql").into_sql_str(),
+        statements,
         false,
     )])
 }
@@ -25,13 +38,39 @@ pub(super) async fn prepare(
     place: &StorePlace,
     connection: &mut AnyConnection,
 ) -> Result<(), StoreError> {
-    migrator()
+    if place.is_on_server() {
+        make_schema(place, connection).await?;
+    }
+    migrator(place)
         .run_direct(None, connection, false)
         .await
         .map_err(|error| StoreError::of_migration(place, error))?;
     name(connection)
         .await
         .map_err(|error| StoreError::of_database(place, &error))
+}
+
+/// Makes what holds the tables on a server, if it is not there.
+async fn make_schema(place: &StorePlace, connection: &mut AnyConnection) -> Result<(), StoreError> {
+    let failed = |error: sqlx::Error| StoreError::of_database(place, &error);
+    let encoding: String = query_scalar("SELECT current_setting('server_encoding')")
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
+    if encoding != "UTF8" {
+        let place = place.clone();
+        return Err(StoreError::Encoding { place, encoding });
+    }
+    // Who may not make schemas may use one that is there.
+    let schemas: i64 = query_scalar("SELECT COUNT(*) FROM pg_namespace WHERE nspname = 'layerlab'")
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
+    if schemas == 0 {
+        let made = query("CREATE SCHEMA layerlab").execute(connection).await;
+        made.map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Sees that the tables are there, and of the version that this program reads.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, query, query_scalar};
 
-use super::error::sentence;
+use super::cause::sentence;
 
 /// The file of the store of the lab in `folder`.
 pub(super) fn file(folder: &Path) -> PathBuf {

@@ -18,6 +18,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
+use crate::home::{Home, on_both};
 use crate::played::PlayedLab;
 use chance::{device, job, periods};
 use judge::PlayedNights;
@@ -30,8 +31,9 @@ const NIGHTS: i64 = 30;
 const MOST_STAYS: usize = 100_000;
 const LONGEST_BLOCK: Duration = Duration::from_secs(600);
 
-#[tokio::test(start_paused = true)]
-async fn thirty_nights() {
+on_both! { thirty_nights }
+
+async fn thirty_nights(home: Home) {
     let mut random = ChaCha8Rng::seed_from_u64(30);
     // Berlin's clocks go back on 25 October 2026, New York's on 1 November.
     let start: Timestamp = "2026-10-05T12:00:00Z".parse().expect("an instant");
@@ -49,7 +51,7 @@ async fn thirty_nights() {
         done: Mutex::default(),
         stays: Mutex::default(),
     });
-    let mut lab = PlayedLab::new(clock, Played(Arc::clone(&world))).await;
+    let mut lab = PlayedLab::new(home, clock, Played(Arc::clone(&world))).await;
 
     let mut reservations = Vec::new();
     for (at, act) in acts(start, &away, &mut random) {
