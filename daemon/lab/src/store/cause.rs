@@ -15,6 +15,8 @@ pub(super) enum Cause {
     Damage,
     /// The server cannot be reached, or is ending or beginning.
     Connection,
+    /// What the configuration says of the server.
+    Setting,
     Password,
     NoDatabase,
     Right,
@@ -30,6 +32,7 @@ impl Cause {
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => {
                 Cause::Connection
             }
+            sqlx::Error::Configuration(_) => Cause::Setting,
             sqlx::Error::Database(error) => {
                 let code = error.code().unwrap_or_default();
                 match error.try_downcast_ref::<SqliteError>() {
@@ -99,6 +102,9 @@ pub(super) fn remedy(error: &sqlx::Error) -> &'static str {
         Cause::File => "see that it and its folder are there, and can be written",
         Cause::Damage => "stop the daemon, and restore it from a backup or move it away",
         Cause::Connection => "see that it is there, works and can be reached",
+        Cause::Setting => {
+            "see `store` and `store-password-file` of the configuration, and keep others out of that file with `chmod 600`"
+        }
         Cause::Password => {
             "see that the user and the password are right, which comes from PGPASSWORD, a passfile that nobody else can read or `store-password-file`"
         }

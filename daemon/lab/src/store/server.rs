@@ -163,7 +163,7 @@ fn password(file: &Path) -> Result<String, String> {
     let metadata = fs::metadata(file).map_err(failed)?;
     if metadata.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "others can read the file with the password, {0}; `chmod 600 {0}` keeps them out",
+            "others can read the file with the password, {}",
             file.display()
         ));
     }

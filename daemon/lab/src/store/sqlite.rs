@@ -46,7 +46,8 @@ pub(super) async fn connect_to_read(path: &Path) -> Result<AnyConnection, sqlx::
 fn options(path: &Path, mode: &str) -> Result<AnyConnectOptions, sqlx::Error> {
     let path = path.canonicalize().map_err(sqlx::Error::Io)?;
     let text = path.to_str().ok_or_else(|| {
-        sqlx::Error::Configuration("its path is no UTF-8, which SQLite needs".into())
+        let why = "its path is no UTF-8, which SQLite needs";
+        sqlx::Error::Io(io::Error::new(io::ErrorKind::InvalidInput, why))
     })?;
     let mut options: AnyConnectOptions = "sqlite:///".parse()?;
     // A path of a URL may have other characters written as %41, and this one has not.

@@ -18,7 +18,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
-use crate::home::{Home, on_both};
+use crate::home::Home;
 use crate::played::PlayedLab;
 use chance::{device, job, periods};
 use judge::PlayedNights;
@@ -31,7 +31,18 @@ const NIGHTS: i64 = 30;
 const MOST_STAYS: usize = 100_000;
 const LONGEST_BLOCK: Duration = Duration::from_secs(600);
 
-on_both! { thirty_nights }
+#[tokio::test(start_paused = true)]
+async fn thirty_nights_in_a_file() {
+    thirty_nights(Home::in_a_file()).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "takes minutes"]
+async fn thirty_nights_on_a_server() {
+    if let Some(home) = Home::on_a_server() {
+        thirty_nights(home).await;
+    }
+}
 
 async fn thirty_nights(home: Home) {
     let mut random = ChaCha8Rng::seed_from_u64(30);
