@@ -1,7 +1,7 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo edge-demo npu-demo npu-test agent agent-test test slow-test web-screenshots fuzz bench deny dist dist-test
+.PHONY: demo farm-demo edge-demo npu-demo npu-test agent agent-test test slow-test postgres-test web-screenshots fuzz bench deny dist dist-test
 
 demo: ## Times, accuracy, a plan and its proof on simulated phones, and a page of all of it; OPEN=1 opens it in a browser
 	cargo build --workspace --bin layerlab --bin layerlab-agent
@@ -34,9 +34,13 @@ agent-test: ## The tests that need agents for phones, which it builds first: a v
 test: ## All tests, also after one of them failed, and how many there were; those of the crates alone: cargo test
 	tests/run
 
-slow-test: ## The tests that take minutes: adbd killed 20 times, a phone unplugged 50 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up
+slow-test: ## The tests that take minutes: adbd killed 20 times, a phone unplugged 50 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up and with its store on PostgreSQL
 	cargo build --bins
 	cargo test --workspace --quiet --no-fail-fast -- --ignored --skip arm64::
+
+postgres-test: ## Those of them with a store on PostgreSQL: thirty nights, and the daemon killed 100 times; needs the package postgresql
+	cargo build --bins
+	cargo test --workspace --quiet --no-fail-fast -- --ignored on_a_server
 
 web-screenshots: ## Pictures of each page of the lab on the web, in target/web-screenshots; needs Chromium and its driver
 	cargo build --workspace --bins

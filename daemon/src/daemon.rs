@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::adb::{AdbArgs, BY_ITSELF};
 use super::campaign::agent_program;
 use super::exit::{Code, ExitWith, Failure};
+use super::log_filter;
 use layerlab_campaign::publish::SigningKey;
 use layerlab_farm::adb::Fleet;
 use layerlab_farm::folders::{Folders, make_private};
@@ -44,10 +45,8 @@ pub(super) struct DaemonArgs {
 pub(super) fn configure(args: &DaemonArgs) -> Result<Config, Failure> {
     let variable = |name: &str| std::env::var_os(name);
     let loaded = Config::load(args.config.as_deref(), variable).exit_with(Code::Input)?;
-    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,layerlab=info"));
     let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(log_filter("warn,layerlab=info"))
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr);
     match loaded.config.lab.log {
@@ -67,7 +66,7 @@ pub(super) async fn run(
     if let Err(error) = make_private(&folders.state) {
         tracing::warn!(state = %folders.state.display(), %error, "other users of this host may look into it");
     }
-    let opened = Store::open(&folders.state.join("lab")).await;
+    let opened = Store::open(&config.store(&folders)).await;
     let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
     let ended = work(config, program, adb, folders, store.clone(), kept).await;
     // What it still does when the runtime ends is broken off.
@@ -99,6 +98,7 @@ async fn work(
         folder: config.reports(&folders),
         notices: Notice::all(&config.report),
     };
+    let place = config.store(&folders);
     let runtimes = adb.host.settings();
     let profiles = config.profiles(&folders);
     let key = config.lab.signing_key.as_deref().map(SigningKey::read);
@@ -118,7 +118,7 @@ async fn work(
     let (messages, inbox) = mpsc::channel(256);
     // To the very end: whoever does not want to wait for it says so once more.
     tokio::spawn(stop_when_told(messages.clone()));
-    tracing::info!(state = %folders.state.display(), "the lab is open");
+    tracing::info!(state = %folders.state.display(), store = %place, "the lab is open");
     let (seen, phones_seen) = oneshot::channel();
     let watching = tokio::spawn({
         let messages = messages.clone();
@@ -248,7 +248,10 @@ fn web_code(error: &WebError) -> Code {
 
 fn store_code(error: &StoreError) -> Code {
     match error {
-        StoreError::Taken { .. } => Code::Device,
+        StoreError::Taken { .. }
+        | StoreError::TakenOnServer { .. }
+        | StoreError::Replaced { .. }
+        | StoreError::Away { .. } => Code::Device,
         _ => Code::Output,
     }
 }

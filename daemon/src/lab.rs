@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::exit::{Code, ExitWith, Failure};
+use super::exit::{Code, Failure};
 use super::output;
 use layerlab_farm::folders::Folders;
 use layerlab_lab::query;
@@ -97,15 +97,25 @@ fn ask_failure(error: AskError) -> Failure {
 /// The store; none if there has been no lab yet.
 pub(super) async fn reader() -> Result<Option<Reader>, Failure> {
     match Reader::open(&folder()).await {
+        Ok(reader) => Ok(Some(reader)),
         Err(StoreError::Missing) => Ok(None),
-        reader => reader.map(Some).exit_with(Code::Input),
+        Err(error) => Err(unread(error)),
     }
+}
+
+/// Why the store cannot be read, with the exit code for that.
+pub(super) fn unread(error: StoreError) -> Failure {
+    let code = match error {
+        StoreError::Away { .. } => Code::Device,
+        _ => Code::Input,
+    };
+    Failure::new(code, error)
 }
 
 /// What the lab knows; nothing if there has been none yet.
 pub(super) async fn kept() -> Result<Kept, Failure> {
     match reader().await? {
-        Some(reader) => reader.all().await.exit_with(Code::Input),
+        Some(reader) => reader.all().await.map_err(unread),
         None => Ok(Kept::default()),
     }
 }
@@ -113,7 +123,7 @@ pub(super) async fn kept() -> Result<Kept, Failure> {
 /// The same without the jobs that are over.
 pub(super) async fn unfinished() -> Result<Kept, Failure> {
     match reader().await? {
-        Some(reader) => reader.unfinished().await.exit_with(Code::Input),
+        Some(reader) => reader.unfinished().await.map_err(unread),
         None => Ok(Kept::default()),
     }
 }
@@ -125,7 +135,7 @@ pub(super) async fn report(since: Timestamp, until: Timestamp) -> Result<Report,
         return Ok(Report::of(&Kept::default(), &[], since, until));
     };
     let report = query::report(&reader, since, until).await;
-    report.exit_with(Code::Input)
+    report.map_err(unread)
 }
 
 /// The job with this number.

@@ -68,6 +68,7 @@ use adb::WithPhones;
 use clap::{Parser, Subcommand};
 use exit::{Code, ExitWith, Failure};
 use layerlab_farm::adb::direct::frames::CHILD_COMMAND;
+use tracing_subscriber::EnvFilter;
 use which_lab::{CommandWithLab, WithLab};
 
 /// Profiles neural networks on phones, layer by layer: what each layer costs on each processor, and
@@ -199,6 +200,15 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// What is logged: what LAYERLAB_LOG lets pass, or else `default`.
+fn log_filter(default: &str) -> EnvFilter {
+    let asked = std::env::var("LAYERLAB_LOG").unwrap_or_else(|_| default.to_owned());
+    // Of a passfile with passwords for databases, whole lines would be logged that are not as they should be.
+    let silent = "sqlx_postgres::options::pgpass=off";
+    EnvFilter::try_new(format!("{asked},{silent}"))
+        .unwrap_or_else(|_| EnvFilter::new(format!("{default},{silent}")))
+}
+
 fn run(cli: Cli) -> Result<(), Failure> {
     // It waits for one thing at a time, and has no use for what all others have.
     if let LayerlabCommand::DirectChild(args) = &cli.command {
@@ -210,13 +220,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
         let config = daemon::configure(args)?;
         return runtime.block_on(daemon::run(config, cli.agent, adb));
     }
-    let filter = tracing_subscriber::EnvFilter::try_from_env("LAYERLAB_LOG").unwrap_or_else(|_| {
-        tracing_subscriber::EnvFilter::new(
-            "error,layerlab_campaign::orders=warn,layerlab_campaign::edge_link=warn,layerlab_farm::phone_runtimes=warn",
-        )
-    });
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(log_filter(
+            "error,layerlab_campaign::orders=warn,layerlab_campaign::edge_link=warn,layerlab_farm::phone_runtimes=warn",
+        ))
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_writer(std::io::stderr)
         .init();

@@ -13,7 +13,7 @@ use layerlab_lab::config::Config;
 use layerlab_lab::journal;
 use layerlab_lab::record::{RecordChange, Run};
 use layerlab_lab::retention::{Kind, Places, Removable, Usage, usage};
-use layerlab_lab::store::Store;
+use layerlab_lab::store::{Store, StorePlace};
 use layerlab_lab::talk::Request;
 use layerlab_lab::text_table::table;
 use layerlab_lab::when::moment;
@@ -99,7 +99,8 @@ async fn remove_journals(last: Timestamp) -> Result<(), Failure> {
         output::note("\nThe daemon removes the journals, some of them every few seconds.");
         return Ok(());
     }
-    let (store, kept) = Store::open(&lab::folder()).await.exit_with(Code::Output)?;
+    let place = StorePlace::of_lab(&lab::folder()).exit_with(Code::Output)?;
+    let (store, kept) = Store::open(&place).await.exit_with(Code::Output)?;
     loop {
         const AT_ONCE: usize = 100;
         let old = store.old_journals(last, Default::default(), AT_ONCE).await;

@@ -132,11 +132,11 @@ async fn look_here(state: &Path, reader: &mut Option<Reader>) -> Result<WatchedL
     if reader.is_none() {
         *reader = match Reader::open(&lab::folder()).await {
             Err(StoreError::Missing) => None,
-            opened => Some(opened.exit_with(Code::Input)?),
+            opened => Some(opened.map_err(lab::unread)?),
         };
     }
     let kept = match reader {
-        Some(reader) => reader.unfinished().await.exit_with(Code::Input)?,
+        Some(reader) => reader.unfinished().await.map_err(lab::unread)?,
         None => Kept::default(),
     };
     let lab = match timeout(PATIENCE, socket::ask(state, &Request::Status)).await {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use jiff::Timestamp;
 use layerlab_lab::record::{Kept, Run, RunState};
@@ -330,6 +330,11 @@ impl Daemon {
         assert!(ended.is_none(), "{ended:?}");
         self.0.kill().expect("it runs");
         self.0.wait().expect("it ran");
+    }
+
+    /// How it ended, once it has by itself.
+    pub fn ended(mut self) -> ExitStatus {
+        self.0.wait().expect("it was started")
     }
 
     /// Has it stop between two blocks.

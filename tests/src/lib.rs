@@ -9,6 +9,7 @@ pub mod fuzz;
 pub mod interposer;
 pub mod lab;
 pub mod library_file;
+pub mod postgres;
 pub mod proof;
 pub mod published;
 pub mod run;

@@ -13,7 +13,7 @@ use layerlab_lab::decide::decide;
 use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::record::{Device, Kept, Spent};
 use layerlab_lab::state::{LabState, Rules, StayOutcome};
-use layerlab_lab::store::Store;
+use layerlab_lab::store::{Store, StorePlace};
 
 const JOBS: usize = 10_000;
 const DEVICES: usize = 64;
@@ -159,7 +159,9 @@ fn opening(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let (store, _) = Store::open(folder.path()).await.expect("a store");
+        let (store, _) = Store::open(&StorePlace::in_folder(folder.path()))
+            .await
+            .expect("a store");
         let changes = submitted(now).take_changes();
         store.keep(changes).await.expect("room");
         store.close().await;
@@ -167,7 +169,9 @@ fn opening(criterion: &mut Criterion) {
     criterion.bench_function("open the store: 10,000 jobs", |bench| {
         bench.iter(|| {
             runtime.block_on(async {
-                let (store, kept) = Store::open(folder.path()).await.expect("a store");
+                let (store, kept) = Store::open(&StorePlace::in_folder(folder.path()))
+                    .await
+                    .expect("a store");
                 assert_eq!(kept.jobs.len(), JOBS);
                 store.close().await;
             });

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::gates::Thresholds;
 use super::window::Window;
+use crate::store::{StorePlace, StoreServer};
 use layerlab_farm::adb::Address;
 use layerlab_farm::folders::Folders;
 
@@ -50,6 +51,12 @@ pub struct Lab {
     /// Where profiles are published, unless in the data folder.
     #[serde(deserialize_with = "value::folder")]
     pub profiles: Option<PathBuf>,
+    /// The server that has the lab's store, unless a file of the state folder has it.
+    #[serde(deserialize_with = "value::store")]
+    pub store: Option<StoreServer>,
+    /// The file with the password for that server, if one has it.
+    #[serde(deserialize_with = "value::folder")]
+    pub store_password_file: Option<PathBuf>,
     /// The private key that published profiles are signed with, if they are.
     #[serde(deserialize_with = "value::folder")]
     pub signing_key: Option<PathBuf>,
@@ -200,6 +207,16 @@ pub struct WebConfig {
 }
 
 impl Config {
+    /// Where the lab's store is.
+    pub fn store(&self, folders: &Folders) -> StorePlace {
+        let place = StorePlace::in_folder(&folders.state.join("lab"));
+        match (self.lab.store.clone(), self.lab.store_password_file.clone()) {
+            (None, _) => place,
+            (Some(server), None) => place.on(server),
+            (Some(server), Some(file)) => place.on(server.with_password_file(file)),
+        }
+    }
+
     /// Where profiles are published.
     pub fn profiles(&self, folders: &Folders) -> PathBuf {
         let own = self.lab.profiles.clone();

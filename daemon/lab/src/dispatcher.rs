@@ -8,6 +8,7 @@ mod quarantine;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures_util::future::FutureExt;
@@ -123,6 +124,7 @@ impl<B: Bench> Dispatcher<B> {
     /// Works until it is told to stop, and everything has been left between two blocks.
     pub async fn run(mut self, mut messages: mpsc::Receiver<Message>) -> Result<(), StoreError> {
         let mut being_kept = FuturesOrdered::new();
+        let mut replaced = pin!(self.store.replaced());
         let now = self.clock.now();
         self.state.tell(now, None, None, None, What::DaemonStarted);
         let mut then = Vec::new();
@@ -178,6 +180,7 @@ impl<B: Bench> Dispatcher<B> {
                     self.take(message.unwrap_or(Message::Stop), &mut then);
                     is_to_decide = true;
                 }
+                error = &mut replaced => return Err(error),
                 found = self.lookups.next() => {
                     self.found(found, &mut then);
                     is_to_decide = true;

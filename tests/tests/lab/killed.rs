@@ -11,11 +11,13 @@ use jiff::Timestamp;
 use layerlab_tests::device;
 use layerlab_tests::farm::Farm;
 use layerlab_tests::lab::{Lab, same_profiles, simulating};
+use layerlab_tests::postgres::postgres;
 use layerlab_tests::small_disk::small_disk;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::full_disk::fill;
+use super::servers::stored_at;
 use super::{LONG, job, wait_for_job};
 
 /// What was derived. A local agent ends with the daemon, and the clock of a simulated device begins anew with it: when
@@ -67,7 +69,15 @@ fn a_daemon_that_is_stopped_and_started_goes_on() {
 #[test]
 #[ignore = "takes ten minutes"]
 fn a_daemon_that_is_killed_a_hundred_times_loses_nothing() {
-    kill_often(None);
+    kill_often(None, None);
+}
+
+#[test]
+#[ignore = "takes ten minutes"]
+fn a_daemon_that_is_killed_a_hundred_times_loses_nothing_on_a_server() {
+    if let Some(server) = postgres() {
+        kill_often(None, Some(&server.database()));
+    }
 }
 
 #[test]
@@ -77,7 +87,7 @@ fn a_daemon_that_is_killed_while_its_disk_fills_up_and_is_freed_loses_nothing() 
     // Half as much again as is there when all is done.
     let size = format!("{}m", 28 * kills().max(10));
     if let Some(disk) = small_disk(&size, name) {
-        kill_often(Some(&disk));
+        kill_often(Some(&disk), None);
     }
 }
 
@@ -89,8 +99,8 @@ fn kills() -> usize {
 }
 
 /// Kills the daemon of a lab with four phones at random instants. With a small disk, which then holds its store and its
-/// profiles, that disk is filled and freed about as often, at random instants, too.
-fn kill_often(disk: Option<&Path>) {
+/// profiles, that disk is filled and freed about as often, at random instants, too. With a database, its store is there.
+fn kill_often(disk: Option<&Path>, database: Option<&str>) {
     let kills = kills();
     let Some(farm) = Farm::new() else { return };
     let phones: Vec<_> = (1..=4)
@@ -111,7 +121,11 @@ fn kill_often(disk: Option<&Path>) {
     };
 
     // Each lab has agents of its own on the phones, whose clocks begin anew.
-    let mut lab = Lab::new(&configuration).with_phones(&farm);
+    let stored = match database {
+        Some(url) => stored_at(url, &configuration),
+        None => configuration.clone(),
+    };
+    let mut lab = Lab::new(&stored).with_phones(&farm);
     if let Some(disk) = disk {
         lab = lab.on(disk);
     }

@@ -15,6 +15,7 @@ mod prune;
 mod publication;
 mod quarantine;
 mod regression;
+mod servers;
 mod stopping;
 mod video;
 mod web;

@@ -63,6 +63,20 @@ fn the_folders_of_profiles_and_reports_are_the_data_folder_s_unless_said() {
 }
 
 #[test]
+fn the_store_is_in_the_state_folder_unless_said() {
+    let folders = Folders {
+        state: PathBuf::from("/state"),
+        data: PathBuf::from("/data"),
+        cache: PathBuf::from("/cache"),
+    };
+    let default = Config::default().store(&folders);
+    assert_eq!(default.to_string(), "/state/lab/lab.sqlite");
+    let url = "postgres://layerlab@db.example/layerlab";
+    let on_a_server = load(&format!("lab.store = '{url}'")).expect("a configuration");
+    assert_eq!(on_a_server.config.store(&folders).to_string(), url);
+}
+
+#[test]
 fn a_file_overrides_single_keys() {
     let loaded = load(
         r#"
@@ -209,6 +223,20 @@ fn what_is_refused_is_said_in_a_sentence() {
         (
             "lab.profiles = '~/profiles'",
             "config.toml: `lab.profiles`: `~/profiles` is no absolute path; write one that begins with /",
+        ),
+        (
+            "lab.store = 'postgres://layerlab:secret@db.example/layerlab'",
+            "config.toml: `lab.store`: a password stands in this URL; take it out, and give it by PGPASSWORD, by a \
+             passfile, or by a file that `store-password-file` names",
+        ),
+        (
+            "lab.store = 'lab.sqlite'",
+            "config.toml: `lab.store`: this is no URL of a PostgreSQL database; write one such as \
+             \"postgres://layerlab@db.example/layerlab\", or \"\" for a file in the state folder",
+        ),
+        (
+            "lab.store = ['postgres://u:secret@h/d']",
+            "config.toml: `lab.store`: what stands here cannot; write a text in quotes, such as \"\"",
         ),
         (
             "phones.adb-servers = 'lab2:5037'",

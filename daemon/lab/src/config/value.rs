@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error};
 
+use crate::store::StoreServer;
 use crate::when;
 use layerlab_farm::adb::Address;
 use layerlab_farm::discovery::{BUILT_IN, HOST};
@@ -195,6 +196,15 @@ pub(super) fn folder<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBu
         "`{}` is no absolute path; write one that begins with /",
         path.display()
     )))
+}
+
+/// The server with the store; none if a file has it.
+pub(super) fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<StoreServer>, D::Error> {
+    let url = String::deserialize(from)?;
+    match url.is_empty() {
+        true => Ok(None),
+        false => StoreServer::new(&url).map(Some).map_err(D::Error::custom),
+    }
 }
 
 pub(super) fn webhook<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {

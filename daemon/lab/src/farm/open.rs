@@ -304,7 +304,7 @@ async fn tell_processors(farm: Farm, local: Vec<Device>, messages: mpsc::Sender<
 mod tests {
     use super::*;
     use crate::config::{Config, Phones};
-    use crate::store::Store;
+    use crate::store::{Store, StorePlace};
     use layerlab_farm::folders::Folders;
 
     fn phones() -> Phones {
@@ -317,7 +317,9 @@ mod tests {
     #[tokio::test]
     async fn a_local_device_says_whether_it_is_simulated() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (store, _) = Store::open(folder.path()).await.expect("a store");
+        let (store, _) = Store::open(&StorePlace::in_folder(folder.path()))
+            .await
+            .expect("a store");
         let config = Config {
             phones: phones(),
             ..Config::default()

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::TryStreamExt;
 use jiff::Timestamp;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::AnyConnection;
 
-use super::apart::apart;
 use super::error::StoreError;
+use super::obstacle::Unanswered;
 use super::reader::Reader;
 use crate::job::{JobSpec, VideoSpec};
 use crate::record::{Job, JobId, JobState, JobWithRuns, Run, RunNumber};
@@ -18,22 +18,20 @@ impl Reader {
     /// The job of this number, if there is one.
     pub(super) async fn job(&self, id: JobId) -> Result<Option<JobWithRuns>, StoreError> {
         let reader = self.clone();
-        apart(async move {
-            let mut connection = reader.connection.lock().await;
+        self.ask(async move |connection: &mut AnyConnection| {
             let body: Option<String> = sqlx::query_scalar("SELECT body FROM jobs WHERE id = $1")
                 .bind(id)
                 .fetch_optional(&mut *connection)
-                .await
-                .map_err(|error| reader.failed(&error))?;
+                .await?;
             match body {
                 Some(body) => {
                     let job = reader.record(&body)?;
-                    reader.with_runs(job, &mut connection).await.map(Some)
+                    reader.with_runs(job, connection).await.map(Some)
                 }
                 None => Ok(None),
             }
         })
-        .await?
+        .await
     }
 
     /// The last job that was submitted with this content, by itself and not by one that recurs, and is done.
@@ -43,17 +41,16 @@ impl Reader {
     ) -> Result<Option<JobWithRuns>, StoreError> {
         let reader = self.clone();
         let content_sha256 = content_sha256.to_owned();
-        apart(async move {
-            let mut connection = reader.connection.lock().await;
+        self.ask(async move |connection: &mut AnyConnection| {
             let mut found = None;
             {
                 let mut bodies = sqlx::query_scalar::<_, String>(
                     "SELECT body FROM jobs WHERE content_sha256 = $1 AND state = $2 ORDER BY id DESC",
                 )
-                .bind(content_sha256)
+                .bind(&content_sha256)
                 .bind(JobState::Done.to_string())
                 .fetch(&mut *connection);
-                while let Some(body) = next(&reader, &mut bodies).await? {
+                while let Some(body) = bodies.try_next().await? {
                     let job: Job = reader.record(&body)?;
                     if job.occurrence_of.is_none() {
                         found = Some(job);
@@ -62,11 +59,11 @@ impl Reader {
                 }
             }
             match found {
-                Some(job) => reader.with_runs(job, &mut connection).await.map(Some),
+                Some(job) => reader.with_runs(job, connection).await.map(Some),
                 None => Ok(None),
             }
         })
-        .await?
+        .await
     }
 
     /// Runs with old journals: at most `most` that were over before `before`, those in `except` apart.
@@ -77,8 +74,7 @@ impl Reader {
         most: usize,
     ) -> Result<Vec<Run>, StoreError> {
         let reader = self.clone();
-        apart(async move {
-            let mut connection = reader.connection.lock().await;
+        self.ask(async move |connection: &mut AnyConnection| {
             let mut bodies = sqlx::query_scalar::<_, String>(
                 "SELECT body FROM runs WHERE state IN ('done', 'failed', 'cancelled', 'expired') \
                  AND attempt > 0 ORDER BY number",
@@ -86,7 +82,7 @@ impl Reader {
             .fetch(&mut *connection);
             let mut old = Vec::new();
             while old.len() < most
-                && let Some(body) = next(&reader, &mut bodies).await?
+                && let Some(body) = bodies.try_next().await?
             {
                 let run: Run = reader.record(&body)?;
                 if run.has_journals_from_before(before) && !except.contains(&run.number) {
@@ -95,7 +91,7 @@ impl Reader {
             }
             Ok(old)
         })
-        .await?
+        .await
     }
 
     /// How long runs took, in milliseconds, that published what `spec` asks for on `device` of the model of place `model` in
@@ -116,17 +112,16 @@ impl Reader {
         }
         let (reader, device, measure) = (self.clone(), device.to_owned(), spec.measure.clone());
         let frames = spec.video.as_ref().map(VideoSpec::settings);
-        apart(async move {
-            let mut connection = reader.connection.lock().await;
+        self.ask(async move |connection: &mut AnyConnection| {
             let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
             let mut took = Vec::new();
             let mut rows = sqlx::query_as::<_, (String, String)>(
                 "SELECT runs.body, jobs.body FROM runs JOIN jobs ON jobs.id = runs.job \
                  WHERE runs.device = $1 AND runs.state = 'done'",
             )
-            .bind(device)
+            .bind(&device)
             .fetch(&mut *connection);
-            while let Some((run, job)) = next(&reader, &mut rows).await? {
+            while let Some((run, job)) = rows.try_next().await? {
                 let run: Run = reader.record(&run)?;
                 let job: &Job = match jobs.entry(run.job) {
                     Entry::Occupied(known) => known.into_mut(),
@@ -141,7 +136,7 @@ impl Reader {
             }
             Ok(took)
         })
-        .await?
+        .await
     }
 
     /// The runs that published a profile on `device` of the model whose copy has this hash, `except` apart, the newest
@@ -154,18 +149,17 @@ impl Reader {
     ) -> Result<Vec<Run>, StoreError> {
         let reader = self.clone();
         let (device, wanted) = (device.to_owned(), model_sha256.to_owned());
-        apart(async move {
-            let mut connection = reader.connection.lock().await;
+        self.ask(async move |connection: &mut AnyConnection| {
             let mut jobs: BTreeMap<JobId, Job> = BTreeMap::new();
             let mut found: Vec<Run> = Vec::new();
             let mut rows = sqlx::query_as::<_, (String, String)>(
                 "SELECT runs.body, jobs.body FROM runs JOIN jobs ON jobs.id = runs.job \
                  WHERE runs.device = $1 AND runs.state = 'done' AND runs.number <> $2",
             )
-            .bind(device)
+            .bind(&device)
             .bind(except)
             .fetch(&mut *connection);
-            while let Some((run, job)) = next(&reader, &mut rows).await? {
+            while let Some((run, job)) = rows.try_next().await? {
                 let run: Run = reader.record(&run)?;
                 let job: &Job = match jobs.entry(run.job) {
                     Entry::Occupied(known) => known.into_mut(),
@@ -180,55 +174,49 @@ impl Reader {
             found.sort_by_key(|run| Reverse((run.ended, run.number)));
             Ok(found)
         })
-        .await?
+        .await
     }
 
     async fn with_runs(
         &self,
         job: Job,
-        connection: &mut SqliteConnection,
-    ) -> Result<JobWithRuns, StoreError> {
+        connection: &mut AnyConnection,
+    ) -> Result<JobWithRuns, Unanswered> {
         let bodies: Vec<String> =
             sqlx::query_scalar("SELECT body FROM runs WHERE job = $1 ORDER BY number")
                 .bind(job.id)
                 .fetch_all(connection)
-                .await
-                .map_err(|error| self.failed(&error))?;
+                .await?;
         let runs: Result<Vec<Run>, StoreError> =
             bodies.iter().map(|body| self.record(body)).collect();
         Ok(JobWithRuns { job, runs: runs? })
     }
 
     /// When the last occurrence of each of `recurring` was due.
-    pub(super) async fn last_occurrences<'a>(
+    pub(super) async fn last_occurrences(
         &self,
-        recurring: impl Iterator<Item = &'a Job>,
+        recurring: Vec<Job>,
     ) -> Result<BTreeMap<JobId, Timestamp>, StoreError> {
-        let mut connection = self.connection.lock().await;
-        let mut last = BTreeMap::new();
-        for origin in recurring {
-            // An occurrence has the content of the job that recurs.
-            let mut bodies = sqlx::query_scalar::<_, String>(
-                "SELECT body FROM jobs WHERE content_sha256 = $1 ORDER BY submitted DESC",
-            )
-            .bind(&origin.content_sha256)
-            .fetch(&mut *connection);
-            while let Some(body) = next(self, &mut bodies).await? {
-                let job: Job = self.record(&body)?;
-                if job.occurrence_of == Some(origin.id) {
-                    last.insert(origin.id, job.submitted);
-                    break;
+        let reader = self.clone();
+        self.ask(async move |connection: &mut AnyConnection| {
+            let mut last = BTreeMap::new();
+            for origin in &recurring {
+                // An occurrence has the content of the job that recurs.
+                let mut bodies = sqlx::query_scalar::<_, String>(
+                    "SELECT body FROM jobs WHERE content_sha256 = $1 ORDER BY submitted DESC",
+                )
+                .bind(&origin.content_sha256)
+                .fetch(&mut *connection);
+                while let Some(body) = bodies.try_next().await? {
+                    let job: Job = reader.record(&body)?;
+                    if job.occurrence_of == Some(origin.id) {
+                        last.insert(origin.id, job.submitted);
+                        break;
+                    }
                 }
             }
-        }
-        Ok(last)
+            Ok(last)
+        })
+        .await
     }
-}
-
-/// The next row of a query.
-async fn next<T>(
-    reader: &Reader,
-    rows: &mut (impl futures_util::Stream<Item = Result<T, sqlx::Error>> + Unpin),
-) -> Result<Option<T>, StoreError> {
-    rows.try_next().await.map_err(|error| reader.failed(&error))
 }

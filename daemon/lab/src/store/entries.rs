@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use layerlab_protocol::{self as protocol, Entry, RunId};
 use serde::Deserialize;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::obstacle::Obstacle;
 
@@ -13,7 +13,7 @@ pub(super) type LastEntries = HashMap<RunId, u64>;
 
 /// Keeps what a journal goes on with; entries that are there already must be the same.
 pub(super) async fn keep_entries(
-    to: &mut SqliteConnection,
+    to: &mut AnyConnection,
     last_entries: &mut LastEntries,
     run: &RunId,
     entries: &[Entry],
@@ -48,7 +48,7 @@ pub(super) async fn keep_entries(
     Ok(())
 }
 
-async fn last_entry(of: &mut SqliteConnection, run: &RunId) -> Result<u64, Obstacle> {
+async fn last_entry(of: &mut AnyConnection, run: &RunId) -> Result<u64, Obstacle> {
     let last: i64 =
         sqlx::query_scalar("SELECT COALESCE(MAX(sequence), 0) FROM entries WHERE run = $1")
             .bind(run.as_str())
@@ -57,7 +57,7 @@ async fn last_entry(of: &mut SqliteConnection, run: &RunId) -> Result<u64, Obsta
     Ok(last.unsigned_abs())
 }
 
-async fn keep_entry(to: &mut SqliteConnection, run: &RunId, entry: &Entry) -> Result<(), Obstacle> {
+async fn keep_entry(to: &mut AnyConnection, run: &RunId, entry: &Entry) -> Result<(), Obstacle> {
     let body = serde_json::to_string(&entry.event)?;
     let EntryKind { kind } = serde_json::from_str(&body)?;
     sqlx::query(
@@ -75,7 +75,7 @@ async fn keep_entry(to: &mut SqliteConnection, run: &RunId, entry: &Entry) -> Re
 }
 
 /// Whether just this entry is there. What is written may differ from version to version, what is read must not.
-async fn is_kept(to: &mut SqliteConnection, run: &RunId, entry: &Entry) -> Result<bool, Obstacle> {
+async fn is_kept(to: &mut AnyConnection, run: &RunId, entry: &Entry) -> Result<bool, Obstacle> {
     let kept: Option<(i64, String)> =
         sqlx::query_as("SELECT order_number, body FROM entries WHERE run = $1 AND sequence = $2")
             .bind(run.as_str())

@@ -1,10 +1,12 @@
 //! What goes wrong with the lab's store.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
+
+use super::cause::{Cause, remedy, sentence};
+use super::place::StorePlace;
 
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -21,28 +23,49 @@ pub enum StoreError {
         /// The other daemon, if it has said so.
         process: Option<u32>,
     },
+    /// The same on a server.
+    #[error(
+        "another layerlab daemon{} has the lab in {place}; stop it first, or use another database",
+        holder.as_ref().map(|who| format!(" ({who})")).unwrap_or_default()
+    )]
+    TakenOnServer {
+        /// Where the store is.
+        place: StorePlace,
+        /// The other daemon's process and host, if it has said so.
+        holder: Option<String>,
+    },
+    /// Another daemon began while this one could not reach the server.
+    #[error(
+        "another layerlab daemon ({by}) has taken the lab in {place}, so that this one may not change it any more; let one of them run"
+    )]
+    Replaced {
+        /// Where the store is.
+        place: StorePlace,
+        /// The other daemon's process and host.
+        by: String,
+    },
     /// There is nothing to read.
     #[error("no lab has been here yet; start `layerlab daemon`")]
     Missing,
     /// Its tables have changed since this program was made.
     #[error(
-        "{} was written by a newer layerlab (its tables have version {version}); use that one, or another LAYERLAB_STATE",
-        path.display()
+        "{place} was written by a newer layerlab (its tables have version {version}); use that one, or {}",
+        place.another()
     )]
     Newer {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
         /// The version of its tables.
         version: i64,
     },
     /// One of its records has changed since this program was made.
     #[error(
-        "{} holds {what} that was written by a newer layerlab (version {version} of its kind); update layerlab, or use another LAYERLAB_STATE",
-        path.display()
+        "{place} holds {what} that was written by a newer layerlab (version {version} of its kind); update layerlab, or use {}",
+        place.another()
     )]
     NewerRecord {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
         /// What the record is called, with its article.
         what: &'static str,
         /// The version of its body.
@@ -50,21 +73,19 @@ pub enum StoreError {
     },
     /// Its tables have not been changed to what this program reads.
     #[error(
-        "{} was written by an older layerlab; start `layerlab daemon`, which brings it up to date",
-        path.display()
+        "{place} was written by an older layerlab; start `layerlab daemon`, which brings it up to date"
     )]
     Older {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
     },
     /// It is no store, or no longer a whole one.
     #[error(
-        "{} is damaged ({reason}); restore it from a backup, or move it away to begin a new lab",
-        path.display()
+        "{place} is damaged ({reason}); restore it from a backup, or move it away to begin a new lab"
     )]
     Damaged {
-        /// The path of the database.
-        path: PathBuf,
+        /// Where the store is.
+        place: StorePlace,
         /// What is wrong.
         reason: String,
     },
@@ -76,15 +97,35 @@ pub enum StoreError {
         /// What the system said about the folder.
         source: io::Error,
     },
-    /// The file cannot be opened or read.
-    #[error("the lab cannot use {}: {reason}; {remedy}", path.display())]
+    /// The database cannot be opened or read.
+    #[error("the lab cannot use {place}: {reason}; {remedy}")]
     Unusable {
-        /// The path of the database.
-        path: PathBuf,
-        /// What SQLite said.
+        /// Where the store is.
+        place: StorePlace,
+        /// What the database said.
         reason: String,
         /// What may help.
         remedy: &'static str,
+    },
+    /// Its server does not answer, or not now.
+    #[error("the lab cannot reach {place}: {reason}; {remedy}")]
+    Away {
+        /// Where the store is.
+        place: StorePlace,
+        /// What the system or the server said.
+        reason: String,
+        /// What may help.
+        remedy: &'static str,
+    },
+    /// Not every text can be kept there.
+    #[error(
+        "the database {place} keeps texts as {encoding}, and not every one can be; make one with `createdb --encoding UTF8 --template template0`"
+    )]
+    Encoding {
+        /// Where the store is.
+        place: StorePlace,
+        /// What PostgreSQL calls the encoding.
+        encoding: String,
     },
     /// It would contradict what was kept before. Nothing of the call was kept.
     #[error("the lab's store refuses what contradicts it: {reason}; this is a bug of layerlab")]
@@ -98,84 +139,49 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(super) fn of_database(path: &Path, error: &sqlx::Error) -> StoreError {
-        let path = path.to_owned();
+    pub(super) fn of_database(place: &StorePlace, error: &sqlx::Error) -> StoreError {
+        let place = place.clone();
         let reason = sentence(error);
-        match error {
-            sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => {
-                StoreError::Damaged { path, reason }
-            }
-            _ => match result_code(error) {
-                Some(CORRUPT | NOT_A_DATABASE) => StoreError::Damaged { path, reason },
-                _ => StoreError::Unusable {
-                    path,
-                    reason,
-                    remedy: remedy(error),
-                },
+        let remedy = remedy(error);
+        match Cause::of(error) {
+            Cause::Damage => StoreError::Damaged { place, reason },
+            Cause::Connection if place.is_on_server() => StoreError::Away {
+                place,
+                reason,
+                remedy,
+            },
+            _ => StoreError::Unusable {
+                place,
+                reason,
+                remedy,
             },
         }
     }
 
-    pub(super) fn of_migration(path: &Path, error: MigrateError) -> StoreError {
+    pub(super) fn of_migration(place: &StorePlace, error: MigrateError) -> StoreError {
         match error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-                StoreError::of_database(path, &error)
+                StoreError::of_database(place, &error)
             }
             MigrateError::VersionMissing(version) => StoreError::Newer {
-                path: path.to_owned(),
+                place: place.clone(),
                 version,
             },
             other => StoreError::Damaged {
-                path: path.to_owned(),
+                place: place.clone(),
                 reason: other.to_string(),
             },
         }
     }
 
-    pub(super) fn unreadable(path: &Path, what: &str, error: &serde_json::Error) -> StoreError {
+    pub(super) fn unreadable(
+        place: &StorePlace,
+        what: &str,
+        error: &serde_json::Error,
+    ) -> StoreError {
         StoreError::Damaged {
-            path: path.to_owned(),
+            place: place.clone(),
             reason: format!("{what} is not as layerlab writes it: {error}"),
         }
-    }
-}
-
-/// SQLite's result codes, as far as they are told apart.
-const ERROR: i32 = 1;
-const BUSY: i32 = 5;
-const LOCKED: i32 = 6;
-const READ_ONLY: i32 = 8;
-const CORRUPT: i32 = 11;
-const FULL: i32 = 13;
-const CANNOT_OPEN: i32 = 14;
-const NOT_A_DATABASE: i32 = 26;
-
-/// The primary code: extended ones have it in their lowest byte.
-fn result_code(error: &sqlx::Error) -> Option<i32> {
-    let code = error.as_database_error().and_then(DatabaseError::code)?;
-    code.parse::<i32>().ok().map(|code| code & 0xff)
-}
-
-pub(super) fn is_about_sql(error: &sqlx::Error) -> bool {
-    result_code(error) == Some(ERROR)
-}
-
-/// What the database says, without the driver's frame.
-pub(super) fn sentence(error: &sqlx::Error) -> String {
-    match error.as_database_error() {
-        Some(error) => error.message().to_owned(),
-        None => error.to_string(),
-    }
-}
-
-pub(super) fn remedy(error: &sqlx::Error) -> &'static str {
-    match result_code(error) {
-        Some(FULL) => "make room",
-        Some(BUSY | LOCKED) => "end the program that has it open",
-        Some(READ_ONLY | CANNOT_OPEN) => "see that it and its folder are there, and can be written",
-        Some(CORRUPT | NOT_A_DATABASE) => {
-            "stop the daemon, and restore it from a backup or move it away"
-        }
-        _ => "see that its disk works and has room",
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::AnyConnection;
 
 use super::entries::{LastEntries, keep_entries};
 use super::obstacle::Obstacle;
@@ -17,7 +17,7 @@ pub(super) fn text(time: Timestamp) -> String {
 /// Makes a change in the database.
 pub(super) async fn make(
     change: &RecordChange,
-    to: &mut SqliteConnection,
+    to: &mut AnyConnection,
     last_entries: &mut LastEntries,
 ) -> Result<(), Obstacle> {
     match change {
@@ -47,7 +47,7 @@ pub(super) async fn make(
     }
 }
 
-async fn keep_job(to: &mut SqliteConnection, job: &Job) -> Result<(), Obstacle> {
+async fn keep_job(to: &mut AnyConnection, job: &Job) -> Result<(), Obstacle> {
     sqlx::query(
         "INSERT INTO jobs (id, state, priority, submitted, content_sha256, body) \
          VALUES ($1, $2, $3, $4, $5, $6) \
@@ -65,7 +65,7 @@ async fn keep_job(to: &mut SqliteConnection, job: &Job) -> Result<(), Obstacle> 
     Ok(())
 }
 
-async fn keep_run(to: &mut SqliteConnection, run: &Run) -> Result<(), Obstacle> {
+async fn keep_run(to: &mut AnyConnection, run: &Run) -> Result<(), Obstacle> {
     sqlx::query(
         "INSERT INTO runs (number, job, state, device, attempt, body) VALUES ($1, $2, $3, $4, $5, $6) \
          ON CONFLICT (number) DO UPDATE SET job = excluded.job, state = excluded.state, \
@@ -82,7 +82,7 @@ async fn keep_run(to: &mut SqliteConnection, run: &Run) -> Result<(), Obstacle> 
     Ok(())
 }
 
-async fn keep_device(to: &mut SqliteConnection, device: &Device) -> Result<(), Obstacle> {
+async fn keep_device(to: &mut AnyConnection, device: &Device) -> Result<(), Obstacle> {
     sqlx::query(
         "INSERT INTO devices (name, body) VALUES ($1, $2) \
          ON CONFLICT (name) DO UPDATE SET body = excluded.body",
@@ -95,7 +95,7 @@ async fn keep_device(to: &mut SqliteConnection, device: &Device) -> Result<(), O
 }
 
 async fn keep_reservation(
-    to: &mut SqliteConnection,
+    to: &mut AnyConnection,
     reservation: &Reservation,
 ) -> Result<(), Obstacle> {
     sqlx::query(
@@ -113,7 +113,7 @@ async fn keep_reservation(
     Ok(())
 }
 
-async fn keep_event(to: &mut SqliteConnection, event: &Event) -> Result<(), Obstacle> {
+async fn keep_event(to: &mut AnyConnection, event: &Event) -> Result<(), Obstacle> {
     let body = rows::body(event)?;
     let EventBody { what } = serde_json::from_str(&body)?;
     let kept = sqlx::query(

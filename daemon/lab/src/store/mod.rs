@@ -1,21 +1,28 @@
-//! The lab's store: one SQLite file that outlives the daemon, written by one task.
+//! The lab's store: what outlives the daemon, in an SQLite file or on a PostgreSQL server, written by one task.
 
 mod apart;
 mod archive;
+mod cause;
 mod entries;
 mod error;
+mod in_time;
 mod lock;
 mod make;
+mod note;
 mod obstacle;
+mod owner;
+mod place;
 mod reader;
 mod rows;
 mod schema;
+mod server;
+mod sqlite;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::future::pending;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -27,12 +34,14 @@ use crate::job::JobSpec;
 use crate::record::{JobId, JobWithRuns, Kept, RecordChange, Run, RunNumber};
 use apart::apart;
 use lock::Lock;
-use writer::{KeepRequest, QUEUE, StoreHand};
+use writer::{KeepRequest, QUEUE, StoreHand, WriterNews};
 
 use layerlab_farm::folders::make_private;
 
 pub use error::StoreError;
+pub use place::StorePlace;
 pub use reader::{Reader, StoreCounts};
+pub use server::{StoreServer, StoreUrlError};
 
 /// The store of the lab whose daemon this is.
 #[derive(Clone, Debug)]
@@ -40,27 +49,60 @@ pub struct Store {
     requests: mpsc::Sender<KeepRequest>,
     trouble: watch::Receiver<Option<String>>,
     last_event: watch::Receiver<i64>,
+    replaced: watch::Receiver<Option<String>>,
+    place: StorePlace,
     reader: Reader,
     _lock: Arc<Lock>,
 }
 
 impl Store {
-    /// Opens, or makes, the store in `folder`, and takes its lock as long as the store, its clones or its writer live. What
+    /// Opens, or makes, the store at `place`, and takes its lock as long as the store, its clones or its writer live. What
     /// it holds comes with it, without the jobs that are over.
-    pub async fn open(folder: &Path) -> Result<(Store, Kept), StoreError> {
-        let (hand, lock, reader, kept) = apart(opened(folder.to_owned())).await??;
+    pub async fn open(place: &StorePlace) -> Result<(Store, Kept), StoreError> {
+        let lock = take_folder(place)?;
+        let hand = apart({
+            let (place, lock) = (place.clone(), Arc::clone(&lock));
+            move || StoreHand::open(place, lock)
+        });
+        let hand = hand.await??;
+        place.note()?;
+        let reader = Reader::at(place.clone()).await?.with_patience();
+        let kept = reader.open_jobs().await?;
         let (requests, received) = mpsc::channel(QUEUE);
         let (trouble_seen, trouble) = watch::channel(None);
         let (event_kept, last_event) = watch::channel(kept.last_event);
-        tokio::spawn(writer::write(received, hand, trouble_seen, event_kept));
+        let (replacement, replaced) = watch::channel(None);
+        let news = WriterNews {
+            trouble: trouble_seen,
+            last_event: event_kept,
+            replaced: replacement,
+        };
+        tokio::spawn(writer::write(received, hand, news));
         let store = Store {
             requests,
             trouble,
             last_event,
+            replaced,
+            place: place.clone(),
             reader,
             _lock: lock,
         };
         Ok((store, kept))
+    }
+
+    /// Returns when another daemon has taken the store, and never where only one can.
+    pub fn replaced(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        let mut replaced = self.replaced.clone();
+        let place = self.place.clone();
+        async move {
+            let by = replaced.wait_for(Option::is_some).await;
+            let by = by.ok().and_then(|by| by.clone());
+            match by {
+                Some(by) => StoreError::Replaced { place, by },
+                // The writer has ended in another way.
+                None => pending().await,
+            }
+        }
     }
 
     /// Durable when it returns. Changes of one call become visible together, and calls are worked off in the order of
@@ -155,24 +197,15 @@ impl Store {
     }
 }
 
-async fn opened(folder: PathBuf) -> Result<(StoreHand, Arc<Lock>, Reader, Kept), StoreError> {
-    make_private(&folder).map_err(|source| StoreError::Folder {
-        path: folder.clone(),
+/// Takes the lock of the lab's folder, which is made if it is not there.
+fn take_folder(place: &StorePlace) -> Result<Arc<Lock>, StoreError> {
+    let folder = place.folder();
+    let failed = |source| StoreError::Folder {
+        path: folder.to_owned(),
         source,
-    })?;
-    let lock = Arc::new(Lock::take(&folder)?);
-    let path = schema::file(&folder);
-    schema::make_private_file(&path).map_err(|source| StoreError::Folder {
-        path: path.clone(),
-        source,
-    })?;
-    let mut connection = schema::connect(&path, true)
-        .await
-        .map_err(|error| StoreError::of_database(&path, &error))?;
-    schema::prepare(&path, &mut connection).await?;
-    schema::let_shrink(&path, &mut connection).await;
-    let reader = Reader::at(path.clone()).await?;
-    let kept = reader.open_jobs().await?;
-    let hand = StoreHand::new(path, connection, Arc::clone(&lock));
-    Ok((hand, lock, reader, kept))
+    };
+    make_private(folder).map_err(failed)?;
+    let lock = Lock::take(folder)?;
+    place.make().map_err(failed)?;
+    Ok(Arc::new(lock))
 }

@@ -1,54 +1,111 @@
 //! Reading the store, also while a daemon writes it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use layerlab_protocol::{Entry, Event, Order, RunId};
+use sqlx::AnyConnection;
 use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
+use tokio::time::sleep;
 
 use super::apart::apart;
 use super::error::StoreError;
+use super::in_time::in_time;
 use super::make::text;
+use super::obstacle::Unanswered;
+use super::place::StorePlace;
 use super::rows::{self, BodyError, StoredRecord};
 use super::schema;
 use crate::record::{self, Device, Job, JobState, Kept, Reservation, Run};
 
+/// The pause before a patient reader asks again.
+const RETRY: Duration = Duration::from_secs(1);
+
 /// Reads the store of a lab without being its daemon.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    path: PathBuf,
-    pub(super) connection: Arc<Mutex<SqliteConnection>>,
+    place: StorePlace,
+    /// None after it was lost: the next question makes another one.
+    connection: Arc<Mutex<Option<AnyConnection>>>,
+    /// Whether it waits for a server that is away.
+    is_patient: bool,
 }
 
 impl Reader {
-    /// Opens the store in `folder`, which must be there.
+    /// Opens the store of the lab in `folder`, which must be there.
     pub async fn open(folder: &Path) -> Result<Reader, StoreError> {
-        let path = schema::file(folder);
-        apart(Reader::at(path)).await?
+        Reader::at(StorePlace::of_lab(folder)?).await
     }
 
-    pub(super) async fn at(path: PathBuf) -> Result<Reader, StoreError> {
-        let connection = schema::connect_to_read(&path).await?;
+    pub(super) async fn at(place: StorePlace) -> Result<Reader, StoreError> {
+        if place.is_missing() {
+            return Err(StoreError::Missing);
+        }
+        let connection = apart({
+            let place = place.clone();
+            move || async move { connect(&place).await }
+        });
         Ok(Reader {
-            path,
-            connection: Arc::new(Mutex::new(connection)),
+            connection: Arc::new(Mutex::new(Some(connection.await??))),
+            place,
+            is_patient: false,
         })
+    }
+
+    /// The same, waiting for a server that is away until it is back.
+    pub(super) fn with_patience(self) -> Reader {
+        Reader {
+            is_patient: true,
+            ..self
+        }
+    }
+
+    /// What the database answers to `question`, which is asked again on a new connection if the one that there is was lost.
+    pub(super) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl AsyncFn(&mut AnyConnection) -> Result<T, Unanswered> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        let question = Arc::new(question);
+        loop {
+            let (place, question) = (self.place.clone(), Arc::clone(&question));
+            let connection = Arc::clone(&self.connection);
+            let answered = apart(move || async move {
+                let mut connection = connection.lock().await;
+                if let Some(known) = connection.as_mut() {
+                    match answer(&place, known, &*question).await {
+                        Err(StoreError::Away { .. }) => *connection = None,
+                        answered => return answered,
+                    }
+                }
+                let mut new = connect(&place).await?;
+                let answered = answer(&place, &mut new, &*question).await;
+                if !matches!(answered, Err(StoreError::Away { .. })) {
+                    *connection = Some(new);
+                }
+                answered
+            });
+            match answered.await? {
+                Err(error @ StoreError::Away { .. }) if self.is_patient => {
+                    tracing::debug!(%error, "a question waits");
+                    sleep(RETRY).await;
+                }
+                answered => return answered,
+            }
+        }
     }
 
     /// Everything but journals and events, as of one moment.
     pub async fn all(&self) -> Result<Kept, StoreError> {
-        let reader = self.clone();
-        apart(async move { reader.load(Extent::All).await }).await?
+        self.load(Extent::All).await
     }
 
     /// The same without the jobs that are over.
     pub async fn unfinished(&self) -> Result<Kept, StoreError> {
-        let reader = self.clone();
-        apart(async move { reader.load(Extent::Open).await }).await?
+        self.load(Extent::Open).await
     }
 
     /// The same, with what a daemon needs of recurring jobs.
@@ -57,18 +114,16 @@ impl Reader {
         let recurring = kept.jobs.values();
         let recurring = recurring.filter(|job| job.state == JobState::Recurring);
         Ok(Kept {
-            last_occurrences: self.last_occurrences(recurring).await?,
+            last_occurrences: self.last_occurrences(recurring.cloned().collect()).await?,
             ..kept
         })
     }
 
     async fn load(&self, extent: Extent) -> Result<Kept, StoreError> {
-        let tables = {
-            let mut connection = self.connection.lock().await;
-            Tables::read(&mut connection, extent)
-                .await
-                .map_err(|error| self.failed(&error))?
-        };
+        let tables = self.ask(async move |connection: &mut AnyConnection| {
+            Ok(Tables::read(connection, extent).await?)
+        });
+        let tables = tables.await?;
         Ok(Kept {
             lab: tables.lab,
             jobs: self.by(&tables.jobs, |job: &Job| job.id)?,
@@ -88,16 +143,14 @@ impl Reader {
         since: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<record::Event>, StoreError> {
-        let reader = self.clone();
-        let bodies: Vec<String> = apart(async move {
-            sqlx::query_scalar("SELECT body FROM events WHERE at >= $1 AND at < $2 ORDER BY number")
-                .bind(text(since))
-                .bind(text(until))
-                .fetch_all(&mut *reader.connection.lock().await)
-                .await
-        })
-        .await?
-        .map_err(|error| self.failed(&error))?;
+        let bodies: Vec<String> = self
+            .ask(async move |connection: &mut AnyConnection| {
+                let events = "SELECT body FROM events WHERE at >= $1 AND at < $2 ORDER BY number";
+                let events = sqlx::query_scalar(events);
+                let events = events.bind(text(since)).bind(text(until));
+                Ok(events.fetch_all(connection).await?)
+            })
+            .await?;
         bodies.iter().map(|body| self.record(body)).collect()
     }
 
@@ -107,16 +160,14 @@ impl Reader {
         after: i64,
         most: u32,
     ) -> Result<Vec<record::Event>, StoreError> {
-        let reader = self.clone();
-        let bodies: Vec<String> = apart(async move {
-            sqlx::query_scalar("SELECT body FROM events WHERE number > $1 ORDER BY number LIMIT $2")
-                .bind(after)
-                .bind(most)
-                .fetch_all(&mut *reader.connection.lock().await)
-                .await
-        })
-        .await?
-        .map_err(|error| self.failed(&error))?;
+        let bodies: Vec<String> = self
+            .ask(async move |connection: &mut AnyConnection| {
+                let events = "SELECT body FROM events WHERE number > $1 ORDER BY number LIMIT $2";
+                let events = sqlx::query_scalar(events);
+                let events = events.bind(after).bind(i64::from(most));
+                Ok(events.fetch_all(connection).await?)
+            })
+            .await?;
         bodies.iter().map(|body| self.record(body)).collect()
     }
 
@@ -153,26 +204,23 @@ impl Reader {
         run: &RunId,
         number: i64,
     ) -> Result<Vec<Entry>, StoreError> {
-        let reader = self.clone();
         let run = run.clone();
-        let rows: Vec<(i64, i64, String)> = apart(async move {
-            sqlx::query_as(question)
-                .bind(run.as_str())
-                .bind(number)
-                .fetch_all(&mut *reader.connection.lock().await)
-                .await
-        })
-        .await?
-        .map_err(|error| self.failed(&error))?;
+        let rows: Vec<(i64, i64, String)> = self
+            .ask(async move |connection: &mut AnyConnection| {
+                let entries = sqlx::query_as(question);
+                let entries = entries.bind(run.as_str()).bind(number);
+                Ok(entries.fetch_all(connection).await?)
+            })
+            .await?;
         let entry = |(sequence, order, body): &(i64, i64, String)| {
             Ok(Entry {
                 sequence: sequence.cast_unsigned(),
                 order: u32::try_from(*order).map_err(|error| StoreError::Damaged {
-                    path: self.path.clone(),
+                    place: self.place.clone(),
                     reason: format!("an entry is of order {order}: {error}"),
                 })?,
                 event: serde_json::from_str(body)
-                    .map_err(|error| StoreError::unreadable(&self.path, "an entry", &error))?,
+                    .map_err(|error| StoreError::unreadable(&self.place, "an entry", &error))?,
             })
         };
         rows.iter().map(entry).collect()
@@ -180,14 +228,12 @@ impl Reader {
 
     /// How many bytes the journal of each run takes, by its name.
     pub async fn journal_sizes(&self) -> Result<Vec<(RunId, u64)>, StoreError> {
-        let reader = self.clone();
-        let rows: Vec<(String, i64)> = apart(async move {
-            sqlx::query_as("SELECT run, SUM(LENGTH(body)) FROM entries GROUP BY run")
-                .fetch_all(&mut *reader.connection.lock().await)
-                .await
-        })
-        .await?
-        .map_err(|error| self.failed(&error))?;
+        let rows: Vec<(String, i64)> = self
+            .ask(async |connection: &mut AnyConnection| {
+                let sizes = "SELECT run, SUM(OCTET_LENGTH(body)) FROM entries GROUP BY run";
+                Ok(sqlx::query_as(sizes).fetch_all(connection).await?)
+            })
+            .await?;
         let sizes = rows.into_iter();
         let sizes =
             sizes.filter_map(|(run, bytes)| Some((RunId::new(run).ok()?, bytes.cast_unsigned())));
@@ -196,24 +242,23 @@ impl Reader {
 
     /// How many jobs, runs and events the store holds.
     pub async fn counts(&self) -> Result<StoreCounts, StoreError> {
-        let reader = self.clone();
-        let counted = async move {
-            let mut connection = reader.connection.lock().await;
-            let mut view = connection.begin().await?;
-            let mut all = Vec::new();
-            for count in [
-                "SELECT state, COUNT(*) FROM jobs GROUP BY state",
-                "SELECT state, COUNT(*) FROM runs GROUP BY state",
-                "SELECT kind, COUNT(*) FROM events GROUP BY kind",
-            ] {
-                let rows: Vec<(String, i64)> = sqlx::query_as(count).fetch_all(&mut *view).await?;
-                all.push(rows.into_iter().collect());
-            }
-            view.commit().await?;
-            Ok(all)
-        };
-        let all: Vec<BTreeMap<String, i64>> =
-            apart(counted).await?.map_err(|error| self.failed(&error))?;
+        let all: Vec<BTreeMap<String, i64>> = self
+            .ask(async |connection: &mut AnyConnection| {
+                let mut view = connection.begin().await?;
+                let mut all = Vec::new();
+                for count in [
+                    "SELECT state, COUNT(*) FROM jobs GROUP BY state",
+                    "SELECT state, COUNT(*) FROM runs GROUP BY state",
+                    "SELECT kind, COUNT(*) FROM events GROUP BY kind",
+                ] {
+                    let rows: Vec<(String, i64)> =
+                        sqlx::query_as(count).fetch_all(&mut *view).await?;
+                    all.push(rows.into_iter().collect());
+                }
+                view.commit().await?;
+                Ok(all)
+            })
+            .await?;
         let mut all = all.into_iter();
         let mut next = || all.next().unwrap_or_default();
         Ok(StoreCounts {
@@ -238,17 +283,32 @@ impl Reader {
     pub(super) fn record<T: StoredRecord>(&self, body: &str) -> Result<T, StoreError> {
         rows::record(body).map_err(|error| match error {
             BodyError::Newer(version) => StoreError::NewerRecord {
-                path: self.path.clone(),
+                place: self.place.clone(),
                 what: T::WHAT,
                 version,
             },
-            BodyError::Unreadable(error) => StoreError::unreadable(&self.path, T::WHAT, &error),
+            BodyError::Unreadable(error) => StoreError::unreadable(&self.place, T::WHAT, &error),
         })
     }
+}
 
-    pub(super) fn failed(&self, error: &sqlx::Error) -> StoreError {
-        StoreError::of_database(&self.path, error)
-    }
+async fn answer<T>(
+    place: &StorePlace,
+    connection: &mut AnyConnection,
+    question: &impl AsyncFn(&mut AnyConnection) -> Result<T, Unanswered>,
+) -> Result<T, StoreError> {
+    let answered = in_time(question(connection)).await;
+    answered.map_err(|obstacle| match obstacle {
+        Unanswered::Database(error) => StoreError::of_database(place, &error),
+        Unanswered::Record(error) => error,
+    })
+}
+
+async fn connect(place: &StorePlace) -> Result<AnyConnection, StoreError> {
+    let mut connection =
+        (place.connect_to_read().await).map_err(|error| StoreError::of_database(place, &error))?;
+    schema::check(place, &mut connection).await?;
+    Ok(connection)
 }
 
 /// How much the store holds.
@@ -305,10 +365,7 @@ struct Tables {
 }
 
 impl Tables {
-    async fn read(
-        connection: &mut SqliteConnection,
-        extent: Extent,
-    ) -> Result<Tables, sqlx::Error> {
+    async fn read(connection: &mut AnyConnection, extent: Extent) -> Result<Tables, sqlx::Error> {
         let mut view = connection.begin().await?;
         let lab = sqlx::query_scalar("SELECT id FROM lab")
             .fetch_optional(&mut *view)

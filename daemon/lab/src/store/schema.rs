@@ -1,145 +1,108 @@
-//! The store's file and its tables, by version.
-
-use std::fs::{File, Permissions};
-use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+//! The store's tables, by version.
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::sqlite::{
-    SqliteAutoVacuum, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, SqlSafeStr};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection, SqlSafeStr, query, query_scalar};
 
-use super::error::{StoreError, is_about_sql};
+use super::cause::is_about_tables;
+use super::error::StoreError;
+use super::place::StorePlace;
 
 /// The version of the tables that this program reads and writes.
 const VERSION: i64 = 1;
 
-pub(super) fn file(folder: &Path) -> PathBuf {
-    folder.join("lab.sqlite")
-}
+/// The tables.
+const LAB: &str = include_str!("migrations/0001_lab.sql");
+/// What a store on a server has beside them.
+const OWNER: &str = include_str!("migrations/0001_owner.sql");
 
-/// Makes the store's file, or takes the one that is there, and sees that nobody else can read it. What SQLite puts beside it
-/// has the same mode.
-pub(super) fn make_private_file(path: &Path) -> io::Result<()> {
-    let mut options = File::options();
-    let file = options.create(true).append(true).mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))
-}
-
-fn migrator() -> Migrator {
+fn migrator(place: &StorePlace) -> Migrator {
+    let statements = match place.is_on_server() {
+        false => LAB.into_sql_str(),
+        // Texts are in the order of their bytes, as they are in SQLite, whatever language the database speaks.
+        true => {
+            let statements = format!("{LAB}{OWNER}").replace(" TEXT", " TEXT COLLATE \"C\"");
+            AssertSqlSafe(statements).into_sql_str()
+        }
+    };
     Migrator::with_migrations(vec![Migration::new(
         VERSION,
         "lab".into(),
         MigrationType::Simple,
-        include_str!("migrations/0001_lab.sql").into_sql_str(),
+        statements,
         false,
     )])
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        .disable_statement_logging()
-}
-
-/// A connection that writes, to a file that is made if `make`.
-pub(super) async fn connect(path: &Path, make: bool) -> Result<SqliteConnection, sqlx::Error> {
-    options(path)
-        .create_if_missing(make)
-        .journal_mode(SqliteJournalMode::Wal)
-        // What is acknowledged outlives a power cut.
-        .synchronous(SqliteSynchronous::Full)
-        // What is removed can be given back to the disk; of a file that is there, see `let_shrink`.
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
-        .connect()
-        .await
-}
-
-/// A connection that only reads, also while the daemon writes.
-pub(super) async fn connect_to_read(path: &Path) -> Result<SqliteConnection, StoreError> {
-    if !path.exists() {
-        return Err(StoreError::Missing);
-    }
-    let failed = |error: &sqlx::Error| StoreError::of_database(path, error);
-    let mut connection = options(path)
-        .read_only(true)
-        .connect()
-        .await
-        .map_err(|error| failed(&error))?;
-    match version(&mut connection).await {
-        Ok(VERSION) => Ok(connection),
-        Ok(version) if version > VERSION => Err(StoreError::Newer {
-            path: path.to_owned(),
-            version,
-        }),
-        Ok(0) => Err(StoreError::Missing),
-        Ok(_) => Err(StoreError::Older {
-            path: path.to_owned(),
-        }),
-        // The daemon has made the file, and no tables yet.
-        Err(error) if is_about_sql(&error) => Err(StoreError::Missing),
-        Err(error) => Err(failed(&error)),
-    }
-}
-
-async fn version(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations")
-        .fetch_one(connection)
-        .await
-}
-
 /// Brings the tables up to date, and gives a new store its name.
 pub(super) async fn prepare(
-    path: &Path,
-    connection: &mut SqliteConnection,
+    place: &StorePlace,
+    connection: &mut AnyConnection,
 ) -> Result<(), StoreError> {
-    migrator()
+    if place.is_on_server() {
+        make_schema(place, connection).await?;
+    }
+    migrator(place)
         .run_direct(None, connection, false)
         .await
-        .map_err(|error| StoreError::of_migration(path, error))?;
+        .map_err(|error| StoreError::of_migration(place, error))?;
     name(connection)
         .await
-        .map_err(|error| StoreError::of_database(path, &error))
+        .map_err(|error| StoreError::of_database(place, &error))
 }
 
-/// Sees that a file that an earlier layerlab made can shrink: it is written anew, once. One that cannot be, because there is
-/// no room for a second one, is used as it is.
-pub(super) async fn let_shrink(path: &Path, connection: &mut SqliteConnection) {
-    const INCREMENTAL: i64 = 2;
-    let mode = sqlx::query_scalar("PRAGMA auto_vacuum");
-    let is_right =
-        (mode.fetch_one(&mut *connection).await).is_ok_and(|mode: i64| mode == INCREMENTAL);
-    if is_right {
-        return;
+/// Makes what holds the tables on a server, if it is not there.
+async fn make_schema(place: &StorePlace, connection: &mut AnyConnection) -> Result<(), StoreError> {
+    let failed = |error: sqlx::Error| StoreError::of_database(place, &error);
+    let encoding: String = query_scalar("SELECT current_setting('server_encoding')")
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
+    if encoding != "UTF8" {
+        let place = place.clone();
+        return Err(StoreError::Encoding { place, encoding });
     }
-    for statement in ["PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"] {
-        if let Err(error) = sqlx::query(statement).execute(&mut *connection).await {
-            tracing::warn!(store = %path.display(), %error, "it cannot be made to shrink");
-            return;
-        }
-    }
-}
-
-/// Gives the room of what was removed back to the disk.
-pub(super) async fn shrink(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    for statement in [
-        "PRAGMA incremental_vacuum",
-        "PRAGMA wal_checkpoint(TRUNCATE)",
-    ] {
-        sqlx::query(statement).fetch_all(&mut *connection).await?;
+    // Who may not make schemas may use one that is there.
+    let schemas: i64 = query_scalar("SELECT COUNT(*) FROM pg_namespace WHERE nspname = 'layerlab'")
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(failed)?;
+    if schemas == 0 {
+        let made = query("CREATE SCHEMA layerlab").execute(connection).await;
+        made.map_err(failed)?;
     }
     Ok(())
 }
 
-async fn name(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+/// Sees that the tables are there, and of the version that this program reads.
+pub(super) async fn check(
+    place: &StorePlace,
+    connection: &mut AnyConnection,
+) -> Result<(), StoreError> {
+    let place = place.clone();
+    match version(connection).await {
+        Ok(VERSION) => Ok(()),
+        Ok(version) if version > VERSION => Err(StoreError::Newer { place, version }),
+        Ok(0) => Err(StoreError::Missing),
+        Ok(_) => Err(StoreError::Older { place }),
+        // The daemon has made no tables yet.
+        Err(error) if is_about_tables(&error) => Err(StoreError::Missing),
+        Err(error) => Err(StoreError::of_database(&place, &error)),
+    }
+}
+
+async fn version(connection: &mut AnyConnection) -> Result<i64, sqlx::Error> {
+    query_scalar("SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations")
+        .fetch_one(connection)
+        .await
+}
+
+async fn name(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin().await?;
-    let names: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM lab")
+    let names: i64 = query_scalar("SELECT COUNT(*) FROM lab")
         .fetch_one(&mut *transaction)
         .await?;
     if names == 0 {
-        sqlx::query("INSERT INTO lab (id) VALUES ($1)")
+        query("INSERT INTO lab (id) VALUES ($1)")
             .bind(format!("{:032x}", rand::random::<u128>()))
             .execute(&mut *transaction)
             .await?;

@@ -1,7 +1,15 @@
 //! What is kept is there again, in order, whatever happens to the disk.
 
 mod full_disk;
+mod labs;
+#[path = "../../../../tests/src/postgres.rs"]
+#[expect(unreachable_pub, reason = "it is shared with the tests of the whole")]
+mod postgres;
 pub(super) mod samples;
+mod server;
+#[path = "../../../../tests/src/skip.rs"]
+#[expect(unreachable_pub, reason = "it is shared with the tests of the whole")]
+mod skip;
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,20 +24,30 @@ use crate::config::Config;
 use crate::journal;
 use crate::record::{Job, JobState, JobWithRuns, RecordChange, Run, RunState};
 use crate::state::{LabState, Rules};
+use labs::{TestLab, on_both};
 use layerlab_campaign::CampaignPart;
 use samples::{device, entries, event, job, reservation, run, run_id, time};
 
-async fn open(folder: &Path) -> (Store, Kept) {
-    Store::open(folder).await.expect("a store")
-}
-
-async fn reopened(store: Store, folder: &Path) -> (Store, Kept) {
-    store.close().await;
-    open(folder).await
-}
-
-async fn refusal(folder: &Path) -> String {
-    Store::open(folder).await.expect_err("no store").to_string()
+on_both! {
+    running:
+    everything_comes_back,
+    events_are_found_by_time,
+    calls_that_wait_together_are_worked_off_in_order_and_answered_each,
+    what_was_sent_is_kept_even_if_nobody_waits,
+    a_lab_has_one_daemon,
+    entries_follow_each_other_and_may_come_again,
+    old_journals_go_with_what_their_runs_say_of_it,
+    jobs_that_are_over_are_found_when_they_are_asked_for,
+    an_event_does_not_change,
+    a_store_of_a_newer_version_is_left_alone,
+    a_record_of_a_newer_version_is_refused_with_a_remedy,
+    a_broken_record_is_not_read,
+    a_large_lab_is_there_again,
+    events_are_read_on_from_a_number_and_the_last_one_is_told,
+    a_reader_says_what_it_misses,
+    what_is_read_is_as_of_one_moment;
+    paused:
+    a_paused_clock_waits_for_the_disk;
 }
 
 fn journal(name: &str, entries: Vec<Entry>) -> Vec<RecordChange> {
@@ -39,10 +57,8 @@ fn journal(name: &str, entries: Vec<Entry>) -> Vec<RecordChange> {
     }]
 }
 
-#[tokio::test]
-async fn everything_comes_back() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, empty) = open(&folder.path().join("new/state")).await;
+async fn everything_comes_back(lab: &TestLab) {
+    let (store, empty) = lab.open().await;
     assert_eq!(empty.lab.len(), 32);
     assert_eq!(
         empty,
@@ -86,10 +102,9 @@ async fn everything_comes_back() {
         last_run: 2,
         ..Kept::default()
     };
-    let state = folder.path().join("new/state");
-    let reader = Reader::open(&state).await.expect("a reader");
+    let reader = lab.reader().await;
     assert_eq!(reader.all().await.expect("all"), expected);
-    let (store, kept) = reopened(store, &state).await;
+    let (store, kept) = lab.reopened(store).await;
     assert_eq!(kept, expected);
     assert_eq!(
         store.entries(&run_id("run-1")).await.expect("entries"),
@@ -102,10 +117,8 @@ async fn everything_comes_back() {
     assert_eq!(*store.trouble().borrow(), None);
 }
 
-#[tokio::test]
-async fn events_are_found_by_time() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn events_are_found_by_time(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     // Fractions of different lengths: texts that are not padded would be in another order.
     let times = ["00:00:00Z", "00:00:00.5Z", "00:00:00.25Z", "00:00:01Z"];
     for (number, time) in (1..).zip(times) {
@@ -116,7 +129,7 @@ async fn events_are_found_by_time() {
             .await
             .expect("kept");
     }
-    let reader = Reader::open(folder.path()).await.expect("a reader");
+    let reader = lab.reader().await;
     let between = async |since: &str, until: &str| -> Vec<i64> {
         let time = |text: &str| -> Timestamp { text.parse().expect("a time") };
         let events = reader.events(time(since), time(until)).await;
@@ -129,10 +142,8 @@ async fn events_are_found_by_time() {
     assert_eq!(some, [2, 3]);
 }
 
-#[tokio::test]
-async fn calls_that_wait_together_are_worked_off_in_order_and_answered_each() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn calls_that_wait_together_are_worked_off_in_order_and_answered_each(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     // More than the queue holds, each from a task of its own.
     let calls = (1..=1000).map(|number| {
         let store = store.clone();
@@ -150,51 +161,53 @@ async fn calls_that_wait_together_are_worked_off_in_order_and_answered_each() {
         let answer = answer.expect("a task");
         assert_eq!(answer.is_err(), number == 500, "{number}: {answer:?}");
     }
-    let (_store, kept) = reopened(store, folder.path()).await;
+    let (_store, kept) = lab.reopened(store).await;
     assert_eq!(kept.jobs[&1].spec.priority, 1000);
     assert_eq!(kept.last_event, 0, "a call that is refused leaves nothing");
 }
 
-#[tokio::test]
-async fn what_was_sent_is_kept_even_if_nobody_waits() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn what_was_sent_is_kept_even_if_nobody_waits(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     for number in 1..=3 {
         let unanswered = store
             .keep(vec![RecordChange::Run(run(number))])
             .now_or_never();
         assert!(unanswered.is_none());
     }
-    let (_store, kept) = reopened(store, folder.path()).await;
+    let (_store, kept) = lab.reopened(store).await;
     assert_eq!(kept.runs.len(), 3);
 }
 
-#[tokio::test]
-async fn a_lab_has_one_daemon() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn a_lab_has_one_daemon(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let clone = store.clone();
     assert_eq!(
-        refusal(folder.path()).await,
+        lab.refusal().await,
         format!(
             "another layerlab daemon (process {}) has the lab in {}; stop it first, or use another LAYERLAB_STATE",
             std::process::id(),
-            folder.path().display()
+            lab.folder().display()
         )
     );
     drop(store);
-    refusal(folder.path()).await;
+    lab.refusal().await;
     clone.close().await;
-    open(folder.path()).await;
+    lab.open().await;
 }
 
 #[test]
 fn a_daemon_whose_runtime_ends_leaves_what_it_acknowledged() {
-    let folder = tempfile::tempdir().expect("a folder");
+    for lab in [Some(TestLab::in_a_file()), TestLab::on_a_server()] {
+        let Some(lab) = lab else { continue };
+        ends_its_runtime(&lab);
+    }
+}
+
+fn ends_its_runtime(lab: &TestLab) {
     for round in 1..=3 {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
-            let (store, kept) = open(folder.path()).await;
+            let (store, kept) = lab.open().await;
             assert_eq!(kept.last_event, round - 1);
             let changes = vec![RecordChange::Event(event(round))];
             store.keep(changes).await.expect("kept");
@@ -202,17 +215,15 @@ fn a_daemon_whose_runtime_ends_leaves_what_it_acknowledged() {
     }
 }
 
-#[tokio::test]
-async fn entries_follow_each_other_and_may_come_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn entries_follow_each_other_and_may_come_again(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let kept = async |store: &Store| store.entries(&run_id("r")).await.expect("entries");
     let keep = async |store: &Store, entries| store.keep(journal("r", entries)).await;
     assert_eq!(kept(&store).await, []);
     keep(&store, entries(1..=10)).await.expect("kept");
     keep(&store, entries(5..=12)).await.expect("overlapping");
     assert_eq!(kept(&store).await, entries(1..=12));
-    let (store, _) = reopened(store, folder.path()).await;
+    let (store, _) = lab.reopened(store).await;
     keep(&store, entries(1..=12)).await.expect("all again");
     keep(&store, entries(13..=13)).await.expect("kept");
     assert_eq!(kept(&store).await, entries(1..=13));
@@ -247,10 +258,8 @@ async fn entries_follow_each_other_and_may_come_again() {
     keep(&store, entries(1..=2)).await.expect("from the start");
 }
 
-#[tokio::test]
-async fn old_journals_go_with_what_their_runs_say_of_it() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn old_journals_go_with_what_their_runs_say_of_it(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let journal = |number: i64, attempt: u32| RecordChange::Entries {
         run: journal::name("", number, attempt, CampaignPart::Times),
         entries: entries(1..=20),
@@ -264,7 +273,7 @@ async fn old_journals_go_with_what_their_runs_say_of_it() {
     let mut changes: Vec<RecordChange> = runs.iter().cloned().map(RecordChange::Run).collect();
     changes.extend([journal(1, 1), journal(1, 2), journal(11, 1), journal(11, 2)]);
     store.keep(changes).await.expect("kept");
-    let (store, kept) = reopened(store, folder.path()).await;
+    let (store, kept) = lab.reopened(store).await;
     let kept = Kept {
         lab: String::new(),
         ..kept
@@ -285,16 +294,14 @@ async fn old_journals_go_with_what_their_runs_say_of_it() {
         let found = store.entries(&name).await.expect("entries");
         assert_eq!(found.len(), left, "{name}");
     }
-    let reader = Reader::open(folder.path()).await.expect("a reader");
+    let reader = lab.reader().await;
     let kept = reader.all().await.expect("all");
     assert_eq!(kept.runs[&1].journals_removed, Some(time(60)));
     assert_eq!(kept.runs[&11], over(11, 3600));
 }
 
-#[tokio::test]
-async fn jobs_that_are_over_are_found_when_they_are_asked_for() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn jobs_that_are_over_are_found_when_they_are_asked_for(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let in_state = |id, state, occurrence_of| Job {
         state,
         occurrence_of,
@@ -333,10 +340,8 @@ async fn jobs_that_are_over_are_found_when_they_are_asked_for() {
     assert_eq!(found, None);
 }
 
-#[tokio::test]
-async fn an_event_does_not_change() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn an_event_does_not_change(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let keep = async |event| store.keep(vec![RecordChange::Event(event)]).await;
     keep(event(1)).await.expect("kept");
     keep(event(1)).await.expect("the same");
@@ -346,120 +351,121 @@ async fn an_event_does_not_change() {
     assert!(refused.contains("another event 1"), "{refused}");
 }
 
-#[tokio::test]
-async fn a_reader_says_what_it_misses() {
-    let folder = tempfile::tempdir().expect("a folder");
+async fn a_reader_says_what_it_misses(lab: &TestLab) {
+    let missing = "no lab has been here yet; start `layerlab daemon`";
     let refusal = async || {
-        let reader = Reader::open(folder.path()).await;
+        let reader = Reader::at(lab.place()).await;
         reader.expect_err("no store").to_string()
     };
-    let missing = "no lab has been here yet; start `layerlab daemon`";
     assert_eq!(refusal().await, missing);
-    std::fs::write(schema::file(folder.path()), "").expect("a file");
-    assert_eq!(refusal().await, missing);
-    let (store, _) = open(folder.path()).await;
+    let (store, _) = lab.open().await;
     store.close().await;
-    let reader = Reader::open(folder.path()).await.expect("a reader");
-    assert_eq!(reader.all().await.expect("all").runs.len(), 0);
+    assert_eq!(lab.reader().await.all().await.expect("all").runs.len(), 0);
+    lab.sql("DROP TABLE _sqlx_migrations").await;
+    assert_eq!(refusal().await, missing);
 }
 
-#[tokio::test]
-async fn a_store_of_a_newer_version_is_left_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    open(folder.path()).await.0.close().await;
-    let file = schema::file(folder.path());
-    let mut connection = schema::connect(&file, false).await.expect("a connection");
-    sqlx::query(
+async fn what_is_read_is_as_of_one_moment(lab: &TestLab) {
+    let (store, _) = lab.open().await;
+    let reader = lab.reader().await;
+    let writing = tokio::spawn(async move {
+        for number in 1..=200 {
+            let run = Run {
+                job: number,
+                ..run(number)
+            };
+            let both = vec![RecordChange::Job(job(number)), RecordChange::Run(run)];
+            store.keep(both).await.expect("kept");
+        }
+    });
+    while !writing.is_finished() {
+        let kept = reader.all().await.expect("all");
+        let seen = (kept.runs.len(), kept.last_job, kept.last_run);
+        let jobs = kept.jobs.len();
+        assert_eq!(seen, (jobs, jobs as i64, jobs as i64));
+    }
+    writing.await.expect("all is kept");
+}
+
+async fn a_store_of_a_newer_version_is_left_alone(lab: &TestLab) {
+    lab.open().await.0.close().await;
+    lab.sql(
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
          VALUES (99, 'later', TRUE, 'x', 0)",
     )
-    .execute(&mut connection)
-    .await
-    .expect("a later version");
-    let sentence = refusal(folder.path()).await;
+    .await;
+    let sentence = lab.refusal().await;
     assert!(sentence.contains("newer layerlab"), "{sentence}");
     assert!(sentence.contains("version 99"), "{sentence}");
-    let reader = Reader::open(folder.path()).await.expect_err("too new");
+    let reader = Reader::open(&lab.folder()).await.expect_err("too new");
     assert_eq!(reader.to_string(), sentence);
 }
 
 #[tokio::test]
-async fn a_damaged_store_is_left_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = schema::file(folder.path());
+async fn a_damaged_file_is_left_alone() {
+    let lab = TestLab::in_a_file();
+    std::fs::create_dir_all(lab.folder()).expect("room");
+    let file = sqlite::file(&lab.folder());
     let text = "This is no database, but long enough to be taken for one. ".repeat(100);
     std::fs::write(&file, &text).expect("a file");
-    let sentence = refusal(folder.path()).await;
+    let sentence = lab.refusal().await;
     assert!(sentence.contains("is damaged"), "{sentence}");
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), text);
+}
 
-    std::fs::remove_file(&file).expect("no file");
-    let (store, _) = open(folder.path()).await;
+async fn a_broken_record_is_not_read(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     store
         .keep(vec![RecordChange::Job(job(1))])
         .await
         .expect("kept");
     store.close().await;
-    let mut connection = schema::connect(&file, false).await.expect("a connection");
-    sqlx::query("UPDATE jobs SET body = '{}'")
-        .execute(&mut connection)
-        .await
-        .expect("a broken job");
-    let sentence = refusal(folder.path()).await;
+    lab.sql("UPDATE jobs SET body = '{}'").await;
+    let sentence = lab.refusal().await;
     assert!(
         sentence.contains("a job is not as layerlab writes it"),
         "{sentence}"
     );
 }
 
-#[tokio::test]
-async fn a_record_of_a_newer_version_is_refused_with_a_remedy() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn a_record_of_a_newer_version_is_refused_with_a_remedy(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let changes = vec![RecordChange::Device(device("PHONE1"))];
     store.keep(changes).await.expect("kept");
     store.close().await;
-    let file = schema::file(folder.path());
-    let mut connection = schema::connect(&file, false).await.expect("a connection");
-    sqlx::query("UPDATE devices SET body = '{\"version\":7,\"names\":[]}'")
-        .execute(&mut connection)
-        .await
-        .expect("a later version");
+    lab.sql("UPDATE devices SET body = '{\"version\":7,\"names\":[]}'")
+        .await;
     assert_eq!(
-        refusal(folder.path()).await,
+        lab.refusal().await,
         format!(
-            "{} holds a device that was written by a newer layerlab (version 7 of its kind); update layerlab, or use \
-             another LAYERLAB_STATE",
-            file.display()
+            "{} holds a device that was written by a newer layerlab (version 7 of its kind); update layerlab, or use {}",
+            lab.place(),
+            lab.place().another()
         )
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_paused_clock_waits_for_the_disk() {
-    let folder = tempfile::tempdir().expect("a folder");
+async fn a_paused_clock_waits_for_the_disk(lab: &TestLab) {
     let begun = tokio::time::Instant::now();
     let ticking = tokio::spawn(tokio::time::sleep(Duration::from_secs(1)));
-    let (store, _) = open(folder.path()).await;
+    let (store, _) = lab.open().await;
     for number in 1..=50 {
         let changes = vec![RecordChange::Event(event(number))];
         store.keep(changes).await.expect("kept");
     }
     store.entries(&run_id("r")).await.expect("entries");
-    let (_store, kept) = reopened(store, folder.path()).await;
+    let (_store, kept) = lab.reopened(store).await;
     assert_eq!(kept.last_event, 50);
     assert_eq!(begun.elapsed(), Duration::ZERO);
     ticking.await.expect("the clock goes on");
 }
 
-#[tokio::test]
-async fn a_large_lab_is_there_again() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn a_large_lab_is_there_again(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let changes = (1..=10_000).flat_map(|n| [RecordChange::Job(job(n)), RecordChange::Run(run(n))]);
     store.keep(changes.collect()).await.expect("kept");
     store.close().await;
-    let (_store, kept) = open(folder.path()).await;
+    let (_store, kept) = lab.open().await;
     assert_eq!((kept.jobs.len(), kept.runs.len()), (10_000, 10_000));
     assert_eq!(kept.jobs[&10_000].state, JobState::Open);
     assert_eq!(kept.jobs[&10_000].submitted, time(0));
@@ -469,8 +475,8 @@ async fn a_large_lab_is_there_again() {
 async fn nobody_else_can_read_the_store_or_take_its_lock() {
     use std::os::unix::fs::PermissionsExt;
 
-    let folder = tempfile::tempdir().expect("a folder");
-    let lab = folder.path().join("lab");
+    let test = TestLab::in_a_file();
+    let lab = test.folder();
     let mode = |path: &Path| {
         let metadata = std::fs::metadata(path).expect("there");
         metadata.permissions().mode() & 0o777
@@ -479,7 +485,7 @@ async fn nobody_else_can_read_the_store_or_take_its_lock() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("our own");
     };
     for time in ["the first time", "when it was open to all"] {
-        let (store, _) = open(&lab).await;
+        let (store, _) = test.open().await;
         store
             .keep(vec![RecordChange::Job(job(1))])
             .await
@@ -499,19 +505,19 @@ async fn nobody_else_can_read_the_store_or_take_its_lock() {
 
 #[tokio::test]
 async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+    let lab = TestLab::in_a_file();
+    let (store, _) = lab.open().await;
     store.close().await;
-    let file = folder.path().join("lab.sqlite");
+    let file = sqlite::file(&lab.folder());
     // As an earlier version made it.
-    let mut connection = schema::connect(&file, false).await.expect("a database");
+    let mut connection = sqlite::connect(&file).await.expect("a database");
     for statement in ["PRAGMA auto_vacuum = NONE", "VACUUM"] {
         let done = sqlx::query(statement).execute(&mut connection).await;
         done.expect(statement);
     }
     sqlx::Connection::close(connection).await.expect("closed");
 
-    let (store, _) = open(folder.path()).await;
+    let (store, _) = lab.open().await;
     for change in journal("r", entries(1..=60_000)) {
         store.keep(vec![change]).await.expect("room");
     }
@@ -520,8 +526,8 @@ async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
         sizes[0].0 == run_id("r") && sizes[0].1 > 100_000,
         "{sizes:?}"
     );
-    let mut beside = schema::connect(&file, false).await.expect("a database");
-    schema::shrink(&mut beside)
+    let mut beside = sqlite::connect(&file).await.expect("a database");
+    sqlite::shrink(&mut beside)
         .await
         .expect("all is in the file");
     let size = || std::fs::metadata(&file).expect("there").len();
@@ -529,17 +535,15 @@ async fn the_file_shrinks_when_journals_are_removed_also_one_from_before() {
     assert!(full > 1_000_000, "{full} bytes");
     let gone = RecordChange::JournalGone(run_id("r"));
     store.keep(vec![gone]).await.expect("room");
-    let (_store, _) = reopened(store, folder.path()).await;
+    let (_store, _) = lab.reopened(store).await;
     assert!(size() < full / 10, "{} of {full} bytes", size());
 }
 
-#[tokio::test]
-async fn events_are_read_on_from_a_number_and_the_last_one_is_told() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = open(folder.path()).await;
+async fn events_are_read_on_from_a_number_and_the_last_one_is_told(lab: &TestLab) {
+    let (store, _) = lab.open().await;
     let mut last = store.last_event();
     assert_eq!(*last.borrow_and_update(), 0);
-    let reader = Reader::open(folder.path()).await.expect("a store");
+    let reader = lab.reader().await;
     let changes = (1..=5).map(|number| RecordChange::Event(event(number)));
     store.keep(changes.collect()).await.expect("kept");
     let told = last.wait_for(|last| *last == 5);
@@ -563,7 +567,7 @@ async fn events_are_read_on_from_a_number_and_the_last_one_is_told() {
     assert_eq!(*last.borrow(), 5);
     let (store, _) = {
         drop(reader);
-        reopened(store, folder.path()).await
+        lab.reopened(store).await
     };
     assert_eq!(*store.last_event().borrow(), 5);
 }

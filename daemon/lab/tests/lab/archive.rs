@@ -15,7 +15,14 @@ use layerlab_lab::store::Store;
 use layerlab_lab::talk::{Answer, DeviceStatus, RefusalCode, Request};
 use tokio::time::sleep;
 
+use crate::home::{Home, on_both};
 use crate::played::{PlayedLab, published};
+
+on_both! {
+    what_is_over_is_known_and_not_loaded,
+    an_occurrence_that_is_over_does_not_come_again,
+    runs_that_are_over_tell_when_a_device_will_be_free,
+}
 
 const JOBS: i64 = 5_000;
 
@@ -119,18 +126,16 @@ fn refusal(answer: Answer) -> (RefusalCode, String) {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_over_is_known_and_not_loaded() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (store, _) = Store::open(folder.path()).await.expect("a store");
+async fn what_is_over_is_known_and_not_loaded(home: Home) {
+    let (store, _) = Store::open(&home.place).await.expect("a store");
     let changes = (1..=JOBS).flat_map(over).collect();
     store.keep(changes).await.expect("room");
     store.close().await;
-    let (store, kept) = Store::open(folder.path()).await.expect("a store");
+    let (store, kept) = Store::open(&home.place).await.expect("a store");
     assert_eq!((kept.jobs.len(), kept.runs.len()), (0, 0));
     store.close().await;
 
-    let lab = Lab::on(folder, Clock::starting(start()), QuickDevice).await;
+    let lab = Lab::new(home, Clock::starting(start()), QuickDevice).await;
     plug(&lab).await;
     let submit = |number| Request::Submit {
         spec: Box::new(spec(number)),
@@ -176,9 +181,8 @@ async fn what_is_over_is_known_and_not_loaded() {
     assert_eq!(counts.published as i64, JOBS + 1 - failed);
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_occurrence_that_is_over_does_not_come_again() {
-    let mut lab = Lab::new(Clock::starting(start()), QuickDevice).await;
+async fn an_occurrence_that_is_over_does_not_come_again(home: Home) {
+    let mut lab = Lab::new(home, Clock::starting(start()), QuickDevice).await;
     plug(&lab).await;
     let recurring = JobSpec {
         every: Some("0 * * * * UTC".parse().expect("a recurrence")),
@@ -203,9 +207,8 @@ async fn an_occurrence_that_is_over_does_not_come_again() {
     assert_eq!(lab.kept().await.jobs[&3].occurrence_of, Some(1));
 }
 
-#[tokio::test(start_paused = true)]
-async fn runs_that_are_over_tell_when_a_device_will_be_free() {
-    let mut lab = Lab::new(Clock::starting(start()), QuickDevice).await;
+async fn runs_that_are_over_tell_when_a_device_will_be_free(home: Home) {
+    let mut lab = Lab::new(home, Clock::starting(start()), QuickDevice).await;
     plug(&lab).await;
     let submit = || Request::Submit {
         spec: Box::new(spec(1)),

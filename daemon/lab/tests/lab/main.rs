@@ -2,6 +2,17 @@
 //! long. What decides, and the store, are the lab's own.
 
 mod archive;
+mod home;
 mod nights;
 mod played;
+#[path = "../../../../tests/src/postgres.rs"]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is shared with the tests of the whole"
+)]
+mod postgres;
 mod progress;
+#[path = "../../../../tests/src/skip.rs"]
+#[expect(unreachable_pub, reason = "it is shared with the tests of the whole")]
+mod skip;

@@ -18,6 +18,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tokio::time::sleep;
 
+use crate::home::Home;
 use crate::played::PlayedLab;
 use chance::{device, job, periods};
 use judge::PlayedNights;
@@ -31,7 +32,19 @@ const MOST_STAYS: usize = 100_000;
 const LONGEST_BLOCK: Duration = Duration::from_secs(600);
 
 #[tokio::test(start_paused = true)]
-async fn thirty_nights() {
+async fn thirty_nights_in_a_file() {
+    thirty_nights(Home::in_a_file()).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "takes minutes"]
+async fn thirty_nights_on_a_server() {
+    if let Some(home) = Home::on_a_server() {
+        thirty_nights(home).await;
+    }
+}
+
+async fn thirty_nights(home: Home) {
     let mut random = ChaCha8Rng::seed_from_u64(30);
     // Berlin's clocks go back on 25 October 2026, New York's on 1 November.
     let start: Timestamp = "2026-10-05T12:00:00Z".parse().expect("an instant");
@@ -49,7 +62,7 @@ async fn thirty_nights() {
         done: Mutex::default(),
         stays: Mutex::default(),
     });
-    let mut lab = PlayedLab::new(clock, Played(Arc::clone(&world))).await;
+    let mut lab = PlayedLab::new(home, clock, Played(Arc::clone(&world))).await;
 
     let mut reservations = Vec::new();
     for (at, act) in acts(start, &away, &mut random) {

@@ -13,13 +13,14 @@ use layerlab_lab::record::Kept;
 use layerlab_lab::state::{LabState, Rules, StayOutcome};
 use layerlab_lab::store::{Reader, Store, StoreError};
 use layerlab_lab::talk::{Answer, Request};
-use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::home::Home;
+
 /// A lab on a paused clock, whose daemon can be stopped and started.
 pub(crate) struct PlayedLab<B> {
-    folder: TempDir,
+    home: Home,
     pub(crate) clock: Clock,
     pub(crate) devices: B,
     messages: mpsc::Sender<Message>,
@@ -27,20 +28,11 @@ pub(crate) struct PlayedLab<B> {
 }
 
 impl<B: Bench + Clone> PlayedLab<B> {
-    pub(crate) async fn new(clock: Clock, devices: B) -> PlayedLab<B> {
-        let folder = match std::path::Path::new("/dev/shm").is_dir() {
-            // Thousands of transactions, each on storage before the next: memory is storage enough here.
-            true => tempfile::tempdir_in("/dev/shm"),
-            false => tempfile::tempdir(),
-        };
-        PlayedLab::on(folder.expect("a folder"), clock, devices).await
-    }
-
-    /// A lab that goes on from the store in `folder`.
-    pub(crate) async fn on(folder: TempDir, clock: Clock, devices: B) -> PlayedLab<B> {
-        let (messages, daemon) = begin(&folder, clock, devices.clone()).await;
+    /// A lab that goes on from the store at `home`.
+    pub(crate) async fn new(home: Home, clock: Clock, devices: B) -> PlayedLab<B> {
+        let (messages, daemon) = begin(&home, clock, devices.clone()).await;
         PlayedLab {
-            folder,
+            home,
             clock,
             devices,
             messages,
@@ -59,7 +51,7 @@ impl<B: Bench + Clone> PlayedLab<B> {
     pub(crate) async fn restart(&mut self) {
         self.stop().await;
         let devices = self.devices.clone();
-        (self.messages, self.daemon) = begin(&self.folder, self.clock, devices).await;
+        (self.messages, self.daemon) = begin(&self.home, self.clock, devices).await;
     }
 
     pub(crate) async fn send(&self, message: Message) {
@@ -79,7 +71,7 @@ impl<B: Bench + Clone> PlayedLab<B> {
 
     /// What its store tells people.
     pub(crate) async fn reader(&self) -> Reader {
-        Reader::open(self.folder.path()).await.expect("a store")
+        self.home.reader().await
     }
 
     /// What its store holds, journals apart.
@@ -93,11 +85,11 @@ impl<B: Bench + Clone> PlayedLab<B> {
 }
 
 async fn begin(
-    folder: &TempDir,
+    home: &Home,
     clock: Clock,
     devices: impl Bench,
 ) -> (mpsc::Sender<Message>, JoinHandle<Result<(), StoreError>>) {
-    let (store, kept) = Store::open(folder.path()).await.expect("a store");
+    let (store, kept) = Store::open(&home.place).await.expect("a store");
     let state = LabState::new(kept, Rules::of(&Config::default()));
     let dispatcher = Dispatcher::new(state, store.clone(), devices, clock);
     let (messages, inbox) = mpsc::channel(64);

@@ -16,7 +16,17 @@ use layerlab_lab::state::StayOutcome;
 use layerlab_lab::talk::{Answer, DeviceState, DeviceStatus, Request};
 use tokio::time::sleep;
 
+use crate::home::{Home, on_both};
 use crate::played::{PlayedLab, pass_gates, published};
+
+on_both! {
+    jobs_of_a_higher_priority_that_keep_coming_do_not_starve_a_run,
+    windows_that_are_open_for_a_second_do_not_starve_a_run,
+    reservations_of_the_next_moment_do_not_starve_a_run,
+    a_daemon_that_is_stopped_at_any_moment_does_not_starve_a_run,
+    a_run_that_nobody_wants_any_more_leaves_at_once,
+    a_run_that_never_gets_to_a_block_is_said_to_be_starved,
+}
 
 const OPENING: Duration = Duration::from_secs(5);
 const BLOCK: Duration = Duration::from_secs(60);
@@ -120,9 +130,9 @@ impl Bench for PlayedDevice {
 /// A lab with one device.
 type Lab = PlayedLab<PlayedDevice>;
 
-async fn lab(start: &str) -> Lab {
+async fn lab(home: Home, start: &str) -> Lab {
     let clock = Clock::starting(start.parse().expect("an instant"));
-    PlayedLab::new(clock, PlayedDevice::default()).await
+    PlayedLab::new(home, clock, PlayedDevice::default()).await
 }
 
 impl Lab {
@@ -182,9 +192,8 @@ fn job(priority: i32) -> JobSpec {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn jobs_of_a_higher_priority_that_keep_coming_do_not_starve_a_run() {
-    let lab = lab("2026-11-20T20:00:00Z").await;
+async fn jobs_of_a_higher_priority_that_keep_coming_do_not_starve_a_run(home: Home) {
+    let lab = lab(home, "2026-11-20T20:00:00Z").await;
     lab.plug(true).await;
     lab.submit(job(0)).await;
     let mut urgent = LONG_RUN;
@@ -197,10 +206,9 @@ async fn jobs_of_a_higher_priority_that_keep_coming_do_not_starve_a_run() {
     lab.devices.check();
 }
 
-#[tokio::test(start_paused = true)]
-async fn windows_that_are_open_for_a_second_do_not_starve_a_run() {
+async fn windows_that_are_open_for_a_second_do_not_starve_a_run(home: Home) {
     let start: Timestamp = "2026-11-20T12:00:59Z".parse().expect("an instant");
-    let lab = lab(&start.to_string()).await;
+    let lab = lab(home, &start.to_string()).await;
     let window = Some("12:00-12:01 UTC".parse().expect("a window"));
     lab.submit(JobSpec { window, ..job(0) }).await;
     let mut day = 0;
@@ -217,9 +225,8 @@ async fn windows_that_are_open_for_a_second_do_not_starve_a_run() {
     lab.devices.check();
 }
 
-#[tokio::test(start_paused = true)]
-async fn reservations_of_the_next_moment_do_not_starve_a_run() {
-    let lab = lab("2026-11-20T20:00:00Z").await;
+async fn reservations_of_the_next_moment_do_not_starve_a_run(home: Home) {
+    let lab = lab(home, "2026-11-20T20:00:00Z").await;
     lab.plug(true).await;
     lab.submit(job(0)).await;
     while lab.wait_for(LONG_RUN).await {
@@ -236,9 +243,8 @@ async fn reservations_of_the_next_moment_do_not_starve_a_run() {
     lab.devices.check();
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_daemon_that_is_stopped_at_any_moment_does_not_starve_a_run() {
-    let mut lab = lab("2026-11-20T20:00:00Z").await;
+async fn a_daemon_that_is_stopped_at_any_moment_does_not_starve_a_run(home: Home) {
+    let mut lab = lab(home, "2026-11-20T20:00:00Z").await;
     lab.submit(job(0)).await;
     // Before it is begun, while it is opened, while its first block is measured and just when that ends.
     let moments = [0, 1, 4, 5, 6, 30, 64, 65];
@@ -253,9 +259,8 @@ async fn a_daemon_that_is_stopped_at_any_moment_does_not_starve_a_run() {
     lab.devices.check();
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_run_that_nobody_wants_any_more_leaves_at_once() {
-    let lab = lab("2026-11-20T20:00:00Z").await;
+async fn a_run_that_nobody_wants_any_more_leaves_at_once(home: Home) {
+    let lab = lab(home, "2026-11-20T20:00:00Z").await;
     lab.plug(true).await;
     lab.submit(job(0)).await;
     assert!(lab.wait_for(LONG_RUN).await);
@@ -269,9 +274,8 @@ async fn a_run_that_nobody_wants_any_more_leaves_at_once() {
     assert_eq!(stays[0].blocks, 0, "{stays:?}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_run_that_never_gets_to_a_block_is_said_to_be_starved() {
-    let mut lab = lab("2026-11-20T20:00:00Z").await;
+async fn a_run_that_never_gets_to_a_block_is_said_to_be_starved(home: Home) {
+    let mut lab = lab(home, "2026-11-20T20:00:00Z").await;
     *lab.devices.is_hot.lock().expect("no panic") = true;
     lab.submit(job(0)).await;
     for stay in 1..=3 {

@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use super::*;
 
-#[path = "../../../../../tests/src/skip.rs"]
-#[expect(unreachable_pub, reason = "it is shared with the tests of the whole")]
-mod skip;
 #[path = "../../../../../tests/src/small_disk.rs"]
 #[expect(unreachable_pub, reason = "it is shared with the tests of the whole")]
 mod small_disk;
@@ -23,6 +20,11 @@ fn on_a_full_disk_calls_wait() {
         let runtime = runtime.expect("a runtime");
         runtime.block_on(fill_and_make_room(&disk));
     }
+}
+
+async fn open(disk: &Path) -> (Store, Kept) {
+    let place = StorePlace::in_folder(disk);
+    Store::open(&place).await.expect("a store")
 }
 
 async fn fill_and_make_room(disk: &Path) {
@@ -49,7 +51,7 @@ async fn fill_and_make_room(disk: &Path) {
     });
     let said = trouble.wait_for(Option::is_some).await;
     let said = said.expect("a writer").clone().unwrap_or_default();
-    let begin = format!("the lab cannot write {}: ", schema::file(disk).display());
+    let begin = format!("the lab cannot write {}: ", sqlite::file(disk).display());
     assert!(said.starts_with(&begin), "{said}");
     assert!(said.contains("room"), "{said}");
     // It is tried again and again meanwhile.
@@ -63,7 +65,8 @@ async fn fill_and_make_room(disk: &Path) {
         kept.expect("kept");
     }
     assert_eq!(*trouble.borrow_and_update(), None);
-    let (store, kept) = reopened(store, disk).await;
+    store.close().await;
+    let (store, kept) = open(disk).await;
     assert_eq!(kept.last_event, 1);
     let kept = store.entries(&run_id("r")).await.expect("entries");
     assert_eq!(kept, entries(1..=1500));
