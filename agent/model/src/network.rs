@@ -224,7 +224,7 @@ impl Network {
         encode::to_bytes(self.model())
     }
 
-    fn model(&self) -> ModelProto {
+    pub(crate) fn model(&self) -> ModelProto {
         whole(
             &self.header,
             &self.name,
