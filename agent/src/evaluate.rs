@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use layerlab_model::{Network, TensorSpec};
-use layerlab_profiles::accuracy::EvaluationSet;
+use layerlab_profiles::accuracy::{EvaluationSet, Tally};
 use layerlab_profiles::{Bytes, Placement};
 use layerlab_protocol::{Event, FailureKind};
 
@@ -25,9 +25,17 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) placements: &'a [Placement],
     /// Whether neighbours on one processor are loaded and run as one segment.
     pub(crate) as_runs: bool,
+    /// Whether the journal gets the answers themselves, too.
+    pub(crate) keep_answers: bool,
     /// What activations may take.
     pub(crate) budget: Bytes,
 }
+
+/// So many numbers are one entry of the journal: a line of at most 1 MiB, with eleven characters for each.
+const VALUES_PER_ENTRY: usize = 65_536;
+
+/// What an answer is under each placement: the values of each of its images.
+type AnswerValues = Vec<Vec<Vec<f32>>>;
 
 impl Evaluation<'_> {
     /// Judges every answer that the journal does not have yet.
@@ -61,7 +69,11 @@ impl Evaluation<'_> {
             EvaluationSessions::load(&distinct, journal, runtimes, model, self.processors)?;
         let costs = Costs::of(model.model());
         loop {
-            let (tallies, flop) = self.judge(*next, input, &mut sessions, (&costs, &parts))?;
+            let (outputs, flop) = self.answer(*next, input, &mut sessions, (&costs, &parts))?;
+            let tallies = self.judge(*next, &outputs)?;
+            if self.keep_answers {
+                keep(journal, *next, &outputs)?;
+            }
             queue.record(
                 task,
                 Event::Judged {
@@ -77,16 +89,16 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The tallies of one answer under each placement, and the operations that they cost.
-    fn judge(
+    /// One answer under each placement, and the operations that they cost.
+    fn answer(
         &self,
         answer: u64,
         input: &TensorSpec,
         sessions: &mut EvaluationSessions<'_>,
         (costs, parts): (&Costs, &[Vec<WalkPart>]),
-    ) -> Result<(Vec<layerlab_profiles::accuracy::Tally>, u64), Ended> {
+    ) -> Result<(AnswerValues, u64), Ended> {
         let mut flop = 0;
-        let mut outputs: Vec<Vec<Vec<f32>>> = vec![Vec::new(); self.placements.len()];
+        let mut outputs: AnswerValues = vec![Vec::new(); self.placements.len()];
         for image in self.set.images(answer as usize) {
             let tensor = tensor(input, &image).map_err(|reason| order(&reason.to_string()))?;
             let run = |part, inputs: &[Tensor]| sessions.run(part, inputs);
@@ -96,6 +108,11 @@ impl Evaluation<'_> {
                 all.push(output);
             }
         }
+        Ok((outputs, flop))
+    }
+
+    /// The tallies of one answer under each placement.
+    fn judge(&self, answer: u64, outputs: &AnswerValues) -> Result<Vec<Tally>, Ended> {
         let truth = &self.set.truths[answer as usize];
         let judge = |outputs: &Vec<Vec<f32>>| {
             let outputs: Vec<&[f32]> = outputs.iter().map(Vec::as_slice).collect();
@@ -104,8 +121,7 @@ impl Evaluation<'_> {
                 .judge(self.set.classes.len(), &outputs, truth)
                 .map_err(|reason| order(&reason.to_string()))
         };
-        let tallies: Result<Vec<_>, _> = outputs.iter().map(judge).collect();
-        Ok((tallies?, flop))
+        outputs.iter().map(judge).collect()
     }
 
     /// The network's input, if the order makes sense for the network and the set.
@@ -142,6 +158,29 @@ impl Evaluation<'_> {
         }
         Ok(input)
     }
+}
+
+/// Records what one answer is under each placement.
+fn keep((task, queue): (&Task, &Queue), answer: u64, outputs: &AnswerValues) -> Result<(), Ended> {
+    for (placement, images) in (0..).zip(outputs) {
+        let bits: Vec<u32> = images
+            .iter()
+            .flatten()
+            .map(|value| value.to_bits())
+            .collect();
+        let mut first = 0;
+        for values in bits.chunks(VALUES_PER_ENTRY) {
+            let event = Event::Answered {
+                answer,
+                placement,
+                first,
+                value_bits: values.to_vec(),
+            };
+            queue.record(task, event)?;
+            first += values.len() as u64;
+        }
+    }
+    Ok(())
 }
 
 fn order(sentence: &str) -> Ended {

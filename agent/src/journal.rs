@@ -104,6 +104,7 @@ impl Journal {
         let repeatable = matches!(
             entry.event,
             Event::Sample { .. }
+                | Event::Answered { .. }
                 | Event::Judged { .. }
                 | Event::FramesAnswered { .. }
                 | Event::TensorsPacked { .. }

@@ -53,6 +53,7 @@ fn execute(
             answers,
             memory_bytes,
             as_runs,
+            keep_answers,
         } => {
             let evaluation = Evaluation {
                 processors,
@@ -60,6 +61,7 @@ fn execute(
                 answers,
                 placements: combinations,
                 as_runs: *as_runs,
+                keep_answers: *keep_answers,
                 budget: *memory_bytes,
             };
             return evaluation.run(task, queue, runtimes, &model);

@@ -1,5 +1,7 @@
 //! `layerlab evaluate`: what placements of a model's layers lose of its accuracy.
 
+mod keep;
+
 use std::path::{Path, PathBuf};
 
 use layerlab_profiles::accuracy::Part;
@@ -17,10 +19,11 @@ use super::output;
 use super::percent::Percent;
 use super::processors::ByDigit;
 use super::progress::{Bars, title};
+use keep::AnswersFolder;
 use layerlab_campaign::evaluation_set::fits_network;
 use layerlab_campaign::publish::Staging;
 use layerlab_campaign::{
-    AccuracySettings, CampaignPart, Evaluated, ModelFile, Placements, SetFile, evaluate,
+    AccuracySettings, CampaignPart, Evaluated, Keeping, ModelFile, Placements, SetFile, evaluate,
     this_program,
 };
 use layerlab_farm::adb::Printable;
@@ -57,6 +60,15 @@ pub(super) struct EvaluateArgs {
     #[arg(long = "combination", value_name = "DIGITS",
         conflicts_with_all = ["placements", "profile"])]
     combinations: Vec<Placement>,
+    /// Keep the raw answers under these placements and all layers on the CPU in a new folder, answers.npy (32-bit floats, which
+    /// NumPy reads, at most 64 MiB) and answers.json
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        requires = "combinations",
+        conflicts_with = "stop_at"
+    )]
+    keep_answers: Option<PathBuf>,
     /// A published profile of this model on this device, which gets the accuracy beside its times
     #[arg(long, value_name = "FOLDER", requires = "out")]
     profile: Option<PathBuf>,
@@ -169,6 +181,14 @@ pub(super) async fn run(
         Some(out) => Some(Staging::prepare(out, args.replace).map_err(publish_failure)?),
         None => None,
     };
+    let mut answers_folder = match &args.keep_answers {
+        Some(folder) => {
+            let (placements, answers) = (&args.combinations, args.choices.answers);
+            let prepared = AnswersFolder::prepare(folder, &model, &set, placements, answers);
+            Some(prepared?)
+        }
+        None => None,
+    };
     let link = adb::open(&args.device, agent_program(agent)?, adb, &args.phone).await?;
     let hello = hello(&link).await?;
     if let Some(profile) = &profile {
@@ -191,12 +211,23 @@ pub(super) async fn run(
     };
     let there = hello.processors.iter().filter(has_times);
     let there: Vec<Processor> = there.cloned().collect();
-    let settings = choices.on(&there).exit_with(Code::Input)?;
+    let mut settings = choices.on(&there).exit_with(Code::Input)?;
+    settings.keep_answers = answers_folder.is_some();
     let title = title(CampaignPart::Accuracy, model.network.name(), &args.device);
     let mut bar = Bars::new().add(title);
-    let evaluated = evaluate(&link, &model, &set, &settings, &mut bar).await;
+    let evaluated = match &mut answers_folder {
+        Some(folder) => {
+            let (kept, follower) = (&mut folder.kept, &mut bar);
+            let mut keeping = Keeping { kept, follower };
+            evaluate(&link, &model, &set, &settings, &mut keeping).await
+        }
+        None => evaluate(&link, &model, &set, &settings, &mut bar).await,
+    };
     let evaluated = evaluated.map_err(campaign_failure)?;
     drop(bar);
+    if let Some(folder) = answers_folder {
+        folder.publish(&model, &set, &hello.device, &evaluated.evaluation)?;
+    }
     match (profile, staging) {
         (Some(profile), Some(staging)) => {
             let mut profile = profile

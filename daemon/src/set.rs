@@ -1,5 +1,7 @@
 //! `layerlab set`: an evaluation set from images and what is said about them.
 
+mod metric;
+
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -10,9 +12,12 @@ use serde::Serialize;
 
 use super::campaign::publish_failure;
 use super::exit::{Code, ExitWith, Failure};
+use super::model_options::DimArgs;
 use super::output;
-use layerlab_campaign::evaluation_set::{Annotations, Loaded, SetError, Source};
+use layerlab_campaign::ModelFile;
+use layerlab_campaign::evaluation_set::{Annotations, Loaded, SetError, Source, calibrate};
 use layerlab_campaign::publish::StagedFile;
+use metric::MetricArgs;
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("annotations").required(true))]
@@ -26,19 +31,34 @@ pub(super) struct SetArgs {
     /// What the images show: a CSV file with the columns `image` and `label`, or `labels` separated by `;`
     #[arg(long, value_name = "FILE", group = "annotations")]
     labels: Option<PathBuf>,
+    /// Which images show the same person: a text file in the format of LFW's pairs.txt, beside folders of images such as
+    /// Ada/Ada_0001.jpg
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "annotations",
+        conflicts_with = "classes"
+    )]
+    pairs: Option<PathBuf>,
+    /// What each pixel shows: a folder with a label image (PNG) for each image, of its name, whose values are places in
+    /// --classes, and 255 where nothing counts
+    #[arg(long, value_name = "FOLDER", group = "annotations")]
+    masks: Option<PathBuf>,
     /// The folder that the images' file names start from; JPEG and PNG
     #[arg(long, value_name = "FOLDER")]
     images: PathBuf,
     /// The classes in the order of the network's answers [default: by category id with --coco, else alphabetical]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     classes: Option<Vec<String>>,
-    /// Take the first so many images only
+    /// Take the first so many images, or pairs, only
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     #[command(flatten)]
     preprocessing: PreprocessingArgs,
     #[command(flatten)]
     metric: MetricArgs,
+    #[command(flatten)]
+    dims: DimArgs,
     /// What the set is called [default: the name of its file]
     #[arg(long)]
     name: Option<String>,
@@ -78,29 +98,6 @@ struct PreprocessingArgs {
     scale: f32,
 }
 
-/// How answers are judged.
-#[derive(clap::Args)]
-struct MetricArgs {
-    /// How answers are judged: top-1, top-5, multi-label (F1) or detection (F1 of YOLO's answers)
-    #[arg(long, value_enum)]
-    metric: MetricName,
-    /// What a class or a box must reach to be found [default: 0.5 multi-label, 0.2 detection]
-    #[arg(long, value_parser = share)]
-    threshold: Option<f32>,
-    /// Detection: cells along each side [default: 7]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    grid: Option<u32>,
-    /// Detection: boxes of each cell [default: 2]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    boxes: Option<u32>,
-    /// Detection: of boxes that overlap by more than this, the best stays [default: 0.5]
-    #[arg(long, value_parser = share)]
-    nms: Option<f32>,
-    /// Detection: a box finds an object that it overlaps by at least this [default: 0.5]
-    #[arg(long = "match", value_name = "MATCH", value_parser = share)]
-    match_at_least: Option<f32>,
-}
-
 #[derive(Clone, Copy, ValueEnum)]
 enum ResizeName {
     Stretch,
@@ -112,16 +109,6 @@ enum Channels {
     Rgb,
     Bgr,
     Gray,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum MetricName {
-    #[value(name = "top-1")]
-    Top1,
-    #[value(name = "top-5")]
-    Top5,
-    MultiLabel,
-    Detection,
 }
 
 impl PreprocessingArgs {
@@ -143,46 +130,6 @@ impl PreprocessingArgs {
     }
 }
 
-impl MetricArgs {
-    /// The metric; an option that means nothing to it is refused, not ignored.
-    fn metric(&self) -> Result<Metric, Failure> {
-        let top = matches!(self.metric, MetricName::Top1 | MetricName::Top5);
-        let given = [
-            (
-                "--threshold",
-                self.threshold.is_some() && top,
-                "multi-label or detection",
-            ),
-            ("--grid", self.grid.is_some(), "detection"),
-            ("--boxes", self.boxes.is_some(), "detection"),
-            ("--nms", self.nms.is_some(), "detection"),
-            ("--match", self.match_at_least.is_some(), "detection"),
-        ];
-        let misplaced = given.into_iter().find(|(_, given, _)| *given);
-        if let Some((option, _, metrics)) =
-            misplaced.filter(|_| self.metric != MetricName::Detection)
-        {
-            let error = anyhow!("{option} is for --metric {metrics}: leave it out");
-            return Err(Failure::new(Code::Usage, error));
-        }
-        Ok(match self.metric {
-            MetricName::Top1 => Metric::TopK { k: 1 },
-            MetricName::Top5 => Metric::TopK { k: 5 },
-            MetricName::MultiLabel => Metric::MultiLabel {
-                threshold: self.threshold.unwrap_or(0.5),
-            },
-            // The grid and the boxes are those of YOLO's first version.
-            MetricName::Detection => Metric::Detection {
-                grid: self.grid.unwrap_or(7),
-                boxes: self.boxes.unwrap_or(2),
-                threshold: self.threshold.unwrap_or(0.2),
-                suppress_above: self.nms.unwrap_or(0.5),
-                match_at_least: self.match_at_least.unwrap_or(0.5),
-            },
-        })
-    }
-}
-
 /// `224x224` as width and height.
 fn size(text: &str) -> Result<(u32, u32), String> {
     // Of this size, one image is 800 MB: more is a slip of the pen.
@@ -198,21 +145,31 @@ fn size(text: &str) -> Result<(u32, u32), String> {
     sides.ok_or_else(|| format!("write WIDTHxHEIGHT, each from 1 to {LARGEST}, such as 224x224"))
 }
 
-/// A number from 0 to 1.
-fn share(text: &str) -> Result<f32, String> {
-    match text.parse() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("write a number from 0 to 1, such as 0.5".to_owned()),
-    }
-}
-
 pub(super) fn run(args: &SetArgs) -> Result<(), Failure> {
     let source = args.source()?;
+    let model = args.metric.calibrate.as_deref().map(|path| {
+        let model = ModelFile::open(path, &args.dims.map());
+        model.exit_with(Code::Input)
+    });
+    let model = model.transpose()?;
     let staged = StagedFile::prepare(&args.out, args.replace).map_err(publish_failure)?;
-    let loaded = source.load().map_err(set_failure)?;
+    let mut loaded = source.load().map_err(set_failure)?;
+    let calibration = match &model {
+        Some(model) => {
+            let calibrated = calibrate(&loaded, &model.network).map_err(set_failure)?;
+            loaded.set = calibrated.set;
+            Some(Calibration {
+                model: model.network.name().to_owned(),
+                model_sha256: model.sha256.clone(),
+                pairs: calibrated.pairs,
+                right: calibrated.right,
+            })
+        }
+        None => None,
+    };
     let bytes = loaded.set.to_bytes().exit_with(Code::Internal)?;
     staged.publish(&bytes).map_err(publish_failure)?;
-    let summary = Summary::new(&loaded, &bytes);
+    let summary = Summary::new(&loaded, calibration, &bytes);
     if args.json {
         return output::print_json(&summary);
     }
@@ -226,9 +183,12 @@ impl SetArgs {
             self.coco.clone().map(Annotations::Coco),
             self.voc.clone().map(Annotations::Voc),
             self.labels.clone().map(Annotations::Labels),
+            self.pairs.clone().map(Annotations::Pairs),
+            self.masks.clone().map(Annotations::Masks),
         ];
         let annotations = annotations.into_iter().flatten().next().ok_or_else(|| {
-            let error = anyhow!("say what the images show by --coco, --voc or --labels");
+            let error =
+                anyhow!("say what the images show by --coco, --voc, --labels, --pairs or --masks");
             Failure::new(Code::Usage, error)
         })?;
         let name = self.name.clone().unwrap_or_else(|| {
@@ -240,7 +200,7 @@ impl SetArgs {
             images: self.images.clone(),
             size: self.preprocessing.size,
             preprocessing: self.preprocessing.preprocessing(),
-            metric: self.metric.metric()?,
+            metric: self.metric.metric(self.preprocessing.size)?,
             classes: self.classes.clone(),
             // More than fits in memory is all.
             limit: self
@@ -256,10 +216,23 @@ fn set_failure(error: SetError) -> Failure {
         SetError::Preprocessing(_)
         | SetError::Classes(_)
         | SetError::NoBoxes { .. }
-        | SetError::NoPairs { .. } => Code::Usage,
+        | SetError::NoPairs { .. }
+        | SetError::OnlyPairs { .. }
+        | SetError::NoMasks { .. }
+        | SetError::OnlyMasks { .. }
+        | SetError::MasksWithoutClasses { .. } => Code::Usage,
         _ => Code::Input,
     };
     Failure::new(code, error)
+}
+
+/// On what the threshold of verification was chosen.
+#[derive(Serialize)]
+struct Calibration {
+    model: String,
+    model_sha256: String,
+    pairs: usize,
+    right: u64,
 }
 
 /// What was made.
@@ -268,6 +241,8 @@ struct Summary {
     name: String,
     metric: Metric,
     images: usize,
+    pairs: Option<usize>,
+    calibration: Option<Calibration>,
     classes: usize,
     objects: Option<usize>,
     shape: Vec<usize>,
@@ -278,12 +253,14 @@ struct Summary {
 }
 
 impl Summary {
-    fn new(loaded: &Loaded, bytes: &[u8]) -> Summary {
+    fn new(loaded: &Loaded, calibration: Option<Calibration>, bytes: &[u8]) -> Summary {
         let set = &loaded.set;
         Summary {
             name: set.name.clone(),
             metric: set.metric.clone(),
-            images: set.answers(),
+            images: set.image_count(),
+            pairs: matches!(set.metric, Metric::Verification { .. }).then(|| set.answers()),
+            calibration,
             classes: set.classes.len(),
             objects: objects(set),
             shape: set.shape.clone(),
@@ -303,11 +280,15 @@ impl Summary {
             Some(objects) => format!(", {objects} objects"),
             None => String::new(),
         };
+        let (name, images) = (&self.name, self.images);
         let mut lines = vec![
-            format!(
-                "{}: {} images of {} classes{objects}",
-                self.name, self.images, self.classes
-            ),
+            match self.pairs {
+                Some(pairs) => format!("{name}: {pairs} pairs of {images} images"),
+                None => format!(
+                    "{name}: {images} images of {} classes{objects}",
+                    self.classes
+                ),
+            },
             format!(
                 "each {} {}, {} bytes in all",
                 shape.join("x"),
@@ -316,6 +297,19 @@ impl Summary {
             ),
             format!("sha256 {}", self.sha256),
         ];
+        if let (Some(calibration), Metric::Verification { threshold }) =
+            (&self.calibration, &self.metric)
+        {
+            let Calibration {
+                model,
+                pairs,
+                right,
+                ..
+            } = calibration;
+            lines.push(format!(
+                "threshold {threshold:.4}, chosen on {pairs} other pairs, of which {model} tells {right} rightly by it"
+            ));
+        }
         if self.skipped_crowd > 0 {
             lines.push(format!(
                 "{} annotations of crowds were left out",
@@ -330,7 +324,7 @@ impl Summary {
 fn objects(set: &EvaluationSet) -> Option<usize> {
     let boxes = set.truths.iter().map(|truth| match truth {
         Truth::Boxes(boxes) => Some(boxes.len()),
-        Truth::Labels(_) | Truth::Same(_) => None,
+        Truth::Labels(_) | Truth::Same(_) | Truth::Pixels(_) => None,
     });
     boxes.sum()
 }

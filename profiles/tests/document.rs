@@ -7,7 +7,9 @@ use std::fs;
 use std::path::Path;
 
 use common::{NPU, evaluated, good_profile, header, layers, measured, samples};
-use layerlab_profiles::accuracy::{Features, Metric, Part, Preprocessing, Resize, Tally};
+use layerlab_profiles::accuracy::{
+    Decoder, Features, Metric, Part, Preprocessing, PriorGrid, Priors, Resize, SsdOutputs, Tally,
+};
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
     Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, Disturbance,
@@ -362,6 +364,37 @@ fn any_evaluation() -> impl Strategy<Value = Evaluation> {
             match_at_least: 0.5,
         },
         Metric::Verification { threshold: -1.5 },
+        Metric::PixelAccuracy {
+            width: 64,
+            height: 48,
+        },
+        Metric::DecodedDetection {
+            decoder: Decoder::YoloV5 {
+                width: 640,
+                height: 480,
+            },
+            threshold: 0.25,
+            suppress_above: 0.45,
+            match_at_least: 0.5,
+        },
+        Metric::DecodedDetection {
+            decoder: Decoder::Ssd {
+                outputs: SsdOutputs::ScoresFirst,
+                priors: Some(Priors {
+                    centre_variance: 0.1,
+                    size_variance: 0.2,
+                    grids: vec![PriorGrid {
+                        columns: 19,
+                        rows: 19,
+                        step: Some([0.0533, 0.0533]),
+                        sizes: vec![[0.2, 0.2], [0.25, 0.5]],
+                    }],
+                }),
+            },
+            threshold: 0.25,
+            suppress_above: 0.45,
+            match_at_least: 0.5,
+        },
     ]);
     let texts = prop::array::uniform4(any::<String>());
     let numbers = prop::array::uniform5(any::<u64>());

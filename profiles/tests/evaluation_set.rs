@@ -1,7 +1,8 @@
 //! Evaluation sets as files: what was written is read again, and nothing else is.
 
 use layerlab_profiles::accuracy::{
-    EvaluationSet, Metric, ObjectBox, Preprocessing, Resize, SetError, Truth, Values,
+    Decoder, EvaluationSet, Metric, ObjectBox, Preprocessing, PriorGrid, Priors, Resize, SetError,
+    SsdOutputs, Truth, Values,
 };
 use layerlab_profiles::sha256;
 use proptest::collection::vec;
@@ -72,6 +73,7 @@ prop_compose! {
             },
             shape: shape.to_vec(),
             truths,
+            pairs: Vec::new(),
             values: match whole {
                 true => Values::U8(bytes.to_vec()),
                 false => Values::F32(bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect()),
@@ -114,6 +116,7 @@ fn set() -> EvaluationSet {
         },
         shape: vec![1, 1, 2],
         truths: vec![Truth::Labels(vec![0]), Truth::Labels(vec![1])],
+        pairs: Vec::new(),
         values: Values::U8(vec![1, 2, 3, 4]),
     }
 }
@@ -148,13 +151,15 @@ fn the_file_is_a_line_of_json_and_then_the_values() {
 #[test]
 fn another_header_is_refused_by_name() {
     let text = String::from_utf8(set().to_bytes().expect("a set")).expect("ASCII");
-    let cases: [(&str, &str, &[&str]); 8] = [
+    let cases: [(&str, &str, &[&str]); 10] = [
         (
             "layerlab-evaluation-set",
             "thesis",
             &["thesis", "layerlab set"],
         ),
-        ("\"version\":1", "\"version\":2,\"new\":0", &["version 2"]),
+        ("\"version\":1", "\"version\":3,\"new\":0", &["version 3"]),
+        ("\"version\":1", "\"version\":0", &["version 0"]),
+        ("\"version\":1", "\"version\":2,\"new\":0", &["new"]),
         ("\"name\":\"two\",", "", &["name"]),
         ("\"u8\"", "\"f16\"", &["f16"]),
         ("\"u8\"", "\"f32\"", &["4 bytes", "16"]),
@@ -195,4 +200,141 @@ fn an_answers_images_are_its_own() {
     pair.truths = vec![Truth::Same(true)];
     assert_eq!(pair.answers(), 1);
     assert_eq!(pair.images(0), [[1.0, 2.0], [3.0, 4.0]]);
+    assert_eq!(pair.image_count(), 2);
+}
+
+/// Three pairs of two images, of which each is there once.
+fn shared() -> EvaluationSet {
+    EvaluationSet {
+        metric: Metric::Verification { threshold: 0.5 },
+        classes: Vec::new(),
+        truths: [true, false, true].map(Truth::Same).to_vec(),
+        pairs: vec![[0, 1], [1, 0], [1, 1]],
+        ..set()
+    }
+}
+
+/// Boxes relative to an input that is 2 wide and 1 high.
+fn detector() -> EvaluationSet {
+    EvaluationSet {
+        metric: Metric::DecodedDetection {
+            decoder: Decoder::YoloV8 {
+                width: 2,
+                height: 1,
+            },
+            threshold: 0.25,
+            suppress_above: 0.5,
+            match_at_least: 0.5,
+        },
+        truths: vec![Truth::Boxes(Vec::new()); 2],
+        ..set()
+    }
+}
+
+/// Of an answer of 2 x 1.
+fn pixels(runs: &[(Option<u32>, u32)]) -> EvaluationSet {
+    let runs = runs.iter().map(|&run| run.into()).collect();
+    EvaluationSet {
+        metric: Metric::PixelAccuracy {
+            width: 2,
+            height: 1,
+        },
+        truths: vec![Truth::Pixels(runs); 2],
+        ..set()
+    }
+}
+
+#[test]
+fn classes_of_pixels_are_runs_as_long_as_the_answer() {
+    let set = pixels(&[(None, 1), (Some(1), 1)]);
+    let bytes = set.to_bytes().expect("a set");
+    assert_eq!(EvaluationSet::from_bytes(&bytes).expect("the set"), set);
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains(r#""version":2"#), "{text}");
+    assert!(text.contains(r#"{"pixels":[[null,1],[1,1]]}"#), "{text}");
+    assert_refused(
+        pixels(&[(Some(1), 1)]).to_bytes(),
+        &["answer 0", "1 pixels, not 2x1"],
+    );
+    assert_refused(
+        pixels(&[(Some(2), 2)]).to_bytes(),
+        &["class 2", "there are 2"],
+    );
+}
+
+#[test]
+fn pairs_share_images() {
+    assert_eq!(shared().answers(), 3);
+    assert_eq!(shared().image_count(), 2);
+    assert_eq!(shared().images(1), [[3.0, 4.0], [1.0, 2.0]]);
+    assert_eq!(shared().images(2), [[3.0, 4.0], [3.0, 4.0]]);
+}
+
+#[test]
+fn what_version_1_does_not_know_is_version_2() {
+    let version = |set: &EvaluationSet| {
+        let bytes = set.to_bytes().expect("a set");
+        assert_eq!(EvaluationSet::from_bytes(&bytes).expect("the set"), *set);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let version = text.split("\"version\":").nth(1).expect("a version");
+        (version[..1].to_owned(), text)
+    };
+    assert_eq!(version(&set()).0, "1");
+    let (two, pairs) = version(&shared());
+    assert_eq!(two, "2");
+    assert!(pairs.contains(r#""pairs":[[0,1],[1,0],[1,1]]}"#), "{pairs}");
+    let (two, decoded) = version(&detector());
+    assert_eq!(two, "2");
+    let metric = concat!(
+        r#""metric":{"type":"decoded-detection","decoder":{"type":"yolo-v8","width":2,"height":1},"#,
+        r#""threshold":0.25,"suppress_above":0.5,"match_at_least":0.5}"#
+    );
+    assert!(decoded.contains(metric), "{decoded}");
+    for text in [pairs, decoded] {
+        let older = text.replacen("\"version\":2", "\"version\":1", 1);
+        assert_refused(
+            EvaluationSet::from_bytes(older.as_bytes()),
+            &["version 1 has no"],
+        );
+    }
+}
+
+#[test]
+fn pairs_and_detectors_that_contradict_their_set_are_refused() {
+    let mut few = shared();
+    few.pairs.pop();
+    assert_refused(few.to_bytes(), &["pair of images for each answer"]);
+    let mut strange = set();
+    strange.pairs = vec![[0, 1], [1, 0]];
+    assert_refused(strange.to_bytes(), &["pair of images for each answer"]);
+    let mut beyond = shared();
+    beyond.pairs[0] = [0, 2];
+    assert_refused(beyond.to_bytes(), &["4 bytes", "asks for 6"]);
+    let mut other = detector();
+    other.shape = vec![1, 2, 1];
+    assert_refused(other.to_bytes(), &["an input that its images do not have"]);
+    let with = |decoder| {
+        let mut set = detector();
+        if let Metric::DecodedDetection { decoder: old, .. } = &mut set.metric {
+            *old = decoder;
+        }
+        set.to_bytes()
+    };
+    let ssd = |centre_variance, sizes| Decoder::Ssd {
+        outputs: SsdOutputs::BoxesFirst,
+        priors: Some(Priors {
+            centre_variance,
+            size_variance: 0.2,
+            grids: vec![PriorGrid {
+                columns: 1,
+                rows: 1,
+                step: None,
+                sizes,
+            }],
+        }),
+    };
+    with(ssd(0.1, vec![[0.5, 0.5]])).expect("a set");
+    assert_refused(with(ssd(0.0, vec![[0.5, 0.5]])), &["variance"]);
+    assert_refused(with(ssd(0.1, vec![[0.5, -0.5]])), &["size"]);
+    assert_refused(with(ssd(0.1, Vec::new())), &["no priors"]);
 }

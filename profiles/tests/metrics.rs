@@ -1,6 +1,9 @@
 //! The metrics against scikit-learn, torchvision and pycocotools; `recorded/metrics.py` says which of them counted what.
+//! Detectors after YOLO's first version and pixels against NumPy (`recorded/detectors.py`, `recorded/pixels.py`).
 
-use layerlab_profiles::accuracy::{BadAnswer, Metric, ObjectBox, Tally, Truth};
+use layerlab_profiles::accuracy::{
+    BadAnswer, Decoder, Metric, ObjectBox, PriorGrid, Priors, SsdOutputs, Tally, Truth,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,7 +24,11 @@ struct Answer {
 }
 
 fn cases() -> Vec<Case> {
-    serde_json::from_str(include_str!("recorded/metrics.json")).expect("what metrics.py writes")
+    let read = |text| -> Vec<Case> { serde_json::from_str(text).expect("what the scripts write") };
+    let mut cases = read(include_str!("recorded/metrics.json"));
+    cases.extend(read(include_str!("recorded/detectors.json")));
+    cases.extend(read(include_str!("recorded/pixels.json")));
+    cases
 }
 
 /// JSON has no word for NaN and infinities; they are recorded as text.
@@ -89,6 +96,32 @@ fn every_metric_is_recorded_with_hits_false_alarms_and_misses() {
     assert!(has(|metric| matches!(metric, Metric::MultiLabel { .. })));
     assert!(has(|metric| matches!(metric, Metric::Detection { .. })));
     assert!(has(|metric| matches!(metric, Metric::Verification { .. })));
+    assert!(has(|metric| matches!(metric, Metric::PixelAccuracy { .. })));
+    let decoders: [fn(&Decoder) -> bool; 4] = [
+        |decoder| matches!(decoder, Decoder::YoloV5 { .. }),
+        |decoder| matches!(decoder, Decoder::YoloV8 { .. }),
+        |decoder| matches!(decoder, Decoder::Ssd { priors: None, .. }),
+        |decoder| {
+            matches!(
+                decoder,
+                Decoder::Ssd {
+                    priors: Some(_),
+                    ..
+                }
+            )
+        },
+    ];
+    for is_it in decoders {
+        let recorded = cases.iter().filter(
+            |case| matches!(&case.metric, Metric::DecodedDetection { decoder, .. } if is_it(decoder)),
+        );
+        let tallies = recorded.flat_map(|case| case.answers.iter().map(|answer| answer.tally));
+        let tally: Tally = tallies.sum();
+        assert!(
+            tally.hits > 10 && tally.false_alarms > 10 && tally.misses > 4,
+            "{tally:?}"
+        );
+    }
 }
 
 const RIGHT: (u64, u64, u64) = (1, 0, 0);
@@ -245,4 +278,109 @@ fn an_answer_of_another_form_is_refused() {
         match_at_least: 0.5,
     };
     said(huge.judge(20, &[&[0.0; 3]], &Truth::Boxes(Vec::new())));
+}
+
+fn decoded(decoder: Decoder) -> Metric {
+    Metric::DecodedDetection {
+        decoder,
+        threshold: 0.25,
+        suppress_above: 0.5,
+        match_at_least: 0.5,
+    }
+}
+
+/// Two priors.
+fn priors() -> Priors {
+    Priors {
+        centre_variance: 0.1,
+        size_variance: 0.2,
+        grids: vec![PriorGrid {
+            columns: 2,
+            rows: 1,
+            step: None,
+            sizes: vec![[0.5, 0.5]],
+        }],
+    }
+}
+
+/// Those of a network's outputs.
+type Shapes<'a> = &'a [&'a [u64]];
+
+#[test]
+fn a_detector_with_other_outputs_is_refused_with_both() {
+    let pixels = (640, 480);
+    let (width, height) = pixels;
+    let five = decoded(Decoder::YoloV5 { width, height });
+    let eight = decoded(Decoder::YoloV8 { width, height });
+    let ssd = |outputs, priors| decoded(Decoder::Ssd { outputs, priors });
+    let boxes_first = ssd(SsdOutputs::BoxesFirst, None);
+    let scores_first = ssd(SsdOutputs::ScoresFirst, Some(priors()));
+    let good: [(&Metric, Shapes); 4] = [
+        (&five, &[&[1, 100, 8]]),
+        (&eight, &[&[1, 7, 100]]),
+        (&boxes_first, &[&[1, 100, 4], &[1, 100, 4]]),
+        (&scores_first, &[&[1, 2, 4], &[1, 2, 4]]),
+    ];
+    let asked = |metric: &Metric, shapes: Shapes| {
+        let shapes: Vec<Vec<u64>> = shapes.iter().map(|shape| shape.to_vec()).collect();
+        metric.accept_outputs(3, &shapes)
+    };
+    for (metric, shapes) in good {
+        assert_eq!(asked(metric, shapes), Ok(()), "{metric:?}");
+    }
+    let bad: [(&Metric, Shapes, &[&str]); 8] = [
+        (&five, &[&[1, 8, 100]], &["1x8x100", "1xNx8"]),
+        (&five, &[&[1, 100, 7]], &["1x100x7", "1xNx8"]),
+        (&five, &[&[800]], &["are 800,", "1xNx8"]),
+        (&eight, &[&[1, 100, 7]], &["1x100x7", "1x7xN"]),
+        (
+            &eight,
+            &[&[1, 7, 100], &[1, 7, 100]],
+            &["1x7x100 and 1x7x100"],
+        ),
+        (
+            &boxes_first,
+            &[&[1, 100, 4], &[1, 99, 4]],
+            &["1xNx4 and 1xNx4"],
+        ),
+        (&boxes_first, &[&[1, 100, 8]], &["are 1x100x8,"]),
+        (
+            &scores_first,
+            &[&[1, 3, 4], &[1, 3, 4]],
+            &["24 values", "needs 16"],
+        ),
+    ];
+    for (metric, shapes, words) in bad {
+        let said = asked(metric, shapes).expect_err("refused").to_string();
+        for word in words {
+            assert!(said.contains(word), "`{word}` is missing in: {said}");
+        }
+    }
+    let pixels = Metric::PixelAccuracy {
+        width: 8,
+        height: 6,
+    };
+    assert_eq!(asked(&pixels, &[&[1, 3, 6, 8]]), Ok(()));
+    let turned = asked(&pixels, &[&[1, 3, 8, 6]]).expect_err("refused");
+    let turned = turned.to_string();
+    assert!(
+        turned.contains("1x3x8x6,") && turned.contains("takes 1x3x6x8"),
+        "{turned}"
+    );
+    // What is judged is as long as boxes are.
+    let long = five.judge(3, &[&[0.0; 9]], &Truth::Boxes(Vec::new()));
+    assert_eq!(long, Err(BadAnswer::NotBoxes { found: 9, each: 8 }));
+}
+
+#[test]
+fn an_answer_of_zeros_to_priors_is_the_priors() {
+    let metric = decoded(Decoder::Ssd {
+        outputs: SsdOutputs::BoxesFirst,
+        priors: Some(priors()),
+    });
+    let there = |x| Truth::Boxes(vec![object(0, x, 0.25, 0.5, 0.5)]);
+    // Two boxes of zeros; of each the background's score and that of the only class.
+    let second = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.9, 0.1, 0.2, 0.8];
+    assert_eq!(judged(&metric, 1, &second, there(0.5)), (1, 0, 0));
+    assert_eq!(judged(&metric, 1, &second, there(0.0)), (0, 1, 1));
 }

@@ -432,6 +432,42 @@ def gelu(graph: Graph, x: Tensor, name: str) -> Tensor:
     return Tensor(graph.node("Mul", [y, half], f"{name}/Mul_1"), x.shape)
 
 
+def face(scale: Scale) -> Graph:
+    """A picture of a face to an embedding, whose angle to that of another picture says whether both show the same
+    person."""
+    graph, x = start("face", scale, 112)
+    for number, count in enumerate((64, 128, 256), 1):
+        gain = math.sqrt(2.0) / (PIXEL if number == 1 else 1.0)
+        x = graph.relu(graph.conv(x, f"C{number}", scale.channels(count), 3, gain=gain))
+        x = graph.pool(x, f"P{number}", 2, 2)
+    x = graph.fc(graph.flatten(x), "F1", scale.hidden or scale.channels(512), gain=1.0)
+    return finish(graph, x, scale.head or "none")
+
+
+def yolo_v8_like(scale: Scale) -> Graph:
+    """A detector that answers as YOLOv8 is exported: 4 + classes values for each cell of two grids, boxes in pixels
+    before scores, 1 x (4 + classes) x cells. The layers before are as simple as can be."""
+    graph, x = start("yolo-v8-like", scale, 640)
+    side, classes = x.shape[1], scale.classes or 80
+    answers = []
+    for number, count in enumerate((32, 64, 128, 256), 1):
+        gain = math.sqrt(2.0) / (PIXEL if number == 1 else 1.0)
+        x = graph.relu(graph.conv(x, f"C{number}", scale.channels(count), 3, stride=2, gain=gain))
+        if number < 3:
+            continue
+        # Both heads are 1 x 1 convolutions; of a box centre and size are anywhere in the picture.
+        boxes = graph.same("Sigmoid", graph.conv(x, f"B{number}", 4, 1, gain=1.0), f"B{number}_sigmoid")
+        pixels = graph.setting(f"B{number}.side", float(side))
+        boxes = Tensor(graph.node("Mul", [boxes.name, pixels], f"B{number}_pixels"), boxes.shape)
+        scores = graph.same("Sigmoid", graph.conv(x, f"S{number}", classes, 1, gain=2.0), f"S{number}_sigmoid")
+        answer = graph.concat([boxes, scores], f"S{number}_concat")
+        answers.append(graph.reshape(answer, f"S{number}_cells", (4 + classes, math.prod(x.shape[1:]))))
+    cells = sum(answer.shape[1] for answer in answers)
+    graph.node("Concat", [answer.name for answer in answers], "answer", axis=2)
+    graph.output(Tensor("answer", (4 + classes, cells)))
+    return graph
+
+
 NETWORKS: dict[str, Callable[[Scale], Graph]] = {
     "yolo-small": yolo_small,
     "alexnet": alexnet,
@@ -444,6 +480,8 @@ NETWORKS: dict[str, Callable[[Scale], Graph]] = {
     "deep-speech": deep_speech,
     "mobilenet-v3": mobilenet_v3,
     "bert": bert,
+    "face": face,
+    "yolo-v8-like": yolo_v8_like,
 }
 
 # The committed instances: small enough for a repository and for a test that runs each of them hundreds of times,
@@ -460,4 +498,6 @@ SMALL = {
     "deep-speech": Scale(width=Fraction(1, 32), input=16),
     "mobilenet-v3": Scale(width=Fraction(1, 8), input=64, classes=20),
     "bert": Scale(width=Fraction(1, 48), input=16),
+    "face": Scale(width=Fraction(1, 16), input=32, hidden=24),
+    "yolo-v8-like": Scale(width=Fraction(1, 8), input=64, classes=3),
 }

@@ -114,6 +114,12 @@ pub(crate) fn optimized(model: &ModelProto) -> Result<TypedModel, ModelError> {
     guarded(|| optimize(model))
 }
 
+/// What tract says of an error, in one line.
+pub(crate) fn one_line(error: &TractError) -> String {
+    let text = error.root_cause().to_string();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Value infos are left out because they can carry the open dimensions that have been fixed.
 fn reader() -> tract_onnx::Onnx {
     let mut reader = tract_onnx::onnx().with_ignore_value_info(true);

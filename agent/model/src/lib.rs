@@ -23,6 +23,7 @@
 // A test that fails to unwrap has failed.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod answer;
 mod constant;
 mod count;
 mod crossing;
@@ -51,6 +52,7 @@ mod sub_model;
 mod tensor;
 mod twin;
 
+pub use answer::{AnswerError, answers};
 pub use crossing::{CrossingTensor, NotCompressed};
 pub use error::ModelError;
 pub use layers::OperatorClass;

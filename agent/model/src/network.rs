@@ -229,7 +229,7 @@ impl Network {
         encode::to_bytes(self.model())
     }
 
-    fn model(&self) -> ModelProto {
+    pub(crate) fn model(&self) -> ModelProto {
         let outputs = self.frontier(self.layer_count());
         self.naming_layers(whole(&self.header, &self.name, &self.graph, outputs))
     }

@@ -161,6 +161,18 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step_uw: Option<u64>,
     },
+    /// Numbers that a placement answered, where the order keeps them. Those of an answer come before it is judged, and once
+    /// more if the agent was killed in between.
+    Answered {
+        /// The answer, by its place in the evaluation set.
+        answer: u64,
+        /// The placement, by its place in the order's.
+        placement: u32,
+        /// How many numbers of the answer under this placement come before these.
+        first: u64,
+        /// Each the bits of a 32-bit float: numbers in decimal would lose NaN.
+        value_bits: Vec<u32>,
+    },
     /// One answer was given under each of the order's placements, and judged.
     Judged {
         /// The answer, by its place in the evaluation set.

@@ -159,6 +159,9 @@ pub enum Work {
         /// Whether neighbours on one processor are loaded and run as one segment; else each layer is by itself.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         as_runs: bool,
+        /// Whether what each placement answers is told as well, before it is judged.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep_answers: bool,
     },
     /// Answers to images as a camera delivers them, and to the same images in forms in which they would be sent, each brought to
     /// that size, encoded and decoded here (docs/video.md). Without parts the whole model runs as one segment.

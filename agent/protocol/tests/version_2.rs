@@ -133,6 +133,7 @@ fn work() {
             answers: vec![7, 3],
             memory_bytes: Bytes::from_bytes(1 << 20),
             as_runs: false,
+            keep_answers: false,
         },
         &format!(
             r#"{{"type":"evaluate","set_sha256":"{}","processors":["cpu","gpu","npu"],"combinations":["021"],"answers":[7,3],"memory_bytes":1048576}}"#,
@@ -148,6 +149,7 @@ fn work() {
             answers: Vec::new(),
             memory_bytes: Bytes::ZERO,
             as_runs: true,
+            keep_answers: false,
         },
         r#"{"type":"evaluate","set_sha256":"","processors":[],"combinations":[],"answers":[],"memory_bytes":0,"as_runs":true}"#,
     );

@@ -162,6 +162,7 @@ mod tests {
                 answers: Vec::new(),
                 memory_bytes: Bytes::ZERO,
                 as_runs: false,
+                keep_answers: false,
             },
             seed: 1,
         };

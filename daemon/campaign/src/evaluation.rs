@@ -38,6 +38,8 @@ pub struct EvaluationSettings {
     /// Whether neighbours on one processor are loaded and run as one segment, as placements run them; else each layer is by
     /// itself.
     pub as_runs: bool,
+    /// Whether followers are told the answers themselves, too.
+    pub keep_answers: bool,
 }
 
 impl EvaluationSettings {
@@ -174,6 +176,7 @@ pub async fn evaluate_in<L: Link, F: Follower>(
             answers: Vec::new(),
             memory_bytes: settings.memory,
             as_runs: settings.as_runs,
+            keep_answers: settings.keep_answers,
         },
         seed: settings.seed,
     };
@@ -257,6 +260,7 @@ mod tests {
             stop_at_half_width: None,
             memory: Bytes::from_bytes(1 << 20),
             as_runs: false,
+            keep_answers: false,
         }
     }
 

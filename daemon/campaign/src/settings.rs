@@ -245,6 +245,7 @@ impl AccuracySettings {
             stop_at_half_width: self.stop_at_half_width,
             memory: self.memory,
             as_runs: self.as_runs,
+            keep_answers: false,
         })
     }
 }

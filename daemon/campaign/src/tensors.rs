@@ -2,7 +2,7 @@
 
 use layerlab_farm::Link;
 use layerlab_model::{CrossingTensor, Network, NotCompressed, TensorSpec};
-use layerlab_profiles::accuracy::{EvaluationSet, Tally};
+use layerlab_profiles::accuracy::{BadAnswer, EvaluationSet, Tally};
 use layerlab_profiles::document::{Processor, ProcessorKind};
 use layerlab_profiles::tensors::{
     CrossingAnswer, LeftOut, PackedRow, TENSORS_FORMAT, TENSORS_VERSION, TensorDescription,
@@ -64,18 +64,16 @@ pub enum UnfitTensors {
     },
     /// The answers cannot be judged.
     #[error(
-        "{model} answers with {answers} numbers and the labels of `{set}` need {needed}; make a set with its classes, or leave the \
-         accuracy out with --sizes-only"
+        "{model} cannot be judged by the labels of `{set}`: {reason}; make a set with its classes, or leave the accuracy out with \
+         --sizes-only"
     )]
     OtherAnswers {
         /// The network's name.
         model: String,
-        /// How many numbers it answers with.
-        answers: u64,
         /// The set's name.
         set: String,
-        /// How many its metric needs.
-        needed: u64,
+        /// What of its answers the metric cannot judge.
+        reason: BadAnswer,
     },
     /// So many pictures are not there.
     #[error(
@@ -134,17 +132,14 @@ impl TensorsCampaign<'_> {
             });
         }
         let outputs = network.frontier(network.layer_count()).iter();
-        let answers: u64 = outputs.map(TensorSpec::elements).sum();
-        let needed = set.metric.answer_len(set.classes.len());
-        match needed.map(|needed| needed as u64) {
-            Some(needed) if self.settings.judge && needed != answers => {
-                Err(UnfitTensors::OtherAnswers {
-                    model,
-                    answers,
-                    set: name,
-                    needed,
-                })
-            }
+        let outputs: Vec<Vec<u64>> = outputs.map(|output| output.shape.clone()).collect();
+        let accepted = set.metric.accept_outputs(set.classes.len(), &outputs);
+        match accepted {
+            Err(reason) if self.settings.judge => Err(UnfitTensors::OtherAnswers {
+                model,
+                set: name,
+                reason,
+            }),
             _ => Ok(()),
         }
     }

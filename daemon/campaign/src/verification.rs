@@ -60,6 +60,7 @@ impl Verification<'_> {
                     memory: AccuracySettings::default().memory,
                     // As they were just timed.
                     as_runs: true,
+                    keep_answers: false,
                 };
                 Some(evaluate(link, self.model, of.set, &settings, follower).await?)
             }

@@ -146,6 +146,7 @@ impl OnDevice {
             stop_at_half_width: None,
             memory: AccuracySettings::default().memory,
             as_runs: learnt.evaluation.as_runs,
+            keep_answers: false,
         };
         let mut nobody = |_: &Entry| {};
         layerlab_campaign::evaluate(&self.link, &self.model, set, &settings, &mut nobody)

@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ObjectBox, Tally, Truth};
+use super::decoder::Decoder;
+use super::detection::{self, Rules, decode_grid};
+use super::{Tally, Truth, pixels};
 
 /// How answers are judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -35,6 +37,25 @@ pub enum Metric {
         /// A box finds an object of its class that it overlaps by at least this.
         match_at_least: f32,
     },
+    /// Objects and their boxes, as later detectors answer.
+    DecodedDetection {
+        /// The form of the answer.
+        decoder: Decoder,
+        /// A box counts when its score is at least this.
+        threshold: f32,
+        /// Of boxes of one class that overlap by more than this (intersection over union), the best stays.
+        suppress_above: f32,
+        /// A box finds an object of its class that it overlaps by at least this.
+        match_at_least: f32,
+    },
+    /// One class for each pixel, by an answer of 1 x classes x height x width: the share of pixels whose largest value is that
+    /// of the true class.
+    PixelAccuracy {
+        /// The answer's width.
+        width: u32,
+        /// The answer's height.
+        height: u32,
+    },
     /// Pairs of images: the same when the cosine similarity of the two answers is at least `threshold`.
     Verification {
         /// From -1 to 1.
@@ -55,6 +76,26 @@ pub enum BadAnswer {
         /// How many are needed.
         expected: usize,
     },
+    /// The answer cannot be cut into boxes.
+    #[error(
+        "the network answers with {found} values, and the metric of this evaluation set takes {each} for each box"
+    )]
+    NotBoxes {
+        /// How many values there are.
+        found: usize,
+        /// How many each box has.
+        each: usize,
+    },
+    /// The network's outputs are not those of the decoder.
+    #[error(
+        "the network's outputs are {found}, and the metric of this evaluation set takes {expected}"
+    )]
+    Outputs {
+        /// The shapes that there are.
+        found: String,
+        /// The shapes that are needed.
+        expected: String,
+    },
     /// The answer is to another number of images than the metric takes together.
     #[error("the metric of this evaluation set does not judge {0} images together")]
     Images(usize),
@@ -72,18 +113,65 @@ impl Metric {
         }
     }
 
-    /// How many values a network must answer with, for so many classes; `None` if any number will do.
-    pub fn answer_len(&self, classes: usize) -> Option<usize> {
-        match self {
-            Metric::TopK { .. } | Metric::MultiLabel { .. } => Some(classes),
+    /// Whether answers are compared with boxes.
+    pub fn judges_boxes(&self) -> bool {
+        matches!(
+            self,
+            Metric::Detection { .. } | Metric::DecodedDetection { .. }
+        )
+    }
+
+    /// Whether so many values can be one answer, with so many classes.
+    ///
+    /// # Errors
+    /// When the metric cannot judge an answer of this length.
+    pub fn accept_length(&self, classes: usize, found: usize) -> Result<(), BadAnswer> {
+        let expected = match self {
+            Metric::TopK { .. } | Metric::MultiLabel { .. } => classes,
             Metric::Detection { grid, boxes, .. } => {
                 let (grid, boxes) = (*grid as usize, *boxes as usize);
                 let each = boxes.saturating_mul(5).saturating_add(classes);
                 // More than there can be is as wrong as any other length.
-                Some(grid.saturating_mul(grid).saturating_mul(each))
+                grid.saturating_mul(grid).saturating_mul(each)
             }
-            Metric::Verification { .. } => None,
+            Metric::DecodedDetection { decoder, .. } => {
+                return decoder.accept_length(classes, found);
+            }
+            Metric::PixelAccuracy { width, height } => {
+                let pixels = (*width as usize).saturating_mul(*height as usize);
+                pixels.saturating_mul(classes)
+            }
+            Metric::Verification { .. } => return Ok(()),
+        };
+        match found == expected {
+            true => Ok(()),
+            false => Err(BadAnswer::Length { found, expected }),
         }
+    }
+
+    /// Whether a network whose outputs have these shapes gives answers to judge, with so many classes.
+    ///
+    /// # Errors
+    /// When the metric needs others.
+    pub fn accept_outputs(&self, classes: usize, shapes: &[Vec<u64>]) -> Result<(), BadAnswer> {
+        if let Metric::DecodedDetection { decoder, .. } = self {
+            decoder.accept_outputs(classes, shapes)?;
+        }
+        if let Metric::PixelAccuracy { width, height } = self {
+            let expected = [1, classes as u64, u64::from(*height), u64::from(*width)];
+            if !matches!(shapes, [shape] if *shape == expected) {
+                return Err(BadAnswer::Outputs {
+                    found: shapes_text(shapes),
+                    expected: shapes_text(&[expected.to_vec()]),
+                });
+            }
+        }
+        let lengths = shapes.iter().map(|shape| {
+            let lengths = shape.iter();
+            lengths.fold(1, |product: u64, &length| product.saturating_mul(length))
+        });
+        let all = lengths.fold(0, u64::saturating_add);
+        self.accept_length(classes, usize::try_from(all).unwrap_or(usize::MAX))
     }
 
     /// Judges one answer: the values of one image, or of each of a pair. Values that are not finite are
@@ -100,20 +188,49 @@ impl Metric {
         if answer.len() != self.images_per_answer() {
             return Err(BadAnswer::Images(answer.len()));
         }
-        let expected = self.answer_len(classes).unwrap_or(answer[0].len());
+        let expected = answer[0].len();
         for values in answer {
-            if values.len() != expected {
-                let found = values.len();
+            let found = values.len();
+            if found != expected {
                 return Err(BadAnswer::Length { found, expected });
             }
+            self.accept_length(classes, found)?;
         }
         match (self, truth) {
             (Metric::TopK { k }, Truth::Labels(labels)) => Ok(top_k(*k, answer[0], labels)),
             (Metric::MultiLabel { threshold }, Truth::Labels(labels)) => {
                 Ok(multi_label(*threshold, answer[0], labels))
             }
-            (Metric::Detection { .. }, Truth::Boxes(objects)) => {
-                Ok(self.detection(classes, answer[0], objects))
+            (
+                Metric::Detection {
+                    grid,
+                    boxes,
+                    threshold,
+                    suppress_above,
+                    match_at_least,
+                },
+                Truth::Boxes(objects),
+            ) => {
+                let cells = (*grid as usize, *boxes as usize);
+                let found = decode_grid(cells, classes, *threshold, answer[0]);
+                let rules = Rules::new(*suppress_above, *match_at_least);
+                Ok(detection::judge(found, objects, rules))
+            }
+            (
+                Metric::DecodedDetection {
+                    decoder,
+                    threshold,
+                    suppress_above,
+                    match_at_least,
+                },
+                Truth::Boxes(objects),
+            ) => {
+                let found = decoder.decode(classes, *threshold, answer[0]);
+                let rules = Rules::new(*suppress_above, *match_at_least);
+                Ok(detection::judge(found, objects, rules))
+            }
+            (Metric::PixelAccuracy { .. }, Truth::Pixels(runs)) => {
+                Ok(pixels::judge(classes, answer[0], runs))
             }
             (Metric::Verification { threshold }, Truth::Same(same)) => {
                 let alike = cosine(answer[0], answer[1]).map(|cosine| cosine >= *threshold);
@@ -122,22 +239,15 @@ impl Metric {
             _ => Err(BadAnswer::Truth),
         }
     }
+}
 
-    fn detection(&self, classes: usize, answer: &[f32], objects: &[ObjectBox]) -> Tally {
-        let Metric::Detection {
-            grid,
-            boxes,
-            threshold,
-            suppress_above,
-            match_at_least,
-        } = *self
-        else {
-            return Tally::default();
-        };
-        let found = decode(grid as usize, boxes as usize, classes, threshold, answer);
-        let kept = suppress(found, suppress_above);
-        matches(&kept, objects, match_at_least)
-    }
+/// Shapes for a person: `1x3x4 and 1x2`.
+pub(super) fn shapes_text(shapes: &[Vec<u64>]) -> String {
+    let shapes = shapes.iter().map(|shape| {
+        let lengths: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        lengths.join("x")
+    });
+    shapes.collect::<Vec<_>>().join(" and ")
 }
 
 /// A tally of an answer that is right or wrong as a whole.
@@ -183,103 +293,11 @@ fn multi_label(threshold: f32, values: &[f32], labels: &[u32]) -> Tally {
 }
 
 /// The cosine of the angle between two vectors; `None` where it is not a number.
-fn cosine(a: &[f32], b: &[f32]) -> Option<f32> {
+pub(super) fn cosine(a: &[f32], b: &[f32]) -> Option<f32> {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         let products = a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b));
         products.sum()
     };
     let cosine = dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
     cosine.is_finite().then_some(cosine as f32)
-}
-
-/// A box that the network found.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    object: ObjectBox,
-    score: f32,
-}
-
-/// The boxes of a YOLO answer that reach the threshold, each with each class.
-fn decode(grid: usize, boxes: usize, classes: usize, threshold: f32, answer: &[f32]) -> Vec<Found> {
-    let cells = grid * grid;
-    let (probabilities, rest) = answer.split_at(cells * classes);
-    let (confidences, shapes) = rest.split_at(cells * boxes);
-    let mut found = Vec::new();
-    for place in 0..cells * boxes {
-        let cell = place / boxes;
-        let shape = &shapes[4 * place..4 * place + 4];
-        if shape.iter().any(|value| !value.is_finite()) {
-            continue;
-        }
-        let (row, column) = ((cell / grid) as f32, (cell % grid) as f32);
-        let centre_x = (column + shape[0]) / grid as f32;
-        let centre_y = (row + shape[1]) / grid as f32;
-        let (width, height) = (shape[2] * shape[2], shape[3] * shape[3]);
-        for class in 0..classes {
-            let score = confidences[place] * probabilities[cell * classes + class];
-            if score.is_finite() && score >= threshold {
-                found.push(Found {
-                    object: ObjectBox {
-                        class: class as u32,
-                        x: centre_x - width / 2.0,
-                        y: centre_y - height / 2.0,
-                        width,
-                        height,
-                    },
-                    score,
-                });
-            }
-        }
-    }
-    found
-}
-
-/// Non-maximum suppression: the best box of a class silences those of its class that overlap it much. Best
-/// first; of equals the one that came first.
-fn suppress(mut found: Vec<Found>, above: f32) -> Vec<Found> {
-    found.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let mut kept: Vec<Found> = Vec::new();
-    for candidate in found {
-        let silenced = kept.iter().any(|better| {
-            better.object.class == candidate.object.class
-                && overlap(&better.object, &candidate.object) > above
-        });
-        if !silenced {
-            kept.push(candidate);
-        }
-    }
-    kept
-}
-
-/// The best box first, each takes the object of its class that it overlaps most and that is still free.
-fn matches(found: &[Found], objects: &[ObjectBox], at_least: f32) -> Tally {
-    let mut free: Vec<&ObjectBox> = objects.iter().collect();
-    let mut tally = Tally::default();
-    for Found { object, .. } in found {
-        let best = free
-            .iter()
-            .enumerate()
-            .filter(|(_, candidate)| candidate.class == object.class)
-            .map(|(place, candidate)| (place, overlap(object, candidate)))
-            .max_by(|a, b| a.1.total_cmp(&b.1));
-        match best {
-            Some((place, overlap)) if overlap >= at_least => {
-                free.remove(place);
-                tally.hits += 1;
-            }
-            _ => tally.false_alarms += 1,
-        }
-    }
-    tally.misses = free.len() as u64;
-    tally
-}
-
-/// Intersection over union.
-fn overlap(a: &ObjectBox, b: &ObjectBox) -> f32 {
-    let along = |start_a: f32, length_a: f32, start_b: f32, length_b: f32| {
-        ((start_a + length_a).min(start_b + length_b) - start_a.max(start_b)).max(0.0)
-    };
-    let shared = along(a.x, a.width, b.x, b.width) * along(a.y, a.height, b.y, b.height);
-    let union = a.width * a.height + b.width * b.height - shared;
-    if union > 0.0 { shared / union } else { 0.0 }
 }

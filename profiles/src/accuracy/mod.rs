@@ -2,20 +2,27 @@
 //! other processors loses of it.
 
 mod chosen;
+mod decoder;
+mod detection;
 mod features;
 mod metric;
 mod picture;
+mod pixels;
 mod sampler;
 mod set;
 mod tally;
+mod threshold;
 
 pub use chosen::chosen_placements;
+pub use decoder::{Decoder, PriorGrid, Priors, SsdOutputs};
 pub use features::{Features, features};
 pub use metric::{BadAnswer, Metric};
 pub use picture::{NoPictures, Picture};
+pub use pixels::{PixelRun, pixel_runs};
 pub use sampler::{Part, is_reference, references, references_on, sample, sample_on, split};
 pub use set::{EvaluationSet, ObjectBox, Preprocessing, Resize, SetError, Truth, Values};
 pub use tally::{Loss, Tally, loss};
+pub use threshold::best_threshold;
 
 pub(crate) use chosen::{chosen_in_version_3, number_of_placements};
 pub(crate) use tally::interval_centre;

@@ -131,6 +131,7 @@ mod tests {
             },
             shape: vec![planes, 1, 2],
             truths: vec![Truth::Labels(vec![0])],
+            pairs: Vec::new(),
             values,
         }
     }

@@ -1,19 +1,20 @@
 //! An evaluation set as it is sent to devices: labelled images, preprocessed once on the host.
 //!
 //! The file is one line of JSON, which says everything but the pixels, and then the values of all images one
-//! after the other, each in the order of `shape`.
+//! after the other, each in the order of `shape`. Version 2 has what version 1 does not know: images that several pairs
+//! share, detectors after YOLO's first version, and classes of pixels. A set without them is written as version 1.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Metric;
+use super::{Metric, PixelRun};
 
 /// The value of the field `format`.
 const FORMAT: &str = "layerlab-evaluation-set";
 
-/// The version of the format.
-const VERSION: u32 = 1;
+/// The newest version of the format.
+const VERSION: u32 = 2;
 
 /// Labelled images, ready to be fed to a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,8 @@ pub struct EvaluationSet {
     pub shape: Vec<usize>,
     /// What is true of each answer's image, or of its pair of images.
     pub truths: Vec<Truth>,
+    /// Of verification, the two images of each answer, by their places; empty where each answer has images of its own.
+    pub pairs: Vec<[u32; 2]>,
     /// The values of all images.
     pub values: Values,
 }
@@ -42,6 +45,8 @@ pub enum Truth {
     Labels(Vec<u32>),
     /// The objects that it shows.
     Boxes(Vec<ObjectBox>),
+    /// What each pixel of an answer shows, row by row.
+    Pixels(Vec<PixelRun>),
     /// Whether a pair shows the same.
     Same(bool),
 }
@@ -142,6 +147,9 @@ struct SetHeader {
     /// `u8` or `f32`, little-endian.
     values: String,
     truths: Vec<Truth>,
+    /// From version 2 on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pairs: Vec<[u32; 2]>,
 }
 
 impl EvaluationSet {
@@ -155,13 +163,23 @@ impl EvaluationSet {
         self.shape.iter().product()
     }
 
+    /// How many images it has; answers may share them.
+    pub fn image_count(&self) -> usize {
+        image_count(&self.metric, &self.pairs, self.truths.len()).unwrap_or(usize::MAX)
+    }
+
     /// The images of answer number `answer`, one or two, each as a network takes it.
     ///
     /// # Panics
     /// When the set has no such answer.
     pub fn images(&self, answer: usize) -> Vec<Vec<f32>> {
         let (length, each) = (self.image_len(), self.metric.images_per_answer());
-        (answer * each..(answer + 1) * each)
+        let places: Vec<usize> = match self.pairs.get(answer) {
+            Some(pair) => pair.iter().map(|&image| image as usize).collect(),
+            None => (answer * each..(answer + 1) * each).collect(),
+        };
+        places
+            .into_iter()
             .map(|image| {
                 let range = image * length..(image + 1) * length;
                 match &self.values {
@@ -180,7 +198,7 @@ impl EvaluationSet {
     pub fn to_bytes(&self) -> Result<Vec<u8>, SetError> {
         let header = SetHeader {
             format: FORMAT.to_owned(),
-            version: VERSION,
+            version: self.version(),
             name: self.name.clone(),
             metric: self.metric.clone(),
             classes: self.classes.clone(),
@@ -191,7 +209,9 @@ impl EvaluationSet {
                 Values::F32(_) => "f32".to_owned(),
             },
             truths: self.truths.clone(),
+            pairs: self.pairs.clone(),
         };
+        check_metric(&header)?;
         check_truths(&header)?;
         let mut bytes =
             serde_json::to_vec(&header).map_err(|error| SetError::NotASet(error.to_string()))?;
@@ -204,7 +224,7 @@ impl EvaluationSet {
             }
         }
         let found = bytes.len() - start;
-        let expected = expected_len(&header, header.truths.len())?;
+        let expected = expected_len(&header)?;
         match found == expected {
             true => Ok(bytes),
             false => Err(SetError::Length { found, expected }),
@@ -224,14 +244,16 @@ impl EvaluationSet {
         let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
         let not_json = |error: serde_json::Error| not_a_set(&error.to_string());
         let kind: Kind = serde_json::from_slice(line).map_err(not_json)?;
-        if kind.format != FORMAT || kind.version != VERSION {
+        if kind.format != FORMAT || !(1..=VERSION).contains(&kind.version) {
             let Kind { format, version } = kind;
-            let reason = format!("it is `{format}` version {version}, not `{FORMAT}` {VERSION}");
+            let reason =
+                format!("it is `{format}` version {version}, not `{FORMAT}` 1 to {VERSION}");
             return Err(SetError::NotASet(reason));
         }
         let header: SetHeader = serde_json::from_slice(line).map_err(not_json)?;
+        check_metric(&header)?;
         check_truths(&header)?;
-        let expected = expected_len(&header, header.truths.len())?;
+        let expected = expected_len(&header)?;
         if rest.len() != expected {
             let found = rest.len();
             return Err(SetError::Length { found, expected });
@@ -244,15 +266,57 @@ impl EvaluationSet {
                     .collect(),
             ),
         };
-        Ok(EvaluationSet {
+        let set = EvaluationSet {
             name: header.name,
             metric: header.metric,
             classes: header.classes,
             preprocessing: header.preprocessing,
             shape: header.shape,
             truths: header.truths,
+            pairs: header.pairs,
             values,
-        })
+        };
+        match set.version() <= kind.version {
+            true => Ok(set),
+            false => Err(not_a_set("version 1 has no such metric and no pairs")),
+        }
+    }
+
+    /// The oldest version of the format that can say all of it.
+    fn version(&self) -> u32 {
+        match (&self.metric, self.pairs.is_empty()) {
+            (Metric::DecodedDetection { .. } | Metric::PixelAccuracy { .. }, _) | (_, false) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Whether the metric makes sense, for images of the set's shape and for its pairs.
+fn check_metric(header: &SetHeader) -> Result<(), SetError> {
+    let not_a_set = |reason: &str| Err(SetError::NotASet(reason.to_owned()));
+    if let Metric::DecodedDetection { decoder, .. } = &header.metric {
+        if let Some(fault) = decoder.fault() {
+            return not_a_set(fault);
+        }
+        let said = decoder.input().map(|(width, height)| [height, width]);
+        let image = header.shape.iter().skip(1);
+        if said.is_some_and(|said| !image.eq(&said.map(|side| side as usize))) {
+            return not_a_set("its boxes are relative to an input that its images do not have");
+        }
+    }
+    let paired = matches!(header.metric, Metric::Verification { .. });
+    match header.pairs.len() {
+        0 => Ok(()),
+        pairs if paired && pairs == header.truths.len() => Ok(()),
+        _ => not_a_set("it does not have a pair of images for each answer"),
+    }
+}
+
+/// How many images there are, or `None` if they are more than can be.
+fn image_count(metric: &Metric, pairs: &[[u32; 2]], answers: usize) -> Option<usize> {
+    match pairs.iter().flatten().max() {
+        Some(&last) => (last as usize).checked_add(1),
+        None => answers.checked_mul(metric.images_per_answer()),
     }
 }
 
@@ -264,8 +328,18 @@ fn check_truths(header: &SetHeader) -> Result<(), SetError> {
             (Metric::TopK { .. } | Metric::MultiLabel { .. }, Truth::Labels(labels)) => {
                 labels.clone()
             }
-            (Metric::Detection { .. }, Truth::Boxes(boxes)) => {
+            (Metric::Detection { .. } | Metric::DecodedDetection { .. }, Truth::Boxes(boxes)) => {
                 boxes.iter().map(|object| object.class).collect()
+            }
+            (Metric::PixelAccuracy { width, height }, Truth::Pixels(runs)) => {
+                let counted = runs.iter().map(|run| u64::from(run.count)).sum::<u64>();
+                if counted != u64::from(*width) * u64::from(*height) {
+                    let reason = format!(
+                        "what is true of answer {answer} is {counted} pixels, not {width}x{height}"
+                    );
+                    return Err(SetError::NotASet(reason));
+                }
+                runs.iter().filter_map(|run| run.class).collect()
             }
             (Metric::Verification { .. }, Truth::Same(_)) => Vec::new(),
             _ => {
@@ -282,7 +356,7 @@ fn check_truths(header: &SetHeader) -> Result<(), SetError> {
     Ok(())
 }
 
-fn expected_len(header: &SetHeader, answers: usize) -> Result<usize, SetError> {
+fn expected_len(header: &SetHeader) -> Result<usize, SetError> {
     let size = match header.values.as_str() {
         "u8" => 1,
         "f32" => 4,
@@ -292,7 +366,7 @@ fn expected_len(header: &SetHeader, answers: usize) -> Result<usize, SetError> {
             )));
         }
     };
-    let images = answers.checked_mul(header.metric.images_per_answer());
+    let images = image_count(&header.metric, &header.pairs, header.truths.len());
     let factors = header.shape.iter().chain([&size]);
     factors
         .fold(images, |product, &factor| product?.checked_mul(factor))

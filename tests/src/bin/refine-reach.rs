@@ -124,6 +124,7 @@ impl Bench {
             answers: Some(evaluation.answers as usize),
             stop_at_half_width: None,
             as_runs: false,
+            keep_answers: false,
             memory: AccuracySettings::default().memory,
         };
         let mut nobody = |_: &Entry| {};

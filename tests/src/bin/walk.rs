@@ -39,6 +39,7 @@ async fn run(
         answers: Some(answers),
         stop_at_half_width: None,
         as_runs: false,
+        keep_answers: false,
         memory,
     };
     let started = Instant::now();

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use image::{Rgb, RgbImage};
-use layerlab_profiles::accuracy::{EvaluationSet, Metric, Resize, Truth, Values};
+use layerlab_profiles::accuracy::{
+    Decoder, EvaluationSet, Metric, Resize, SsdOutputs, Truth, Values,
+};
 use layerlab_profiles::sha256;
 use layerlab_tests::{file, layerlab, output, stderr, succeed};
 
@@ -207,8 +209,77 @@ fn a_command_line_that_contradicts_itself() {
         USAGE,
         &["labels.csv", "--coco or --voc"],
     );
+    bench.fails(
+        labels("top-1").args(["--decoder", "yolo-v5"]),
+        USAGE,
+        &["--decoder", "detection", "leave it out"],
+    );
+    bench.fails(
+        labels("detection").args(["--decoder", "yolo-v8", "--grid", "7"]),
+        USAGE,
+        &["--grid", "detection by yolo-v1"],
+    );
+    bench.fails(
+        labels("detection").args(["--outputs", "scores-first"]),
+        USAGE,
+        &["--outputs", "--decoder ssd"],
+    );
+    bench.fails(
+        labels("multi-label").args(["--threshold", "-0.5"]),
+        USAGE,
+        &["--threshold below 0", "verification"],
+    );
+    bench.fails(
+        labels("top-1").args(["--calibrate", "m.onnx"]),
+        USAGE,
+        &["--calibrate", "verification"],
+    );
+    bench.fails(
+        &mut labels("verification"),
+        USAGE,
+        &["--threshold", "--calibrate"],
+    );
+    bench.fails(
+        labels("verification").args(["--threshold", "0.5"]),
+        USAGE,
+        &["labels.csv", "says nothing of pairs", "--pairs"],
+    );
+    let pairs = |metric| bench.set("--pairs", "pairs.txt", metric);
+    bench.write("pairs.txt", "1\nAda\t1\t2\nAda\t1\tBo\t1\n");
+    bench.fails(
+        &mut pairs("top-1"),
+        USAGE,
+        &["pairs.txt", "--metric verification"],
+    );
+    bench.fails(
+        labels("multi-label").args(["--answer-size", "4x4"]),
+        USAGE,
+        &["--answer-size", "pixel-accuracy"],
+    );
+    bench.fails(
+        labels("pixel-accuracy").args(["--threshold", "0.5"]),
+        USAGE,
+        &["--threshold", "leave it out"],
+    );
+    bench.fails(
+        &mut labels("pixel-accuracy"),
+        USAGE,
+        &["labels.csv", "--masks"],
+    );
+    bench.fails(
+        &mut bench.set("--masks", "images", "pixel-accuracy"),
+        USAGE,
+        &["images", "--classes"],
+    );
+    bench.fails(
+        &mut bench.set("--masks", "images", "top-1"),
+        USAGE,
+        &["images", "--metric pixel-accuracy"],
+    );
     // What clap itself refuses takes it more than a sentence.
     for options in [
+        ["--threshold", "-2"],
+        ["--pairs", "pairs.txt"],
         ["--size", "4"],
         ["--size", "0x4"],
         ["--coco", "a.json"],
@@ -300,6 +371,93 @@ fn images_and_annotations_that_cannot_be_used() {
     for (option, name, metric, words) in cases {
         bench.fails(&mut bench.set(option, name, metric), INPUT, words);
     }
+    let missing = "1\nAda\t1\t2\nAda\t1\tBo\t1\n";
+    for (text, words) in [
+        ("1\nAda\t1\n", ["line 2", "correct or remove"]),
+        (missing, ["line 2", "Ada_0001.jpg"]),
+        ("2\t300\nAda\t1\t2\n", ["1200 pairs", "has 1:"]),
+    ] {
+        bench.write("pairs.txt", text);
+        let mut command = bench.set("--pairs", "pairs.txt", "verification");
+        bench.fails(command.args(["--threshold", "0.5"]), INPUT, &words);
+    }
+    let model = layerlab_tests::model("face").display().to_string();
+    bench.write(
+        "same.txt",
+        "2\nAda\t1\t2\nAda\t1\t2\nAda\t1\t2\nAda\t1\t2\n",
+    );
+    std::fs::create_dir(bench.path("images/Ada")).expect("a folder");
+    for number in 1..=2 {
+        let image = RgbImage::from_pixel(4, 4, Rgb([number; 3]));
+        let file = format!("images/Ada/Ada_000{number}.jpg");
+        image.save(bench.path(&file)).expect("room");
+    }
+    let calibrated = |size: &str| {
+        let mut command = layerlab();
+        command
+            .arg("set")
+            .arg("--pairs")
+            .arg(bench.path("same.txt"));
+        command.arg("--images").arg(bench.path("images"));
+        command.args(["--size", size, "--metric", "verification"]);
+        command.args(["--calibrate", &model]);
+        command.arg("--out").arg(bench.out());
+        command
+    };
+    let (other, same) = (["1x3x32x32", "1x3x4x4"], ["2 pairs", "both kinds"]);
+    bench.fails(&mut calibrated("4x4"), INPUT, &other);
+    bench.fails(&mut calibrated("32x32"), INPUT, &same);
+}
+
+#[test]
+fn priors_are_read_from_a_file_and_kept_in_the_set() {
+    let bench = Bench::new();
+    let ssd = |priors: &str| {
+        bench.write("priors.json", priors);
+        let mut command = bench.set("--coco", "annotations.json", "detection");
+        command.args(["--decoder", "ssd", "--outputs", "scores-first"]);
+        command.arg("--priors").arg(bench.path("priors.json"));
+        command
+    };
+    let good = r#"{"centre_variance": 0.1, "size_variance": 0.2,
+        "grids": [{"columns": 2, "rows": 3, "sizes": [[0.5, 0.25]]}]}"#;
+    bench.fails(
+        &mut ssd(&good.replace("0.25", "0")),
+        INPUT,
+        &["priors.json", "size", "not above 0", "correct it"],
+    );
+    bench.fails(
+        &mut ssd(&good.replace("rows", "lines")),
+        INPUT,
+        &["priors.json", "lines", "docs/method.md"],
+    );
+    std::fs::remove_file(bench.path("priors.json")).expect("it was there");
+    let mut absent = bench.set("--coco", "annotations.json", "detection");
+    absent.args(["--decoder", "ssd", "--priors", "priors.json"]);
+    bench.fails(&mut absent, INPUT, &["priors.json", "check the path"]);
+    succeed(&mut ssd(good));
+    let Metric::DecodedDetection {
+        decoder,
+        threshold,
+        suppress_above,
+        match_at_least,
+    } = bench.read().metric
+    else {
+        panic!("{:?}", bench.read().metric);
+    };
+    assert_eq!(
+        (threshold, suppress_above, match_at_least),
+        (0.25, 0.5, 0.5)
+    );
+    let Decoder::Ssd {
+        outputs,
+        priors: Some(priors),
+    } = decoder
+    else {
+        panic!("{decoder:?}");
+    };
+    assert_eq!(outputs, SsdOutputs::ScoresFirst);
+    assert_eq!(priors.grids[0].sizes, [[0.5, 0.25]]);
 }
 
 #[test]

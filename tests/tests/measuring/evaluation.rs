@@ -130,6 +130,7 @@ fn settings(
         stop_at_half_width: None,
         memory,
         as_runs: false,
+        keep_answers: false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What layerlab says of devices of which the truth is known, whatever is done to the device, the agent or the run.
 
+mod answer_forms;
 mod energy;
 mod evaluation;
 mod heat;

@@ -7,6 +7,7 @@ use tract_onnx::prelude::*;
 use super::scale::ValueRange;
 use super::{QuantiseError, RangeMethod};
 use crate::graph::Graph;
+use crate::infer::one_line;
 use crate::tensor::TensorSpec;
 use crate::{Network, infer};
 
@@ -116,11 +117,6 @@ impl Observer {
         }
         Ok(())
     }
-}
-
-fn one_line(error: &TractError) -> String {
-    let text = error.root_cause().to_string();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// How often magnitudes fall into equal parts of a range from zero on.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use layerlab_model::AnswerError;
 use layerlab_profiles::accuracy::BadAnswer;
 
 /// Images or annotations that make no evaluation set, or a set that does not fit a model.
@@ -110,7 +111,7 @@ pub enum SetError {
     },
     /// An image is not of the size that its boxes are made for.
     #[error(
-        "{place} says that `{name}` has {}x{} pixels, and it has {}x{}: use the images that the boxes were drawn on",
+        "{place} says that `{name}` has {}x{} pixels, and it has {}x{}: use the images that the annotations were made for",
         said.0, said.1, found.0, found.1
     )]
     Size {
@@ -190,11 +191,126 @@ pub enum SetError {
     },
     /// Verification from a file without pairs.
     #[error(
-        "`{}` says nothing of pairs of images, which verification judges: use another metric",
+        "`{}` says nothing of pairs of images, which verification judges: name a file of pairs by --pairs, or use another metric",
         path.display()
     )]
     NoPairs {
         /// The file that has labels and no pairs.
+        path: PathBuf,
+    },
+    /// Pairs judged by another metric than verification.
+    #[error("`{}` says which images show the same: use --metric verification", path.display())]
+    OnlyPairs {
+        /// The file of pairs.
+        path: PathBuf,
+    },
+    /// The first line of a file of pairs says something else than how many follow.
+    #[error(
+        "{place} is not `folds<TAB>pairs` or `pairs`, two or one whole numbers above 0: write how many pairs of each \
+         kind follow, as LFW's pairs.txt does"
+    )]
+    PairsHeader {
+        /// The line.
+        place: Place,
+    },
+    /// A line of a file of pairs is no pair.
+    #[error(
+        "{place} is neither `name<TAB>n<TAB>n`, two different images of one person, nor `name<TAB>n<TAB>name<TAB>n`, \
+         one of each of two: correct or remove it"
+    )]
+    Pair {
+        /// The line.
+        place: Place,
+    },
+    /// A file of pairs has more or fewer than it says.
+    #[error(
+        "`{}` says that it has {said} pairs, and it has {found}: correct its first line, or get it again",
+        path.display()
+    )]
+    PairsCount {
+        /// The file of pairs.
+        path: PathBuf,
+        /// How many its first line says, of both kinds.
+        said: u64,
+        /// How many there are.
+        found: u64,
+    },
+    /// The model that a threshold is chosen by does not answer.
+    #[error(transparent)]
+    Calibration(#[from] AnswerError),
+    /// The pairs that a threshold is chosen on say nothing about it.
+    #[error(
+        "no threshold tells the {pairs} pairs apart that it is chosen on: they must be of both kinds, and the model's answers \
+         finite and different; take more pairs, or give --threshold"
+    )]
+    NoThreshold {
+        /// How many pairs there are.
+        pairs: usize,
+    },
+    /// No pair is left to judge by.
+    #[error("`{set}` has one pair, and a threshold is chosen on half of them: take more pairs")]
+    NothingToJudge {
+        /// The set's name.
+        set: String,
+    },
+    /// A label image is no PNG.
+    #[error("`{}` is no sound PNG image: {reason}; replace or remove it", path.display())]
+    Mask {
+        /// The label image.
+        path: PathBuf,
+        /// What is wrong.
+        reason: png::DecodingError,
+    },
+    /// A label image does not have one small number for each pixel.
+    #[error(
+        "`{}` has colours in the place of classes: save it with a palette or as grey, with 8 bits or fewer, each value a \
+         class's place in --classes",
+        path.display()
+    )]
+    MaskColours {
+        /// The label image.
+        path: PathBuf,
+    },
+    /// A label image has a class that is none.
+    #[error(
+        "`{}` has the class {class} at ({x}, {y}), and --classes names {classes}, counted from 0: add it there, or write 255 \
+         for what does not count",
+        path.display()
+    )]
+    MaskClass {
+        /// The label image.
+        path: PathBuf,
+        /// The value.
+        class: u8,
+        /// The pixel's column, counted from 0.
+        x: u32,
+        /// Its row.
+        y: u32,
+        /// How many classes there are.
+        classes: usize,
+    },
+    /// Label images whose classes have no names.
+    #[error(
+        "the label images in `{}` number their classes: name them by --classes, in the order of the network's answers",
+        path.display()
+    )]
+    MasksWithoutClasses {
+        /// The folder of label images.
+        path: PathBuf,
+    },
+    /// Label images judged by another metric than theirs.
+    #[error("`{}` says what each pixel shows: use --metric pixel-accuracy", path.display())]
+    OnlyMasks {
+        /// The folder of label images.
+        path: PathBuf,
+    },
+    /// Pixels judged by what says nothing of them.
+    #[error(
+        "`{}` says nothing of pixels: name a folder of label images by --masks, or use another metric",
+        path.display()
+    )]
+    NoMasks {
+        /// The file or folder that says nothing of pixels.
         path: PathBuf,
     },
     /// The preprocessing cannot be done.

@@ -1,16 +1,16 @@
 //! Whether a set's images are a model's input, and a model's answer is what the set's metric judges.
 
 use layerlab_model::Network;
-use layerlab_profiles::accuracy::{BadAnswer, EvaluationSet};
+use layerlab_profiles::accuracy::EvaluationSet;
 
 use super::error::{SetError, Shape};
 
-/// Whether a model with this input (a batch of one, channels, height, width) and so many values in its answer can be
-/// asked about the set.
+/// Whether a model with this input (a batch of one, channels, height, width) and outputs of these shapes can be asked about
+/// the set.
 ///
 /// # Errors
 /// When it cannot, with both shapes or both lengths.
-fn fits(set: &EvaluationSet, input: &[usize], answer: usize) -> Result<(), SetError> {
+fn fits(set: &EvaluationSet, input: &[usize], outputs: &[Vec<u64>]) -> Result<(), SetError> {
     let images: Vec<usize> = std::iter::once(1)
         .chain(set.shape.iter().copied())
         .collect();
@@ -21,17 +21,13 @@ fn fits(set: &EvaluationSet, input: &[usize], answer: usize) -> Result<(), SetEr
             images: Shape(images),
         });
     }
-    match set.metric.answer_len(set.classes.len()) {
-        Some(expected) if expected != answer => Err(SetError::Answer {
-            set: set.name.clone(),
-            classes: set.classes.len(),
-            reason: BadAnswer::Length {
-                found: answer,
-                expected,
-            },
-        }),
-        _ => Ok(()),
-    }
+    let classes = set.classes.len();
+    let accepted = set.metric.accept_outputs(classes, outputs);
+    accepted.map_err(|reason| SetError::Answer {
+        set: set.name.clone(),
+        classes,
+        reason,
+    })
 }
 
 /// Whether `network` can be asked about the set.
@@ -48,8 +44,8 @@ pub fn fits_network(set: &EvaluationSet, network: &Network) -> Result<(), SetErr
     };
     let shape: Vec<usize> = input.shape.iter().map(|&axis| axis as usize).collect();
     let outputs = network.frontier(network.layer_count()).iter();
-    let answer = outputs.map(|output| output.elements() as usize).sum();
-    fits(set, &shape, answer)
+    let outputs: Vec<Vec<u64>> = outputs.map(|output| output.shape.clone()).collect();
+    fits(set, &shape, &outputs)
 }
 
 #[cfg(test)]
@@ -67,9 +63,9 @@ mod tests {
         folder.write("voc/1.xml", text);
         let source = folder.source(Annotations::Voc(folder.path("voc")), DETECTION);
         let set = source.load().expect("a set").set;
-        fits(&set, &[1, 3, 10, 10], 7 * 7 * 11).expect("they fit");
+        fits(&set, &[1, 3, 10, 10], &[vec![1, 7 * 7 * 11]]).expect("they fit");
         let said = |input: &[usize], answer| {
-            let refused = fits(&set, input, answer).expect_err("refused");
+            let refused = fits(&set, input, &[vec![1, answer]]).expect_err("refused");
             refused.to_string()
         };
         let input = said(&[1, 3, 224, 224], 7 * 7 * 11);

@@ -20,7 +20,7 @@ pub(super) fn truth(
         .iter()
         .map(|object| object_box(object, size, frame))
         .collect::<Result<Vec<_>, _>>()?;
-    if let Metric::Detection { .. } = metric {
+    if metric.judges_boxes() {
         return Ok(Truth::Boxes(boxes.into_iter().flatten().collect()));
     }
     let labels: BTreeSet<u32> = listed.objects.iter().map(|object| object.class).collect();

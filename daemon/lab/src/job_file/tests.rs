@@ -68,6 +68,7 @@ fn set(shape: &[usize], classes: usize) -> EvaluationSet {
         },
         shape: shape.to_vec(),
         truths: vec![Truth::Labels(vec![0])],
+        pairs: Vec::new(),
         values: Values::U8(vec![0; shape.iter().product()]),
     }
 }
