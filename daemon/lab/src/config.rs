@@ -50,6 +50,9 @@ pub struct Lab {
     /// Where profiles are published, unless in the data folder.
     #[serde(deserialize_with = "value::folder")]
     pub profiles: Option<PathBuf>,
+    /// The folder of the tables for analysis to which published profiles are appended, if they are.
+    #[serde(deserialize_with = "value::folder")]
+    pub analysis: Option<PathBuf>,
     /// The private key that published profiles are signed with, if they are.
     #[serde(deserialize_with = "value::folder")]
     pub signing_key: Option<PathBuf>,
