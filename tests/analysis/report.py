@@ -63,7 +63,8 @@ def main() -> None:
         print(
             f"The tables of [docs/analysis.md](../../docs/analysis.md), of {len(profiles)} profiles of a made-up fleet: each is drawn "
             f"from `profiles/published/oneplus7/yolo-mini`, with other durations, and no phone was measured. Made by "
-            f"`make analysis-report` on {os.cpu_count()} cores of {cpu()}, with the development build and DuckDB {version('duckdb')}.\n"
+            f"`make analysis-report` on {os.cpu_count()} cores of {cpu()}, with the development build and DuckDB {version('duckdb')}, "
+            f"while {os.getloadavg()[0]:.1f} programs ran on the average, this one among them.\n"
         )
         print("| table | rows | CSV | Parquet | share |\n|---|--:|--:|--:|--:|")
         for table, count in counts.items():
