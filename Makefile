@@ -1,7 +1,7 @@
 # What README shows. Everything is built once, in the development profile (see Cargo.toml), and always for the whole
 # workspace: for one crate alone its dependencies have other features, and would be compiled anew.
 
-.PHONY: demo farm-demo edge-demo npu-demo npu-test agent agent-test test slow-test postgres-test web-screenshots fuzz bench deny dist dist-test
+.PHONY: demo farm-demo edge-demo npu-demo npu-test agent agent-test test slow-test postgres-test web-screenshots fuzz bench deny dist dist-test analysis-report
 
 demo: ## Times, accuracy, a plan and its proof on simulated phones, and a page of all of it; OPEN=1 opens it in a browser
 	cargo build --workspace --bin layerlab --bin layerlab-agent
@@ -51,6 +51,12 @@ INPUTS ?= 1000000
 fuzz: ## Feed readers with damaged files, INPUTS=1000000 of each kind: models, messages, journals, profiles, devices, jobs
 	cargo build --workspace --bins
 	target/debug/fuzz $(INPUTS)
+
+analysis-report: ## Ten million samples in Parquet: how large, and how long queries take (tests/reports/analysis.md); installs three wheels from PyPI
+	cargo build --workspace --bins
+	tests/analysis/wheels target/analysis
+	PYTHONPATH=target/analysis python3 tests/analysis/report.py target/debug 10000000 > target/analysis.md
+	mv target/analysis.md tests/reports/analysis.md
 
 PROFILE ?= release
 

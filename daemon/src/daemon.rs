@@ -17,6 +17,7 @@ use layerlab_campaign::publish::SigningKey;
 use layerlab_farm::adb::Fleet;
 use layerlab_farm::folders::{Folders, make_private};
 use layerlab_farm::quarantine::Quarantine;
+use layerlab_lab::analysis::AnalysisTables;
 use layerlab_lab::clock::Clock;
 use layerlab_lab::config::{Config, Log};
 use layerlab_lab::dispatcher::{Dispatcher, Message};
@@ -99,6 +100,10 @@ async fn work(
         notices: Notice::all(&config.report),
     };
     let place = config.store(&folders);
+    let analysis = config.lab.analysis.clone().map(|folder| AnalysisTables {
+        store: folders.state.join("lab"),
+        folder,
+    });
     let runtimes = adb.host.settings();
     let profiles = config.profiles(&folders);
     let key = config.lab.signing_key.as_deref().map(SigningKey::read);
@@ -123,6 +128,14 @@ async fn work(
     let watching = tokio::spawn({
         let messages = messages.clone();
         async move { farm.watch(fleet, messages, seen).await }
+    });
+    let appending = tokio::spawn({
+        let (last_event, messages) = (last_event.clone(), messages.clone());
+        async move {
+            if let Some(tables) = analysis {
+                tables.append(last_event, messages).await;
+            }
+        }
     });
     let desk = FrontDesk::new(Intake::in_state(&folders.state, profiles), messages);
     // What is asked meanwhile waits, so that no job is told that the phone beside it was never seen.
@@ -163,7 +176,7 @@ async fn work(
     if let Some(serving) = on_the_web {
         let _ = serving.await;
     }
-    for task in [watching, listening, reporting] {
+    for task in [watching, listening, reporting, appending] {
         task.abort();
         // It has ended once it says so, one way or the other.
         let _ = task.await;
@@ -180,6 +193,7 @@ fn host_folders(config: &Config, folders: &Folders) -> Vec<PathBuf> {
         config.reports(folders),
     ];
     all.extend(config.web.models.clone());
+    all.extend(config.lab.analysis.clone());
     all.sort_by_key(|folder| std::cmp::Reverse(folder.as_os_str().len()));
     all.dedup();
     all

@@ -1,6 +1,8 @@
-//! `layerlab export`: a profile in other people's formats.
+//! `layerlab export`: profiles in other people's formats.
 
-use std::path::PathBuf;
+mod parquet;
+
+use std::path::{Path, PathBuf};
 
 use layerlab_planners::export::{Source, dnn_partitioning};
 use layerlab_planners::profile::{processors, time_table_of};
@@ -10,20 +12,23 @@ use layerlab_profiles::summary::Estimate;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use super::processors::PlacedOnArgs;
+use parquet::ParquetArgs;
 
 #[derive(clap::Args)]
 pub(super) struct ExportArgs {
-    /// The profile's folder
-    #[arg(value_name = "FOLDER")]
-    profile: PathBuf,
+    /// The profile's folder; with `--format parquet` those of several
+    #[arg(value_name = "FOLDER", required_unless_present = "published")]
+    profiles: Vec<PathBuf>,
     /// The format
     #[arg(long, value_enum)]
     format: Format,
     #[command(flatten)]
     placed_on: PlacedOnArgs,
+    #[command(flatten)]
+    parquet: ParquetArgs,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     /// A latency workload of dnn-partitioning (msr-fiddle), in JSON
     MsrFiddle,
@@ -31,12 +36,34 @@ enum Format {
     Csv,
     /// The profile's numbers in one JSON document, as `layerlab show --json` prints them
     Json,
+    /// Tables for DuckDB and pandas, one row for each layer, segment and sample, in the folder `--out`, to which each profile
+    /// adds
+    Parquet,
 }
 
-pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
-    let profile = Profile::read(&args.profile).exit_with(Code::Input)?;
-    let digest = ProfileDigest::of_folder(&args.profile).exit_with(Code::Input)?;
+pub(super) async fn run(args: &ExportArgs) -> Result<(), Failure> {
+    if args.format == Format::Parquet {
+        return parquet::run(&args.profiles, &args.parquet).await;
+    }
+    args.parquet.refuse_elsewhere()?;
+    match args.profiles.as_slice() {
+        [profile] => print(profile, args),
+        profiles => {
+            let error = format!(
+                "{} profiles are given, and this format is of one; `--format parquet` takes several",
+                profiles.len()
+            );
+            Err(Failure::new(Code::Usage, anyhow::anyhow!(error)))
+        }
+    }
+}
+
+/// Prints the profile in `folder` in a format that is of one profile.
+fn print(folder: &Path, args: &ExportArgs) -> Result<(), Failure> {
+    let profile = Profile::read(folder).exit_with(Code::Input)?;
+    let digest = ProfileDigest::of_folder(folder).exit_with(Code::Input)?;
     match args.format {
+        Format::Parquet => Ok(()),
         Format::MsrFiddle => {
             let profile = with_one_cost_for_both_ways(profile).exit_with(Code::Input)?;
             let chosen = args.placed_on.by_digit().exit_with(Code::Input)?;

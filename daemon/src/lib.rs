@@ -167,7 +167,7 @@ enum LayerlabCommand {
     /// Say which layers should run on which processor
     #[command(subcommand)]
     Plan(plan::PlanCommand),
-    /// Print a profile in other people's formats
+    /// Bring profiles into other people's formats
     Export(export::ExportArgs),
     /// Say which layers differ between two profiles of one model
     Compare(compare::CompareArgs),
@@ -265,7 +265,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Key(command) => key::run(&command),
                 LayerlabCommand::Show(args) => show::run(&args),
                 LayerlabCommand::Plan(command) => plan::run(&command, cli.agent).await,
-                LayerlabCommand::Export(args) => export::run(&args),
+                LayerlabCommand::Export(args) => export::run(&args).await,
                 LayerlabCommand::Compare(args) => compare::run(&args).await,
                 LayerlabCommand::Baseline(command) => baseline::run(&command).await,
                 LayerlabCommand::Derive(args) => derive::run(&args),

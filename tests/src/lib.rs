@@ -5,6 +5,7 @@ pub mod certificate;
 pub mod door;
 pub mod elsewhere;
 pub mod farm;
+pub mod fleet;
 pub mod fuzz;
 pub mod interposer;
 pub mod lab;

@@ -57,6 +57,9 @@ pub struct Lab {
     /// The file with the password for that server, if one has it.
     #[serde(deserialize_with = "value::folder")]
     pub store_password_file: Option<PathBuf>,
+    /// The folder of the tables for analysis to which published profiles are appended, if they are.
+    #[serde(deserialize_with = "value::folder")]
+    pub analysis: Option<PathBuf>,
     /// The private key that published profiles are signed with, if they are.
     #[serde(deserialize_with = "value::folder")]
     pub signing_key: Option<PathBuf>,

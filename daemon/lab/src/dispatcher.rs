@@ -38,6 +38,8 @@ pub enum Message {
     Devices(Vec<Device>),
     /// The names of the processors of a device.
     Processors(String, Vec<String>),
+    /// Something went wrong with the lab itself, and what is done about it, for a person.
+    Trouble(String),
     /// Somebody asks something.
     Ask(Question),
     /// Finish or park what is in progress, and end.
@@ -347,6 +349,11 @@ impl<B: Bench> Dispatcher<B> {
             }
             Message::Processors(device, processors) => {
                 return self.state.processors(&device, processors);
+            }
+            Message::Trouble(reason) => {
+                return self
+                    .state
+                    .tell(now, None, None, None, What::Trouble { reason });
             }
             Message::Stop => {
                 self.is_stopping = true;

@@ -25,3 +25,19 @@ pub fn names(lab: &str, run: &Run) -> Vec<RunId> {
         .flat_map(|attempt| CampaignPart::ALL.map(|part| name(lab, run.number, attempt, part)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use layerlab_analysis::LabRun;
+
+    use super::*;
+
+    #[test]
+    fn tables_for_analysis_know_a_run_by_its_journals() {
+        for part in CampaignPart::ALL {
+            let name = name("0123456789abcdef", 17, 2, part);
+            let of_lab = LabRun::of(name.as_str()).expect("a lab's");
+            assert_eq!((of_lab.lab.as_str(), of_lab.run), ("0123456789abcdef", 17));
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The lab: a night of profiling runs on the phones that are plugged in.
 
+pub mod analysis;
 pub mod baseline;
 pub mod bench;
 pub mod clock;

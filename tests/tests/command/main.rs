@@ -1,5 +1,6 @@
 //! The command line: what it says, what it refuses, and what it makes of good and bad input.
 
+mod analysis;
 mod bad_input;
 mod evaluation_sets;
 mod gate;

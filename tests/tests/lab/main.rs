@@ -1,6 +1,7 @@
 //! The lab as a whole: the real daemon and its commands, killed, stopped and out of room. With phones where it says so:
 //! the real adb server and the real adbd; where they cannot be had, these tests are skipped, and fail in CI.
 
+mod analysis;
 mod artifacts;
 mod full_disk;
 mod impossible;

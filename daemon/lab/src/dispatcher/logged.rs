@@ -26,6 +26,7 @@ pub(super) fn log(events: &[Event]) {
             What::Failed { .. }
             | What::AttemptFailed { .. }
             | What::Quarantined { .. }
+            | What::Trouble { .. }
             | What::Worse { .. } => {
                 tracing::warn!(job, run, device, "{words}");
             }

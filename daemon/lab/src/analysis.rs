@@ -1,0 +1,155 @@
+//! Appends what the lab publishes to the tables for analysis (docs/analysis.md), in its own time. Nothing of the lab depends on
+//! it: what cannot be appended is told, and made up for later.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use layerlab_analysis::{ExportError, export, exported_profiles};
+use layerlab_profiles::document::ProfileDigest;
+use tokio::sync::{mpsc, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::dispatcher::Message;
+use crate::query::indexed_profiles;
+use crate::record::{RunNumber, What};
+use crate::store::{Reader, StoreError};
+
+/// How soon what was not appended is tried again, unless something is published before.
+const AGAIN: Duration = Duration::from_secs(3600);
+
+/// How many events are looked at together.
+const AT_ONCE: u32 = 1000;
+
+/// The tables to which the lab appends.
+#[derive(Clone, Debug)]
+pub struct AnalysisTables {
+    /// The folder of the lab's store.
+    pub store: PathBuf,
+    /// The folder of the tables.
+    pub folder: PathBuf,
+}
+
+/// What is known of the lab's profiles.
+#[derive(Default)]
+struct Progress {
+    /// Those that need no more work: they are in the tables, or were removed before they could be.
+    done: BTreeSet<RunNumber>,
+    /// Those of which it was told why they are not in the tables.
+    told: BTreeSet<RunNumber>,
+}
+
+impl AnalysisTables {
+    /// Appends what the lab has published and what it publishes, for ever. `last_event` is the number of the store's last event,
+    /// and `messages` leads to the dispatcher, which notes what could not be appended.
+    pub async fn append(
+        self,
+        mut last_event: watch::Receiver<i64>,
+        messages: mpsc::Sender<Message>,
+    ) {
+        let mut progress = Progress::default();
+        loop {
+            let seen = *last_event.borrow_and_update();
+            if let Err(error) = self.append_missing(&mut progress, &messages).await {
+                tracing::warn!(%error, "the tables for analysis lack what was published last");
+            }
+            let published = self.published_after(seen, &mut last_event);
+            match timeout(AGAIN, published).await {
+                Ok(Ok(true)) | Err(_) => {}
+                Ok(Ok(false)) => return,
+                Ok(Err(error)) => tracing::warn!(%error, "what was published is not known"),
+            }
+        }
+    }
+
+    /// Appends what is not there yet, the oldest first, and tells once for each profile why it could not be.
+    async fn append_missing(
+        &self,
+        progress: &mut Progress,
+        messages: &mpsc::Sender<Message>,
+    ) -> Result<(), StoreError> {
+        let kept = Reader::open(&self.store).await?.all().await?;
+        let mut profiles = indexed_profiles(&kept, None, None);
+        profiles.retain(|profile| !progress.done.contains(&profile.run));
+        profiles.sort_by_key(|profile| profile.run);
+        for profile in profiles {
+            let (run, out) = (profile.run, self.folder.clone());
+            let Ok(appended) = spawn_blocking(move || append_one(&profile.folder, &out)).await
+            else {
+                continue;
+            };
+            let Err(error) = appended else {
+                progress.done.insert(run);
+                continue;
+            };
+            if progress.told.insert(run) {
+                let trouble = self.trouble(run, &error);
+                // A dispatcher that is gone does not hear it.
+                let _ = messages.send(Message::Trouble(trouble)).await;
+            }
+            // The others could not be written either.
+            if !error.is_of_profile() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until something is published after the event of number `seen`; false if the lab has ended.
+    async fn published_after(
+        &self,
+        mut seen: i64,
+        last_event: &mut watch::Receiver<i64>,
+    ) -> Result<bool, StoreError> {
+        let reader = Reader::open(&self.store).await?;
+        loop {
+            if last_event.wait_for(|&last| last > seen).await.is_err() {
+                return Ok(false);
+            }
+            let events = reader.events_after(seen, AT_ONCE).await?;
+            if events
+                .iter()
+                .any(|event| matches!(event.what, What::Published { .. }))
+            {
+                return Ok(true);
+            }
+            seen = events.last().map_or(seen, |event| event.number);
+        }
+    }
+
+    fn trouble(&self, run: RunNumber, error: &ExportError) -> String {
+        let (folder, pause) = (self.folder.display(), AGAIN.as_secs() / 60);
+        format!(
+            "the profile of run {run} is not in the tables for analysis: {error}; this is tried again with the next publication, \
+             every {pause} minutes and by `layerlab export --format parquet --published --out {folder}`"
+        )
+    }
+}
+
+/// Appends the profile in `folder`, unless it is in the tables in `out` or has been removed.
+fn append_one(folder: &Path, out: &Path) -> Result<(), ExportError> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let digest = ProfileDigest::of_folder(folder)?;
+    let failed = |source: io::Error| ExportError::Folder {
+        path: out.to_owned(),
+        source,
+    };
+    if exported_profiles(out)
+        .map_err(failed)?
+        .contains(digest.as_str())
+    {
+        return Ok(());
+    }
+    export(folder, out, host_name().as_deref())?;
+    Ok(())
+}
+
+/// What this machine is called, if it tells.
+pub fn host_name() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
