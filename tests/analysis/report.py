@@ -53,7 +53,7 @@ def main() -> None:
 
         os.chdir(folder)
         duck = connection()
-        counts = {table: duck.sql(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("layers", "segments", "samples")}
+        counts = {table: duck.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("layers", "segments", "samples")}
         csv = {
             "layers": size(folder, "profiles/*/times.csv") + size(folder, "profiles/*/layers.csv"),
             "segments": size(folder, "profiles/*/segments.csv"),
@@ -87,7 +87,7 @@ def main() -> None:
             times = []
             for _ in range(REPEATS):
                 before = time.monotonic()
-                answer = duck.sql(code).fetchall()
+                answer = duck.execute(code).fetchall()
                 times.append(time.monotonic() - before)
             print(f"| {question} | {len(answer):,} | {sorted(times)[REPEATS // 2]:.2f} s |")
 
