@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ObjectBox;
+use super::bad_answer::{BadAnswer, shapes_text};
 use super::detection::Found;
-use super::metric::shapes_text;
-use super::{BadAnswer, ObjectBox};
 
 /// The form of a detector's answer to one image. N is the number of boxes. What is not finite is no box.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
