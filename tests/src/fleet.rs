@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 const ODD: f64 = 1.25;
 
 /// The layer that takes longer in the last night, on every accelerator, and by how much.
-const SLOWED: (u32, f64) = (3, 1.2);
+const SLOWED: (u32, f64) = (5, 1.2);
 
 /// What a sample deviates by, at most, as a share.
 const NOISE: f64 = 0.02;

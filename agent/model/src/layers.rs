@@ -347,12 +347,12 @@ mod tests {
         let refusal =
             |layers: &[(&str, &str)]| assigned(&BLOCK, layers).expect_err("no layers").to_string();
         assert_eq!(
-            refusal(&[("one", "q,u"), ("two", "k")]),
+            refusal(&[("one", "q,u"), ("two", "s")]),
             "the layers `one` and `two` need what the other gives, so that neither can run first: make them one layer"
         );
         assert_eq!(
             refusal(&[("one", "q,u"), ("two", "k,y")]),
-            "the layers `one` and `two` need what the other gives, so that neither can run first: make them one layer"
+            "the layers `two` and `one` need what the other gives, so that neither can run first: make them one layer"
         );
         assert_eq!(
             refusal(&[("one", "q,k"), ("two", "k,v")]),

@@ -81,7 +81,7 @@ fn tables_hold_the_numbers_of_the_csv_tables_to_the_last_digit() {
         "--energy",
         "30s",
         "--steady",
-        "10m",
+        "12m",
         "--model",
     ]);
     succeed(

@@ -235,7 +235,7 @@ fn what_cannot_be_compressed_is_not_begun() {
     fails(
         &mut place.measure(&model("yolo-mini"), "host", "out", &[]),
         INPUT,
-        &["answers with 1470 numbers", "--sizes-only"],
+        &["answers with 1470 values", "--sizes-only"],
     );
     // Of one pixel, every feature map is what a fully connected layer gives.
     let one_pixel = ["--dim", "H=1", "--dim", "W=1"];
