@@ -177,7 +177,7 @@ fn what_cannot_be_exported_is_said_in_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let (out, nowhere) = (folder.path().join("tables"), folder.path().join("nowhere"));
     let profiles = published();
-    let refused = output(&mut export(&[nowhere.clone()], &out));
+    let refused = output(&mut export(std::slice::from_ref(&nowhere), &out));
     assert_fails(&refused, 3, &["cannot read ", "nowhere/profile.json"]);
     // Nobody can make a folder in a file, whoever runs the tests.
     let file = folder.path().join("file");
@@ -193,7 +193,7 @@ fn what_cannot_be_exported_is_said_in_one_sentence() {
         }
         std::fs::write(broken.join(path.file_name().expect("a file")), content).expect("room");
     }
-    let refused = output(&mut export(&[broken.clone()], &out));
+    let refused = output(&mut export(std::slice::from_ref(&broken), &out));
     assert_fails(&refused, 3, &["samples.csv"]);
     assert!(files(&out).is_empty());
     for (arguments, word) in [
