@@ -32,7 +32,7 @@ pub(super) enum LayerRulesError {
         problem: String,
     },
     #[error(
-        "{}: rule {number} (`{expression}`) is the first to match for no node of the model, whose nodes are called `{node}` \
+        "{}: rule {number} (`{expression}`) decides for no node of the model, whose nodes are called `{node}` \
          and the like: correct `nodes`, or leave the rule out",
         path.display()
     )]
@@ -67,6 +67,12 @@ impl LayerRules {
                 problem,
             }
         })?;
+        if file.layer.is_empty() {
+            return Err(LayerRulesError::Form {
+                path: path.to_owned(),
+                problem: "there is no rule".to_owned(),
+            });
+        }
         let rules = file.layer.into_iter().zip(1..).map(|(entry, number)| {
             let nodes = Regex::new(&entry.nodes).map_err(|error| LayerRulesError::Expression {
                 path: path.to_owned(),

@@ -86,9 +86,10 @@ fn rules_that_are_wrong_are_refused_in_one_sentence() {
             "`nodes` of rule 1 is no regular expression: error: unclosed group",
         ),
         ("nodes = \n", "is no TOML, line 1"),
+        ("layer = []\n", "there is no rule; write `[[layer]]`"),
         (
             "[[layer]]\nnodes = '^/decoder/'\nname = \"a\"\n",
-            "rule 1 (`^/decoder/`) is the first to match for no node of the model, whose nodes are called \
+            "rule 1 (`^/decoder/`) decides for no node of the model, whose nodes are called \
              `/embeddings/word_embeddings/Gather` and the like",
         ),
         (
