@@ -2,8 +2,15 @@
 
 import csv
 import json
+import math
+import statistics
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
+
+
+# How often the times of segments and the speeds of visits follow from each other in turn; more change nothing.
+ROUNDS = 10
 
 
 class LayerTime(NamedTuple):
@@ -12,6 +19,17 @@ class LayerTime(NamedTuple):
     value: float
     low: float
     high: float
+
+
+class Ratio(NamedTuple):
+    """How much more one is than another, as a share of the other, with the standard error of that."""
+
+    more: float
+    error: float
+
+
+# A segment's time in a visit, as a logarithm, by (segment, visit).
+Times = dict[tuple[tuple[int, int], int], float]
 
 
 class Published:
@@ -56,9 +74,56 @@ class Published:
         blocks = [row for row in self.table("blocks.csv") if row["processor"] == self.processor and not row["rejection"]]
         return [float(row[end]) for row in blocks for end in ("sentinel_before_ns", "sentinel_after_ns")]
 
+    def times_in_visits(self) -> Times:
+        """The logarithm of each segment's median in each visit, in nanoseconds."""
+        samples = defaultdict(list)
+        for row in self.table("samples.csv"):
+            if row["processor"] == self.processor:
+                segment = (int(row["first_layer"]), int(row["last_layer"]))
+                samples[segment, int(row["order"])].append(int(row["duration_ns"]))
+        return {key: math.log(statistics.median(durations)) for key, durations in samples.items()}
+
+    def sum_against_whole(self) -> Ratio | None:
+        """How much longer layers and neighbours say that the whole is than it is, with the speeds of visits taken out: the
+        sum of all pairs of neighbours less that of the layers that are in two of them. The error is a jackknife's over
+        visits. Written independently of layerlab. None where the design has no pairs, or the whole has fewer than three visits."""
+        times = self.times_in_visits()
+        whole = (1, len(self.layers))
+        visits = {visit for _, visit in times}
+        has_pairs = any(segment == (2, 3) for segment, _ in times)
+        if not has_pairs or sum(segment == whole for segment, _ in times) < 3:
+            return None
+        estimate = longer(times, whole)
+        without = []
+        for left_out in visits:
+            kept = {key: time for key, time in times.items() if key[1] != left_out}
+            without.append(longer(kept, whole))
+        count = len(without)
+        mean = statistics.mean(without)
+        error = math.sqrt((count - 1) / count * sum((one - mean) ** 2 for one in without))
+        return Ratio(estimate, error)
+
     def additivity(self) -> tuple[str, str]:
         """What the profile's own test of additivity says: the misfit, and how often chance explains it."""
         for one in self.header.get("additivity", []):
             if one["processor"] == self.processor:
                 return f"{one['misfit_percent']:.1f}%", f"{one['p_value']:.3f}"
         return "not tested", ""
+
+
+def longer(times: Times, whole: tuple[int, int]) -> float:
+    """How much longer the sum of the parts is than the whole, where a segment's time in a visit is that of the segment times
+    the speed of the visit."""
+    by_segment, by_visit = defaultdict(list), defaultdict(list)
+    for (segment, visit), time in times.items():
+        by_segment[segment].append((visit, time))
+        by_visit[visit].append((segment, time))
+    speeds = dict.fromkeys(by_visit, 0.0)
+    for _ in range(ROUNDS):
+        segments = {
+            segment: statistics.mean(time - speeds[visit] for visit, time in seen) for segment, seen in by_segment.items()
+        }
+        speeds = {visit: statistics.median(time - segments[segment] for segment, time in seen) for visit, seen in by_visit.items()}
+    parts = sum(math.exp(segments[layer, layer + 1]) for layer in range(1, whole[1]))
+    parts -= sum(math.exp(segments[layer, layer]) for layer in range(2, whole[1]))
+    return parts / math.exp(segments[whole]) - 1.0

@@ -141,6 +141,8 @@ def row(name: str, threads: int, design: str, direct: Published, derived: Publis
     parts = derived.sum_of_parts()
     of_sentinels = [statistics.mean(derived.sentinels()), statistics.median(derived.sentinels())]
     against = ["not timed" if whole is None else f"{parts / whole - 1:+.1%}"]
+    same_speed = derived.sum_against_whole()
+    against += ["" if same_speed is None else f"{same_speed.more:+.1%} ± {same_speed.error:.1%}"]
     against += [f"{parts / one - 1:+.1%}" for one in of_sentinels]
     values = [one.value for one, _ in pairs]
     with_direct = rank_correlation(values, [other.value for _, other in pairs])
@@ -174,16 +176,18 @@ drawn at random, batch 1. Made by
 *Derived*: the same library as an accelerator (`--as-accelerator {ort}`): inputs are copied in and outputs out, only
 segments are timed, and the times of layers follow from them (docs/method.md). *Profile*: the library's own profiler, which
 times every node of the whole model. *Sum*: all layers with the moving in and out of the model; against the whole model in
-turn with the other segments (with prefix-suffix they are equal by its formulas), and against the mean and the median of the sentinels, which
-are the whole model several times in a row at both ends of each block; the whole is in turn with the others in a few
-visits only. *Resolved* is a layer whose interval does not reach zero.
+turn with the other segments (the median of its samples; with prefix-suffix they are equal by its formulas), and against the
+mean and the median of the sentinels, which are the whole model several times in a row at both ends of each block. The whole is in
+turn with the others in a few visits only, and each visit has its own speed: *at one speed* is the same comparison with the speeds
+of visits taken out, by a calculation in Python that shares nothing with layerlab's, and its standard error (a jackknife over
+visits; times of neighbours less those of the layers between, so that prefix-suffix has none). *Resolved* is a layer whose interval does not reach zero.
 
 ## Layers
 
 | model | threads | design | layers | direct time in the derived interval | derived time in the direct interval | intervals \
-overlap | sum against whole | sum against sentinels' mean | against their median | rank correlation with direct | rank correlation with profile | resolved layers | their rank \
+overlap | sum against whole | at one speed | sum against sentinels' mean | against their median | rank correlation with direct | rank correlation with profile | resolved layers | their rank \
 correlation with profile |
-|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
+|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 DEVIATIONS = """
 ## What deviates
@@ -250,7 +254,7 @@ def main() -> None:
             direct = Published(folder / "direct", ORT)
             machine = machine or direct.header["device"]
             by_nodes = nodes(folder / "nodes.json", threads, path, direct.layers, runs=30)
-            cells = [name, threads, "(direct times)", len(by_nodes), "", "", "", "", "", "", ""]
+            cells = [name, threads, "(direct times)", len(by_nodes), "", "", "", "", "", "", "", ""]
             with_profile = f"{rank_correlation([t.value for t in direct.times()], by_nodes):.3f}"
             rows.append(line([*cells, with_profile, "", ""]))
             tract = Published(folder / "direct", TRACT).sum_of_parts()
