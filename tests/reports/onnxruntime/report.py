@@ -10,6 +10,7 @@ Markdown. What is in FOLDER is not measured again, so that a report that was int
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -204,6 +205,9 @@ DEVIATIONS = """
 |---|--:|---|--:|--:|--:|--:|--:|"""
 
 GUESSES = """
+`tests/reports/onnxruntime/by_hand.py` asks whether parts add up without layerlab: it cuts a network with nothing but onnx, and
+times all layers, all pairs and the whole in turn in one process.
+
 Not tested, and no more than guesses: that parts are slower than the whole because weights and code stay in caches where the whole
 model runs several times in a row, as the sentinels do; that a second thread is woken anew for each layer that is an inference of
 its own. What is known of the machine is that it shares its cores, and is faster or slower for seconds to minutes
@@ -233,6 +237,7 @@ def main() -> None:
     parser.add_argument("--width", default="1", help="factor on all channels; smaller ones are for trying this out")
     parser.add_argument("--threads", default="2,1")
     parser.add_argument("--budget", default="120s", help="device time of the adaptive design")
+    parser.add_argument("--runs", type=int, default=1, help="how often each design is measured, to see how far its results scatter")
     parser.add_argument("--samples", default="20", help="of each segment with prefix-suffix, and of each layer")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -260,20 +265,22 @@ def main() -> None:
             tract = Published(folder / "direct", TRACT).sum_of_parts()
             sums = [tract, direct.sum_of_parts(), sum(by_nodes)]
             side_by_side.append(line([name, threads, *map(milliseconds, sums)]))
-            for design, options in designs.items():
-                as_accelerator = ["--as-accelerator", ORT, "--processors", ORT]
-                why = profile(folder / design, threads, arguments.layerlab, common + as_accelerator + options)
+            as_accelerator = ["--as-accelerator", ORT, "--processors", ORT]
+            for (design, options), run in itertools.product(designs.items(), range(1, arguments.runs + 1)):
+                out = folder / (design if run == 1 else f"{design}-{run}")
+                design = design if arguments.runs == 1 else f"{design}, run {run}"
+                why = profile(out, threads, arguments.layerlab, common + as_accelerator + options)
                 if why:
                     missing.append(f"{name}, {threads} threads, {design}: {why}")
+                    continue
+                derived = Published(out, ORT)
+                if design.startswith(PREFIX_SUFFIX):
+                    rows.append(row(name, threads, f"{design}, differencing", direct, derived, by_nodes))
+                    derived = Published(least_squares(out, arguments.layerlab), ORT)
+                    rows.append(row(name, threads, f"{design}, least squares", direct, derived, by_nodes))
                 else:
-                    derived = Published(folder / design, ORT)
-                    if design == PREFIX_SUFFIX:
-                        rows.append(row(name, threads, f"{design}, differencing", direct, derived, by_nodes))
-                        derived = Published(least_squares(folder / design, arguments.layerlab), ORT)
-                        rows.append(row(name, threads, f"{design}, least squares", direct, derived, by_nodes))
-                    else:
-                        rows.append(row(name, threads, design, direct, derived, by_nodes))
-                    unsteady.append(line([name, threads, design, *derived.additivity(), *unsteadiness(derived.sentinels())]))
+                    rows.append(row(name, threads, design, direct, derived, by_nodes))
+                unsteady.append(line([name, threads, design, *derived.additivity(), *unsteadiness(derived.sentinels())]))
     print(HEADER.format(
             machine=described(machine),
             version=onnxruntime.__version__,
