@@ -1,7 +1,7 @@
 //! Which tensors are alive at each cut, which of them cross it, and which lie in main memory beside it: the network's own
 //! inputs and outputs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use layerlab_profiles::{Bytes, Segment};
 
@@ -38,6 +38,16 @@ pub(crate) struct NetworkOutput {
     pub(crate) giver: u32,
 }
 
+/// From where to where a tensor is needed that is no constant.
+struct Life<'a> {
+    spec: &'a TensorSpec,
+    /// The layer that gives it, 0 of an input.
+    given: u32,
+    /// The last layer that reads it, 0 where none does.
+    last_read: u32,
+    is_output: bool,
+}
+
 /// The tensors between the layers of a network, and those around them.
 #[derive(Clone, Debug)]
 pub(crate) struct Frontiers {
@@ -66,15 +76,11 @@ impl Frontiers {
                 readers.entry(input).or_default().extend(layer);
             }
         }
-        let last_reader = |name: &str| {
-            let layers = readers.get(name);
-            layers.and_then(|layers| layers.iter().copied().max())
-        };
         let computed = computed(graph, node_layers);
-        let is_output = |name: &str| graph.outputs.iter().any(|output| output == name);
+        let is_output: HashSet<&str> = graph.outputs.iter().map(String::as_str).collect();
         let inputs = graph.inputs.iter().map(|spec| {
             let mut takers = readers.get(spec.name.as_str()).cloned().unwrap_or_default();
-            if is_output(&spec.name) {
+            if is_output.contains(spec.name.as_str()) {
                 takers.push(count);
             }
             if takers.is_empty() {
@@ -97,23 +103,25 @@ impl Frontiers {
         let (inputs, outputs): (Vec<_>, Vec<_>) = (inputs.collect(), outputs.collect());
         let names = graph.inputs.iter().map(|input| input.name.as_str());
         let names = names.chain(graph.nodes.iter().flat_map(|node| named(&node.output)));
-        let lives: Vec<(&TensorSpec, u32)> = names
-            .filter_map(|name| Some((specs.get(name)?, *computed.get(name)?)))
+        let lives: Vec<Life<'_>> = names
+            .filter_map(|name| {
+                let readers = readers.get(name).into_iter().flatten();
+                Some(Life {
+                    spec: specs.get(name)?,
+                    given: *computed.get(name)?,
+                    last_read: readers.copied().max().unwrap_or(0),
+                    is_output: is_output.contains(name),
+                })
+            })
             .collect();
-        let is_read_after = |spec: &TensorSpec, cut: u32| last_reader(&spec.name) > Some(cut);
-        let at = |cut: u32, is_needed: &dyn Fn(&TensorSpec, u32) -> bool| -> Vec<TensorSpec> {
-            let given = lives.iter().filter(|(_, given)| *given <= cut);
-            given
-                .filter(|(spec, given)| is_needed(spec, *given))
-                .map(|(spec, _)| (*spec).clone())
-                .collect()
+        let at = |is_there: &dyn Fn(&Life<'_>) -> bool| -> Vec<TensorSpec> {
+            let there = lives.iter().filter(|life| is_there(life));
+            there.map(|life| life.spec.clone()).collect()
         };
         let alive = (0..=count).map(|cut| match cut {
             0 => inputs.iter().map(|input| input.spec.clone()).collect(),
             _ if cut == count => outputs.iter().map(|output| output.spec.clone()).collect(),
-            _ => at(cut, &|spec, _| {
-                is_output(&spec.name) || is_read_after(spec, cut)
-            }),
+            _ => at(&|life| life.given <= cut && (life.is_output || life.last_read > cut)),
         });
         let crossing = (0..=count).map(|cut| match cut {
             0 => {
@@ -124,7 +132,7 @@ impl Frontiers {
                 let last = outputs.iter().filter(|output| output.giver == count);
                 last.map(|output| output.spec.clone()).collect()
             }
-            _ => at(cut, &|spec, given| given > 0 && is_read_after(spec, cut)),
+            _ => at(&|life| (1..=cut).contains(&life.given) && life.last_read > cut),
         });
         let (alive, crossing) = (alive.collect(), crossing.collect());
         Frontiers {
