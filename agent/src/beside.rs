@@ -19,10 +19,9 @@ use crate::edge_models::crossing;
 use crate::files::Files;
 use crate::link::TakenTurn;
 use crate::machine::Machine;
-use crate::main_memory::MainMemory;
 use crate::models::read_model;
 use crate::reach::{Reached, reach, with_signs_of_life};
-use crate::runtime::{Runtimes, Session, Tensor, timing_input};
+use crate::runtime::{MainMemory, Runtimes, Session, Tensor, timing_input};
 use crate::wire_tensors::{from_wire, to_wire};
 
 /// More inferences than these do not fit into one message.

@@ -11,9 +11,8 @@ use layerlab_model::{ElementType, ModelError, Network, TensorSpec};
 use layerlab_profiles::{Segment, sha256};
 
 use crate::ModelWithTwin;
-use crate::main_memory::MainMemory;
 use crate::pictures::{PictureInput, decoded};
-use crate::runtime::{RuntimeError, Runtimes, Session, Tensor};
+use crate::runtime::{MainMemory, RuntimeError, Runtimes, Session, Tensor};
 use crate::wire_tensors::{from_wire, to_wire};
 
 /// How many segments stay loaded: those of a few phones' plans. The one that was not used for longest makes room.

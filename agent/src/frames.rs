@@ -17,10 +17,9 @@ use crate::ModelWithTwin;
 use crate::chain::refuse_unless_chain;
 use crate::device::{Device, Invocation};
 use crate::ended::{Ended, failed};
-use crate::main_memory::MainMemory;
 use crate::pictures::{PictureInput, decoded, dynamic, encoded, resized};
 use crate::queue::{Queue, Task};
-use crate::runtime::{Runtimes, Session, Tensor, loaded_event};
+use crate::runtime::{MainMemory, Runtimes, Session, Tensor, loaded_event};
 
 /// What the device rests before each inference.
 const REST: Nanos = Nanos::from_millis(1);

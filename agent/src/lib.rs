@@ -17,7 +17,6 @@ pub mod journal;
 mod kept;
 pub mod link;
 pub mod machine;
-mod main_memory;
 mod model_with_twin;
 mod models;
 mod pictures;

@@ -18,9 +18,8 @@ use crate::ModelWithTwin;
 use crate::compression::{Affine, CompressionError, compress, decompress, rounded};
 use crate::device::Device;
 use crate::ended::{Ended, failed};
-use crate::main_memory::MainMemory;
 use crate::queue::{Queue, Task};
-use crate::runtime::{Runtimes, Session, Tensor, loaded_event};
+use crate::runtime::{MainMemory, Runtimes, Session, Tensor, loaded_event};
 
 /// What an order to pack tensors asks for.
 pub(crate) struct PackedCrossings<'a> {

@@ -11,8 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::{Bytes, Placement, Segment};
 
-use crate::main_memory::MainMemory;
-use crate::runtime::Tensor;
+use crate::runtime::{MainMemory, Tensor};
 
 /// Layers that run as one unit, and the place of their processor.
 pub(crate) type WalkPart = (Segment, usize);

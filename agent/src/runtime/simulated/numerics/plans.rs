@@ -16,10 +16,9 @@ use super::step::Step;
 use super::{half_precision, quantised, rounding};
 use crate::device::simulated::Arithmetic;
 use crate::kept::Kept;
-use crate::main_memory::MainMemory;
-use crate::runtime::Tensor;
 use crate::runtime::simulated::answer::Answer;
 use crate::runtime::tract::{from_tract, optimized, to_tract};
+use crate::runtime::{MainMemory, Tensor};
 
 /// How many bytes of tensors are remembered beside the last answer.
 const ANSWERS_BYTES: u64 = 64 << 20;

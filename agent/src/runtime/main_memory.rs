@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::Segment;
 
-use crate::runtime::Tensor;
+use super::Tensor;
 
 /// Tensors by their names in the network.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
