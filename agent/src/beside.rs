@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use layerlab_edge::{Cancel, InferRequest, Stretch, TensorShape, hash_bytes};
+use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
     EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, ProcessorKind, Response,
@@ -20,7 +21,7 @@ use crate::link::TakenTurn;
 use crate::machine::Machine;
 use crate::models::read_model;
 use crate::reach::{Reached, reach, with_signs_of_life};
-use crate::runtime::{Runtimes, Session, Tensor, timing_input};
+use crate::runtime::{MainMemory, Runtimes, Session, Tensor, timing_input};
 use crate::wire_tensors::{from_wire, to_wire};
 
 /// More inferences than these do not fit into one message.
@@ -62,12 +63,48 @@ pub fn run(
 /// Layers that run without crossing the link.
 enum Leg {
     /// On a processor of this device.
-    Here(Box<dyn Session>),
+    Here(Segment, Box<dyn Session>),
     /// On the server.
-    There {
-        asked: InferRequest,
-        answer: Vec<TensorShape>,
-    },
+    There(There),
+}
+
+/// Layers on the server.
+struct There {
+    segment: Segment,
+    asked: InferRequest,
+    answer: Vec<TensorShape>,
+}
+
+impl There {
+    /// A part of the plan, which says nothing of tensors yet.
+    fn of(plan: &EdgePlan, part: &EdgePart) -> Result<There, Sentence> {
+        let hash = hash_bytes(&plan.server_model_sha256);
+        Ok(There {
+            segment: part.segment,
+            asked: InferRequest {
+                model: hash.ok_or("what should be a model's SHA-256 is none")?,
+                first: part.segment.first(),
+                stretches: vec![stretch(part)],
+                tensors: Vec::new(),
+            },
+            answer: Vec::new(),
+        })
+    }
+
+    /// The part behind it as well.
+    fn push(&mut self, part: &EdgePart) -> Result<(), Sentence> {
+        let longer = Segment::new(self.segment.first(), part.segment.last());
+        self.segment = longer.map_err(|error| error.to_string())?;
+        self.asked.stretches.push(stretch(part));
+        Ok(())
+    }
+
+    /// Says which tensors its layers, run as one, take and give.
+    fn tell_tensors(&mut self, network: &Network) -> Result<(), Sentence> {
+        self.asked.tensors = crossing(&network.takes(self.segment))?;
+        self.answer = crossing(&network.gives(self.segment))?;
+        Ok(())
+    }
 }
 
 struct PlanRun<'a> {
@@ -98,13 +135,16 @@ impl<'a> PlanRun<'a> {
             match (part.side, legs.last_mut()) {
                 (EdgeSide::Phone, _) => {
                     let loaded = machine.runtimes.load(&part.processor, &model, part.segment);
-                    legs.push(Leg::Here(loaded.map_err(|error| error.to_string())?));
+                    let session = loaded.map_err(|error| error.to_string())?;
+                    legs.push(Leg::Here(part.segment, session));
                 }
-                (EdgeSide::Server, Some(Leg::There { asked, answer })) => {
-                    asked.stretches.push(stretch(part));
-                    *answer = crossing(model.model().frontier(part.segment.last()))?;
-                }
-                (EdgeSide::Server, _) => legs.push(there(plan, &model, part)?),
+                (EdgeSide::Server, Some(Leg::There(there))) => there.push(part)?,
+                (EdgeSide::Server, _) => legs.push(Leg::There(There::of(plan, part)?)),
+            }
+        }
+        for leg in &mut legs {
+            if let Leg::There(there) = leg {
+                there.tell_tensors(model.model())?;
             }
         }
         Ok(PlanRun {
@@ -117,8 +157,7 @@ impl<'a> PlanRun<'a> {
     }
 
     fn all(&mut self, machine: &mut Machine, done: &AtomicU64) -> Result<Response, Sentence> {
-        let frontier = self.model.model().frontier(0);
-        let input = timing_input(frontier, self.plan.seed);
+        let input = timing_input(self.model.model().inputs(), self.plan.seed);
         for run in 0..self.plan.warm_up {
             let name = Invocation::warm_up(self.plan.seed, 0, run);
             self.once(machine, name, &input)?;
@@ -163,20 +202,23 @@ impl<'a> PlanRun<'a> {
         let network = self.model.model();
         let [mut here, mut up, mut queue, mut compute, mut down] = [Nanos::ZERO; 5];
         let began = Instant::now();
-        let mut tensors = input.to_vec();
+        let mut memory = MainMemory::of(network.inputs(), input.to_vec());
         for (step, leg) in self.legs.iter_mut().enumerate() {
             match leg {
-                Leg::Here(session) => {
+                Leg::Here(segment, session) => {
+                    let inputs = memory.taken(&network.takes(*segment));
                     machine.device.announce(name.step(step));
-                    let run = session.run(&tensors).map_err(|error| error.to_string())?;
+                    let run = session.run(&inputs).map_err(|error| error.to_string())?;
                     here = here + run.duration;
-                    tensors = run.outputs;
+                    memory = memory.after(network, *segment, run.outputs);
                 }
-                Leg::There { asked, answer } => {
-                    let payload = to_wire(&tensors)?;
-                    let inferred = self.server.client.infer(asked.clone(), &payload, answer);
+                Leg::There(there) => {
+                    let payload = to_wire(&memory.taken(&network.takes(there.segment)))?;
+                    let asked = there.asked.clone();
+                    let inferred = self.server.client.infer(asked, &payload, &there.answer);
                     let (inferred, told) = inferred.map_err(|error| error.to_string())?;
-                    tensors = from_wire(network.frontier(asked.last()), &inferred.payload)?;
+                    let given = from_wire(&network.gives(there.segment), &inferred.payload)?;
+                    memory = memory.after(network, there.segment, given);
                     let at_server = told.server.receive + told.server.queue + told.server.compute;
                     up = up + told.server.receive;
                     queue = queue + told.server.queue;
@@ -198,7 +240,7 @@ impl<'a> PlanRun<'a> {
             server_ns: compute,
             download_ns: down,
         };
-        Ok((inference, tensors))
+        Ok((inference, memory.tensors().to_vec()))
     }
 }
 
@@ -227,20 +269,6 @@ fn stretch(part: &EdgePart) -> Stretch {
         last: part.segment.last(),
         processor: part.processor.clone(),
     }
-}
-
-fn there(plan: &EdgePlan, model: &ModelWithTwin, part: &EdgePart) -> Result<Leg, Sentence> {
-    let network = model.model();
-    let hash = hash_bytes(&plan.server_model_sha256);
-    Ok(Leg::There {
-        asked: InferRequest {
-            model: hash.ok_or("what should be a model's SHA-256 is none")?,
-            first: part.segment.first(),
-            stretches: vec![stretch(part)],
-            tensors: crossing(network.frontier(part.segment.first() - 1))?,
-        },
-        answer: crossing(network.frontier(part.segment.last()))?,
-    })
 }
 
 /// Runs the whole network here, on a CPU if there is one, and compares.

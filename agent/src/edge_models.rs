@@ -12,7 +12,7 @@ use layerlab_profiles::{Segment, sha256};
 
 use crate::ModelWithTwin;
 use crate::pictures::{PictureInput, decoded};
-use crate::runtime::{RuntimeError, Runtimes, Session, Tensor};
+use crate::runtime::{MainMemory, RuntimeError, Runtimes, Session, Tensor};
 use crate::wire_tensors::{from_wire, to_wire};
 
 /// How many segments stay loaded: those of a few phones' plans. The one that was not used for longest makes room.
@@ -108,11 +108,11 @@ pub fn models_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The shapes of a frontier's tensors as they cross a link.
+/// The shapes of tensors as they cross a link.
 ///
 /// # Errors
 /// The reason, when one of them is no tensor of 32-bit floats.
-pub fn crossing(frontier: &[TensorSpec]) -> Result<Vec<TensorShape>, String> {
+pub fn crossing(tensors: &[TensorSpec]) -> Result<Vec<TensorShape>, String> {
     let shape = |spec: &TensorSpec| {
         if spec.element != ElementType::F32 {
             return Err(format!(
@@ -126,7 +126,7 @@ pub fn crossing(frontier: &[TensorSpec]) -> Result<Vec<TensorShape>, String> {
             axes.map_err(|_| format!("the tensor {} is too large to cross a link", spec.name))?;
         Ok(TensorShape(axes))
     };
-    frontier.iter().map(shape).collect()
+    tensors.iter().map(shape).collect()
 }
 
 impl Models for EdgeModels {
@@ -148,7 +148,8 @@ impl Models for EdgeModels {
                 self.processors.join(", ")
             ));
         }
-        let expected = crossing(network.frontier(first - 1))?;
+        let segment = asked_segment(asked)?;
+        let expected = crossing(&network.takes(segment))?;
         if asked.tensors != expected {
             return Err(format!(
                 "what enters layer {first} of {} has the shapes {}, not {}: give the same sizes of dimensions to the \
@@ -158,7 +159,7 @@ impl Models for EdgeModels {
                 shown(&asked.tensors)
             ));
         }
-        let outputs = crossing(network.frontier(last))?;
+        let outputs = crossing(&network.gives(segment))?;
         match payload_bytes(&outputs) {
             Some(_) => Ok(()),
             None => Err(format!(
@@ -182,14 +183,18 @@ impl Models for EdgeModels {
     fn run(&self, asked: &InferRequest, payload: &[u8]) -> Result<Inferred, String> {
         let model = self.model(&asked.model)?;
         let mut loaded = self.lock();
-        let mut tensors = from_wire(model.model().frontier(asked.first - 1), payload)?;
+        let (network, segment) = (model.model(), asked_segment(asked)?);
+        let (takes, gives) = (network.takes(segment), network.gives(segment));
+        let mut memory = MainMemory::of(&takes, from_wire(&takes, payload)?);
         for part in parts(asked) {
-            tensors = loaded.run(part, model, &tensors)?;
+            let segment = part.1;
+            let inputs = memory.taken(&network.takes(segment));
+            let given = loaded.run(part, model, &inputs)?;
+            memory = memory.after(network, segment, given);
         }
-        let expected = crossing(model.model().frontier(asked.last()))?;
         Ok(Inferred {
-            payload: to_wire(&tensors)?,
-            tensors: expected,
+            payload: to_wire(&memory.taken(&gives))?,
+            tensors: crossing(&gives)?,
         })
     }
 
@@ -203,7 +208,7 @@ impl Models for EdgeModels {
                 last: network.layer_count(),
                 processor: asked.processor.clone(),
             }],
-            tensors: crossing(network.frontier(0))?,
+            tensors: crossing(network.inputs())?,
         })
     }
 
@@ -217,6 +222,11 @@ impl Models for EdgeModels {
         let tensor = input.tensor(input.resized(&picture), &asked.preprocessing())?;
         to_wire(&[tensor])
     }
+}
+
+/// The layers of a request, as one.
+fn asked_segment(asked: &InferRequest) -> Result<Segment, String> {
+    Segment::new(asked.first, asked.last()).map_err(|error| error.to_string())
 }
 
 /// The segments of a request, on their processors.

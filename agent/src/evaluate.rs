@@ -95,7 +95,7 @@ impl Evaluation<'_> {
         answer: u64,
         input: &TensorSpec,
         sessions: &mut EvaluationSessions<'_>,
-        (costs, parts): (&Costs, &[Vec<WalkPart>]),
+        (costs, parts): (&Costs<'_>, &[Vec<WalkPart>]),
     ) -> Result<(AnswerValues, u64), Ended> {
         let mut flop = 0;
         let mut outputs: AnswerValues = vec![Vec::new(); self.placements.len()];
@@ -144,8 +144,8 @@ impl Evaluation<'_> {
                 "the order asks for answer {beyond} of an evaluation set of {all}"
             )));
         }
-        let [input] = network.frontier(0) else {
-            let inputs = network.frontier(0).len();
+        let [input] = network.inputs() else {
+            let inputs = network.inputs().len();
             return Err(order(&format!(
                 "the model has {inputs} inputs, and images go into one"
             )));

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::time::Instant;
 
 use image::{DynamicImage, ImageError};
+use layerlab_model::Network;
 use layerlab_profiles::accuracy::{EvaluationSet, Preprocessing};
 use layerlab_profiles::video::{FrameForm, top};
 use layerlab_profiles::{Bytes, Nanos, Segment};
@@ -18,7 +19,7 @@ use crate::device::{Device, Invocation};
 use crate::ended::{Ended, failed};
 use crate::pictures::{PictureInput, decoded, dynamic, encoded, resized};
 use crate::queue::{Queue, Task};
-use crate::runtime::{Runtimes, Session, Tensor, loaded_event};
+use crate::runtime::{MainMemory, Runtimes, Session, Tensor, loaded_event};
 
 /// What the device rests before each inference.
 const REST: Nanos = Nanos::from_millis(1);
@@ -63,9 +64,10 @@ impl Frames<'_> {
             runtimes.supports(processor, model, segment)?;
             let session = runtimes.load(processor, model, segment)?;
             queue.record(task, loaded_event(processor, segment, session.as_ref()))?;
-            sessions.push(session);
+            sessions.push((segment, session));
         }
         let mut answering = Answering {
+            network: model.model(),
             sessions,
             device,
             seed: task.order.seed ^ (u64::from(task.order.number) << 32),
@@ -129,8 +131,9 @@ impl Frames<'_> {
 
 /// A network that answers images.
 struct Answering<'a> {
+    network: &'a Network,
     /// Of the parts, one after the other.
-    sessions: Vec<Box<dyn Session>>,
+    sessions: Vec<(Segment, Box<dyn Session>)>,
     device: &'a mut dyn Device,
     seed: u64,
     preprocessing: &'a Preprocessing,
@@ -201,16 +204,18 @@ impl Answering<'_> {
         picture: DynamicImage,
     ) -> Result<(Nanos, Vec<f32>), Ended> {
         let tensor = self.input.tensor(picture, self.preprocessing);
-        let mut tensors = vec![tensor.map_err(|reason| order(&reason))?];
+        let tensor = tensor.map_err(|reason| order(&reason))?;
+        let mut memory = MainMemory::of(self.network.inputs(), vec![tensor]);
         let mut took = Nanos::ZERO;
         self.device.idle(REST);
-        for (step, session) in self.sessions.iter_mut().enumerate() {
+        for (step, (segment, session)) in self.sessions.iter_mut().enumerate() {
+            let inputs = memory.taken(&self.network.takes(*segment));
             self.device.announce(name.step(first_step + step));
-            let part = session.run(&tensors)?;
+            let part = session.run(&inputs)?;
             took = took + part.duration;
-            tensors = part.outputs;
+            memory = memory.after(self.network, *segment, part.outputs);
         }
-        let scores = tensors.iter().flat_map(Tensor::to_floats);
+        let scores = memory.tensors().iter().flat_map(Tensor::to_floats);
         Ok((took, scores.collect()))
     }
 }

@@ -356,7 +356,7 @@ fn print_readings(times: u32, model: Option<&Path>, turns: Turns) -> anyhow::Res
         let processor = runtimes.processors().next().map(|one| one.name.clone());
         let processor = processor.context("this machine has no processor")?;
         let whole = Segment::whole(network.layer_count());
-        let inputs = timing_input(network.frontier(0), 1);
+        let inputs = timing_input(network.inputs(), 1);
         let mut session = runtimes.load(&processor, &ModelWithTwin::alone(network), whole)?;
         // What the first runs cost is no matter of readings.
         for _ in 0..turns.inferences {

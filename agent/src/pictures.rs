@@ -27,7 +27,7 @@ impl PictureInput {
     /// # Errors
     /// When it takes no pictures, in a sentence.
     pub(crate) fn of(network: &Network) -> Result<PictureInput, String> {
-        match network.frontier(0) {
+        match network.inputs() {
             [spec] => match spec.shape[..] {
                 [1, channels, height, width] => Ok(PictureInput {
                     spec: spec.clone(),

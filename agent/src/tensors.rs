@@ -19,7 +19,7 @@ use crate::compression::{Affine, CompressionError, compress, decompress, rounded
 use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
-use crate::runtime::{Runtimes, Session, Tensor, loaded_event};
+use crate::runtime::{MainMemory, Runtimes, Session, Tensor, loaded_event};
 
 /// What an order to pack tensors asks for.
 pub(crate) struct PackedCrossings<'a> {
@@ -91,7 +91,7 @@ impl PackedCrossings<'_> {
                 "tensors are packed of single images, and the set has pairs".to_owned(),
             ));
         }
-        match network.frontier(0) {
+        match network.inputs() {
             [input] if input.elements() == self.set.image_len() as u64 => Ok(input),
             _ => Err(order(format!(
                 "the images of this evaluation set have the shape {:?}, which is not that of the model's input",
@@ -119,10 +119,14 @@ impl PackedImages<'_> {
         let values = values.ok_or_else(|| order(format!("the set has no image {image}")))?;
         let shape = self.input.shape.iter().map(|&axis| axis as usize).collect();
         let input = Tensor::from_floats(self.input.element, shape, &values);
-        let mut frontiers = vec![vec![input.map_err(|reason| order(reason.to_string()))?]];
-        for session in &mut self.layers {
-            let outputs = session.outputs(&frontiers[frontiers.len() - 1])?;
-            frontiers.push(outputs);
+        let input = input.map_err(|reason| order(reason.to_string()))?;
+        let inputs = MainMemory::of(self.network.inputs(), vec![input]);
+        // What is alive at each cut.
+        let mut alive = vec![inputs];
+        for (layer, session) in (1..).zip(&mut self.layers) {
+            let before = &alive[alive.len() - 1];
+            let after = run_layer(self.network, layer, session.as_mut(), before)?;
+            alive.push(after);
         }
         let mut tensors = Vec::new();
         for (place, tensor) in self.tensors.iter().enumerate() {
@@ -130,10 +134,8 @@ impl PackedImages<'_> {
                 continue;
             }
             let cut = tensor.producer;
-            let specs = self.network.frontier(cut).iter();
-            let mut there = specs.zip(&frontiers[cut as usize]);
-            let value = there.find(|(spec, _)| spec.name == tensor.spec.name);
-            let (_, value) = value.ok_or_else(|| {
+            let value = alive[cut as usize].tensor(&tensor.spec.name);
+            let value = value.ok_or_else(|| {
                 order(format!(
                     "`{}` is not there after layer {cut}",
                     tensor.spec.name
@@ -146,10 +148,10 @@ impl PackedImages<'_> {
         }
         let (mut whole, mut crossed) = (None, Vec::new());
         if of.judge {
-            whole = Some(self.judged(image, &frontiers[frontiers.len() - 1])?);
+            whole = Some(self.judged(image, alive[alive.len() - 1].tensors())?);
             for cut in 0..=self.network.layer_count() {
-                if let Some(frontier) = self.rounded(cut, &frontiers[cut as usize])? {
-                    crossed.push(self.answered(image, cut, frontier)?);
+                if let Some(rounded) = self.rounded(cut, alive[cut as usize].tensors())? {
+                    crossed.push(self.answered(image, cut, rounded)?);
                 }
             }
         }
@@ -204,11 +206,11 @@ impl PackedImages<'_> {
     }
 
     /// The tensors of a cut as 8 bits give them back; nothing where none is compressed.
-    fn rounded(&self, cut: u32, frontier: &[Tensor]) -> Result<Option<Vec<Tensor>>, Ended> {
+    fn rounded(&self, cut: u32, alive: &[Tensor]) -> Result<Option<MainMemory>, Ended> {
         let mut is_any = false;
-        let specs = self.network.frontier(cut).iter();
-        let mut crossing = Vec::with_capacity(frontier.len());
-        for (spec, tensor) in specs.zip(frontier) {
+        let specs = self.network.alive(cut);
+        let mut crossing = Vec::with_capacity(alive.len());
+        for (spec, tensor) in specs.iter().zip(alive) {
             let own = self.tensors.iter().find(|it| it.spec.name == spec.name);
             match own.is_some_and(|own| own.not_compressed().is_none()) {
                 true => {
@@ -219,20 +221,15 @@ impl PackedImages<'_> {
                 false => crossing.push(tensor.clone()),
             }
         }
-        Ok(is_any.then_some(crossing))
+        Ok(is_any.then(|| MainMemory::of(specs, crossing)))
     }
 
     /// What the layers behind a cut answer to these tensors, judged.
-    fn answered(
-        &mut self,
-        image: u64,
-        cut: u32,
-        mut frontier: Vec<Tensor>,
-    ) -> Result<Tally, Ended> {
-        for session in &mut self.layers[cut as usize..] {
-            frontier = session.outputs(&frontier)?;
+    fn answered(&mut self, image: u64, cut: u32, mut memory: MainMemory) -> Result<Tally, Ended> {
+        for (layer, session) in (1..).zip(&mut self.layers).skip(cut as usize) {
+            memory = run_layer(self.network, layer, session.as_mut(), &memory)?;
         }
-        self.judged(image, &frontier)
+        self.judged(image, memory.tensors())
     }
 
     fn judged(&self, image: u64, outputs: &[Tensor]) -> Result<Tally, Ended> {
@@ -242,6 +239,18 @@ impl PackedImages<'_> {
         let judged = set.metric.judge(set.classes.len(), &[&output], truth);
         judged.map_err(|reason| order(reason.to_string()))
     }
+}
+
+/// What lies in main memory after a layer.
+fn run_layer(
+    network: &Network,
+    layer: u32,
+    session: &mut dyn Session,
+    memory: &MainMemory,
+) -> Result<MainMemory, Ended> {
+    let segment = Segment::single(layer);
+    let given = session.outputs(&memory.taken(&network.takes(segment)))?;
+    Ok(memory.after(network, segment, given))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (Nanos, T) {

@@ -328,12 +328,12 @@ impl Timing<'_> {
         let processor = task.order.processor_of(segment);
         let session = runtimes.load_timed(processor, model, segment)?;
         queue.record(task, loaded_event(processor, segment, session.as_ref()))?;
-        let frontier = model.model().frontier(segment.first() - 1);
+        let taken = model.model().takes(segment);
         Ok(LoadedSegment {
             place,
             segment,
             session: Some(session),
-            inputs: timing_input(frontier, seed),
+            inputs: timing_input(&taken, seed),
         })
     }
 }

@@ -8,10 +8,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use layerlab_model::Network;
+use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::{Bytes, Placement, Segment};
 
-use crate::runtime::Tensor;
+use crate::runtime::{MainMemory, Tensor};
 
 /// Layers that run as one unit, and the place of their processor.
 pub(crate) type WalkPart = (Segment, usize);
@@ -30,20 +30,23 @@ pub(crate) fn parts(placement: &Placement, as_runs: bool) -> Vec<WalkPart> {
 }
 
 /// What each layer of a network costs to walk.
-pub(crate) struct Costs {
+pub(crate) struct Costs<'n> {
+    network: &'n Network,
     /// Floating-point operations of each layer.
     flop: Vec<u64>,
-    /// The most that is alive before or after a layer.
+    /// The most that is alive at a cut.
     widest: Bytes,
 }
 
-impl Costs {
-    pub(crate) fn of(network: &Network) -> Costs {
+impl<'n> Costs<'n> {
+    pub(crate) fn of(network: &'n Network) -> Costs<'n> {
         let layers = network.layers();
-        let alive = layers
-            .iter()
-            .flat_map(|layer| [layer.input_bytes, layer.output_bytes]);
+        let alive = (0..=network.layer_count()).map(|cut| {
+            let tensors = network.alive(cut).iter();
+            tensors.map(TensorSpec::bytes).sum()
+        });
         Costs {
+            network,
             flop: layers
                 .iter()
                 .map(|layer| layer.additions + layer.multiplications)
@@ -75,7 +78,7 @@ pub(crate) struct Answers {
 
 /// Placements whose activations are the same so far.
 struct WalkState {
-    tensors: Vec<Tensor>,
+    memory: MainMemory,
     placements: Vec<usize>,
 }
 
@@ -83,7 +86,7 @@ struct WalkState {
 /// than `budget`, unless already one placement needs more.
 pub(crate) fn walk<E>(
     mut run: impl FnMut(WalkPart, &[Tensor]) -> Result<Vec<Tensor>, E>,
-    costs: &Costs,
+    costs: &Costs<'_>,
     placements: &[Vec<WalkPart>],
     input: &[Tensor],
     budget: Bytes,
@@ -95,11 +98,14 @@ pub(crate) fn walk<E>(
         outputs: vec![Vec::new(); placements.len()],
         flop: 0,
     };
-    let layers = costs.flop.len();
+    let (network, layers) = (costs.network, costs.flop.len());
     for together in order.chunks(costs.together(budget)) {
         // The states at each cut; parts of several layers leave out those in between.
         let mut at: Vec<States> = (0..=layers).map(|_| States::default()).collect();
-        at[0].add(input.to_vec(), together.to_vec());
+        at[0].add(
+            MainMemory::of(network.inputs(), input.to_vec()),
+            together.to_vec(),
+        );
         for cut in 0..layers {
             for state in std::mem::take(&mut at[cut]).states {
                 let mut parts: BTreeMap<WalkPart, Vec<usize>> = BTreeMap::new();
@@ -110,18 +116,17 @@ pub(crate) fn walk<E>(
                     }
                 }
                 for (part, here) in parts {
-                    let tensors = run(part, &state.tensors)?;
-                    answers.flop += costs.of_part(part.0);
-                    at[part.0.last() as usize].add(tensors, here);
+                    let segment = part.0;
+                    let given = run(part, &state.memory.taken(&network.takes(segment)))?;
+                    answers.flop += costs.of_part(segment);
+                    let memory = state.memory.after(network, segment, given);
+                    at[segment.last() as usize].add(memory, here);
                 }
             }
         }
-        for WalkState {
-            tensors,
-            placements,
-        } in std::mem::take(&mut at[layers]).states
-        {
-            let output: Vec<f32> = tensors.iter().flat_map(Tensor::to_floats).collect();
+        for WalkState { memory, placements } in std::mem::take(&mut at[layers]).states {
+            let outputs = memory.tensors().iter();
+            let output: Vec<f32> = outputs.flat_map(Tensor::to_floats).collect();
             for placement in placements {
                 answers.outputs[placement].clone_from(&output);
             }
@@ -143,21 +148,18 @@ struct States {
 }
 
 impl States {
-    fn add(&mut self, tensors: Vec<Tensor>, mut placements: Vec<usize>) {
+    fn add(&mut self, memory: MainMemory, mut placements: Vec<usize>) {
         let mut hasher = DefaultHasher::new();
-        tensors.hash(&mut hasher);
+        memory.hash(&mut hasher);
         let alike = self.by_hash.entry(hasher.finish()).or_default();
         let same = alike
             .iter()
-            .find(|&&place| self.states[place].tensors == tensors);
+            .find(|&&place| self.states[place].memory == memory);
         match same {
             Some(&place) => self.states[place].placements.append(&mut placements),
             None => {
                 alike.push(self.states.len());
-                self.states.push(WalkState {
-                    tensors,
-                    placements,
-                });
+                self.states.push(WalkState { memory, placements });
             }
         }
     }

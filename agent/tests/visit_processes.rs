@@ -96,8 +96,7 @@ fn what_is_timed_answers_as_what_is_not() {
         Segment::single(3),
         Segment::new(2, layers / 2).unwrap(),
     ] {
-        let frontier = lab.model.model().frontier(segment.first() - 1);
-        let inputs = timing_input(frontier, 7);
+        let inputs = timing_input(&lab.model.model().takes(segment), 7);
         let mut here = lab.runtimes.load("cpu:all", &lab.model, segment).unwrap();
         let expected = here.outputs(&inputs).unwrap();
         let mut timed = lab.load_timed(segment);
@@ -112,7 +111,7 @@ fn what_is_timed_answers_as_what_is_not() {
 fn a_process_that_is_killed_costs_one_retry() {
     let mut lab = Lab::open("vocnet-mini");
     let segment = Segment::single(1);
-    let inputs = timing_input(lab.model.model().frontier(0), 7);
+    let inputs = timing_input(lab.model.model().inputs(), 7);
     let mut timed = lab.load_timed(segment);
     let before = timed.run(&inputs).unwrap().outputs;
     for child in lab.children() {

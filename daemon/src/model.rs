@@ -63,24 +63,28 @@ fn inspect(model: &Path, dims: &DimArgs, json: bool) -> Result<(), Failure> {
         network.layer_count(),
         network.opset()
     ))?;
-    output::print(table(
-        &[
-            "layer",
-            "name",
-            "operators",
-            "parameters",
-            "input",
-            "output",
-            "additions",
-            "multiplications",
-        ],
-        &[0, 3, 4, 5, 6, 7],
-        layers.iter().map(row).chain([total(layers)]),
-    ))
+    let beside = layers.iter().any(Layer::has_tensors_beside_cuts);
+    let mut head = vec![
+        "layer",
+        "name",
+        "operators",
+        "parameters",
+        "input",
+        "output",
+        "additions",
+        "multiplications",
+    ];
+    if beside {
+        head.extend(["model input", "model output"]);
+    }
+    let mut rows: Vec<Cells> = layers.iter().map(|layer| row(layer, beside)).collect();
+    rows.push(total(layers, head.len()));
+    output::print(table(&head, &[0, 3, 4, 5, 6, 7, 8, 9], rows))
 }
 
-fn row(layer: &Layer) -> Cells {
-    vec![
+/// A layer's cells, with those of the model's own inputs and outputs `beside` the cuts where some layer has such.
+fn row(layer: &Layer, beside: bool) -> Cells {
+    let mut cells = vec![
         layer.number.to_string(),
         layer.name.clone(),
         layer.operators.join(" "),
@@ -89,14 +93,19 @@ fn row(layer: &Layer) -> Cells {
         layer.output_bytes.to_string(),
         layer.additions.to_string(),
         layer.multiplications.to_string(),
-    ]
+    ];
+    if beside {
+        cells.push(layer.model_input_bytes.to_string());
+        cells.push(layer.model_output_bytes.to_string());
+    }
+    cells
 }
 
-fn total(layers: &[Layer]) -> Cells {
+fn total(layers: &[Layer], columns: usize) -> Cells {
     let parameters: layerlab_profiles::Bytes = layers.iter().map(|l| l.parameter_bytes).sum();
     let additions: u64 = layers.iter().map(|l| l.additions).sum();
     let multiplications: u64 = layers.iter().map(|l| l.multiplications).sum();
-    let mut cells = vec![String::new(); 8];
+    let mut cells = vec![String::new(); columns];
     cells[1] = "all".to_owned();
     cells[3] = parameters.to_string();
     cells[6] = additions.to_string();

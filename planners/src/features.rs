@@ -273,6 +273,8 @@ mod tests {
             parameter_bytes: Bytes::from_bytes(unit),
             input_bytes: Bytes::from_bytes(10 * unit),
             output_bytes: Bytes::from_bytes(100 * unit),
+            model_input_bytes: Bytes::ZERO,
+            model_output_bytes: Bytes::ZERO,
             additions: 1_000 * unit,
             multiplications: 10_000 * unit,
         }

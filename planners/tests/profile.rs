@@ -105,6 +105,8 @@ fn profile(design: Design, method: Method) -> Profile {
         parameter_bytes: Bytes::from_bytes(1_000 * u64::from(number)),
         input_bytes: Bytes::from_bytes(5_000),
         output_bytes: Bytes::from_bytes(5_000),
+        model_input_bytes: Bytes::ZERO,
+        model_output_bytes: Bytes::ZERO,
         additions: 1_000,
         multiplications: 1_000,
     });

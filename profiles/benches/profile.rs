@@ -73,6 +73,8 @@ fn large_profile() -> (Profile, Vec<Sample>) {
             parameter_bytes: Bytes::from_bytes(1_000_000),
             input_bytes: Bytes::from_bytes(100_000),
             output_bytes: Bytes::from_bytes(100_000),
+            model_input_bytes: Bytes::ZERO,
+            model_output_bytes: Bytes::ZERO,
             additions: 1_000_000,
             multiplications: 1_000_000,
         })

@@ -16,12 +16,33 @@ pub struct Layer {
     pub operators: Vec<String>,
     /// Weights and other constants that the layer reads.
     pub parameter_bytes: Bytes,
-    /// All tensors alive across the cut before the layer: what an accelerator must take in.
+    /// All tensors that cross the cut before the layer: what an accelerator must take in to start here. Before layer 1, the
+    /// model's inputs that it reads.
     pub input_bytes: Bytes,
-    /// All tensors alive across the cut after the layer: what an accelerator must give out.
+    /// All tensors that cross the cut after the layer: what an accelerator must give out to stop here. After the last layer, the
+    /// model's outputs that it gives.
     pub output_bytes: Bytes,
+    /// The model's inputs that the layer reads beside `input_bytes`, such as a block's cache of keys and values: they lie in main
+    /// memory until it runs, wherever the layers before it do. 0 of layer 1.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub model_input_bytes: Bytes,
+    /// The model's outputs that the layer gives to main memory, whether or not later layers read them as well. 0 of the last
+    /// layer, whose outputs are its `output_bytes`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub model_output_bytes: Bytes,
     /// Floating-point additions, subtractions and comparisons of one inference.
     pub additions: u64,
     /// Floating-point multiplications and divisions of one inference.
     pub multiplications: u64,
+}
+
+fn is_none(bytes: &Bytes) -> bool {
+    *bytes == Bytes::ZERO
+}
+
+impl Layer {
+    /// Whether it takes or gives tensors of the model's own beside those that cross the cuts around it.
+    pub fn has_tensors_beside_cuts(&self) -> bool {
+        self.model_input_bytes != Bytes::ZERO || self.model_output_bytes != Bytes::ZERO
+    }
 }

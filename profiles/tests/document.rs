@@ -213,6 +213,8 @@ fn any_layer() -> impl Strategy<Value = Layer> {
         parameter_bytes: Bytes::from_bytes(sizes[0]),
         input_bytes: Bytes::from_bytes(sizes[1]),
         output_bytes: Bytes::from_bytes(sizes[2]),
+        model_input_bytes: Bytes::ZERO,
+        model_output_bytes: Bytes::ZERO,
         additions: sizes[3],
         multiplications: sizes[4],
     })

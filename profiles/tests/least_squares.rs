@@ -24,6 +24,8 @@ fn layers() -> Vec<Layer> {
             parameter_bytes: Bytes::from_bytes(1),
             input_bytes: Bytes::from_bytes(1),
             output_bytes: Bytes::from_bytes(1),
+            model_input_bytes: Bytes::ZERO,
+            model_output_bytes: Bytes::ZERO,
             additions: 1,
             multiplications: 1,
         })

@@ -39,6 +39,7 @@ class Scale:
     opset: int = DEFAULT_OPSET
     batch: Dim = 1
     external: Path | None = field(default=None, compare=False)
+    blocks: int | None = None
 
     def channels(self, full: int) -> int:
         """Even, because AlexNet's grouped convolutions halve them."""
@@ -432,6 +433,119 @@ def gelu(graph: Graph, x: Tensor, name: str) -> Tensor:
     return Tensor(graph.node("Mul", [y, half], f"{name}/Mul_1"), x.shape)
 
 
+def gpt2_prefill(scale: Scale) -> Graph:
+    """The decoder below on a prompt of `input` words, before which there is nothing."""
+    return gpt2("gpt2-prefill", scale, words=scale.input or 128, past=0)
+
+
+def gpt2_decode(scale: Scale) -> Graph:
+    """The decoder below on one word, behind `input` others whose keys and values it is given."""
+    return gpt2("gpt2-decode", scale, words=1, past=scale.input or 128)
+
+
+def gpt2(name: str, scale: Scale, words: int, past: int) -> Graph:
+    """A decoder of text in the shape of the small GPT-2 (Radford et al. 2019) with a cache of keys and values, whose
+    inputs and outputs are named as Hugging Face's Optimum exports them, and whose nodes as PyTorch's exporter names those
+    of Hugging Face's model: embeddings, twelve blocks that are normalised before they compute, and a head that shares the
+    embeddings' table. There is no mask: the batch is one, and all words of the past count."""
+    hidden, blocks = scale.channels(768), scale.blocks or 12
+    heads = max(2, hidden // 64)
+    graph = Graph(name, scale.seed, scale.opset, scale.batch, scale.external)
+    tokens = graph.tokens("input_ids", words)
+    vocabulary = scale.classes or round(50257 * scale.width)
+    table = graph.weight("transformer.wte.weight", graph.uniform((vocabulary, hidden), -1.0, 1.0))
+    places = max(words + past, round(1024 * scale.width))
+    places = graph.weight("transformer.wpe.weight", graph.uniform((places, hidden), -1.0, 1.0))
+    here = graph.weight("/transformer/positions", np.arange(past, past + words, dtype=np.int64))
+    place = graph.node("Gather", [places, here], "/transformer/wpe/Gather")
+    x = graph.node("Gather", [table, tokens.name], "/transformer/wte/Gather")
+    x = Tensor(graph.node("Add", [x, place], "/transformer/Add"), (words, hidden))
+    cached = [
+        [
+            graph.input(f"past_key_values.{block}.{part}", (heads, past, hidden // heads)) if past else None
+            for part in ("key", "value")
+        ]
+        for block in range(blocks)
+    ]
+    presents = []
+    for block in range(blocks):
+        x, present = decoder_block(graph, x, block, heads, scale.hidden or 4 * hidden, cached[block])
+        presents += present
+    x = graph.layer_norm(x, "/transformer/ln_f/LayerNormalization")
+    # The table turned round, which counts as no parameter again.
+    turned = graph.node("Transpose", [table], "/lm_head/Transpose", perm=[1, 0])
+    graph.node("MatMul", [x.name, turned], "/lm_head/MatMul", ["logits"])
+    graph.counts.fc += 1
+    graph.counts.multiplications += words * hidden * vocabulary
+    graph.output(Tensor("logits", (words, vocabulary)))
+    for present in presents:
+        graph.output(present)
+    return graph
+
+
+def decoder_block(
+    graph: Graph, x: Tensor, block: int, heads: int, inner: int, past: list[Tensor | None]
+) -> tuple[Tensor, list[Tensor]]:
+    """What it gives to the next block, and its keys and values."""
+    words, hidden = x.shape
+    each = hidden // heads
+    name = f"/transformer/h.{block}"
+
+    def linear(source: Tensor, part: str, features: int, gain: float = 1.0) -> Tensor:
+        part = f"{name}/{part}"
+        return graph.fc_each(source, part, features, gain, names=(f"{part}/MatMul", f"{part}/Add"))
+
+    def by_head(part: str, suffix: str) -> Tensor:
+        y = graph.reshape(Tensor(part, (words, hidden)), f"{name}/attn/Reshape{suffix}", (words, heads, each))
+        return graph.transpose(y, f"{name}/attn/Transpose{suffix}", [1, 0, 2])
+
+    def cached(part: str, suffix: str, before: Tensor | None, of: str) -> Tensor:
+        present = f"present.{block}.{of}"
+        now = by_head(part, suffix)
+        if before is None:
+            graph.node("Identity", [now.name], f"{name}/attn/Identity{suffix}", [present])
+            return Tensor(present, now.shape)
+        graph.node("Concat", [before.name, now.name], f"{name}/attn/Concat{suffix}", [present], axis=2)
+        return Tensor(present, (heads, before.shape[1] + words, each))
+
+    y = graph.layer_norm(x, f"{name}/ln_1/LayerNormalization")
+    y = linear(y, "attn/c_attn", 3 * hidden)
+    parts = [f"{name}/attn/{part}" for part in ("query", "key", "value")]
+    sizes = graph.shape_constant(f"{name}/attn/Split.sizes", [hidden] * 3)
+    graph.node("Split", [y.name, sizes], f"{name}/attn/Split", parts, axis=2)
+    query = by_head(parts[0], "")
+    key, value = cached(parts[1], "_1", past[0], "key"), cached(parts[2], "_2", past[1], "value")
+    turned = graph.transpose(key, f"{name}/attn/Transpose_3", [0, 2, 1])
+    scores = graph.product(query, turned, f"{name}/attn/MatMul")
+    root = graph.setting(f"{name}.root", math.sqrt(each))
+    scores = Tensor(graph.node("Div", [scores.name, root], f"{name}/attn/Div"), scores.shape)
+    if words > 1:
+        seen = np.tri(words, key.shape[1], key.shape[1] - words, dtype=bool)
+        seen = graph.weight(f"{name}/attn/seen", seen)
+        unseen = graph.setting(f"{name}.unseen", -1e4)
+        scores = Tensor(graph.node("Where", [seen, scores.name, unseen], f"{name}/attn/Where"), scores.shape)
+    scores = graph.same("Softmax", scores, f"{name}/attn/Softmax", axis=-1)
+    y = graph.product(scores, value, f"{name}/attn/MatMul_1")
+    y = graph.transpose(y, f"{name}/attn/Transpose_4", [1, 0, 2])
+    y = graph.reshape(y, f"{name}/attn/Reshape_3", (words, hidden))
+    x = graph.add(linear(y, "attn/c_proj", hidden), x, f"{name}/Add")
+    y = graph.layer_norm(x, f"{name}/ln_2/LayerNormalization")
+    y = gelu_by_tanh(graph, linear(y, "mlp/c_fc", inner, math.sqrt(2.0)), f"{name}/mlp/act")
+    x = graph.add(linear(y, "mlp/c_proj", hidden), x, f"{name}/Add_1")
+    return x, [key, value]
+
+
+def gelu_by_tanh(graph: Graph, x: Tensor, name: str) -> Tensor:
+    """x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, as GPT-2 approximates it."""
+    settings = {"three": 3.0, "cubic": 0.044715, "root": math.sqrt(2.0 / math.pi), "one": 1.0, "half": 0.5}
+    three, cubic, root, one, half = (graph.setting(f"{name}.{key}", value) for key, value in settings.items())
+    cube = graph.node("Mul", [graph.node("Pow", [x.name, three], f"{name}/Pow"), cubic], f"{name}/Mul")
+    y = graph.node("Mul", [graph.node("Add", [x.name, cube], f"{name}/Add"), root], f"{name}/Mul_1")
+    y = graph.node("Add", [graph.node("Tanh", [y], f"{name}/Tanh"), one], f"{name}/Add_1")
+    y = graph.node("Mul", [x.name, y], f"{name}/Mul_2")
+    return Tensor(graph.node("Mul", [y, half], f"{name}/Mul_3"), x.shape)
+
+
 def face(scale: Scale) -> Graph:
     """A picture of a face to an embedding, whose angle to that of another picture says whether both show the same
     person."""
@@ -480,6 +594,8 @@ NETWORKS: dict[str, Callable[[Scale], Graph]] = {
     "deep-speech": deep_speech,
     "mobilenet-v3": mobilenet_v3,
     "bert": bert,
+    "gpt2-prefill": gpt2_prefill,
+    "gpt2-decode": gpt2_decode,
     "face": face,
     "yolo-v8-like": yolo_v8_like,
 }
@@ -498,6 +614,8 @@ SMALL = {
     "deep-speech": Scale(width=Fraction(1, 32), input=16),
     "mobilenet-v3": Scale(width=Fraction(1, 8), input=64, classes=20),
     "bert": Scale(width=Fraction(1, 48), input=16),
+    "gpt2-prefill": Scale(width=Fraction(1, 48), input=16, blocks=2),
+    "gpt2-decode": Scale(width=Fraction(1, 48), input=32, blocks=2),
     "face": Scale(width=Fraction(1, 16), input=32, hidden=24),
     "yolo-v8-like": Scale(width=Fraction(1, 8), input=64, classes=3),
 }

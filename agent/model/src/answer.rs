@@ -35,9 +35,9 @@ pub fn answers(
     network: &Network,
     images: impl IntoIterator<Item = Vec<f32>>,
 ) -> Result<Vec<Vec<f32>>, AnswerError> {
-    let [input] = network.frontier(0) else {
+    let [input] = network.inputs() else {
         return Err(AnswerError::Inputs {
-            inputs: network.frontier(0).len(),
+            inputs: network.inputs().len(),
         });
     };
     let shape: Vec<usize> = input.shape.iter().map(|&length| length as usize).collect();

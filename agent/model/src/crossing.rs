@@ -1,11 +1,12 @@
-//! The tensors that cross cuts, each once: what lies on a frontier at many cuts is one tensor.
+//! The tensors that are alive at cuts, each once: what is alive at many cuts is one tensor. Over a link to a server all of them
+//! may have to cross: there is no main memory that both sides reach.
 
 use std::collections::HashSet;
 
 use crate::network::Network;
 use crate::tensor::{ElementType, TensorSpec};
 
-/// A tensor that crosses at least one cut, the network's inputs and outputs among them.
+/// A tensor that is alive at one cut at least, the network's inputs and outputs among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrossingTensor {
     /// What it is.
@@ -38,20 +39,20 @@ impl CrossingTensor {
         (long <= 1).then_some(NotCompressed::OneAxis)
     }
 
-    /// Whether it crosses the cut after this layer.
+    /// Whether it is alive at the cut after this layer.
     pub fn crosses(&self, cut: u32) -> bool {
         self.producer <= cut && (self.is_output || self.consumers.iter().any(|&it| it > cut))
     }
 }
 
 impl Network {
-    /// The tensors that cross cuts: by the layer that gives them, and of one layer in the order of its frontier.
+    /// The tensors that are alive at cuts: by the layer that gives them, and of one layer in the order there.
     pub fn crossing_tensors(&self) -> Vec<CrossingTensor> {
         let outputs: HashSet<&str> = self.graph().outputs.iter().map(String::as_str).collect();
         let mut seen = HashSet::new();
         let mut tensors = Vec::new();
         for cut in 0..=self.layer_count() {
-            for spec in self.frontier(cut) {
+            for spec in self.alive(cut) {
                 if !seen.insert(spec.name.as_str()) {
                     continue;
                 }

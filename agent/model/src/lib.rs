@@ -13,9 +13,11 @@
 //! is for all others.
 //!
 //! # Cuts
-//! Cut `l` lies after layer `l`; cut 0 lies before the first. Its frontier is what was given before it and
-//! is read after it or is an output of the model. A segment takes all of its left frontier and gives all of
-//! its right one, in that order; a tensor alive on both sides passes through it.
+//! Cut `l` lies after layer `l`; cut 0 lies before the first. Its frontier is what layers gave before it and layers
+//! read after it. The network's own inputs and outputs lie in main memory: an input that is read late and an output that is
+//! given early, such as a block's cache of keys and values, cross no cut. A segment takes all of its left frontier and
+//! the network's inputs that its layers read, and gives all of its right frontier and the network's outputs that its layers
+//! give; a tensor that crosses both of its cuts passes through it.
 //!
 //! # Quantised networks
 //! A network can have a twin whose tensors pass QDQ pairs: the same layers, between which floats cross.

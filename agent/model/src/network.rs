@@ -9,7 +9,7 @@ use layerlab_profiles::{Layer, Segment};
 use prost::Message;
 use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
 
-use crate::frontier::{computed, frontiers};
+use crate::frontier::{Frontiers, computed};
 use crate::graph::{Graph, named};
 use crate::layers::{OperatorClass, assign};
 use crate::named_layers::{self, NamedLayer};
@@ -35,7 +35,7 @@ pub struct Network {
     node_layers: Vec<Option<u32>>,
     layers: Vec<Layer>,
     operators: Vec<Vec<Operator>>,
-    frontiers: Vec<Vec<TensorSpec>>,
+    frontiers: Frontiers,
 }
 
 /// What a network was read from.
@@ -187,7 +187,7 @@ impl Network {
             .map(|&constant| if constant { None } else { next.next() })
             .collect();
 
-        let frontiers = frontiers(&graph, &node_layers, count, specs);
+        let frontiers = Frontiers::of(&graph, &node_layers, count, specs);
         let computed = computed(&graph, &node_layers);
         let mut operators = vec![Vec::new(); count as usize];
         let mut parameters: Vec<HashSet<&str>> = vec![HashSet::new(); count as usize];
@@ -206,7 +206,7 @@ impl Network {
                     &operators[at],
                     &parameters[at],
                     specs,
-                    &frontiers[at..=at + 1],
+                    &frontiers,
                 )
             })
             .collect();
@@ -230,7 +230,7 @@ impl Network {
     }
 
     pub(crate) fn model(&self) -> ModelProto {
-        let outputs = self.frontier(self.layer_count());
+        let outputs = self.outputs();
         self.naming_layers(whole(&self.header, &self.name, &self.graph, outputs))
     }
 
@@ -304,19 +304,78 @@ impl Network {
         &self.operators[layer as usize - 1]
     }
 
-    /// The tensors that cross the cut after layer `cut`: the network's inputs for 0, its outputs for the
-    /// last layer.
+    /// The network's inputs, in their order.
+    pub fn inputs(&self) -> &[TensorSpec] {
+        self.alive(0)
+    }
+
+    /// The network's outputs, in their order.
+    pub fn outputs(&self) -> &[TensorSpec] {
+        self.alive(self.layer_count())
+    }
+
+    /// The tensors that cross the cut after layer `cut`: what layers gave before it and layers read after it. For 0, the inputs
+    /// that layer 1 takes; for the last layer, the outputs that it gives.
+    ///
+    /// An input that is read late and an output that is given early cross no cut: they lie in main memory anyway.
     ///
     /// # Panics
     /// When `cut` is larger than the number of layers.
     pub fn frontier(&self, cut: u32) -> &[TensorSpec] {
         assert!(cut <= self.layer_count(), "there is no cut {cut}");
-        &self.frontiers[cut as usize]
+        &self.frontiers.crossing[cut as usize]
+    }
+
+    /// The tensors that must be kept somewhere while the layers up to `cut` have run and the others have not: those that cross
+    /// it, the inputs that are read later, and the outputs that were given before. For 0 the network's inputs, for the last layer
+    /// its outputs.
+    ///
+    /// # Panics
+    /// When `cut` is larger than the number of layers.
+    pub fn alive(&self, cut: u32) -> &[TensorSpec] {
+        assert!(cut <= self.layer_count(), "there is no cut {cut}");
+        &self.frontiers.alive[cut as usize]
+    }
+
+    /// What the layers of `segment` take, run as one: the network's inputs that they read, then what else crosses the cut before
+    /// them. They are all alive there.
+    ///
+    /// # Panics
+    /// When the segment ends beyond the network.
+    pub fn takes(&self, segment: Segment) -> Vec<TensorSpec> {
+        assert!(
+            segment.last() <= self.layer_count(),
+            "there is no {segment}"
+        );
+        self.frontiers.taken(segment)
+    }
+
+    /// What the layers of `segment` give, run as one: what crosses the cut after them, then the network's other outputs that
+    /// they give.
+    ///
+    /// # Panics
+    /// When the segment ends beyond the network.
+    pub fn gives(&self, segment: Segment) -> Vec<TensorSpec> {
+        assert!(
+            segment.last() <= self.layer_count(),
+            "there is no {segment}"
+        );
+        self.frontiers.given(segment)
+    }
+
+    /// Which layers take each of the network's inputs, and which layer gives each of its outputs.
+    pub(crate) fn ends(&self) -> (Vec<&[u32]>, Vec<u32>) {
+        let inputs = self.frontiers.inputs.iter();
+        let outputs = self.frontiers.outputs.iter();
+        (
+            inputs.map(|input| input.takers.as_slice()).collect(),
+            outputs.map(|output| output.giver).collect(),
+        )
     }
 
     /// The layers that read a tensor, in order; none of a tensor that only leaves the network, or that there is not.
     ///
-    /// A frontier says until which layer a tensor is alive, not which of the layers before that can do without it.
+    /// A frontier says until which layer a tensor crosses cuts, not which of the layers before that can do without it.
     pub fn readers(&self, tensor: &str) -> Vec<u32> {
         let nodes = self.graph.nodes.iter().zip(&self.node_layers);
         let reading = nodes.filter(|(node, _)| node.input.iter().any(|input| input == tensor));
@@ -344,27 +403,29 @@ impl Network {
                 let inside = layer.map(|layer| (segment.first()..=segment.last()).contains(&layer));
                 (node, inside)
             }),
-            self.frontier(segment.first() - 1),
-            self.frontier(segment.last()),
+            &self.takes(segment),
+            &self.gives(segment),
         ))
     }
 }
 
-/// A row of the layer table; `name` is what the model calls it, if it does, and `cuts` are the frontiers before and after
-/// it.
+/// A row of the layer table; `name` is what the model calls it, if it does.
 fn layer(
     number: u32,
     name: Option<&String>,
     operators: &[Operator],
     parameters: &HashSet<&str>,
     specs: &HashMap<String, TensorSpec>,
-    cuts: &[Vec<TensorSpec>],
+    frontiers: &Frontiers,
 ) -> Layer {
     let defining = operators
         .iter()
         .find(|operator| operator.class.starts_layer());
     let total = |of: fn(&Operator) -> u64| operators.iter().map(of).fold(0, u64::saturating_add);
-    let bytes = |specs: &[TensorSpec]| specs.iter().map(TensorSpec::bytes).sum();
+    let bytes = |cut: u32| {
+        let crossing = frontiers.crossing[cut as usize].iter();
+        crossing.map(TensorSpec::bytes).sum()
+    };
     Layer {
         number,
         name: name
@@ -380,8 +441,10 @@ fn layer(
             .filter_map(|name| specs.get(*name))
             .map(TensorSpec::bytes)
             .sum(),
-        input_bytes: bytes(&cuts[0]),
-        output_bytes: bytes(&cuts[1]),
+        input_bytes: bytes(number - 1),
+        output_bytes: bytes(number),
+        model_input_bytes: frontiers.inputs_beside(number),
+        model_output_bytes: frontiers.outputs_beside(number),
         additions: total(|operator| operator.additions),
         multiplications: total(|operator| operator.multiplications),
     }

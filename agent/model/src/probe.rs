@@ -71,7 +71,7 @@ pub fn probe_network(probe: Probe) -> Result<Network, ModelError> {
 /// # Errors
 /// When tract cannot run the network.
 pub fn probe_twin(network: &Network) -> Result<Network, QuantiseError> {
-    let elements: u64 = network.frontier(0).iter().map(|spec| spec.elements()).sum();
+    let elements: u64 = network.inputs().iter().map(|spec| spec.elements()).sum();
     let image = (0..elements).map(|place| if place % 2 == 0 { -1.0 } else { 1.0 });
     let images = std::iter::once(image.collect::<Vec<f32>>());
     let options = QuantiseOptions {

@@ -11,16 +11,16 @@ use crate::pairs::{EntryPair, free_name};
 use crate::tensor::TensorSpec;
 use crate::{ModelError, encode, infer, no_ops, pairs, read};
 
-/// Layers i..=j as a valid ONNX model: it takes the frontier before i and gives the frontier after j, each
-/// in its order. Nodes that do nothing, such as a `Dropout`, are left out. What a quantised network has rounded is
+/// Layers i..=j as a valid ONNX model: it takes what [`Network::takes`](crate::Network::takes) says and gives what
+/// [`Network::gives`](crate::Network::gives) says, in that order. Nodes that do nothing, such as a `Dropout`, are left out. What a quantised network has rounded is
 /// rounded again where it enters, which changes nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubModel {
-    /// The ONNX model, with the frontiers as its inputs and outputs.
+    /// The ONNX model.
     pub model: ModelProto,
     /// Its inputs, in order.
     pub inputs: Vec<TensorSpec>,
-    /// Its outputs, in order. One that passes through has another name than in the frontier, because
+    /// Its outputs, in order. One that passes through has another name than in the network, because
     /// ONNX gives every tensor one name.
     pub outputs: Vec<TensorSpec>,
 }

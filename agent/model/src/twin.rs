@@ -77,6 +77,12 @@ pub enum NotATwin {
         /// Types and shapes of the float model's tensors.
         float: String,
     },
+    /// Other layers take the inputs or give the outputs.
+    #[error(
+        "its inputs and outputs are not those of the same layers in the quantised model and in the model: quantise this very \
+         model, and keep the order of its inputs and outputs"
+    )]
+    Ends,
     /// It cannot be read once its nodes are in the float model's order.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -139,7 +145,18 @@ fn compare(float: &Network, quantised: &Network) -> Result<(), NotATwin> {
             });
         }
     }
-    Ok(())
+    for (one, other) in [
+        (float.inputs(), quantised.inputs()),
+        (float.outputs(), quantised.outputs()),
+    ] {
+        if described(one) != described(other) {
+            return Err(NotATwin::Ends);
+        }
+    }
+    match float.ends() == quantised.ends() {
+        true => Ok(()),
+        false => Err(NotATwin::Ends),
+    }
 }
 
 /// Types and shapes, such as `f32 1x64x28x28, f32 1x20`.

@@ -14,10 +14,10 @@ use tract_onnx::prelude::Framework;
 fn chained_layers_give_the_bits_of_the_model_that_was_never_cut() {
     for (name, path, dims) in common::profiled() {
         let network = Network::open(&path, &dims).unwrap();
-        let inputs = run::inputs(network.frontier(0), 1);
+        let inputs = run::inputs(network.inputs(), 1);
         let reader = tract_onnx::onnx().with_ignore_value_info(true);
         let file = reader.model_for_path(&path).unwrap();
-        let answer = run::never_cut(file, network.frontier(0), inputs.clone());
+        let answer = run::never_cut(file, network.inputs(), inputs.clone());
         let (chained, found) = run::chain(&network, inputs, 12, Optimiser::None);
         let all = Segment::whole(network.layer_count());
         assert!(run::difference(all, &chained, &answer).is_none(), "{name}");
@@ -29,7 +29,7 @@ fn chained_layers_give_the_bits_of_the_model_that_was_never_cut() {
 fn chained_segments_give_the_bits_of_the_whole_when_optimised() {
     for (name, path, dims) in common::profiled() {
         let network = Network::open(&path, &dims).unwrap();
-        let inputs = run::inputs(network.frontier(0), 1);
+        let inputs = run::inputs(network.inputs(), 1);
         let (_, found) = run::chain(&network, inputs, 12, Optimiser::Layerlab);
         assert!(found.is_empty(), "{name}: {found:?}");
     }
@@ -42,7 +42,7 @@ fn tracts_own_optimiser_differs_only_in_products_of_concatenations_and_little() 
     const BOUND: f32 = 1e-6;
     for (name, path, dims) in common::profiled() {
         let network = Network::open(&path, &dims).unwrap();
-        let inputs = run::inputs(network.frontier(0), 1);
+        let inputs = run::inputs(network.inputs(), 1);
         let (_, found) = run::chain(&network, inputs, 12, Optimiser::Tract);
         assert!(
             found.iter().all(|difference| difference.relative <= BOUND),
@@ -67,6 +67,7 @@ fn a_network_is_the_same_after_a_journey_as_a_file() {
         assert_eq!(arrived.layers(), network.layers(), "{name}");
         for cut in 0..=network.layer_count() {
             assert_eq!(arrived.frontier(cut), network.frontier(cut), "{name}");
+            assert_eq!(arrived.alive(cut), network.alive(cut), "{name}");
         }
     }
 }

@@ -8,19 +8,19 @@ mod common;
 use layerlab_model::{Network, NotCompressed};
 
 #[test]
-fn each_cut_is_crossed_by_the_tensors_of_its_frontier() {
+fn the_tensors_of_each_cut_are_those_that_are_alive_there() {
     for (name, path, dims) in common::profiled() {
         let network = Network::open(&path, &dims).unwrap();
         let tensors = network.crossing_tensors();
         for cut in 0..=network.layer_count() {
-            let mut crossing: Vec<&str> = (tensors.iter().filter(|it| it.crosses(cut)))
+            let mut found: Vec<&str> = (tensors.iter().filter(|it| it.crosses(cut)))
                 .map(|it| it.spec.name.as_str())
                 .collect();
-            let frontier = network.frontier(cut).iter();
-            let mut frontier: Vec<&str> = frontier.map(|it| it.name.as_str()).collect();
-            crossing.sort_unstable();
-            frontier.sort_unstable();
-            assert_eq!(crossing, frontier, "{name}, cut {cut}");
+            let alive = network.alive(cut).iter();
+            let mut alive: Vec<&str> = alive.map(|it| it.name.as_str()).collect();
+            found.sort_unstable();
+            alive.sort_unstable();
+            assert_eq!(found, alive, "{name}, cut {cut}");
         }
         for tensor in &tensors {
             let of_name = tensors.iter().filter(|it| it.spec.name == tensor.spec.name);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use common::build::{Builder, int, ints};
 use common::run::{self, Optimiser};
-use layerlab_model::{ModelError, Network, OperatorClass};
+use layerlab_model::{ModelError, Network, OperatorClass, TensorSpec};
 use layerlab_profiles::{Bytes, Segment};
 use tract_onnx::pb::NodeProto;
 
@@ -25,6 +25,16 @@ fn frontier(network: &Network, cut: u32) -> Vec<&str> {
         .collect()
 }
 
+/// What a segment takes and gives, in words.
+fn ends(network: &Network, first: u32, last: u32) -> String {
+    let segment = Segment::new(first, last).unwrap();
+    let names = |specs: Vec<TensorSpec>| -> Vec<String> {
+        specs.into_iter().map(|spec| spec.name).collect()
+    };
+    let (takes, gives) = (network.takes(segment), network.gives(segment));
+    format!("{} -> {}", names(takes).join(" "), names(gives).join(" "))
+}
+
 fn operators(network: &Network) -> Vec<Vec<&str>> {
     network
         .layers()
@@ -36,7 +46,7 @@ fn operators(network: &Network) -> Vec<Vec<&str>> {
 /// Cut anywhere, the network gives the same bits.
 fn assert_chains(network: &Network) {
     for optimiser in [Optimiser::None, Optimiser::Layerlab] {
-        let inputs = run::inputs(network.frontier(0), 1);
+        let inputs = run::inputs(network.inputs(), 1);
         let (_, found) = run::chain(network, inputs, 12, optimiser);
         assert!(found.is_empty(), "{found:?}");
     }
@@ -84,7 +94,7 @@ fn the_layer_table_of_a_shortcut() {
 }
 
 #[test]
-fn a_frontier_is_what_is_alive_across_the_cut() {
+fn what_lies_in_main_memory_anyway_crosses_no_cut() {
     let mut builder = shortcut();
     builder.input("late", &[1, 4, 1, 1]);
     builder.node("Mul mean,late scaled", vec![]);
@@ -92,24 +102,89 @@ fn a_frontier_is_what_is_alive_across_the_cut() {
     builder.output("scaled");
     builder.output("a");
     let network = network(&builder);
-    assert_eq!(frontier(&network, 0), ["image", "late"]);
-    assert_eq!(frontier(&network, 1), ["late", "a"]);
-    assert_eq!(frontier(&network, 2), ["late", "a", "sum"]);
-    assert_eq!(frontier(&network, 3), ["scaled", "a"]);
+    assert_eq!(frontier(&network, 0), ["image"]);
+    assert_eq!(frontier(&network, 1), ["a"]);
+    assert_eq!(frontier(&network, 2), ["sum"]);
+    assert_eq!(frontier(&network, 3), ["scaled"]);
+    let alive = |cut| network.alive(cut).iter().map(|spec| spec.name.as_str());
+    assert_eq!(alive(2).collect::<Vec<&str>>(), ["late", "a", "sum"]);
+    // The input goes to the layer that reads it and the output comes from the layer that gives it, wherever a segment ends.
+    assert_eq!(ends(&network, 1, 1), "image -> a");
+    assert_eq!(ends(&network, 1, 2), "image -> sum a");
+    assert_eq!(ends(&network, 2, 2), "a -> sum");
+    assert_eq!(ends(&network, 2, 3), "late a -> scaled");
+    assert_eq!(ends(&network, 1, 3), "image late -> scaled a");
+    let beside = |layer: usize| {
+        let layer = &network.layers()[layer - 1];
+        [layer.model_input_bytes, layer.model_output_bytes].map(|bytes| bytes.as_bytes())
+    };
+    assert_eq!([1, 2, 3].map(beside), [[0, 400], [0, 0], [16, 0]]);
+    assert_chains(&network);
+}
+
+/// A mask that several layers read, the image again at the end, and an output that a later layer reads as well.
+#[test]
+fn inputs_go_to_each_segment_that_reads_them_and_outputs_that_are_read_cross_too() {
+    let mut builder = Builder::default();
+    builder.input("image", &[1, 4, 5, 5]);
+    builder.input("mask", &[1, 4, 1, 1]);
+    builder.conv("a", "image", 4, 4, 3);
+    builder.node("Mul a,mask b", vec![]);
+    builder.conv("c", "b", 4, 4, 3);
+    builder.conv("d", "c", 4, 4, 3);
+    builder.node("Mul d,mask e", vec![]);
+    builder.conv("f", "e", 4, 4, 3);
+    builder.node("Add f,b g", vec![]);
+    builder.node("Add g,image h", vec![]);
+    builder.output("h");
+    builder.output("b");
+    let network = network(&builder);
+    let crossing = [0, 1, 2, 3, 4].map(|cut| frontier(&network, cut));
+    assert_eq!(
+        crossing,
+        [
+            vec!["image", "mask"],
+            vec!["b"],
+            vec!["b", "c"],
+            vec!["b", "e"],
+            vec!["h"]
+        ]
+    );
+    assert_eq!(ends(&network, 2, 2), "b -> b c");
+    assert_eq!(ends(&network, 3, 3), "mask b c -> b e");
+    assert_eq!(ends(&network, 4, 4), "image b e -> h");
+    assert_eq!(ends(&network, 1, 4), "image mask -> h b");
+    assert_chains(&network);
+}
+
+/// An input that nothing reads and one that is an output, too, still belong to the network.
+#[test]
+fn inputs_without_a_reader_are_taken_at_the_ends() {
+    let mut builder = shortcut();
+    builder.input("unread", &[1, 2]);
+    builder.input("through", &[1, 3]);
+    builder.output("through");
+    let network = network(&builder);
+    assert_eq!(ends(&network, 1, 1), "image unread -> a");
+    assert_eq!(ends(&network, 3, 3), "through sum -> mean through");
+    assert_eq!(ends(&network, 1, 3), "image unread through -> mean through");
     assert_chains(&network);
 }
 
 #[test]
 fn what_passes_through_a_segment_gets_another_name() {
     let mut builder = shortcut();
-    builder.output("a");
+    builder.conv("c", "mean", 4, 4, 1);
+    builder.node("Mul a,c scaled", vec![]);
+    builder.graph.output.clear();
+    builder.output("scaled");
     let network = network(&builder);
     let sub_model = network.segment(Segment::single(3)).unwrap();
-    let names = |specs: &[layerlab_model::TensorSpec]| -> Vec<String> {
+    let names = |specs: &[TensorSpec]| -> Vec<String> {
         specs.iter().map(|spec| spec.name.clone()).collect()
     };
     assert_eq!(names(&sub_model.inputs), ["a", "sum"]);
-    assert_eq!(names(&sub_model.outputs), ["mean", "a.passed"]);
+    assert_eq!(names(&sub_model.outputs), ["a.passed", "mean"]);
     let graph = sub_model.model.graph.unwrap();
     let identity = graph
         .node
@@ -347,7 +422,7 @@ fn a_convolution_that_is_subtracted_or_divided_by_is_right() {
         builder.output("y");
         let network = network(&builder);
         let whole = network.segment(Segment::whole(1)).unwrap();
-        let inputs = run::inputs(network.frontier(0), 1);
+        let inputs = run::inputs(network.inputs(), 1);
         let plain = run::segment(&whole, inputs.clone(), Optimiser::None);
         let optimised = run::segment(&whole, inputs, Optimiser::Layerlab);
         // Where the result is right, it is still rounded otherwise.

@@ -106,8 +106,8 @@ fn the_batch_is_one_unless_it_is_given() {
     for (given, batch) in [(vec![], 1), (vec![("N".to_owned(), 2)], 2)] {
         let dims = BTreeMap::from_iter(given);
         let network = Network::open(&variant("symbolic-batch.onnx"), &dims).unwrap();
-        assert_eq!(network.frontier(0)[0].shape, [batch, 3, 8, 8]);
-        assert_eq!(network.frontier(network.layer_count())[0].shape[0], batch);
+        assert_eq!(network.inputs()[0].shape, [batch, 3, 8, 8]);
+        assert_eq!(network.outputs()[0].shape[0], batch);
     }
 }
 

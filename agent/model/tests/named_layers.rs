@@ -96,7 +96,7 @@ fn named_layers_travel_with_the_file() {
 fn cut_at_named_layers_the_answers_are_those_of_the_whole() {
     let network = bert();
     let grouped = network.with_named_layers(blocks(&network)).unwrap();
-    let inputs = run::inputs(grouped.frontier(0), 1);
+    let inputs = run::inputs(grouped.inputs(), 1);
     let (chained, found) = run::chain(&grouped, inputs.clone(), 4, Optimiser::None);
     assert!(found.is_empty(), "{found:?}");
     let (by_rule, _) = run::chain(&network, inputs, 1, Optimiser::None);

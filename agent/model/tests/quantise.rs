@@ -27,7 +27,7 @@ const PER_TENSOR: QuantiseOptions = QuantiseOptions {
 
 fn images(network: &Network, count: u64) -> Vec<Vec<f32>> {
     let one = |seed| {
-        let inputs = run::inputs(network.frontier(0), seed);
+        let inputs = run::inputs(network.inputs(), seed);
         let values = inputs[0].to_plain_array_view::<f32>().unwrap();
         values.iter().map(|value| value.abs() * 255.0).collect()
     };
@@ -46,7 +46,7 @@ fn open(name: &str) -> Network {
 fn loss(network: &Network, quantised: &Network) -> f32 {
     let whole = Segment::whole(network.layer_count());
     let image = images(network, 1).remove(0);
-    let shape: Vec<usize> = network.frontier(0)[0]
+    let shape: Vec<usize> = network.inputs()[0]
         .shape
         .iter()
         .map(|&l| l as usize)
@@ -108,7 +108,7 @@ fn quantised_segments_chain_to_the_bits_of_the_whole() {
         let network = open(&format!("{name}.onnx"));
         let twin = quantised(&network, PER_CHANNEL).unwrap().network;
         for optimiser in [Optimiser::None, Optimiser::Layerlab] {
-            let inputs = run::inputs(network.frontier(0), 1);
+            let inputs = run::inputs(network.inputs(), 1);
             let (_, found) = run::chain(&twin, inputs, 1, optimiser);
             assert!(found.is_empty(), "{name}: {found:?}");
         }
@@ -176,7 +176,7 @@ fn a_network_quantised_by_others_gets_the_float_networks_layers() {
     // The order survives the way to a device.
     let sent = Network::from_onnx(&twin.to_onnx()).unwrap();
     assert_eq!(sent.layers(), twin.layers());
-    let inputs = run::inputs(float.frontier(0), 1);
+    let inputs = run::inputs(float.inputs(), 1);
     let (_, found) = run::chain(&sent, inputs, 1, Optimiser::None);
     assert!(found.is_empty(), "{found:?}");
     let loss = loss(&float, &sent);

@@ -42,7 +42,7 @@ fn pixel(index: u64, seed: u64) -> u8 {
 }
 
 fn input(network: &Network, image: &Image, seed: u64) -> TVec<TValue> {
-    let spec = &network.frontier(0)[0];
+    let spec = &network.inputs()[0];
     let shape: Vec<usize> = spec.shape.iter().map(|&length| length as usize).collect();
     let value = |index| f32::from(i16::from(pixel(index, seed)) - image.minus) / image.divided_by;
     let values: Vec<f32> = (0..spec.elements()).map(value).collect();

@@ -310,7 +310,7 @@ fn a_fully_connected_layer_of_16_bit_floats_runs() {
     let answer = |model: &ModelProto| {
         let network = read(model).unwrap();
         assert_eq!(network.layer_count(), 2);
-        let inputs = common::run::inputs(network.frontier(0), 1);
+        let inputs = common::run::inputs(network.inputs(), 1);
         let whole = network.segment(Segment::whole(2)).unwrap();
         let outputs = common::run::segment(&whole, inputs, common::run::Optimiser::Layerlab);
         let floats = outputs[0].cast_to::<f32>().unwrap();

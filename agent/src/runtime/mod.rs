@@ -4,6 +4,7 @@
 //! runs. A new one is a folder here, declared below, and a line in the registry.
 
 mod error;
+mod main_memory;
 mod memory;
 pub mod onnxruntime;
 mod process;
@@ -24,6 +25,7 @@ use layerlab_protocol::{Event, Library, Numerics, Placed, ProcessorKind};
 
 pub(crate) use self::error::SegmentOnProcessor;
 pub use self::error::{RuntimeError, Unsupported};
+pub(crate) use self::main_memory::MainMemory;
 pub use self::process::CHILD_COMMAND;
 pub use self::runtimes::{DuplicateProcessor, Runtimes};
 pub use self::setup::{OnnxRuntimeOptions, RuntimesSetup};

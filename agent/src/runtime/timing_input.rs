@@ -6,16 +6,13 @@ use rand_chacha::ChaCha8Rng;
 
 use super::tensor::Tensor;
 
-/// One tensor for each of a frontier: floats uniform in [0, 1), integers 0 or 1.
+/// One tensor for each of these: floats uniform in [0, 1), integers 0 or 1, which are numbers of words in any vocabulary.
 ///
 /// Values of ordinary size, because subnormal numbers and NaNs are slow on some processors. The same
-/// frontier and seed give the same tensors.
-pub fn timing_input(frontier: &[TensorSpec], seed: u64) -> Vec<Tensor> {
+/// specs and seed give the same tensors.
+pub fn timing_input(specs: &[TensorSpec], seed: u64) -> Vec<Tensor> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    frontier
-        .iter()
-        .map(|spec| tensor(spec, &mut random))
-        .collect()
+    specs.iter().map(|spec| tensor(spec, &mut random)).collect()
 }
 
 fn tensor(spec: &TensorSpec, random: &mut ChaCha8Rng) -> Tensor {

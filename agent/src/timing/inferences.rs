@@ -1,6 +1,9 @@
 //! The inferences of an order, one after the other: each after its gap, announced to the device and begun by its
 //! clock.
 
+use std::borrow::Cow;
+
+use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{Conditions, Event, Order, TimingSettings, WarmUp};
 
@@ -102,21 +105,27 @@ impl Inferences<'_> {
         self.infer((loaded.segment, session), &loaded.inputs, invocation)
     }
 
-    /// Runs `group` in order, the first from its timing input, each other from the outputs before it.
+    /// Runs `group` in order, each from the outputs before it, as far as these are what it takes, else from its timing input.
     pub(super) fn pass(
         &mut self,
         group: &mut [LoadedSegment],
         invocation: Invocation,
     ) -> Result<Vec<TimedInference>, Ended> {
         let mut timed: Vec<TimedInference> = Vec::with_capacity(group.len());
+        let mut before = None;
         for (step, loaded) in group.iter_mut().enumerate() {
-            let inputs = match timed.last() {
-                None => &loaded.inputs,
-                Some(before) => &before.inference.outputs,
+            let (segment, own) = (loaded.segment, &loaded.inputs);
+            let inputs = match (before, timed.last()) {
+                (Some(before), Some(ran)) => {
+                    let given = (before, ran.inference.outputs.as_slice());
+                    inputs_from(self.model.model(), given, (segment, own))
+                }
+                _ => Cow::Borrowed(own.as_slice()),
             };
             let session = loaded.session.as_deref_mut();
-            let this = self.infer((loaded.segment, session), inputs, invocation.step(step))?;
+            let this = self.infer((segment, session), &inputs, invocation.step(step))?;
             timed.push(this);
+            before = Some(segment);
         }
         Ok(timed)
     }
@@ -189,4 +198,22 @@ impl Inferences<'_> {
             inference: session.run(inputs)?,
         })
     }
+}
+
+/// What a segment takes of what the one before it gave, and of its own timing input what that did not give: the network's own
+/// inputs.
+fn inputs_from<'a>(
+    network: &Network,
+    (before, given): (Segment, &'a [Tensor]),
+    (segment, own): (Segment, &[Tensor]),
+) -> Cow<'a, [Tensor]> {
+    let (gives, takes) = (network.gives(before), network.takes(segment));
+    if gives == takes {
+        return Cow::Borrowed(given);
+    }
+    let inputs = takes.iter().zip(own).map(|(wanted, own)| {
+        let place = gives.iter().position(|spec| spec.name == wanted.name);
+        place.and_then(|place| given.get(place)).unwrap_or(own)
+    });
+    Cow::Owned(inputs.cloned().collect())
 }

@@ -149,7 +149,7 @@ impl FrameSizes {
         if !matches!(set.metric, Metric::TopK { .. } | Metric::MultiLabel { .. }) {
             return Err(UnfitFrames::NoClasses { set: name });
         }
-        let outputs = network.frontier(network.layer_count()).iter();
+        let outputs = network.outputs().iter();
         let scores: u64 = outputs.map(TensorSpec::elements).sum();
         let classes = set.classes.len() as u64;
         if scores != classes {
@@ -213,7 +213,7 @@ impl FrameSizes {
 
 /// How many channels the pictures have that `network` takes, and their size.
 fn image_input(network: &Network) -> Option<(u64, (u32, u32))> {
-    match network.frontier(0) {
+    match network.inputs() {
         [spec] => match spec.shape[..] {
             [1, channels, height, width] => Some((channels, (width as u32, height as u32))),
             _ => None,

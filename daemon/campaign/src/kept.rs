@@ -74,7 +74,7 @@ impl KeptAnswers {
                 distinct.push(one.clone());
             }
         }
-        let outputs = network.frontier(network.layer_count()).iter();
+        let outputs = network.outputs().iter();
         let each: u64 = outputs.map(|output| output.elements()).sum();
         let values = each.saturating_mul(set.metric.images_per_answer() as u64);
         let answers = answers.unwrap_or(usize::MAX).min(set.answers()) as u64;

@@ -109,7 +109,7 @@ impl TensorsCampaign<'_> {
         if tensors.all(|tensor| tensor.not_compressed().is_some()) {
             return Err(UnfitTensors::NothingToCompress { model });
         }
-        let inputs = network.frontier(0);
+        let inputs = network.inputs();
         let image: Vec<u64> = set.shape.iter().map(|&axis| axis as u64).collect();
         let is_image = |it: &TensorSpec| it.shape.split_first() == Some((&1, &image));
         if !(inputs.len() == 1 && inputs.iter().all(is_image)) {
@@ -131,7 +131,7 @@ impl TensorsCampaign<'_> {
                 asked,
             });
         }
-        let outputs = network.frontier(network.layer_count()).iter();
+        let outputs = network.outputs().iter();
         let outputs: Vec<Vec<u64>> = outputs.map(|output| output.shape.clone()).collect();
         let accepted = set.metric.accept_outputs(set.classes.len(), &outputs);
         match accepted {

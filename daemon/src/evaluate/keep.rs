@@ -80,7 +80,7 @@ impl AnswersFolder {
     ) -> Result<(), Failure> {
         let npy = self.kept.to_npy();
         let network = &model.network;
-        let outputs = network.frontier(network.layer_count()).iter();
+        let outputs = network.outputs().iter();
         let header = AnswersHeader {
             format: "layerlab-answers",
             version: 1,

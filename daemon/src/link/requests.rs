@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use layerlab_edge::{InferRequest, Stretch, TensorShape, TimedRequests, hash_bytes, payload_bytes};
 use layerlab_model::{ElementType, TensorSpec};
+use layerlab_profiles::Segment;
 
 use crate::exit::{Code, Failure};
 use crate::model_options::{open_with_twin, parse_dim};
@@ -42,9 +43,9 @@ impl RequestArgs {
         let model = open_with_twin(path, None, &self.dims.iter().cloned().collect())?;
         let layers = (1..=model.network.layer_count()).rev();
         let small = layers.into_iter().find_map(|layer| {
-            let [inputs, outputs] =
-                [layer - 1, layer].map(|cut| shapes(model.network.frontier(cut)));
-            let (inputs, outputs) = inputs.zip(outputs)?;
+            let one = Segment::single(layer);
+            let inputs = shapes(&model.network.takes(one))?;
+            let outputs = shapes(&model.network.gives(one))?;
             let is_small =
                 |tensors| payload_bytes(tensors).is_some_and(|it| it < smallest_transfer);
             (is_small(&inputs) && is_small(&outputs)).then_some((layer, inputs, outputs))
@@ -76,14 +77,14 @@ impl RequestArgs {
 }
 
 /// The shapes of tensors of 32-bit floats; nothing where there are others.
-fn shapes(frontier: &[TensorSpec]) -> Option<Vec<TensorShape>> {
+fn shapes(tensors: &[TensorSpec]) -> Option<Vec<TensorShape>> {
     let shape = |spec: &TensorSpec| {
         let axes = spec.shape.iter().map(|&axis| u32::try_from(axis).ok());
         let axes: Option<Vec<u32>> = axes.collect();
         axes.filter(|_| spec.element == ElementType::F32)
             .map(TensorShape)
     };
-    frontier.iter().map(shape).collect()
+    tensors.iter().map(shape).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,10 @@ use super::estimate;
 /// What stands in the place of a transfer that the compute time contains.
 const IN_COMPUTE: &str = "in compute";
 
+/// The model's own tensors that a layer takes and gives beside the cuts.
+const MODEL_INPUT: &str = "model input";
+const MODEL_OUTPUT: &str = "model output";
+
 /// The longest name of a layer where columns are few.
 const SHORT_NAME: usize = 20;
 
@@ -38,8 +42,8 @@ pub(super) fn tables(profile: &Profile, columns: Option<usize>) -> Vec<String> {
     }
     let layers = layer_columns(profile, Some(SHORT_NAME));
     let part = |(place, of_processor): (usize, &Vec<Column>)| {
-        // The sizes of outputs are said once.
-        let layers = &layers[..if place == 0 { 3 } else { 2 }];
+        // Sizes are said once.
+        let layers = &layers[..if place == 0 { layers.len() } else { 2 }];
         drawn(&layers.iter().chain(of_processor).collect::<Vec<_>>())
     };
     let mut parts: Vec<String> = of_processors.iter().enumerate().map(part).collect();
@@ -62,11 +66,22 @@ fn layer_columns(profile: &Profile, longest: Option<usize>) -> Vec<Column> {
         }
         _ => layer.name.clone(),
     };
-    vec![
+    let mut columns = vec![
         column("layer", true, &|layer| layer.number.to_string()),
         column("name", false, &name),
         column("output", true, &|layer| layer.output_bytes.to_string()),
-    ]
+    ];
+    if profile.layers.iter().any(Layer::has_tensors_beside_cuts) {
+        columns.extend([
+            column(MODEL_INPUT, true, &|layer| {
+                layer.model_input_bytes.to_string()
+            }),
+            column(MODEL_OUTPUT, true, &|layer| {
+                layer.model_output_bytes.to_string()
+            }),
+        ]);
+    }
+    columns
 }
 
 fn processor_columns(profile: &Profile, processor: &Processor) -> Vec<Column> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use layerlab_profiles::document::{Header, Numerics, Processor, ProcessorKind, Profile};
 use layerlab_profiles::link::{LinkDirection, LinkDocument, RequestMethod};
 use layerlab_profiles::time_model::ProcessorTimes;
-use layerlab_profiles::{Bytes, Nanos, Placement, Segment};
+use layerlab_profiles::{Bytes, Layer, Nanos, Placement, Segment};
 
 use super::error::SplitError;
 use super::network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
@@ -125,7 +125,8 @@ pub struct MeasuredNetwork {
 impl MeasuredNetwork {
     /// The network of two profiles, where each group runs on whichever of the `chosen` processors of its side runs it soonest.
     /// Where none are chosen, these are all CPUs of a side, or all that compute in 32-bit floats if it has none. Times are estimates
-    /// without their intervals; a transfer moves all tensors across a cut.
+    /// without their intervals; a transfer moves all tensors that are alive at a cut. Of the model's own inputs and outputs a
+    /// run of the plan moves fewer where a server does not compute the layers of all of them.
     ///
     /// # Errors
     /// Profiles of different models, processors that are not there, tables with holes.
@@ -141,12 +142,9 @@ impl MeasuredNetwork {
                 processors[side as usize].push(SideProcessor::of(profile, processor)?);
             }
         }
-        let input = phone.layers.first().map(|layer| layer.input_bytes);
-        let outputs = phone.layers.iter().map(|layer| layer.output_bytes);
-        let sizes: Vec<Bytes> = input.into_iter().chain(outputs).collect();
         MeasuredNetwork::of(
             phone.layers.len(),
-            chain_tensors(&sizes, true),
+            chain_tensors(&alive_sizes(&phone.layers), true),
             processors,
             Vec::new(),
             |_, _, _| true,
@@ -307,9 +305,17 @@ fn refuse_unless_same(phone: &Profile, server: &Profile) -> Result<(), MeasuredS
             server: other.name.clone(),
         });
     }
-    let sizes = |profile: &Profile| -> Vec<(Bytes, Bytes)> {
+    let sizes = |profile: &Profile| -> Vec<[Bytes; 4]> {
         let layers = profile.layers.iter();
-        layers.map(|it| (it.input_bytes, it.output_bytes)).collect()
+        let bytes = |it: &Layer| {
+            [
+                it.input_bytes,
+                it.output_bytes,
+                it.model_input_bytes,
+                it.model_output_bytes,
+            ]
+        };
+        layers.map(bytes).collect()
     };
     match sizes(phone) == sizes(server) {
         true => Ok(()),
@@ -317,6 +323,23 @@ fn refuse_unless_same(phone: &Profile, server: &Profile) -> Result<(), MeasuredS
             model: one.name.clone(),
         }),
     }
+}
+
+/// The bytes that are alive at each cut, from that before layer 1 to that after the last: what crosses it, the inputs that later
+/// layers take beside the cuts, and the outputs that earlier ones gave. An input that several layers take counts once for each.
+fn alive_sizes(layers: &[Layer]) -> Vec<Bytes> {
+    let cuts = 0..=layers.len();
+    let alive = cuts.map(|cut| {
+        let (before, after) = layers.split_at(cut);
+        let crossing = match (before.last(), after.first()) {
+            (Some(last), _) => last.output_bytes,
+            (None, first) => first.map_or(Bytes::ZERO, |first| first.input_bytes),
+        };
+        let given: Bytes = before.iter().map(|layer| layer.model_output_bytes).sum();
+        let taken: Bytes = after.iter().map(|layer| layer.model_input_bytes).sum();
+        crossing + given + taken
+    });
+    alive.collect()
 }
 
 /// The processors that were chosen, or all CPUs. Of a side without a CPU, all that compute in 32-bit floats, as a CPU does

@@ -38,6 +38,8 @@ pub(crate) fn network() -> Network {
             parameter_bytes: bytes(6),
             input_bytes: bytes(7),
             output_bytes: bytes(8),
+            model_input_bytes: Bytes::ZERO,
+            model_output_bytes: Bytes::ZERO,
             additions: whole(9).unsigned_abs(),
             multiplications: whole(10).unsigned_abs(),
         });

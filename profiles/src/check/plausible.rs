@@ -276,7 +276,7 @@ fn ends(block: &Block) -> Option<String> {
 }
 
 /// Loaded segments that take more memory than there is, or another amount than their layers need where that is how the
-/// runtime's memory is estimated: weights once, inputs and outputs once.
+/// runtime's memory is estimated: weights once, and once each what they take and give.
 fn loads(subject: &Subject<'_>) -> Vec<String> {
     let profile = subject.profile;
     let processor = |name: &str| {
@@ -291,7 +291,12 @@ fn loads(subject: &Subject<'_>) -> Vec<String> {
         let layers = load.segment.first() as usize - 1..load.segment.last() as usize;
         let layers = profile.layers.get(layers)?;
         let weights: Bytes = layers.iter().map(|layer| layer.parameter_bytes).sum();
-        let expected = weights + layers.first()?.input_bytes + layers.last()?.output_bytes;
+        let beside = layers
+            .iter()
+            .map(|layer| layer.model_input_bytes + layer.model_output_bytes)
+            .sum::<Bytes>();
+        let crossing = layers.first()?.input_bytes + layers.last()?.output_bytes;
+        let expected = weights + crossing + beside;
         let too_much = processor.memory_bytes.is_some_and(|all| load.memory > all);
         let estimated = processor.runtime == TRACT;
         (too_much || (estimated && load.memory != expected)).then(|| {

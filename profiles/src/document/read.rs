@@ -8,10 +8,11 @@ use super::opened::Opened;
 use super::versions::{BLOCKS_V4, BlockRecordV4, open};
 use super::wire::{
     BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
-    DisturbedBlockRecord, ENERGY, EnergyRecord, InMemoryRecord, LAYER_ENERGY, LAYERS, LOADS,
-    LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES, PlacementRecord,
-    ProbeRecord, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES,
-    Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    DisturbedBlockRecord, ENERGY, EnergyRecord, InMemoryRecord, LAYER_ENERGY, LAYERS,
+    LAYERS_BESIDE_CUTS, LOADS, LayerBesideCutsRecord, LayerRecord, LoadRecord, MINUTES,
+    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES, SEGMENTS,
+    SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
+    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
     Block, Contradiction, DIGEST_FILE, DocumentError, Energy, LayerTimeRow, Load, Method,
@@ -87,9 +88,15 @@ fn read_alone(dir: &Path) -> Result<ReadAlone, DocumentError> {
         reading.compare_digest(&bytes)?;
     }
 
-    let layers = reading.table(LAYERS, |row: LayerRecord<'_>| {
-        Ok((Layer::try_from(row)?, None))
-    })?;
+    // Version 5 has had tensors beside cuts since caches of keys and values are measured.
+    let layers = match version >= 5 && reading.has_columns(LAYERS_BESIDE_CUTS)? {
+        true => reading.table(LAYERS_BESIDE_CUTS, |row: LayerBesideCutsRecord<'_>| {
+            Ok((Layer::try_from(row)?, None))
+        })?,
+        false => reading.table(LAYERS, |row: LayerRecord<'_>| {
+            Ok((Layer::try_from(row)?, None))
+        })?,
+    };
     let times = reading.table(TIMES, |row: TimeRecord<'_>| {
         let found = row.origin;
         let row = LayerTimeRow::try_from(row)?;

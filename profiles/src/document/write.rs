@@ -6,15 +6,17 @@ use std::path::Path;
 
 use super::wire::{
     BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
-    DisturbedBlockRecord, ENERGY, EnergyRecord, Files, InMemoryRecord, LAYER_ENERGY, LAYERS, LOADS,
-    LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES, PlacementRecord,
-    ProbeRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord, SegmentRecord,
-    SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    DisturbedBlockRecord, ENERGY, EnergyRecord, Files, InMemoryRecord, LAYER_ENERGY, LAYERS,
+    LAYERS_BESIDE_CUTS, LOADS, LayerBesideCutsRecord, LayerRecord, LoadRecord, MINUTES,
+    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, ProfileJson, REJECTED, SAMPLES,
+    SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
+    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
 };
 use super::{
     DIGEST_FILE, DocumentError, FORMAT, Method, PROFILE_JSON, Profile, ProfileDigest,
     STEADY_FOLDER, Sample, VERSION,
 };
+use crate::layer::Layer;
 use crate::sha256;
 
 impl Profile {
@@ -48,12 +50,7 @@ impl Profile {
                 version: header.version,
             });
         }
-        let layer_rows: Vec<LayerRecord<'_>> = self
-            .layers
-            .iter()
-            .map(LayerRecord::try_from)
-            .collect::<Result<_, _>>()?;
-        let layers = table(LAYERS, LAYERS.encode(layer_rows.iter()))?;
+        let layers = encoded_layers(&self.layers)?;
         let time_rows = self.times.iter().map(|row| {
             let origin = header.origin_of_times(&row.processor, row.method);
             TimeRecord::from((row, origin))
@@ -218,6 +215,21 @@ pub(crate) fn write_files(
 ) -> Result<(), DocumentError> {
     refuse_unless_empty(dir)?;
     write_into(dir, files)
+}
+
+/// `layers.csv`, with the columns of tensors beside cuts where a layer has such.
+fn encoded_layers(layers: &[Layer]) -> Result<Vec<u8>, DocumentError> {
+    let encoded = match layers.iter().any(Layer::has_tensors_beside_cuts) {
+        true => {
+            let rows = layers.iter().map(LayerBesideCutsRecord::try_from);
+            LAYERS_BESIDE_CUTS.encode(rows.collect::<Result<Vec<_>, _>>()?.into_iter())
+        }
+        false => {
+            let rows = layers.iter().map(LayerRecord::try_from);
+            LAYERS.encode(rows.collect::<Result<Vec<_>, _>>()?.into_iter())
+        }
+    };
+    table(LAYERS, encoded)
 }
 
 fn write_into(

@@ -150,6 +150,8 @@ pub(crate) fn layers() -> Vec<Layer> {
             parameter_bytes: Bytes::from_bytes(1_000 * index as u64),
             input_bytes: Bytes::from_bytes(bytes[index]),
             output_bytes: Bytes::from_bytes(bytes[index + 1]),
+            model_input_bytes: Bytes::ZERO,
+            model_output_bytes: Bytes::ZERO,
             additions: 1_000_000,
             multiplications: 2_000_000,
         })

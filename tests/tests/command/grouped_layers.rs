@@ -72,6 +72,51 @@ fn a_transformer_is_profiled_by_its_blocks() {
     );
 }
 
+/// A decoder's cache belongs to the layers that read it: what crosses its cuts is one tensor, and the profile says what else each
+/// layer takes and gives.
+#[test]
+fn a_decoder_is_profiled_with_its_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let committed = root().join("tests/models/gpt2-layers.toml");
+    let out = folder.path().join("gpt2-blocks.onnx");
+    let said = succeed(&mut group(&model("gpt2-decode"), &committed, &out));
+    assert!(
+        said.starts_with("gpt2-decode: 6 layers, 13 before; 6 of them are named by "),
+        "{said}"
+    );
+    for (device, processor) in [("host", "cpu:all"), ("pixel6", "npu")] {
+        let profile = folder.path().join(device);
+        let mut run = layerlab();
+        run.args(["profile", "--device", device, "--budget", "5s", "--model"])
+            .arg(&out);
+        succeed(run.arg("--out").arg(&profile));
+        let table = std::fs::read_to_string(profile.join("layers.csv")).expect("layers");
+        // Two caches of two heads, 32 words and 8 values go into an attention, and come back with one word more.
+        let mut sizes = Vec::new();
+        for row in table.lines() {
+            let cells: Vec<&str> = row.split(',').collect();
+            sizes.push([1, 4, 5, 8, 9].map(|column| cells[column]).join(" "));
+        }
+        assert_eq!(
+            sizes,
+            [
+                "name input_bytes output_bytes model_input_bytes model_output_bytes",
+                "embeddings 8 64 0 0",
+                "attention 0 64 64 4096 4224",
+                "mlp 0 64 64 0 0",
+                "attention 1 64 64 4096 4224",
+                "mlp 1 64 64 0 0",
+                "head 64 4188 0 0",
+            ]
+        );
+        succeed(layerlab().arg("check").arg(&profile));
+        let shown = succeed(layerlab().args(["show", "--wide"]).arg(&profile));
+        for word in ["model input", "4.1 KiB", processor] {
+            assert!(shown.contains(word), "`{word}` is missing in: {shown}");
+        }
+    }
+}
+
 #[test]
 fn rules_that_are_wrong_are_refused_in_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");

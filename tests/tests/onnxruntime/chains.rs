@@ -15,7 +15,14 @@ fn a_chain_of_layers_gives_the_bits_of_the_whole() {
         return;
     };
     let mut lab = Lab::open(cpu_alone(&onnxruntime));
-    for name in ["alexnet", "inception", "resnet50", "vocnet-mini"] {
+    for name in [
+        "alexnet",
+        "inception",
+        "resnet50",
+        "vocnet-mini",
+        "gpt2-prefill",
+        "gpt2-decode",
+    ] {
         let [whole, chain] = lab.whole_and_chain("cpu:ort-all", &network(name));
         assert_eq!(chain, whole, "{name}");
     }
@@ -52,7 +59,14 @@ fn tract_and_onnx_runtime_give_the_same_answers() {
         return;
     };
     let mut lab = Lab::open(cpu_alone(&onnxruntime));
-    for name in ["alexnet", "inception", "resnet50", "vocnet-mini"] {
+    for name in [
+        "alexnet",
+        "inception",
+        "resnet50",
+        "vocnet-mini",
+        "gpt2-prefill",
+        "gpt2-decode",
+    ] {
         let model = network(name);
         let whole = (1, model.model().layer_count());
         let input = input(&model);

@@ -11,6 +11,7 @@ mod hexagon;
 mod phones;
 mod refusals;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use layerlab_agent::device::Host;
 use layerlab_agent::runtime::registry::{self, RegistryError};
 use layerlab_agent::runtime::{OnnxRuntimeOptions, RuntimesSetup};
 use layerlab_agent::runtime::{Runtimes, Session, Tensor, timing_input};
-use layerlab_model::Network;
+use layerlab_model::{Network, TensorSpec};
 use layerlab_profiles::Segment;
 use layerlab_tests::skip::skip;
 use layerlab_tests::{agent_program, model};
@@ -114,12 +115,27 @@ impl Lab {
     /// The outputs of the whole model, and of its layers run one after the other.
     fn whole_and_chain(&mut self, processor: &str, model: &ModelWithTwin) -> [Vec<Tensor>; 2] {
         let input = input(model);
-        let layers = model.model().layer_count();
+        let network = model.model();
+        let layers = network.layer_count();
         let whole = self.outputs(processor, model, (1, layers), &input);
-        let chain = (1..=layers).fold(input, |tensors, layer| {
-            self.outputs(processor, model, (layer, layer), &tensors)
-        });
-        [whole, chain]
+        // All that was ever there, by name.
+        let named = |specs: &[TensorSpec], tensors: Vec<Tensor>| {
+            let names = specs.iter().map(|spec| spec.name.clone());
+            names.zip(tensors).collect::<Vec<_>>()
+        };
+        let mut memory: HashMap<String, Tensor> = HashMap::new();
+        memory.extend(named(network.inputs(), input));
+        let of = |memory: &HashMap<String, Tensor>, specs: &[TensorSpec]| -> Vec<Tensor> {
+            let tensors = specs.iter().map(|spec| memory[&spec.name].clone());
+            tensors.collect()
+        };
+        for layer in 1..=layers {
+            let segment = Segment::single(layer);
+            let inputs = of(&memory, &network.takes(segment));
+            let outputs = self.outputs(processor, model, (layer, layer), &inputs);
+            memory.extend(named(&network.gives(segment), outputs));
+        }
+        [whole, of(&memory, network.outputs())]
     }
 }
 
@@ -130,7 +146,7 @@ fn network(name: &str) -> ModelWithTwin {
 }
 
 fn input(model: &ModelWithTwin) -> Vec<Tensor> {
-    timing_input(model.model().frontier(0), 1)
+    timing_input(model.model().inputs(), 1)
 }
 
 /// How far `found` is from `expected`, as a part of its length.

@@ -1,5 +1,7 @@
 //! Running models with tract and comparing every bit of what they give.
 
+use std::collections::HashMap;
+
 use layerlab_model::{ElementType, Network, SubModel, TensorSpec};
 use layerlab_profiles::Segment;
 use tract_onnx::prelude::*;
@@ -144,14 +146,22 @@ pub(crate) fn chain(
     optimiser: Optimiser,
 ) -> (TVec<TValue>, Vec<Difference>) {
     let n = network.layer_count();
-    let mut frontiers = vec![inputs];
+    // All that was ever there, by name.
+    let mut memory: HashMap<String, TValue> = HashMap::new();
+    let named = network.inputs().iter().map(|spec| spec.name.clone());
+    memory.extend(named.zip(inputs));
+    let tensors = |memory: &HashMap<String, TValue>, specs: &[TensorSpec]| -> TVec<TValue> {
+        specs
+            .iter()
+            .map(|spec| memory[&spec.name].clone())
+            .collect()
+    };
     for layer in 1..=n {
-        let single = network.segment(Segment::single(layer)).unwrap();
-        frontiers.push(segment(
-            &single,
-            frontiers[layer as usize - 1].clone(),
-            optimiser,
-        ));
+        let layer = Segment::single(layer);
+        let single = network.segment(layer).unwrap();
+        let outputs = segment(&single, tensors(&memory, &network.takes(layer)), optimiser);
+        let gives = network.gives(layer).into_iter().map(|spec| spec.name);
+        memory.extend(gives.zip(outputs));
     }
     let mut found = Vec::new();
     for first in 1..=n {
@@ -161,9 +171,11 @@ pub(crate) fn chain(
             }
             let layers = Segment::new(first, last).unwrap();
             let sub_model = network.segment(layers).unwrap();
-            let outputs = segment(&sub_model, frontiers[first as usize - 1].clone(), optimiser);
-            found.extend(difference(layers, &outputs, &frontiers[last as usize]));
+            let inputs = tensors(&memory, &network.takes(layers));
+            let outputs = segment(&sub_model, inputs, optimiser);
+            let chained = tensors(&memory, &network.gives(layers));
+            found.extend(difference(layers, &outputs, &chained));
         }
     }
-    (frontiers.swap_remove(n as usize), found)
+    (tensors(&memory, network.outputs()), found)
 }

@@ -149,17 +149,17 @@ impl ChildSession {
 
     /// Refuses inputs that are not those of the segment.
     fn refuse_misfits(&self, inputs: &[Tensor]) -> Result<(), RuntimeError> {
-        let frontier = self.network.frontier(self.subject.segment.first() - 1);
-        if inputs.len() != frontier.len() {
+        let wanted = self.network.takes(self.subject.segment);
+        if inputs.len() != wanted.len() {
             return Err(self.subject.cannot_run(format!(
                 "number of inputs: {} given, {} wanted",
                 inputs.len(),
-                frontier.len()
+                wanted.len()
             )));
         }
         match inputs
             .iter()
-            .zip(frontier)
+            .zip(&wanted)
             .find(|(input, spec)| !fits(input, spec))
         {
             None => Ok(()),

@@ -191,11 +191,16 @@ fn out_of_memory(
     }
 }
 
-/// What the widest cut of these layers takes: a processor keeps at least that much beside the weights.
+/// What the largest cut or cache of these layers takes: a processor keeps at least that much beside the weights.
 fn largest_tensors(layers: &[LayerWork]) -> Bytes {
     layers
         .iter()
-        .flat_map(|layer| [layer.input, layer.output])
+        .flat_map(|layer| {
+            [
+                layer.input + layer.model_input,
+                layer.output + layer.model_output,
+            ]
+        })
         .max()
         .unwrap_or(Bytes::ZERO)
 }

@@ -336,7 +336,7 @@ fn an_inference_that_nobody_announced_has_no_time() {
     let network = network();
     let mut played = Played::new(device("exact", ""));
     let mut session = played.load("npu", &network, segment(1, 1)).expect("loaded");
-    let inputs = timing_input(network.frontier(0), 1);
+    let inputs = timing_input(network.inputs(), 1);
     for _ in 0..2 {
         let error = session.run(&inputs).expect_err("not announced").to_string();
         assert_eq!(

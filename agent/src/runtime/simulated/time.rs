@@ -8,7 +8,7 @@
 use layerlab_model::{Network, OperatorClass};
 use layerlab_profiles::{Bytes, Nanos, Placement, Segment};
 
-use crate::device::simulated::{OnChip, SimulatedProcessor, Throughput};
+use crate::device::simulated::{OnChip, SimulatedProcessor, Throughput, Transfer};
 
 /// The work of one layer, as far as time depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,10 +23,14 @@ pub struct LayerWork {
     pub other_flop: u64,
     /// Weights, as the model stores them.
     pub parameters: Bytes,
-    /// All tensors alive before the layer.
+    /// All tensors that cross the cut before the layer.
     pub input: Bytes,
-    /// All tensors alive after the layer.
+    /// All tensors that cross the cut after the layer.
     pub output: Bytes,
+    /// The network's inputs that the layer reads beside those.
+    pub model_input: Bytes,
+    /// The network's outputs that the layer gives beside those.
+    pub model_output: Bytes,
 }
 
 impl LayerWork {
@@ -40,6 +44,8 @@ impl LayerWork {
                     parameters: layer.parameter_bytes,
                     input: layer.input_bytes,
                     output: layer.output_bytes,
+                    model_input: layer.model_input_bytes,
+                    model_output: layer.model_output_bytes,
                     ..LayerWork::default()
                 };
                 for operator in network.operators(layer.number) {
@@ -58,6 +64,13 @@ impl LayerWork {
             // Includes classes that a later version of the model crate may tell apart.
             _ => &mut self.other_flop,
         }
+    }
+
+    /// What an accelerator needs for moving the network's own inputs and outputs of this layer, wherever a segment begins and ends:
+    /// part of the layer's own time.
+    fn moving_beside_cuts(&self, transfer: &Transfer) -> f64 {
+        over(self.model_input, transfer.input_bytes_per_s)
+            + over(self.model_output, transfer.output_bytes_per_s)
     }
 
     fn seconds(&self, throughput: &Throughput) -> f64 {
@@ -97,7 +110,10 @@ impl PlantedTimes {
                 let reading = processor
                     .parameter_bytes_per_s
                     .map_or(0.0, |rate| over(stored, rate));
-                nanos((work.seconds(&processor.throughput) + reading) * 1e9)
+                let beside = processor
+                    .transfer
+                    .map_or(0.0, |transfer| work.moving_beside_cuts(&transfer));
+                nanos((work.seconds(&processor.throughput) + reading + beside) * 1e9)
             })
             .collect();
         let transfers = processor.transfer.map(|transfer| {
@@ -219,7 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::device::simulated::{Arithmetic, Noise, Transfer};
+    use crate::device::simulated::{Arithmetic, Noise};
 
     fn processor(transfer: Option<Transfer>) -> SimulatedProcessor {
         SimulatedProcessor {

@@ -220,7 +220,7 @@ mod tests {
     fn two_halves_give_the_bits_of_the_whole_within_the_time_that_passed() {
         let network = network("inception");
         let layers = network.layer_count();
-        let input = timing_input(network.frontier(0), 1);
+        let input = timing_input(network.inputs(), 1);
         let host = Host::new();
         let mut tract = tract(&host);
         let before = host.now();

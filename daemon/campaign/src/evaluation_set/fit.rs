@@ -35,15 +35,15 @@ fn fits(set: &EvaluationSet, input: &[usize], outputs: &[Vec<u64>]) -> Result<()
 /// # Errors
 /// When it cannot, with what both have.
 pub fn fits_network(set: &EvaluationSet, network: &Network) -> Result<(), SetError> {
-    let [input] = network.frontier(0) else {
+    let [input] = network.inputs() else {
         return Err(SetError::Inputs {
             set: set.name.clone(),
             model: network.name().to_owned(),
-            inputs: network.frontier(0).len(),
+            inputs: network.inputs().len(),
         });
     };
     let shape: Vec<usize> = input.shape.iter().map(|&axis| axis as usize).collect();
-    let outputs = network.frontier(network.layer_count()).iter();
+    let outputs = network.outputs().iter();
     let outputs: Vec<Vec<u64>> = outputs.map(|output| output.shape.clone()).collect();
     fits(set, &shape, &outputs)
 }

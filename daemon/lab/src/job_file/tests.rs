@@ -78,9 +78,9 @@ fn set_for(model: &str) -> EvaluationSet {
     let network = ModelFile::open(&test_model(model), &BTreeMap::new())
         .expect("a model")
         .network;
-    let shape = network.frontier(0)[0].shape.iter();
+    let shape = network.inputs()[0].shape.iter();
     let shape: Vec<usize> = shape.skip(1).map(|&axis| axis as usize).collect();
-    let outputs = network.frontier(network.layer_count()).iter();
+    let outputs = network.outputs().iter();
     set(
         &shape,
         outputs.map(|output| output.elements() as usize).sum(),

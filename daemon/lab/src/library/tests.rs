@@ -55,7 +55,7 @@ fn a_kept_model_is_the_one_that_the_user_gave() {
         assert_eq!(kept.opset(), given.opset());
         assert_eq!(kept.layers(), given.layers(), "{name}");
         for cut in 0..=given.layer_count() {
-            assert_eq!(kept.frontier(cut), given.frontier(cut), "{name}, cut {cut}");
+            assert_eq!(kept.alive(cut), given.alive(cut), "{name}, cut {cut}");
         }
         // What devices cut out of it is what they would cut out of the other.
         assert!(kept.to_onnx() == given.to_onnx(), "{name}");

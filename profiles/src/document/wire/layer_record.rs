@@ -1,4 +1,5 @@
-//! A row of `layers.csv`.
+//! A row of `layers.csv`. Its columns `model_input_bytes` and `model_output_bytes` are there where some layer has such bytes: a
+//! profile of any other model has the bytes that it had before there were these columns.
 
 use std::borrow::Cow;
 
@@ -9,19 +10,63 @@ use crate::document::{DocumentError, RowError};
 use crate::layer::Layer;
 use crate::units::Bytes;
 
+/// The columns of every such file, and then these.
+macro_rules! columns {
+    ($($more:literal),*) => {
+        &[
+            "layer",
+            "name",
+            "operators",
+            "parameter_bytes",
+            "input_bytes",
+            "output_bytes",
+            "additions",
+            "multiplications",
+            $($more),*
+        ]
+    };
+}
+
 pub(in crate::document) const LAYERS: Table = Table {
     file: "layers.csv",
-    columns: &[
-        "layer",
-        "name",
-        "operators",
-        "parameter_bytes",
-        "input_bytes",
-        "output_bytes",
-        "additions",
-        "multiplications",
-    ],
+    columns: columns![],
 };
+
+/// The same file of a model of which inner layers take inputs or give outputs.
+pub(in crate::document) const LAYERS_BESIDE_CUTS: Table = Table {
+    file: LAYERS.file,
+    columns: columns!["model_input_bytes", "model_output_bytes"],
+};
+
+/// A row of it.
+#[derive(Serialize, Deserialize)]
+pub(in crate::document) struct LayerBesideCutsRecord<'a> {
+    layer: LayerRecord<'a>,
+    model_input_bytes: Bytes,
+    model_output_bytes: Bytes,
+}
+
+impl<'a> TryFrom<&'a Layer> for LayerBesideCutsRecord<'a> {
+    type Error = DocumentError;
+    fn try_from(layer: &'a Layer) -> Result<Self, DocumentError> {
+        Ok(LayerBesideCutsRecord {
+            layer: LayerRecord::try_from(layer)?,
+            model_input_bytes: layer.model_input_bytes,
+            model_output_bytes: layer.model_output_bytes,
+        })
+    }
+}
+
+impl TryFrom<LayerBesideCutsRecord<'_>> for Layer {
+    type Error = RowError;
+    fn try_from(row: LayerBesideCutsRecord<'_>) -> Result<Self, RowError> {
+        Ok(Layer {
+            model_input_bytes: row.model_input_bytes,
+            model_output_bytes: row.model_output_bytes,
+            ..Layer::try_from(row.layer)?
+        })
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 pub(in crate::document) struct LayerRecord<'a> {
@@ -78,6 +123,8 @@ impl TryFrom<LayerRecord<'_>> for Layer {
             parameter_bytes: row.parameter_bytes,
             input_bytes: row.input_bytes,
             output_bytes: row.output_bytes,
+            model_input_bytes: Bytes::ZERO,
+            model_output_bytes: Bytes::ZERO,
             additions: row.additions,
             multiplications: row.multiplications,
         })
@@ -97,6 +144,8 @@ mod tests {
             parameter_bytes: Bytes::from_bytes(4),
             input_bytes: Bytes::from_bytes(8),
             output_bytes: Bytes::from_bytes(16),
+            model_input_bytes: Bytes::ZERO,
+            model_output_bytes: Bytes::ZERO,
             additions: 2,
             multiplications: 3,
         }
@@ -106,6 +155,22 @@ mod tests {
     fn the_columns_are_the_fields() {
         let layer = layer(&["Conv", "Relu"]);
         assert_columns_are_fields(LAYERS, LayerRecord::try_from(&layer).expect("plain names"));
+        let beside = LAYERS_BESIDE_CUTS.columns.strip_prefix(LAYERS.columns);
+        assert_eq!(
+            beside,
+            Some(&["model_input_bytes", "model_output_bytes"][..])
+        );
+    }
+
+    #[test]
+    fn a_layer_with_a_cache_comes_back_from_its_row() {
+        let layer = Layer {
+            model_input_bytes: Bytes::from_bytes(32),
+            model_output_bytes: Bytes::from_bytes(64),
+            ..layer(&["MatMul"])
+        };
+        let row = LayerBesideCutsRecord::try_from(&layer).expect("plain names");
+        assert_eq!(Layer::try_from(row).expect("just made"), layer);
     }
 
     #[test]

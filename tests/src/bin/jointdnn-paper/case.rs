@@ -158,7 +158,7 @@ fn tensors(network: &Network) -> Vec<Tensor> {
     let last = network.layer_count();
     let mut found: BTreeMap<String, Tensor> = BTreeMap::new();
     for cut in 0..=last {
-        for spec in network.frontier(cut) {
+        for spec in network.alive(cut) {
             let tensor = found.entry(spec.name.clone()).or_insert_with(|| Tensor {
                 producer: cut,
                 consumers: network.readers(&spec.name),

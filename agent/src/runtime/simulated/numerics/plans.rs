@@ -16,9 +16,9 @@ use super::step::Step;
 use super::{half_precision, quantised, rounding};
 use crate::device::simulated::Arithmetic;
 use crate::kept::Kept;
-use crate::runtime::Tensor;
 use crate::runtime::simulated::answer::Answer;
 use crate::runtime::tract::{from_tract, optimized, to_tract};
+use crate::runtime::{MainMemory, Tensor};
 
 /// How many bytes of tensors are remembered beside the last answer.
 const ANSWERS_BYTES: u64 = 64 << 20;
@@ -65,11 +65,17 @@ impl LayerPlans {
         segment: Segment,
         inputs: &[Tensor],
     ) -> TractResult<Vec<Tensor>> {
-        let mut tensors = to_tract(inputs)?;
+        let network = &self.network;
+        let inputs = to_tract(inputs)?.into_vec();
+        let mut memory = MainMemory::of(&network.takes(segment), inputs);
         for layer in segment.first()..=segment.last() {
-            tensors = self.run_layer(layer, tensors)?;
+            let one = Segment::single(layer);
+            let inputs = memory.taken(&network.takes(one));
+            let given = self.run_layer(layer, inputs.iter().cloned().collect())?;
+            memory = memory.after(network, one, given.into_vec());
         }
-        from_tract(tensors)
+        let outputs = memory.taken(&network.gives(segment));
+        from_tract(outputs.iter().cloned().collect())
     }
 
     /// What `segment` answered to `inputs`, if these were the last that it was timed with.

@@ -41,7 +41,7 @@ fn floats(tensor: &TractTensor) -> Vec<f32> {
 }
 
 fn image(network: &Network, scale: f32) -> Vec<Tensor> {
-    scaled(timing_input(network.frontier(0), 1), scale)
+    scaled(timing_input(network.inputs(), 1), scale)
 }
 
 fn scaled(tensors: Vec<Tensor>, scale: f32) -> Vec<Tensor> {
