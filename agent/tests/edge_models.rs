@@ -103,12 +103,13 @@ impl Known {
         Segment::new(first, last).unwrap()
     }
 
-    fn payload(&self, segment: Segment) -> Vec<u8> {
-        to_wire(&timing_input(&self.network.takes(segment), 1)).unwrap()
+    fn payload(&self, first: u32, lasts: &[u32]) -> Vec<u8> {
+        let takes = self.network.takes(self.segment(first, lasts));
+        to_wire(&timing_input(&takes, 1)).unwrap()
     }
 
-    fn leaves(&self, segment: Segment) -> Vec<TensorShape> {
-        crossing(&self.network.gives(segment)).unwrap()
+    fn leaves(&self, first: u32, lasts: &[u32]) -> Vec<TensorShape> {
+        crossing(&self.network.gives(self.segment(first, lasts))).unwrap()
     }
 }
 
@@ -135,9 +136,9 @@ fn layers_give_there_what_they_give_here() {
             }
             let (asked, payload) = (
                 known.asked(first, &lasts, processor),
-                known.payload(segment),
+                known.payload(first, &lasts),
             );
-            let gives = known.leaves(segment);
+            let gives = known.leaves(first, &lasts);
             let (inferred, answer) = client.infer(asked, &payload, &gives).unwrap();
             let mut session = runtimes().load(processor, &model, segment).unwrap();
             let here = session.outputs(&timing_input(&takes, 1)).unwrap();
@@ -376,12 +377,9 @@ fn one_computes_at_a_time_and_the_others_time_in_the_queue_is_counted() {
     let address = server.address();
     let infer = || {
         let mut client = connect(address);
-        let (asked, payload) = (
-            known.asked(1, &[2], &processor),
-            known.payload(known.segment(1, &[2])),
-        );
+        let (asked, payload) = (known.asked(1, &[2], &processor), known.payload(1, &[2]));
         client
-            .infer(asked, &payload, &known.leaves(known.segment(1, &[2])))
+            .infer(asked, &payload, &known.leaves(1, &[2]))
             .unwrap()
             .1
     };
@@ -412,10 +410,7 @@ fn who_goes_in_the_middle_and_what_panics_leave_nothing_behind() {
     let server = server(gate, ServerLimits::default());
     let (known, processor) = (known("alexnet.onnx"), processors()[0].clone());
     let address = server.address();
-    let (asked, payload) = (
-        known.asked(1, &[2], &processor),
-        known.payload(known.segment(1, &[2])),
-    );
+    let (asked, payload) = (known.asked(1, &[2], &processor), known.payload(1, &[2]));
     let hello = Request::Hello {
         token: token(),
         program: "test 1".to_owned(),
@@ -434,11 +429,7 @@ fn who_goes_in_the_middle_and_what_panics_leave_nothing_behind() {
         let first = threads.spawn(|| {
             let mut client = connect(address);
             client
-                .infer(
-                    asked.clone(),
-                    &payload,
-                    &known.leaves(known.segment(1, &[2])),
-                )
+                .infer(asked.clone(), &payload, &known.leaves(1, &[2]))
                 .unwrap();
         });
         entered.wait();
@@ -453,7 +444,7 @@ fn who_goes_in_the_middle_and_what_panics_leave_nothing_behind() {
     until("all are gone", || server.connections() == 0);
     let panics = known.asked(1, &[3], &processor);
     let refused = connect(address)
-        .infer(panics, &payload, &known.leaves(known.segment(1, &[3])))
+        .infer(panics, &payload, &known.leaves(1, &[3]))
         .unwrap_err();
     assert!(
         refused
@@ -467,11 +458,7 @@ fn who_goes_in_the_middle_and_what_panics_leave_nothing_behind() {
             leave.wait();
         });
         connect(address)
-            .infer(
-                asked.clone(),
-                &payload,
-                &known.leaves(known.segment(1, &[2])),
-            )
+            .infer(asked.clone(), &payload, &known.leaves(1, &[2]))
             .unwrap();
     });
 }
@@ -485,27 +472,16 @@ fn who_waits_too_long_for_the_turn_is_told_so() {
     };
     let server = server(gate, limits);
     let (known, processor) = (known("alexnet.onnx"), processors()[0].clone());
-    let (asked, payload) = (
-        known.asked(1, &[2], &processor),
-        known.payload(known.segment(1, &[2])),
-    );
+    let (asked, payload) = (known.asked(1, &[2], &processor), known.payload(1, &[2]));
     let address = server.address();
     thread::scope(|threads| {
         let first = threads.spawn(|| {
             connect(address)
-                .infer(
-                    asked.clone(),
-                    &payload,
-                    &known.leaves(known.segment(1, &[2])),
-                )
+                .infer(asked.clone(), &payload, &known.leaves(1, &[2]))
                 .unwrap();
         });
         entered.wait();
-        let refused = connect(address).infer(
-            asked.clone(),
-            &payload,
-            &known.leaves(known.segment(1, &[2])),
-        );
+        let refused = connect(address).infer(asked.clone(), &payload, &known.leaves(1, &[2]));
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("busy for 0.05 s"), "{refused}");
         leave.wait();

@@ -24,11 +24,11 @@ pub struct Layer {
     pub output_bytes: Bytes,
     /// The model's inputs that the layer reads beside `input_bytes`, such as a block's cache of keys and values: they lie in main
     /// memory until it runs, wherever the layers before it do. 0 of layer 1.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub model_input_bytes: Bytes,
     /// The model's outputs that the layer gives to main memory, whether or not later layers read them as well. 0 of the last
     /// layer, whose outputs are its `output_bytes`.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub model_output_bytes: Bytes,
     /// Floating-point additions, subtractions and comparisons of one inference.
     pub additions: u64,
@@ -36,7 +36,7 @@ pub struct Layer {
     pub multiplications: u64,
 }
 
-fn is_none(bytes: &Bytes) -> bool {
+fn is_zero(bytes: &Bytes) -> bool {
     *bytes == Bytes::ZERO
 }
 

@@ -205,16 +205,19 @@ fn any_estimate() -> impl Strategy<Value = Estimate> {
 
 fn any_layer() -> impl Strategy<Value = Layer> {
     let numbers = (any::<u32>(), prop::array::uniform5(any::<u64>()));
+    // Most models have layers without such tensors, and their profiles lack the columns.
+    let beside = prop::array::uniform2(prop_oneof![Just(0), any::<u64>()]);
     let operators = prop::collection::vec("[^+]{1,8}", 0..4);
-    (any::<String>(), operators, numbers).prop_map(|(name, operators, (number, sizes))| Layer {
+    let all = (any::<String>(), operators, numbers, beside);
+    all.prop_map(|(name, operators, (number, sizes), beside)| Layer {
         number,
         name,
         operators,
         parameter_bytes: Bytes::from_bytes(sizes[0]),
         input_bytes: Bytes::from_bytes(sizes[1]),
         output_bytes: Bytes::from_bytes(sizes[2]),
-        model_input_bytes: Bytes::ZERO,
-        model_output_bytes: Bytes::ZERO,
+        model_input_bytes: Bytes::from_bytes(beside[0]),
+        model_output_bytes: Bytes::from_bytes(beside[1]),
         additions: sizes[3],
         multiplications: sizes[4],
     })

@@ -72,8 +72,8 @@ impl Frontiers {
     ) -> Frontiers {
         let mut readers: HashMap<&str, Vec<u32>> = HashMap::new();
         for (node, layer) in graph.nodes.iter().zip(node_layers) {
-            for (input, layer) in named(&node.input).zip(std::iter::repeat(*layer)) {
-                readers.entry(input).or_default().extend(layer);
+            for input in named(&node.input) {
+                readers.entry(input).or_default().extend(*layer);
             }
         }
         let computed = computed(graph, node_layers);

@@ -170,6 +170,29 @@ fn a_group_takes_what_the_time_model_says_where_it_is_soonest() {
     assert_eq!(crossing[1..], outputs);
 }
 
+/// A cache that layer 3 takes and gives lies beside the cuts, but must be on the side that computes the layer.
+#[test]
+fn a_cache_is_alive_until_its_layer_takes_it_and_after_that_gave_it() {
+    let mut sides = [
+        published("oneplus7/yolo-mini"),
+        published("mate10pro/yolo-mini"),
+    ];
+    for side in &mut sides {
+        side.layers[2].model_input_bytes = Bytes::from_bytes(1_000);
+        side.layers[2].model_output_bytes = Bytes::from_bytes(1_070);
+    }
+    let [phone, server] = sides;
+    let network = MeasuredNetwork::new(&phone, &server, [&names(&["npu", "cpu"]), &[]]);
+    let network = network.expect("one model");
+    let input = std::iter::once(phone.layers[0].input_bytes);
+    let crossing = input.chain(phone.layers.iter().map(|layer| layer.output_bytes));
+    let tensors = network.network().tensors().iter();
+    for (cut, (tensor, crossing)) in tensors.zip(crossing).enumerate() {
+        let beside = if cut < 3 { 1_000 } else { 1_070 };
+        assert_eq!(tensor.bytes, crossing + Bytes::from_bytes(beside), "{cut}");
+    }
+}
+
 #[test]
 fn plans_over_measured_links_add_up_and_are_no_worse_than_their_baselines() {
     let (phone, server) = (

@@ -9,20 +9,23 @@ use layerlab_protocol::ProcessorKind;
 
 use super::{Lab, cpu_alone, folders, input, network, relative_distance};
 
+/// Chains, branches, skips, and caches that are taken and given in the middle.
+const NETWORKS: [&str; 6] = [
+    "alexnet",
+    "inception",
+    "resnet50",
+    "vocnet-mini",
+    "gpt2-prefill",
+    "gpt2-decode",
+];
+
 #[test]
 fn a_chain_of_layers_gives_the_bits_of_the_whole() {
     let Some((onnxruntime, _)) = folders() else {
         return;
     };
     let mut lab = Lab::open(cpu_alone(&onnxruntime));
-    for name in [
-        "alexnet",
-        "inception",
-        "resnet50",
-        "vocnet-mini",
-        "gpt2-prefill",
-        "gpt2-decode",
-    ] {
+    for name in NETWORKS {
         let [whole, chain] = lab.whole_and_chain("cpu:ort-all", &network(name));
         assert_eq!(chain, whole, "{name}");
     }
@@ -59,14 +62,7 @@ fn tract_and_onnx_runtime_give_the_same_answers() {
         return;
     };
     let mut lab = Lab::open(cpu_alone(&onnxruntime));
-    for name in [
-        "alexnet",
-        "inception",
-        "resnet50",
-        "vocnet-mini",
-        "gpt2-prefill",
-        "gpt2-decode",
-    ] {
+    for name in NETWORKS {
         let model = network(name);
         let whole = (1, model.model().layer_count());
         let input = input(&model);

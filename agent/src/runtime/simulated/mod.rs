@@ -191,7 +191,7 @@ fn out_of_memory(
     }
 }
 
-/// What the largest cut or cache of these layers takes: a processor keeps at least that much beside the weights.
+/// The most that one of these layers takes or gives: a processor keeps at least that much beside the weights.
 fn largest_tensors(layers: &[LayerWork]) -> Bytes {
     layers
         .iter()
