@@ -24,6 +24,7 @@ from pathlib import Path
 import onnxruntime
 
 from nodes import node_times
+from pages import HUGE_PAGES, TUNABLES, with_pages
 from published import Published
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -105,6 +106,16 @@ def nodes(out: Path, threads: int, path: Path, layers: list[str], runs: int) -> 
     return json.loads(out.read_text(encoding="utf-8"))
 
 
+def pages(out: Path) -> str:
+    """What pages.py says of this machine."""
+    if not out.exists():
+        say("pages of memory")
+        compare = [*on_cores(1), sys.executable, Path(__file__).with_name("pages.py")]
+        ended = subprocess.run(compare, check=True, stdout=subprocess.PIPE, text=True)
+        out.write_text(ended.stdout, encoding="utf-8")
+    return out.read_text(encoding="utf-8")
+
+
 def same_answers(out: Path) -> str:
     """What the test says that compares the answers of both runtimes."""
     if not out.exists():
@@ -169,7 +180,7 @@ HEADER = """\
 # Derived times against directly timed ones
 
 {machine}; ONNX Runtime {version} at optimisation level 2, tract beside it. AlexNet and ResNet-50 at width {width}, weights
-drawn at random, batch 1. Made by
+drawn at random, batch 1. All memory in pages of 2 MiB where the kernel grants them (below). Made by
 
     {command}
 
@@ -214,6 +225,15 @@ its own. What is known of the machine is that it shares its cores, and is faster
 (docs/method.md §8), of which each profile saw its own minutes.
 """
 
+PAGES = """
+## Pages of memory
+
+Why all of this was measured with pages of 2 MiB (`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`): AlexNet's first fully connected layer,
+whose 151 MB of weights are read once in each inference, timed by `tests/reports/onnxruntime/pages.py` in processes that take
+turns. Which pages of 4 KiB a process is given decides how fast it reads them, for as long as the process or the load lives. Of
+the differences between processes, and between loads, the columns give the standard deviation.
+"""
+
 SIDE_BY_SIDE = """
 ## tract and ONNX Runtime side by side
 
@@ -240,6 +260,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="how often each design is measured, to see how far its results scatter")
     parser.add_argument("--samples", default="20", help="of each segment with prefix-suffix, and of each layer")
     arguments = parser.parse_args()
+    if os.environ.get(TUNABLES) != HUGE_PAGES:
+        # glibc reads it when a process begins.
+        os.execve(sys.executable, [sys.executable, *sys.argv], with_pages(huge=True))
     arguments.folder.mkdir(parents=True, exist_ok=True)
     designs = {
         "adaptive": ["--design", "adaptive", "--budget", arguments.budget],
@@ -295,6 +318,8 @@ def main() -> None:
     print(DEVIATIONS)
     print("\n".join(unsteady))
     print(GUESSES, end="")
+    print(PAGES)
+    print(pages(arguments.folder / "pages.md"), end="")
     print(SIDE_BY_SIDE)
     print("\n".join(side_by_side))
     print(ANSWERS)
