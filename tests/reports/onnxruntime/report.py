@@ -25,6 +25,7 @@ import onnxruntime
 
 from nodes import node_times
 from pages import HUGE_PAGES, TUNABLES, with_pages
+from passing import cost_of_passing
 from published import Published
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -172,6 +173,12 @@ def unsteadiness(sentinels: list[float]) -> list[str]:
     return [str(len(sentinels)), f"{relative:.1%}", f"{relative / len(sentinels) ** 0.5:.1%}"]
 
 
+def passing(path: Path, design: str, derived: Published) -> str:
+    """What each megabyte costs that passes through; of prefixes and suffixes nothing does."""
+    cost = None if design.startswith(PREFIX_SUFFIX) else cost_of_passing(path, derived)
+    return "" if cost is None else f"{cost.milliseconds_per_megabyte:+.3f} ± {cost.error:.3f} ms"
+
+
 def line(cells: list[object]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
@@ -211,17 +218,20 @@ DEVIATIONS = """
 - *The sum.* Where times add up, it differs from the whole by noise alone. Each profile tests that by segments that its fit has
   not seen: how far these were from what was predicted, and how often chance alone would take them so far. Beside it, how
   unsteady the machine was: the standard deviation of the sentinels, and what is left of it in their mean if they are independent.
+- *What passes through.* A segment inside of a residual block takes the tensor of the shortcut and gives it again. That costs less
+  than moving it in and out where it is used or made, so that S(i,j) is no sum of a_i and b_j there, and many short segments
+  say that the whole is longer than it is. The last column is what each megabyte costs beside moving in and out, with its standard
+  error, by a calculation of its own (`passing.py`). AlexNet has no shortcuts.
 
-| model | threads | design | misfit | by chance | sentinels | standard deviation | of the mean |
-|---|--:|---|--:|--:|--:|--:|--:|"""
+| model | threads | design | misfit | by chance | sentinels | standard deviation | of the mean | for each MB that passes |
+|---|--:|---|--:|--:|--:|--:|--:|--:|"""
 
 GUESSES = """
 `tests/reports/onnxruntime/by_hand.py` asks whether parts add up without layerlab: it cuts a network with nothing but onnx, and
 times all layers, all pairs and the whole in turn in one process.
 
-Not tested, and no more than guesses: that parts are slower than the whole because weights and code stay in caches where the whole
-model runs several times in a row, as the sentinels do; that a second thread is woken anew for each layer that is an inference of
-its own. What is known of the machine is that it shares its cores, and is faster or slower for seconds to minutes
+Not tested, and no more than a guess: that a second thread is woken anew for each layer that is an inference of its own. What is
+known of the machine is that it shares its cores, and is faster or slower for seconds to minutes
 (docs/method.md §8), of which each profile saw its own minutes.
 """
 
@@ -303,7 +313,8 @@ def main() -> None:
                     rows.append(row(name, threads, f"{design}, least squares", direct, derived, by_nodes))
                 else:
                     rows.append(row(name, threads, design, direct, derived, by_nodes))
-                unsteady.append(line([name, threads, design, *derived.additivity(), *unsteadiness(derived.sentinels())]))
+                about = [*derived.additivity(), *unsteadiness(derived.sentinels()), passing(path, design, derived)]
+                unsteady.append(line([name, threads, design, *about]))
     print(HEADER.format(
             machine=described(machine),
             version=onnxruntime.__version__,
