@@ -106,6 +106,7 @@ async fn work(
     });
     let runtimes = adb.host.settings();
     let profiles = config.profiles(&folders);
+    let library = config.library(&folders);
     let key = config.lab.signing_key.as_deref().map(SigningKey::read);
     let key = key.transpose().exit_with(Code::Input)?;
     let farm = Farm::with_runtimes(
@@ -137,7 +138,7 @@ async fn work(
             }
         }
     });
-    let desk = FrontDesk::new(Intake::in_state(&folders.state, profiles), messages);
+    let desk = FrontDesk::new(Intake::new(library, profiles), messages);
     // What is asked meanwhile waits, so that no job is told that the phone beside it was never seen.
     let first_look = timeout(FIRST_LOOK, phones_seen).map(drop).shared();
     let listening = tokio::spawn({
@@ -192,6 +193,7 @@ fn host_folders(config: &Config, folders: &Folders) -> Vec<PathBuf> {
         config.profiles(folders),
         config.reports(folders),
     ];
+    all.extend(config.lab.copies.clone());
     all.extend(config.web.models.clone());
     all.extend(config.lab.analysis.clone());
     all.sort_by_key(|folder| std::cmp::Reverse(folder.as_os_str().len()));
@@ -264,7 +266,10 @@ fn store_code(error: &StoreError) -> Code {
     match error {
         StoreError::Taken { .. }
         | StoreError::TakenOnServer { .. }
+        | StoreError::InUse { .. }
         | StoreError::Replaced { .. }
+        | StoreError::Released { .. }
+        | StoreError::Overtaken { .. }
         | StoreError::Away { .. } => Code::Device,
         _ => Code::Output,
     }

@@ -22,6 +22,7 @@ mod export;
 mod fetch;
 mod findings;
 mod fitness;
+mod hosts;
 mod job;
 mod jobs;
 mod key;
@@ -116,6 +117,8 @@ enum LayerlabCommand {
     Release(WithLab<reserve::ReleaseArgs>),
     /// List the devices that can be measured, and those that cannot, with the reason
     Devices(WithLab<WithPhones<devices::DevicesArgs>>),
+    /// List the hosts that share the lab, whether they are alive, and what they do
+    Hosts(hosts::HostsArgs),
     /// Say what is missing for phones to be profiled, and what mends it
     Doctor(WithPhones<doctor::DoctorArgs>),
     /// Say what the lab was asked for in a stretch of time, and what came of it
@@ -246,6 +249,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Doctor(WithPhones { args, adb }) => {
                     doctor::run(&args, &adb, campaign::agent_program(cli.agent)?).await
                 }
+                LayerlabCommand::Hosts(args) => hosts::run(&args).await,
                 LayerlabCommand::Report(WithLab { args, lab }) => report::run(&args, &lab).await,
                 LayerlabCommand::Watch(WithLab { args, lab }) => watch::run(&args, &lab).await,
                 LayerlabCommand::Profiles(CommandWithLab { command, lab }) => profiles::run(&command, &lab).await,

@@ -56,6 +56,7 @@ pub(super) async fn run(command: &LabCommand) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var_os(name);
     let config = Config::load(args.config.as_deref(), variable).exit_with(Code::Input)?;
     let places = Places {
+        copies: config.config.library(&folders),
         reports: config.config.reports(&folders),
         state: folders.state,
         older_profiles: args.older_profiles,

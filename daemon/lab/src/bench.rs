@@ -42,6 +42,12 @@ pub trait Bench: Clone + Send + Sync + 'static {
         let _ = run;
     }
 
+    /// What this host lacks to work on runs of `job`, for a person; where several hosts share a lab, another one may have it.
+    fn lacks(&self, job: &Job) -> Option<String> {
+        let _ = job;
+        None
+    }
+
     /// Leaves a device as it was found.
     fn close(&self, open_device: Self::Opened) -> impl Future<Output = ()> + Send;
 }

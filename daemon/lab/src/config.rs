@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::gates::Thresholds;
 use super::window::Window;
+use crate::library::Library;
 use crate::store::{StorePlace, StoreServer};
 use layerlab_farm::adb::Address;
 use layerlab_farm::folders::Folders;
@@ -57,6 +58,15 @@ pub struct Lab {
     /// The file with the password for that server, if one has it.
     #[serde(deserialize_with = "value::folder")]
     pub store_password_file: Option<PathBuf>,
+    /// What this host is called among those that share the store, unless by the machine's name.
+    #[serde(deserialize_with = "value::host")]
+    pub host: Option<String>,
+    /// How long runs wait for another host of which nothing is heard.
+    #[serde(deserialize_with = "value::period")]
+    pub host_patience: Duration,
+    /// Where copies of models and evaluation sets are kept, unless in the state folder.
+    #[serde(deserialize_with = "value::folder")]
+    pub copies: Option<PathBuf>,
     /// The folder of the tables for analysis to which published profiles are appended, if they are.
     #[serde(deserialize_with = "value::folder")]
     pub analysis: Option<PathBuf>,
@@ -213,10 +223,24 @@ impl Config {
     /// Where the lab's store is.
     pub fn store(&self, folders: &Folders) -> StorePlace {
         let place = StorePlace::in_folder(&folders.state.join("lab"));
-        match (self.lab.store.clone(), self.lab.store_password_file.clone()) {
-            (None, _) => place,
-            (Some(server), None) => place.on(server),
-            (Some(server), Some(file)) => place.on(server.with_password_file(file)),
+        let Some(server) = self.lab.store.clone() else {
+            return place;
+        };
+        let mut server = server.with_host_patience(self.lab.host_patience);
+        if let Some(name) = self.lab.host.clone() {
+            server = server.as_host(name);
+        }
+        if let Some(file) = self.lab.store_password_file.clone() {
+            server = server.with_password_file(file);
+        }
+        place.on(server)
+    }
+
+    /// Where copies of models and evaluation sets are kept.
+    pub fn library(&self, folders: &Folders) -> Library {
+        match &self.lab.copies {
+            Some(folder) => Library::in_folder(folder),
+            None => Library::in_state(&folders.state),
         }
     }
 

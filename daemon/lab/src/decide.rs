@@ -277,6 +277,10 @@ impl<'a> Choice<'a> {
             if matches!(self.window(job), WindowState::Closed { .. }) {
                 continue;
             }
+            // Other hosts may have what this one lacks.
+            if self.state.lacks(*id, self.now).is_some() {
+                continue;
+            }
             let running = self.state.running.get(id).copied().unwrap_or_default();
             ranks.push((rank(job, running), open.len()));
             open.push((job, running, runs.iter()));
@@ -315,6 +319,9 @@ impl<'a> Choice<'a> {
         let Some(run) = self.state.kept.runs.get(&number) else {
             return false;
         };
+        if self.state.is_elsewhere(run) {
+            return false;
+        }
         // What is measured needs no device any more.
         if self.state.unpublished.contains_key(&number) {
             return false;

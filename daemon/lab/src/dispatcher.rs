@@ -7,6 +7,7 @@ mod lookup;
 mod quarantine;
 
 use std::collections::HashMap;
+use std::mem::take;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use super::decide::{decide, runs_to_stop};
 use super::record::{Device, JobId, RunNumber, Spent, What};
 use super::state::{LabState, StayOutcome, Work};
 use super::talk::{Answer, RefusalCode, Request};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, Turn};
 use layerlab_farm::quarantine::Quarantine;
 use lookup::{Found, Lookups};
 use quarantine::HostQuarantine;
@@ -64,6 +65,23 @@ enum Then {
     Leave(String),
     Kept(oneshot::Sender<bool>, bool),
     Archive(Vec<JobId>),
+}
+
+/// What happened, which is taken in when it is this host's turn.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few at once, and they do not live long"
+)]
+enum Happening {
+    /// The daemon began.
+    Begin,
+    News(String, News),
+    Message(Message),
+    Found(Found),
+    /// Another host has changed the lab.
+    Heard,
+    /// It is time to look.
+    Time,
 }
 
 /// A device's task.
@@ -126,20 +144,29 @@ impl<B: Bench> Dispatcher<B> {
     /// Works until it is told to stop, and everything has been left between two blocks.
     pub async fn run(mut self, mut messages: mpsc::Receiver<Message>) -> Result<(), StoreError> {
         let mut being_kept = FuturesOrdered::new();
-        let mut replaced = pin!(self.store.replaced());
-        let now = self.clock.now();
-        self.state.tell(now, None, None, None, What::DaemonStarted);
+        let mut lost = pin!(self.store.lost());
+        let mut heard = self.store.heard();
+        let is_shared = self.store.is_shared();
         let mut then = Vec::new();
         let mut wake = None;
-        // Progress alone changes no decision.
-        let mut is_to_decide = true;
+        let mut happened = vec![Happening::Begin];
         loop {
+            let mut turn = self.turn(&mut messages, &mut happened).await?;
+            let now = self.clock.now();
+            self.state.follow(take(&mut turn.others), now);
+            // Progress alone changes no decision.
+            let mut is_to_decide = false;
+            for happening in happened.drain(..) {
+                is_to_decide |= self.take_in(happening, &mut then);
+            }
+            while let Ok((device, news)) = self.news.try_recv() {
+                is_to_decide |= self.hear(&device, news, &mut then);
+            }
             if is_to_decide {
                 let began = Instant::now();
                 wake = self.decide(&mut then);
                 self.state.counts.decisions += 1;
                 self.state.counts.deciding += began.elapsed();
-                is_to_decide = false;
                 let is_working = !self.is_idle();
                 self.is_working
                     .send_if_modified(|was| std::mem::replace(was, is_working) != is_working);
@@ -153,49 +180,120 @@ impl<B: Bench> Dispatcher<B> {
             }
             let changes = self.state.take_changes();
             if !changes.is_empty() || !then.is_empty() {
-                let store = self.store.clone();
-                let then = std::mem::take(&mut then);
+                let then = take(&mut then);
                 being_kept.push_back(async move {
                     let events = logged::events(&changes);
-                    store.keep(changes).await?;
+                    turn.keep(changes).await?;
                     logged::log(&events);
-                    Ok(then)
+                    Ok::<_, StoreError>(then)
                 });
+            } else {
+                // Nothing came of it: it is the next host's at once.
+                drop(turn);
             }
-            if self.is_stopping && being_kept.is_empty() && self.is_idle() {
+            // Until something happens that changes the lab. Where others may change it, too, that waits for the next turn, and so
+            // for the end of this one.
+            while happened.is_empty() || (is_shared && !being_kept.is_empty()) {
+                if self.is_stopping && being_kept.is_empty() && self.is_idle() {
+                    break;
+                }
+                let may_take_in = !is_shared || being_kept.is_empty();
+                tokio::select! {
+                    Some(kept) = being_kept.next(), if !being_kept.is_empty() => {
+                        for then in kept? {
+                            self.act(then);
+                        }
+                    }
+                    Some((device, news)) = self.news.recv(), if may_take_in => {
+                        match is_shared && !self.changes_records(&device, &news) {
+                            true => drop(self.hear(&device, news, &mut then)),
+                            false => happened.push(Happening::News(device, news)),
+                        }
+                    }
+                    message = messages.recv(), if !self.is_stopping => {
+                        // Nobody can say anything any more: the same as being told to stop.
+                        self.note(message.unwrap_or(Message::Stop), &mut happened);
+                    }
+                    error = &mut lost => return Err(error),
+                    found = self.lookups.next() => happened.push(Happening::Found(found)),
+                    Ok(()) = heard.changed() => happened.push(Happening::Heard),
+                    () = self.clock.sleep_until(wake), if happened.is_empty() => {
+                        happened.push(Happening::Time);
+                    }
+                }
+            }
+            if happened.is_empty() {
                 break;
-            }
-            tokio::select! {
-                Some(kept) = being_kept.next(), if !being_kept.is_empty() => {
-                    for then in kept? {
-                        self.act(then);
-                    }
-                }
-                Some((device, news)) = self.news.recv() => {
-                    is_to_decide |= self.hear(&device, news, &mut then);
-                    while let Ok((device, news)) = self.news.try_recv() {
-                        is_to_decide |= self.hear(&device, news, &mut then);
-                    }
-                }
-                message = messages.recv(), if !self.is_stopping => {
-                    // Nobody can say anything any more: the same as being told to stop.
-                    self.take(message.unwrap_or(Message::Stop), &mut then);
-                    is_to_decide = true;
-                }
-                error = &mut replaced => return Err(error),
-                found = self.lookups.next() => {
-                    self.found(found, &mut then);
-                    is_to_decide = true;
-                }
-                () = self.clock.sleep_until(wake) => is_to_decide = true,
             }
         }
         // Their devices are closed when nothing more can come.
         self.device_tasks.clear();
         while self.tasks.join_next().await.is_some() {}
+        let mut turn = self.store.turn().await?;
         let now = self.clock.now();
+        self.state.follow(take(&mut turn.others), now);
         self.state.tell(now, None, None, None, What::DaemonStopped);
-        self.store.keep(self.state.take_changes()).await
+        turn.keep(self.state.take_changes()).await
+    }
+
+    /// Waits for the lab's turn, and tells meanwhile how the lab is.
+    async fn turn(
+        &mut self,
+        messages: &mut mpsc::Receiver<Message>,
+        happened: &mut Vec<Happening>,
+    ) -> Result<Turn, StoreError> {
+        let store = self.store.clone();
+        let mut turn = pin!(store.turn());
+        loop {
+            tokio::select! {
+                biased;
+                turn = &mut turn => return turn,
+                message = messages.recv(), if !self.is_stopping => {
+                    self.note(message.unwrap_or(Message::Stop), happened);
+                }
+            }
+        }
+    }
+
+    /// Keeps a message for the next turn, unless it asks for nothing but how the lab is.
+    fn note(&mut self, message: Message, happened: &mut Vec<Happening>) {
+        match message {
+            Message::Ask(question) if question.request == Request::Status => {
+                self.answer(question, &mut Vec::new());
+            }
+            // Nothing that is said afterwards is heard.
+            Message::Stop => {
+                self.is_stopping = true;
+                happened.push(Happening::Time);
+            }
+            message => happened.push(Happening::Message(message)),
+        }
+    }
+
+    /// Whether what is told of a device changes what is kept in the store.
+    fn changes_records(&self, device: &str, news: &News) -> bool {
+        let place = self.state.places.get(device);
+        match news {
+            News::Read(_) | News::Progress { .. } => false,
+            News::BlockEnded { rejection: None } => place.is_none_or(|it| !it.has_ended_block),
+            _ => true,
+        }
+    }
+
+    /// Takes in what happened. Whether it may change what is to be done.
+    fn take_in(&mut self, happening: Happening, then: &mut Vec<Then>) -> bool {
+        match happening {
+            Happening::Begin => {
+                self.state.take_up();
+                let now = self.clock.now();
+                self.state.tell(now, None, None, None, What::DaemonStarted);
+            }
+            Happening::News(device, news) => return self.hear(&device, news, then),
+            Happening::Message(message) => self.take(message, then),
+            Happening::Found(found) => self.found(found, then),
+            Happening::Heard | Happening::Time => {}
+        }
+        true
     }
 
     /// Tries to publish what only lacks that.
@@ -236,6 +334,9 @@ impl<B: Bench> Dispatcher<B> {
             self.leave(run, device, &reason, then);
         }
         for (run, device) in decisions.start {
+            if self.is_lacking(run, now) {
+                continue;
+            }
             let Some((job, run, of)) = self.state.begin(run, &device, now) else {
                 continue;
             };
@@ -252,6 +353,19 @@ impl<B: Bench> Dispatcher<B> {
             then.push(Then::Begin(device, Box::new(assignment)));
         }
         Some(decisions.wake.map_or(removal, |wake| wake.min(removal)))
+    }
+
+    /// Whether this host has not all that it needs for a run, which another host may have.
+    fn is_lacking(&mut self, run: RunNumber, now: jiff::Timestamp) -> bool {
+        let Some((job, _)) = self.state.run(run).filter(|_| self.store.is_shared()) else {
+            return false;
+        };
+        let (id, lacks) = (job.id, self.bench.lacks(job));
+        let is_lacking = lacks.is_some();
+        if let Some(what) = lacks {
+            self.state.lack(id, what, now);
+        }
+        is_lacking
     }
 
     fn leave(&mut self, run: RunNumber, device: String, reason: &str, then: &mut Vec<Then>) {

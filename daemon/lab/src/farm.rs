@@ -24,7 +24,7 @@ use super::gates::{Patience, Thresholds};
 use super::journal;
 use super::library::Library;
 use super::readings;
-use super::record::{RunNumber, Spent};
+use super::record::{Job, RunNumber, Spent};
 use super::state::{PublicationOutcome, StayOutcome};
 use crate::store::Store;
 use follow::Keeper;
@@ -86,7 +86,7 @@ impl Farm {
         store: Store,
     ) -> Farm {
         Farm(Arc::new(Inner {
-            library: Library::in_state(&folders.state),
+            library: config.library(&folders),
             config,
             folders,
             agent,
@@ -318,6 +318,25 @@ async fn there_is_room(told: bool, desk: &Desk) {
 
 impl Bench for Farm {
     type Opened = OpenDevice;
+
+    fn lacks(&self, job: &Job) -> Option<String> {
+        let library = &self.0.library;
+        let spec = &job.spec;
+        let twins = spec.models.iter().filter_map(|model| {
+            let twin = model.quantised.as_ref()?;
+            Some((&twin.sha256, &twin.path))
+        });
+        let sets = spec.accuracy.iter().map(|it| (&it.set_sha256, &it.path));
+        let frames = spec.video.iter().map(|it| (&it.set_sha256, &it.path));
+        let models = spec.models.iter().map(|it| (&it.sha256, &it.path));
+        let mut files = models.chain(twins).chain(sets).chain(frames);
+        let (_, path) = files.find(|(sha256, _)| !library.has(sha256))?;
+        Some(format!(
+            "the lab's copy of {} is not in {} on this host; name the same folder as `copies` on all hosts, or submit the job again",
+            path.display(),
+            library.folder().display()
+        ))
+    }
 
     async fn work(
         &self,

@@ -80,12 +80,9 @@ impl IntakeError {
 }
 
 impl Intake {
-    /// For the lab with the folder `state`, which publishes profiles in `profiles`.
-    pub fn in_state(state: &Path, profiles: PathBuf) -> Intake {
-        Intake {
-            library: Library::in_state(state),
-            profiles,
-        }
+    /// For the lab that keeps its copies in `library` and publishes profiles in `profiles`.
+    pub fn new(library: Library, profiles: PathBuf) -> Intake {
+        Intake { library, profiles }
     }
 
     /// Copies what `request` brings, if it submits a job; the error is the refusal.

@@ -61,6 +61,13 @@ impl Library {
         }
     }
 
+    /// The library in `folder`, which several hosts may share.
+    pub fn in_folder(folder: &Path) -> Library {
+        Library {
+            folder: folder.to_owned(),
+        }
+    }
+
     /// Where the copies are.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -92,6 +99,11 @@ impl Library {
                 .set_modified(SystemTime::now()),
             _ => write_whole(&path, bytes),
         }
+    }
+
+    /// Whether anything is kept under `sha256`; what it is shows when it is read.
+    pub fn has(&self, sha256: &str) -> bool {
+        self.path(sha256).is_ok_and(|path| path.is_file())
     }
 
     /// What was kept under `sha256`, if it still has that hash.

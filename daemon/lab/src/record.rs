@@ -1,6 +1,7 @@
 //! What the lab knows: jobs, their runs, phones, reservations and events, as they are kept in the store.
 
 mod change;
+mod host;
 mod verdict;
 mod words;
 
@@ -14,6 +15,7 @@ use super::job::JobSpec;
 
 pub use super::device::Device;
 pub use change::RecordChange;
+pub use host::{Host, LeaseState};
 pub use verdict::Verdict;
 
 /// The number of a job.
@@ -90,6 +92,9 @@ pub struct Run {
     pub phone: Option<String>,
     /// How often it was begun; a run that goes on after it was parked is the same attempt.
     pub attempt: u32,
+    /// The host that has claimed it: no other one begins it. Nothing where there is one host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Phones that failed it.
     pub failed_on: Vec<String>,
     /// When the attempt began.
@@ -386,4 +391,7 @@ pub struct Kept {
     pub last_run: RunNumber,
     /// When the last occurrence of a recurring job was due that is not here any more.
     pub last_occurrences: BTreeMap<JobId, Timestamp>,
+    /// As which host the daemon has opened the store, where there can be several.
+    #[serde(skip)]
+    pub host: Option<String>,
 }

@@ -94,6 +94,8 @@ impl Usage {
 pub struct Places {
     /// The state folder.
     pub state: PathBuf,
+    /// The copies of models and evaluation sets.
+    pub copies: Library,
     /// The folder with HTML reports.
     pub reports: PathBuf,
     /// Whether profiles are removed of which there is a newer one.
@@ -113,7 +115,7 @@ pub fn usage(kept: &Kept, journals: &[(RunId, u64)], places: &Places) -> std::io
         removable: of_journals(kept, journals),
     };
     let needed = needed(kept);
-    for (sha256, path) in Library::in_state(&places.state).copies()? {
+    for (sha256, path) in places.copies.copies()? {
         if !needed.contains(sha256.as_str()) {
             let name = sha256.get(..12).unwrap_or(&sha256).to_owned();
             usage.removable.push(file(Kind::Copy, name, path)?);

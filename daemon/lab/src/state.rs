@@ -4,6 +4,7 @@
 mod archive;
 mod commands;
 mod devices;
+mod hosts;
 mod impossible;
 mod journals;
 mod publications;
@@ -25,6 +26,7 @@ use super::talk::{DaemonCounts, DeviceReadings};
 use super::window::{Window, WindowState};
 
 pub use archive::ArchiveLookup;
+use hosts::OtherHosts;
 pub use journals::OldJournals;
 pub use publications::PublicationOutcome;
 pub use quarantine::{LeftAlone, QuarantineChange};
@@ -78,6 +80,8 @@ pub struct LabState {
     pub rules: Rules,
     /// What happened since the daemon began.
     pub counts: DaemonCounts,
+    /// The other hosts of the lab.
+    pub(super) hosts: OtherHosts,
     /// The runs of open jobs that wait for a device.
     pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
     /// Runs that lack nothing but publication, and when that is tried again.
@@ -158,13 +162,14 @@ impl Work {
 
 impl LabState {
     /// What was kept, before any device is known to be there. Runs that were on a device when the daemon ended go on
-    /// from what is known of them.
+    /// from what is known of them; where there can be other hosts, once [`LabState::take_up`] was called in a turn.
     pub fn new(kept: Kept, rules: Rules) -> LabState {
         let mut state = LabState {
             kept,
             places: BTreeMap::new(),
             rules,
             counts: DaemonCounts::default(),
+            hosts: OtherHosts::default(),
             waiting: BTreeMap::new(),
             unpublished: BTreeMap::new(),
             unwanted_publications: Vec::new(),
@@ -179,14 +184,10 @@ impl LabState {
         state.count_on();
         let numbers: Vec<RunNumber> = state.kept.runs.keys().copied().collect();
         for number in numbers {
-            if state.kept.runs[&number].state == RunState::Running {
-                state.set_run(number, |run| {
-                    run.state = RunState::Parked;
-                    run.reason = Some("the daemon ended".to_owned());
-                });
-            } else {
-                state.file(number);
-            }
+            state.file(number);
+        }
+        if state.kept.host.is_none() {
+            state.take_up();
         }
         state
     }
@@ -233,6 +234,9 @@ impl LabState {
         }
         if job.spec.not_before.is_some_and(|from| now < from) {
             return Some("not before its time".to_owned());
+        }
+        if let Some(lacks) = self.lacks(job.id, now) {
+            return Some(lacks.to_owned());
         }
         match self.window(job).state(now) {
             WindowState::Open { .. } => None,

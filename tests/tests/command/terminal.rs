@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 39] = [
+pub(crate) const COMMANDS: [&str; 40] = [
     "setup",
     "demo",
     "profile",
@@ -141,6 +141,7 @@ pub(crate) const COMMANDS: [&str; 39] = [
     "reserve",
     "release",
     "devices",
+    "hosts",
     "doctor",
     "report",
     "watch",

@@ -4,6 +4,7 @@
 mod analysis;
 mod artifacts;
 mod full_disk;
+mod hosts;
 mod impossible;
 mod jobs;
 mod killed;

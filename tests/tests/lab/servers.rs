@@ -101,7 +101,7 @@ fn a_daemon_that_was_replaced_says_so_and_ends() {
     assert_eq!(refused.status.code(), Some(4));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        said.contains(&format!("(process {} on host ", daemon.id())),
+        said.contains(&format!("(process {} on ", daemon.id())),
         "{said}"
     );
 
@@ -115,10 +115,7 @@ fn a_daemon_that_was_replaced_says_so_and_ends() {
     assert!(!refused.status.success());
     let ended = daemon.ended();
     assert_eq!(ended.code(), Some(4), "{}", lab.log());
-    let sentence = format!(
-        "another layerlab daemon (process {} on host ",
-        successor.id()
-    );
+    let sentence = format!("another layerlab daemon (process {} on ", successor.id());
     assert!(lab.log().contains(&sentence), "{}", lab.log());
     successor.stop();
 }

@@ -230,6 +230,11 @@ fn what_is_refused_is_said_in_a_sentence() {
              passfile, or by a file that `store-password-file` names",
         ),
         (
+            "lab.host = 'rack 1'",
+            "config.toml: `lab.host`: `rack 1` is no name of a host; write at most 63 letters, digits, dashes, dots and \
+             underscores, such as \"rack-1\"",
+        ),
+        (
             "lab.store = 'lab.sqlite'",
             "config.toml: `lab.store`: this is no URL of a PostgreSQL database; write one such as \
              \"postgres://layerlab@db.example/layerlab\", or \"\" for a file in the state folder",

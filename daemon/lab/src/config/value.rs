@@ -207,6 +207,25 @@ pub(super) fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<StoreSe
     }
 }
 
+/// The longest name of a host.
+const LONGEST_HOST: usize = 63;
+
+pub(super) fn host<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let name = String::deserialize(from)?;
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let is_usual = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    match name.chars().all(is_usual) && name.len() <= LONGEST_HOST {
+        true => Ok(Some(name)),
+        false => Err(D::Error::custom(format!(
+            "`{}` is no name of a host; write at most {LONGEST_HOST} letters, digits, dashes, dots and underscores, such as \
+             \"rack-1\"",
+            name.escape_debug()
+        ))),
+    }
+}
+
 pub(super) fn webhook<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let url = String::deserialize(from)?;
     if url.is_empty() {

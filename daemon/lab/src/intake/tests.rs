@@ -40,9 +40,12 @@ impl Submitted {
     }
 
     async fn take_in(&self) -> Result<(), Answer> {
-        Intake::in_state(self.folder.path(), self.folder.path().join("profiles"))
-            .take_in(&self.request)
-            .await
+        Intake::new(
+            Library::in_state(self.folder.path()),
+            self.folder.path().join("profiles"),
+        )
+        .take_in(&self.request)
+        .await
     }
 
     async fn refused(&self) -> (RefusalCode, String) {
@@ -119,7 +122,10 @@ async fn a_quantised_twin_is_copied_with_its_model_and_comes_back_with_it() {
     let resolved = job.resolve(jiff::Timestamp::UNIX_EPOCH).expect("a job");
     let spec = resolved.spec;
     let of_twin = spec.models[0].quantised.clone().expect("a twin");
-    let intake = Intake::in_state(folder.path(), folder.path().join("profiles"));
+    let intake = Intake::new(
+        Library::in_state(folder.path()),
+        folder.path().join("profiles"),
+    );
     let submitted = |spec: &JobSpec| Request::Submit {
         spec: Box::new(spec.clone()),
         again: false,
@@ -170,7 +176,7 @@ async fn a_job_whose_profiles_could_not_be_published_is_refused_before_it_is_mea
         panic!("it submits a job");
     };
     spec.profiles = None;
-    let intake = Intake::in_state(submitted.folder.path(), folder);
+    let intake = Intake::new(Library::in_state(submitted.folder.path()), folder);
     let Err(Answer::Refused { code, message }) = intake.take_in(&submitted.request).await else {
         panic!("it is refused");
     };

@@ -3,6 +3,7 @@
 
 mod calendar;
 mod devices;
+mod hosts;
 mod job;
 mod jobs;
 mod latest_block;
@@ -15,6 +16,7 @@ mod watch;
 
 pub use calendar::{Calendar, CalendarDay, OpenHours};
 pub use devices::simulated_devices;
+pub use hosts::{ListedHost, listed_hosts};
 pub use job::{ShownJob, why_nothing};
 pub use jobs::{ListedJob, RunCounts, listed_jobs};
 pub use latest_block::{LatestBlock, SegmentSoFar, latest_block};

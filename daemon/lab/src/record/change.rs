@@ -17,6 +17,8 @@ pub enum RecordChange {
     Run(Run),
     /// A device that is new or has changed.
     Device(Device),
+    /// The names of the devices that this host has now, for other hosts of the lab.
+    DevicesHere(Vec<String>),
     /// A reservation that is new or has changed.
     Reservation(Reservation),
     /// The reservation of this number is over.
@@ -32,4 +34,14 @@ pub enum RecordChange {
     },
     /// The journal of this run is needed no more.
     JournalGone(RunId),
+}
+
+impl RecordChange {
+    /// Whether it changes what other hosts of the lab decide on, too: anything but a journal.
+    pub(crate) fn is_shared(&self) -> bool {
+        !matches!(
+            self,
+            RecordChange::Entries { .. } | RecordChange::JournalGone(_)
+        )
+    }
 }

@@ -294,6 +294,7 @@ impl LabState {
         for number in given_up {
             self.set_run(number, |run| {
                 run.state = RunState::Queued;
+                run.host = None;
                 run.failed_on.clear();
                 run.reason = None;
                 run.ended = None;

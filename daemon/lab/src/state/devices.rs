@@ -29,7 +29,8 @@ impl Place {
 impl LabState {
     /// These devices can be reached now, and no others.
     pub fn devices(&mut self, there: Vec<Device>, now: Timestamp) {
-        let there: BTreeMap<String, Device> = there
+        let there: BTreeMap<String, Device> = self
+            .own_devices(there, now)
             .into_iter()
             .map(|device| (device.name.clone(), device))
             .collect();

@@ -77,7 +77,9 @@ impl LabState {
             let run = self.kept.runs.get(&number)?;
             run.state == RunState::Parked && run.phone.as_deref() == Some(device)
         };
+        let host = self.kept.host.clone();
         self.set_run(number, |run| {
+            run.host = host;
             if !goes_on {
                 run.attempt += 1;
                 run.started = Some(now);
@@ -328,7 +330,7 @@ impl LabState {
         self.tell_of_run(now, number, What::Parked { reason });
     }
 
-    fn fail_attempt(
+    pub(super) fn fail_attempt(
         &mut self,
         number: RunNumber,
         device: Option<&str>,
@@ -347,6 +349,7 @@ impl LabState {
                 run.failed_on.push(device.to_owned());
             }
             run.state = RunState::Queued;
+            run.host = None;
             run.reason = Some(reason.clone());
             run.stays_without_block = 0;
         });

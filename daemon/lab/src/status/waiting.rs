@@ -67,6 +67,9 @@ fn of_job<'a>(
         let reason = match (&run.reason, &held_back) {
             (Some(reason), _) if state.unpublished.contains_key(&number) => reason.clone(),
             (_, Some(held_back)) => held_back.clone(),
+            (_, None) if state.is_elsewhere(run) => {
+                format!("host `{}` has it", run.host.as_deref().unwrap_or_default())
+            }
             (_, None) => {
                 let parked = run.phone.as_deref();
                 let parked = parked.filter(|_| run.state == RunState::Parked);
@@ -120,6 +123,9 @@ fn for_a_device(state: &LabState, job: &Job, run: &Run, now: Timestamp) -> Strin
 fn of_device(state: &LabState, device: &Device, now: Timestamp) -> String {
     let name = &device.name;
     let told = |at| moment(at, now, &TimeZone::system());
+    if let Some(host) = state.host_of(name) {
+        return format!("its turn on {name}, which host `{}` has", host.name);
+    }
     let Some(place) = state.places.get(name) else {
         return format!("{name} is gone");
     };

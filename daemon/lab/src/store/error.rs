@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use sqlx::migrate::MigrateError;
 
 use super::cause::{Cause, remedy, sentence};
+use super::lost::LostLease;
 use super::place::StorePlace;
 
 /// Why the store cannot be used.
@@ -23,26 +24,58 @@ pub enum StoreError {
         /// The other daemon, if it has said so.
         process: Option<u32>,
     },
-    /// The same on a server.
+    /// On a server, a host of a lab has one daemon.
     #[error(
-        "another layerlab daemon{} has the lab in {place}; stop it first, or use another database",
+        "another layerlab daemon{} is host `{host}` of the lab in {place}; stop it first, or give this one another name: `host` in its configuration",
         holder.as_ref().map(|who| format!(" ({who})")).unwrap_or_default()
     )]
     TakenOnServer {
         /// Where the store is.
         place: StorePlace,
-        /// The other daemon's process and host, if it has said so.
+        /// The host's name.
+        host: String,
+        /// The other daemon's process and machine, if it has said so.
         holder: Option<String>,
+    },
+    /// Tables are not changed while daemons work with them.
+    #[error(
+        "the tables in {place} are of another version of layerlab, whose daemons work with them; stop those first"
+    )]
+    InUse {
+        /// Where the store is.
+        place: StorePlace,
     },
     /// Another daemon began while this one could not reach the server.
     #[error(
-        "another layerlab daemon ({by}) has taken the lab in {place}, so that this one may not change it any more; let one of them run"
+        "another layerlab daemon ({by}) is host `{host}` of the lab in {place} now, so that this one may not change it any more; let one of them run"
     )]
     Replaced {
         /// Where the store is.
         place: StorePlace,
-        /// The other daemon's process and host.
+        /// The host's name.
+        host: String,
+        /// The other daemon's process and machine.
         by: String,
+    },
+    /// The host was away from the server for longer than `host-patience`.
+    #[error(
+        "host `{host}` was away from {place} for so long that its runs were given to other hosts, and may not change the lab as it knew it; start `layerlab daemon` again"
+    )]
+    Released {
+        /// Where the store is.
+        place: StorePlace,
+        /// The host's name.
+        host: String,
+    },
+    /// Another host changed the lab between a change of this one's and its end, which a lost connection hid.
+    #[error(
+        "host `{host}` lost its connection to {place} in the middle of a change, and another host came first; start `layerlab daemon` again"
+    )]
+    Overtaken {
+        /// Where the store is.
+        place: StorePlace,
+        /// The host's name.
+        host: String,
     },
     /// There is nothing to read.
     #[error("no lab has been here yet; start `layerlab daemon`")]
@@ -139,6 +172,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    pub(super) fn of_lease(place: &StorePlace, lost: LostLease) -> StoreError {
+        let (place, host) = (place.clone(), place.host());
+        match lost {
+            LostLease::Replaced(by) => StoreError::Replaced { place, host, by },
+            LostLease::Released => StoreError::Released { place, host },
+            LostLease::Overtaken => StoreError::Overtaken { place, host },
+        }
+    }
+
     pub(super) fn of_database(place: &StorePlace, error: &sqlx::Error) -> StoreError {
         let place = place.clone();
         let reason = sentence(error);

@@ -14,16 +14,21 @@ pub(super) fn text(time: Timestamp) -> String {
     format!("{time:.9}")
 }
 
-/// Makes a change in the database.
+/// Makes a change in the database; `host` is the number of this host's row, if there are any.
 pub(super) async fn make(
     change: &RecordChange,
     to: &mut AnyConnection,
     last_entries: &mut LastEntries,
+    host: Option<i64>,
 ) -> Result<(), Obstacle> {
     match change {
         RecordChange::Job(job) => keep_job(to, job).await,
         RecordChange::Run(run) => keep_run(to, run).await,
         RecordChange::Device(device) => keep_device(to, device).await,
+        RecordChange::DevicesHere(names) => match host {
+            Some(host) => keep_devices_here(to, host, names).await,
+            None => Ok(()),
+        },
         RecordChange::Reservation(reservation) => keep_reservation(to, reservation).await,
         RecordChange::ReservationGone(id) => {
             sqlx::query("DELETE FROM reservations WHERE id = $1")
@@ -91,6 +96,19 @@ async fn keep_device(to: &mut AnyConnection, device: &Device) -> Result<(), Obst
     .bind(rows::body(device)?)
     .execute(to)
     .await?;
+    Ok(())
+}
+
+async fn keep_devices_here(
+    to: &mut AnyConnection,
+    host: i64,
+    names: &[String],
+) -> Result<(), Obstacle> {
+    sqlx::query("UPDATE hosts SET devices = $2 WHERE id = $1")
+        .bind(host)
+        .bind(serde_json::to_string(names)?)
+        .execute(to)
+        .await?;
     Ok(())
 }
 

@@ -2,23 +2,28 @@
 
 mod apart;
 mod archive;
+mod body;
 mod cause;
 mod entries;
 mod error;
 mod in_time;
+mod lease;
+mod listen;
 mod lock;
+mod lost;
 mod make;
 mod note;
 mod obstacle;
-mod owner;
 mod place;
 mod reader;
+mod request;
 mod rows;
 mod schema;
 mod server;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod writer;
 
 use std::collections::BTreeSet;
@@ -33,8 +38,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::job::JobSpec;
 use crate::record::{JobId, JobWithRuns, Kept, RecordChange, Run, RunNumber};
 use apart::apart;
+use listen::Ears;
 use lock::Lock;
-use writer::{KeepRequest, QUEUE, StoreHand, WriterNews};
+use lost::LostLease;
+use request::KeepRequest;
+use writer::{QUEUE, StoreHand, TurnRequest, WriterNews, WriterRequest};
 
 use layerlab_farm::folders::make_private;
 
@@ -42,14 +50,17 @@ pub use error::StoreError;
 pub use place::StorePlace;
 pub use reader::{Reader, StoreCounts};
 pub use server::{StoreServer, StoreUrlError};
+pub use turn::{OthersChanges, Turn};
 
 /// The store of the lab whose daemon this is.
 #[derive(Clone, Debug)]
 pub struct Store {
-    requests: mpsc::Sender<KeepRequest>,
+    requests: mpsc::Sender<WriterRequest>,
     trouble: watch::Receiver<Option<String>>,
     last_event: watch::Receiver<i64>,
-    replaced: watch::Receiver<Option<String>>,
+    lost: watch::Receiver<Option<LostLease>>,
+    /// Counts what was heard of other hosts.
+    heard: watch::Receiver<u64>,
     place: StorePlace,
     reader: Reader,
     _lock: Arc<Lock>,
@@ -67,22 +78,36 @@ impl Store {
         let hand = hand.await??;
         place.note()?;
         let reader = Reader::at(place.clone()).await?.with_patience();
-        let kept = reader.open_jobs().await?;
+        let kept = Kept {
+            host: place.is_on_server().then(|| place.host()),
+            ..reader.open_jobs().await?
+        };
         let (requests, received) = mpsc::channel(QUEUE);
         let (trouble_seen, trouble) = watch::channel(None);
         let (event_kept, last_event) = watch::channel(kept.last_event);
-        let (replacement, replaced) = watch::channel(None);
+        let (loss, lost) = watch::channel(None);
+        let (hearing, heard) = watch::channel(0);
+        if let (Some(server), Some(host)) = (place.server(), hand.host()) {
+            let ears = Ears {
+                host,
+                heard: hearing,
+                last_event: event_kept.clone(),
+                trouble: trouble.clone(),
+            };
+            tokio::spawn(ears.listen(server.clone()));
+        }
         let news = WriterNews {
             trouble: trouble_seen,
             last_event: event_kept,
-            replaced: replacement,
+            lost: loss,
         };
         tokio::spawn(writer::write(received, hand, news));
         let store = Store {
             requests,
             trouble,
             last_event,
-            replaced,
+            lost,
+            heard,
             place: place.clone(),
             reader,
             _lock: lock,
@@ -90,19 +115,51 @@ impl Store {
         Ok((store, kept))
     }
 
-    /// Returns when another daemon has taken the store, and never where only one can.
-    pub fn replaced(&self) -> impl Future<Output = StoreError> + Send + use<> {
-        let mut replaced = self.replaced.clone();
+    /// Returns when this daemon has lost the right to write, and never where only one can.
+    pub fn lost(&self) -> impl Future<Output = StoreError> + Send + use<> {
+        let mut lost = self.lost.clone();
         let place = self.place.clone();
         async move {
-            let by = replaced.wait_for(Option::is_some).await;
-            let by = by.ok().and_then(|by| by.clone());
-            match by {
-                Some(by) => StoreError::Replaced { place, by },
+            let how = lost.wait_for(Option::is_some).await;
+            let how = how.ok().and_then(|how| how.clone());
+            match how {
+                Some(how) => StoreError::of_lease(&place, how),
                 // The writer has ended in another way.
                 None => pending().await,
             }
         }
+    }
+
+    /// Whether other hosts may change the lab, so that whoever changes it waits for the turn.
+    pub fn is_shared(&self) -> bool {
+        self.place.is_on_server()
+    }
+
+    /// Changes when another host has changed the lab.
+    pub fn heard(&self) -> watch::Receiver<u64> {
+        self.heard.clone()
+    }
+
+    /// Waits until the lab is this host's to change, and so for a server that is away.
+    pub async fn turn(&self) -> Result<Turn, StoreError> {
+        let (others, keep) = match self.is_shared() {
+            false => Default::default(),
+            true => {
+                let (answer, answered) = oneshot::channel();
+                let request = WriterRequest::Turn(TurnRequest { answer });
+                self.requests
+                    .send(request)
+                    .await
+                    .map_err(|_| StoreError::Gone)?;
+                let (others, keep) = answered.await.map_err(|_| StoreError::Gone)??;
+                (others, Some(keep))
+            }
+        };
+        Ok(Turn {
+            others,
+            keep,
+            store: self.clone(),
+        })
     }
 
     /// Durable when it returns. Changes of one call become visible together, and calls are worked off in the order of
@@ -111,7 +168,7 @@ impl Store {
     /// Fails if the writer is gone, or if the changes contradict what was kept: then none of them is.
     pub async fn keep(&self, changes: Vec<RecordChange>) -> Result<(), StoreError> {
         let (answer, answered) = oneshot::channel();
-        let request = KeepRequest { changes, answer };
+        let request = WriterRequest::Keep(KeepRequest { changes, answer });
         self.requests
             .send(request)
             .await

@@ -4,6 +4,7 @@ use layerlab_protocol::RunId;
 
 use super::cause::{is_about_data, sentence};
 use super::error::StoreError;
+use super::lost::LostLease;
 
 /// Why a change is not made.
 #[derive(Debug)]
@@ -44,8 +45,8 @@ pub(super) struct RefusedCall {
 pub(super) enum Unkept {
     /// It can be kept when the database works again.
     Database(sqlx::Error),
-    /// It never will be by this daemon: another one, which is named, has the store.
-    Replaced(String),
+    /// It never will be by this daemon.
+    Lost(LostLease),
 }
 
 impl From<sqlx::Error> for Unkept {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::any::install_default_drivers;
 use sqlx::{AnyConnection, Connection};
@@ -14,7 +16,7 @@ use super::sqlite;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorePlace {
     folder: PathBuf,
-    server: Option<StoreServer>,
+    server: Option<Arc<StoreServer>>,
 }
 
 impl StorePlace {
@@ -30,7 +32,7 @@ impl StorePlace {
     #[must_use]
     pub fn on(self, server: StoreServer) -> StorePlace {
         StorePlace {
-            server: Some(server),
+            server: Some(Arc::new(server)),
             ..self
         }
     }
@@ -42,12 +44,22 @@ impl StorePlace {
 
     /// The server, if it is on one.
     pub(super) fn server(&self) -> Option<&StoreServer> {
-        self.server.as_ref()
+        self.server.as_deref()
     }
 
     /// Whether it is on a server, which may be out of reach.
     pub(super) fn is_on_server(&self) -> bool {
         self.server.is_some()
+    }
+
+    /// The name of the host as which it is used; empty where there is only one.
+    pub(super) fn host(&self) -> String {
+        self.server().map(StoreServer::host).unwrap_or_default()
+    }
+
+    /// How long runs of other hosts wait for those that have lost their leases.
+    pub(super) fn host_patience(&self) -> Duration {
+        (self.server()).map_or(Duration::MAX, StoreServer::host_patience)
     }
 
     /// What to use instead, for another lab.

@@ -13,14 +13,16 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::apart::apart;
+use super::body::record;
 use super::error::StoreError;
 use super::in_time::in_time;
 use super::make::text;
 use super::obstacle::Unanswered;
 use super::place::StorePlace;
-use super::rows::{self, BodyError, StoredRecord};
+use super::rows::StoredRecord;
 use super::schema;
-use crate::record::{self, Device, Job, JobState, Kept, Reservation, Run};
+use super::turn;
+use crate::record::{self, Device, Host, Job, JobState, Kept, Reservation, Run};
 
 /// The pause before a patient reader asks again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -134,6 +136,7 @@ impl Reader {
             last_job: tables.last_job,
             last_run: tables.last_run,
             last_occurrences: BTreeMap::new(),
+            host: None,
         })
     }
 
@@ -281,14 +284,26 @@ impl Reader {
     }
 
     pub(super) fn record<T: StoredRecord>(&self, body: &str) -> Result<T, StoreError> {
-        rows::record(body).map_err(|error| match error {
-            BodyError::Newer(version) => StoreError::NewerRecord {
-                place: self.place.clone(),
-                what: T::WHAT,
-                version,
-            },
-            BodyError::Unreadable(error) => StoreError::unreadable(&self.place, T::WHAT, &error),
+        record(&self.place, body)
+    }
+
+    /// Whether the store is on a server, so that several hosts can share it.
+    pub fn is_on_server(&self) -> bool {
+        self.place.is_on_server()
+    }
+
+    /// The hosts of the lab, by their names; none if its store is in a file, which one host has.
+    pub async fn hosts(&self) -> Result<Vec<Host>, StoreError> {
+        /// No row has this number.
+        const NONE: i64 = 0;
+        if !self.place.is_on_server() {
+            return Ok(Vec::new());
+        }
+        let patience = self.place.host_patience();
+        self.ask(async move |connection: &mut AnyConnection| {
+            Ok(turn::hosts(connection, NONE, patience).await?)
         })
+        .await
     }
 }
 

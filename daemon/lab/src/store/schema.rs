@@ -7,30 +7,43 @@ use super::cause::is_about_tables;
 use super::error::StoreError;
 use super::place::StorePlace;
 
-/// The version of the tables that this program reads and writes.
-const VERSION: i64 = 1;
-
 /// The tables.
 const LAB: &str = include_str!("migrations/0001_lab.sql");
 /// What a store on a server has beside them.
 const OWNER: &str = include_str!("migrations/0001_owner.sql");
+/// What several daemons on one server need.
+const HOSTS: &str = include_str!("migrations/0002_hosts.sql");
+
+/// The version of the tables at `place` that this program reads and writes.
+fn newest(place: &StorePlace) -> i64 {
+    if place.is_on_server() { 2 } else { 1 }
+}
 
 fn migrator(place: &StorePlace) -> Migrator {
-    let statements = match place.is_on_server() {
-        false => LAB.into_sql_str(),
+    let migration = |version, name: &'static str, statements| {
+        Migration::new(
+            version,
+            name.into(),
+            MigrationType::Simple,
+            statements,
+            false,
+        )
+    };
+    let migrations = match place.is_on_server() {
+        false => vec![migration(1, "lab", LAB.into_sql_str())],
         // Texts are in the order of their bytes, as they are in SQLite, whatever language the database speaks.
         true => {
-            let statements = format!("{LAB}{OWNER}").replace(" TEXT", " TEXT COLLATE \"C\"");
-            AssertSqlSafe(statements).into_sql_str()
+            let collated = |statements: String| {
+                let statements = statements.replace(" TEXT", " TEXT COLLATE \"C\"");
+                AssertSqlSafe(statements).into_sql_str()
+            };
+            vec![
+                migration(1, "lab", collated(format!("{LAB}{OWNER}"))),
+                migration(2, "hosts", collated(HOSTS.to_owned())),
+            ]
         }
     };
-    Migrator::with_migrations(vec![Migration::new(
-        VERSION,
-        "lab".into(),
-        MigrationType::Simple,
-        statements,
-        false,
-    )])
+    Migrator::with_migrations(migrations)
 }
 
 /// Brings the tables up to date, and gives a new store its name.
@@ -48,6 +61,18 @@ pub(super) async fn prepare(
     name(connection)
         .await
         .map_err(|error| StoreError::of_database(place, &error))
+}
+
+/// Whether the tables are as this program writes them; those of a newer version are refused.
+pub(super) async fn is_up_to_date(
+    place: &StorePlace,
+    connection: &mut AnyConnection,
+) -> Result<bool, StoreError> {
+    match check(place, connection).await {
+        Ok(()) => Ok(true),
+        Err(StoreError::Missing | StoreError::Older { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Makes what holds the tables on a server, if it is not there.
@@ -78,10 +103,10 @@ pub(super) async fn check(
     place: &StorePlace,
     connection: &mut AnyConnection,
 ) -> Result<(), StoreError> {
-    let place = place.clone();
+    let (newest, place) = (newest(place), place.clone());
     match version(connection).await {
-        Ok(VERSION) => Ok(()),
-        Ok(version) if version > VERSION => Err(StoreError::Newer { place, version }),
+        Ok(version) if version == newest => Ok(()),
+        Ok(version) if version > newest => Err(StoreError::Newer { place, version }),
         Ok(0) => Err(StoreError::Missing),
         Ok(_) => Err(StoreError::Older { place }),
         // The daemon has made no tables yet.
@@ -108,4 +133,20 @@ async fn name(connection: &mut AnyConnection) -> Result<(), sqlx::Error> {
             .await?;
     }
     transaction.commit().await
+}
+
+/// Makes the tables as they were in version `version`, and gives the store its name.
+#[cfg(test)]
+pub(super) async fn prepare_as_of(
+    place: &StorePlace,
+    connection: &mut AnyConnection,
+    version: i64,
+) {
+    let migrator = migrator(place);
+    let migrations = migrator.iter().filter(|it| it.version <= version);
+    Migrator::with_migrations(migrations.cloned().collect())
+        .run_direct(None, connection, false)
+        .await
+        .expect("migrations");
+    name(connection).await.expect("a name");
 }

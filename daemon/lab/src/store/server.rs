@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sqlx::any::AnyConnectOptions;
+use sqlx::postgres::PgListener;
 use sqlx::{AnyConnection, ConnectOptions, raw_sql};
 use tokio::time::timeout;
 
@@ -33,12 +34,25 @@ const PARAMETERS: [&str; 13] = [
     "user",
 ];
 
-/// A database on a PostgreSQL server, and where the password for it is.
+/// How long runs wait for their host by default, once it has lost its lease.
+const HOST_PATIENCE: Duration = Duration::from_secs(1800);
+
+/// A database on a PostgreSQL server, where the password for it is, and as which host it is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreServer {
     url: String,
     password_file: Option<PathBuf>,
+    /// The machine's name, unless it is said.
+    #[serde(default)]
+    host: Option<String>,
+    /// How long runs of other hosts wait for those, once they have lost their leases.
+    #[serde(default = "host_patience")]
+    host_patience: Duration,
+}
+
+fn host_patience() -> Duration {
+    HOST_PATIENCE
 }
 
 /// Why a text names no database for a store. It may be a password, and is not said.
@@ -78,8 +92,39 @@ impl StoreServer {
             None => Ok(StoreServer {
                 url: url.to_owned(),
                 password_file: None,
+                host: None,
+                host_patience: HOST_PATIENCE,
             }),
         }
+    }
+
+    /// As the host of this name.
+    #[must_use]
+    pub fn as_host(self, name: String) -> StoreServer {
+        StoreServer {
+            host: Some(name),
+            ..self
+        }
+    }
+
+    /// Runs of other hosts wait so long for those that have lost their leases.
+    #[must_use]
+    pub fn with_host_patience(self, host_patience: Duration) -> StoreServer {
+        StoreServer {
+            host_patience,
+            ..self
+        }
+    }
+
+    /// The host as which it is used.
+    pub(super) fn host(&self) -> String {
+        let machine = || sysinfo::System::host_name().unwrap_or_else(|| "localhost".to_owned());
+        self.host.clone().unwrap_or_else(machine)
+    }
+
+    /// How long runs of other hosts wait for those that have lost their leases.
+    pub(super) fn host_patience(&self) -> Duration {
+        self.host_patience
     }
 
     /// Takes the password from `file`, which nobody else can read.
@@ -94,10 +139,11 @@ impl StoreServer {
     /// A connection that writes.
     pub(super) async fn connect(&self) -> Result<AnyConnection, sqlx::Error> {
         // What is acknowledged outlives a power cut, whatever the server does by default. A server that does not hear from
-        // this host any more ends what it holds for it after a minute.
+        // this host any more ends what it holds for it after a minute, and the lab's turn after ten seconds.
         self.connect_as(
             "SET synchronous_commit TO on; \
              SET tcp_keepalives_idle TO 30; SET tcp_keepalives_interval TO 10; SET tcp_keepalives_count TO 3; \
+             SET idle_in_transaction_session_timeout TO '10s'; \
              SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
         )
         .await
@@ -109,6 +155,21 @@ impl StoreServer {
             "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         )
         .await
+    }
+
+    /// What listens to other hosts.
+    pub(super) async fn listen(&self, channel: &str) -> Result<PgListener, sqlx::Error> {
+        let connecting = async {
+            let mut listener = PgListener::connect(self.options()?.database_url.as_str()).await?;
+            // Whoever listens makes it again, and looks for what was missed.
+            listener.eager_reconnect(false);
+            listener.listen(channel).await?;
+            Ok(listener)
+        };
+        match timeout(CONNECTING, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(no_answer(CONNECTING)),
+        }
     }
 
     async fn connect_as(&self, settings: &'static str) -> Result<AnyConnection, sqlx::Error> {

@@ -1,5 +1,7 @@
 //! Where played labs have their stores: in a file, or on a server.
 
+use std::time::Duration;
+
 use layerlab_lab::store::{Reader, StorePlace, StoreServer};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -33,6 +35,8 @@ pub(crate) struct Home {
     folder: TempDir,
     pub(crate) place: StorePlace,
     reader: OnceCell<Reader>,
+    /// Of its database, if it is on a server.
+    pub(crate) url: String,
 }
 
 impl Home {
@@ -46,18 +50,32 @@ impl Home {
         Home {
             place: StorePlace::in_folder(folder.path()),
             reader: OnceCell::new(),
+            url: String::new(),
             folder,
         }
     }
 
     /// A home with a database of its own, if there is a server.
     pub(crate) fn on_a_server() -> Option<Home> {
-        let server = StoreServer::new(&postgres()?.database()).expect("a database");
+        let url = postgres()?.database();
+        let server = StoreServer::new(&url).expect("a database");
+        Some(Home::of_host(server, url))
+    }
+
+    /// The home of a host that shares the database at `url` with others, and waits for them for `patience`.
+    pub(crate) fn of(name: &str, url: &str, patience: Duration) -> Home {
+        let server = StoreServer::new(url).expect("a database");
+        let server = server.as_host(name.to_owned()).with_host_patience(patience);
+        Home::of_host(server, url.to_owned())
+    }
+
+    fn of_host(server: StoreServer, url: String) -> Home {
         let home = Home::in_a_file();
-        Some(Home {
+        Home {
             place: home.place.on(server),
+            url,
             ..home
-        })
+        }
     }
 
     /// What reads its store, as people do: without being told where it is.

@@ -3,6 +3,7 @@
 
 mod archive;
 mod home;
+mod hosts;
 mod nights;
 mod played;
 #[path = "../../../../tests/src/postgres.rs"]

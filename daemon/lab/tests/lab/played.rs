@@ -47,6 +47,13 @@ impl<B: Bench + Clone> PlayedLab<B> {
         ended.expect("no panic").expect("a store");
     }
 
+    /// Ends the daemon as if it were killed; its home stays.
+    pub(crate) async fn kill(self) -> Home {
+        self.daemon.abort();
+        assert!(self.daemon.await.is_err(), "it had ended by itself");
+        self.home
+    }
+
     /// Stops the daemon, and starts another one on the same store.
     pub(crate) async fn restart(&mut self) {
         self.stop().await;

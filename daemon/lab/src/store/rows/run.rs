@@ -21,6 +21,9 @@ pub(in crate::store) struct RunRow {
     state: RunStateRow,
     phone: Option<String>,
     attempt: u32,
+    // Since version 5.
+    #[serde(default)]
+    host: Option<String>,
     failed_on: Vec<String>,
     started: Option<Timestamp>,
     ended: Option<Timestamp>,
@@ -55,7 +58,7 @@ struct SpentRow {
 
 impl StoredRecord for Run {
     const WHAT: &'static str = "a run";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
     type Row = RunRow;
 }
 
@@ -71,6 +74,7 @@ impl From<Run> for RunRow {
             state: run.state.into(),
             phone: run.phone,
             attempt: run.attempt,
+            host: run.host,
             failed_on: run.failed_on,
             started: run.started,
             ended: run.ended,
@@ -98,6 +102,7 @@ impl From<RunRow> for Run {
             state: row.state.into(),
             phone: row.phone,
             attempt: row.attempt,
+            host: row.host,
             failed_on: row.failed_on,
             started: row.started,
             ended: row.ended,

@@ -209,9 +209,9 @@ fn jobs_of_older_versions_are_read_and_version_4_is_written() {
 }
 
 /// Runs have been of version 2 since their profiles are compared with those before them, of version 3 since they may measure
-/// frames, and of version 4 since they may measure a link.
+/// frames, of version 4 since they may measure a link, and of version 5 since a lab may have several hosts.
 #[test]
-fn runs_of_older_versions_are_read_and_version_4_is_written() {
+fn runs_of_older_versions_are_read_and_version_5_is_written() {
     check(include_str!("frozen/run-1.jsonl"), &[full_run()]);
     let verdict = Verdict {
         against: "profiles/run-1".into(),
@@ -242,8 +242,14 @@ fn runs_of_older_versions_are_read_and_version_4_is_written() {
         link: Some("profiles/run-2".into()),
         ..full_run()
     };
-    let all = [&older[..], &[link]].concat();
-    check_newest(include_str!("frozen/run-4.jsonl"), &all);
+    let older = [&older[..], &[link]].concat();
+    check(include_str!("frozen/run-4.jsonl"), &older);
+    let claimed = Run {
+        host: Some("rack-1".to_owned()),
+        ..full_run()
+    };
+    let all = [&older[..], &[claimed]].concat();
+    check_newest(include_str!("frozen/run-5.jsonl"), &all);
 }
 
 /// Events have been of version 2 since devices in quarantine may be used again before its end, of version 3 since
@@ -314,9 +320,9 @@ fn a_job_with_a_quantised_twin_is_read_as_it_was_written() {
 
 #[test]
 fn a_body_of_a_newer_version_is_refused_even_if_it_could_be_read() {
-    let newer = body(&full_run()).expect("JSON").replacen(":4,", ":5,", 1);
+    let newer = body(&full_run()).expect("JSON").replacen(":5,", ":6,", 1);
     let refused = record::<Run>(&newer).expect_err("newer");
-    assert!(matches!(refused, BodyError::Newer(5)), "{refused:?}");
+    assert!(matches!(refused, BodyError::Newer(6)), "{refused:?}");
     let refused = record::<Run>("{}").expect_err("no run");
     assert!(matches!(refused, BodyError::Unreadable(_)), "{refused:?}");
 }

@@ -1,0 +1,41 @@
+//! A host of a lab that several have.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A machine whose daemon works on the lab's runs with the devices that are connected to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// What the host is called in the lab.
+    pub name: String,
+    /// What the machine calls itself.
+    pub machine: String,
+    /// The process of its daemon; nothing if that has ended, or has lost its runs to other hosts.
+    pub process: Option<u32>,
+    /// The version of its daemon.
+    pub version: String,
+    /// The names of the devices that it has, or had last.
+    pub devices: Vec<String>,
+    /// Whether it may work.
+    pub lease: LeaseState,
+    /// When the store heard of it last.
+    pub seen: Timestamp,
+    /// How long ago its lease ended, by the server's clock; zero while it has one.
+    pub lease_over: Duration,
+    /// Whether its runs are not waited for any more.
+    pub is_given_up: bool,
+}
+
+/// Whether a host may work on the lab's runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeaseState {
+    /// It may.
+    Alive,
+    /// It was not heard of for so long that others may take its runs before long.
+    Lost,
+    /// Its daemon has ended, or has lost its runs to other hosts.
+    Ended,
+}

@@ -1,0 +1,125 @@
+//! What a host makes of what others have changed.
+
+use super::*;
+use crate::config::Config;
+use crate::decide::decide;
+use crate::job::{JobSpec, ModelSpec, Selector};
+use crate::record::Kept;
+use crate::state::{Rules, StayOutcome};
+
+fn minute(minute: i64) -> Timestamp {
+    let start: Timestamp = "2026-11-20T20:00:00Z".parse().expect("an instant");
+    start + SignedDuration::from_mins(minute)
+}
+
+/// Host `name`, which has `device`.
+fn host(name: &str, device: &str) -> LabState {
+    let kept = Kept {
+        host: Some(name.to_owned()),
+        ..Kept::default()
+    };
+    let mut state = LabState::new(kept, Rules::of(&Config::default()));
+    let device = Device {
+        name: device.to_owned(),
+        serial: device.to_owned(),
+        ..Device::default()
+    };
+    state.devices(vec![device], minute(0));
+    state
+}
+
+/// What `state` has changed, as it comes to others.
+fn changes(state: &mut LabState) -> OthersChanges {
+    state.take_changes();
+    let jobs = state.kept.jobs.values().map(|job| JobWithRuns {
+        job: job.clone(),
+        runs: state.kept.runs.values().cloned().collect(),
+    });
+    OthersChanges {
+        jobs: jobs.collect(),
+        devices: state.kept.devices.values().cloned().collect(),
+        reservations: Some(BTreeMap::new()),
+        last: (
+            state.kept.last_event,
+            state.kept.last_job,
+            state.kept.last_run,
+        ),
+        ..OthersChanges::default()
+    }
+}
+
+fn nothing() -> OthersChanges {
+    OthersChanges {
+        reservations: Some(BTreeMap::new()),
+        ..OthersChanges::default()
+    }
+}
+
+/// Two hosts, the first of which has begun the only run, and parked it.
+fn parked() -> (LabState, LabState) {
+    let (mut one, mut two) = (host("one", "a"), host("two", "b"));
+    let spec = JobSpec {
+        models: vec![ModelSpec::default()],
+        devices: vec![Selector::default()],
+        ..JobSpec::default()
+    };
+    one.follow(nothing(), minute(0));
+    one.submit(spec, true, minute(0));
+    one.begin(1, "a", minute(0)).expect("it is free");
+    one.left("a", StayOutcome::Parked, Spent::default(), minute(1));
+    two.follow(changes(&mut one), minute(1));
+    (one, two)
+}
+
+#[test]
+fn a_parked_run_is_its_host_s_until_its_device_is_given_up() {
+    let (mut one, mut two) = parked();
+    assert_eq!(decide(&two, minute(1)).start, []);
+    one.devices(Vec::new(), minute(2));
+    one.follow(nothing(), minute(5));
+    two.follow(changes(&mut one), minute(5));
+    assert_eq!(decide(&two, minute(5)).start, []);
+    one.follow(nothing(), minute(13));
+    two.follow(changes(&mut one), minute(13));
+    assert_eq!(decide(&two, minute(13)).start, [(1, "b".to_owned())]);
+    two.begin(1, "b", minute(13)).expect("it is free");
+    assert_eq!(two.kept.runs[&1].attempt, 2);
+    // The first host leaves it alone, though its device is back.
+    one.follow(changes(&mut two), minute(14));
+    let a = two.kept.devices["a"].clone();
+    one.devices(vec![a], minute(14));
+    assert_eq!(decide(&one, minute(14)).start, []);
+}
+
+#[test]
+fn a_parked_run_goes_on_where_its_device_is_connected_now() {
+    let (mut one, mut two) = parked();
+    one.devices(Vec::new(), minute(2));
+    let (a, b) = (one.kept.devices["a"].clone(), two.kept.devices["b"].clone());
+    two.devices(vec![a, b], minute(3));
+    assert_eq!(decide(&two, minute(3)).start, [(1, "a".to_owned())]);
+    two.begin(1, "a", minute(3)).expect("it is free");
+    let run = &two.kept.runs[&1];
+    assert_eq!((run.attempt, run.host.as_deref()), (1, Some("two")));
+}
+
+#[test]
+fn what_a_host_lacks_for_a_job_is_looked_for_again_and_told_once() {
+    let mut one = host("one", "a");
+    let spec = JobSpec {
+        models: vec![ModelSpec::default()],
+        devices: vec![Selector::default()],
+        ..JobSpec::default()
+    };
+    one.submit(spec, true, minute(0));
+    one.take_changes();
+    one.lack(1, "no model".to_owned(), minute(0));
+    assert_eq!(one.take_changes().len(), 1);
+    assert_eq!(decide(&one, minute(0)).start, []);
+    let job = &one.kept.jobs[&1];
+    assert_eq!(one.held_back(job, minute(0)).as_deref(), Some("no model"));
+    assert_eq!(decide(&one, minute(1)).start, [(1, "a".to_owned())]);
+    one.lack(1, "no model".to_owned(), minute(1));
+    assert_eq!(one.take_changes(), []);
+    assert_eq!(decide(&one, minute(1)).start, []);
+}
