@@ -64,6 +64,7 @@ fn profile(design: Design, method: Method) -> Profile {
             quantised: None,
             opset: 13,
             layers: LAYERS,
+            inputs: None,
         },
         device: Device {
             name: "planted".to_owned(),
