@@ -10,12 +10,12 @@ use layerlab_farm::Link;
 use layerlab_planners::MemoryMode;
 use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
 use layerlab_profiles::Placement;
-use layerlab_profiles::document::Evaluation;
 use layerlab_profiles::soak::Thermal;
 use layerlab_profiles::summary::Summary;
 use layerlab_protocol::Entry;
 
-use super::learnt::Learnt;
+use super::alone::about_accuracy;
+use super::learnt::{Learnt, PlanSubject};
 use crate::adb::{self, AdbArgs, Opened, PhoneArgs};
 use crate::campaign::{agent_program, campaign_failure};
 use crate::evaluate;
@@ -57,14 +57,14 @@ impl VerifyArgs {
     pub(super) async fn measure(
         &self,
         placements: Vec<Placement>,
-        learnt: &Learnt,
+        subject: PlanSubject<'_>,
         agent: Option<PathBuf>,
     ) -> Result<VerifiedPlacements, Failure> {
         if placements.is_empty() {
             return Ok(VerifiedPlacements::new());
         }
-        match self.open(learnt, agent).await? {
-            Some(device) => device.verify(placements, learnt).await,
+        match self.open(subject, agent).await? {
+            Some(device) => device.verify(placements, subject).await,
             None => Ok(VerifiedPlacements::new()),
         }
     }
@@ -72,20 +72,20 @@ impl VerifyArgs {
     /// The device, if one is named.
     pub(super) async fn open(
         &self,
-        learnt: &Learnt,
+        subject: PlanSubject<'_>,
         agent: Option<PathBuf>,
     ) -> Result<Option<OnDevice>, Failure> {
         let (Some(device), Some(model)) = (&self.verify, &self.model) else {
             return Ok(None);
         };
-        if learnt.profile.header.thermal == Thermal::Steady {
+        if subject.profile.header.thermal == Thermal::Steady {
             let message = "--verify measures a cool device, and the plan is made of steady times; leave out --verify, or \
                            plan with --thermal cold";
             return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
         }
         let dims = self.dims.iter().cloned().collect();
         let model = open_with_twin(model, self.quantised.as_deref(), &dims)?;
-        let of_profile = &learnt.profile.header.model;
+        let of_profile = &subject.profile.header.model;
         if model.source_sha256 != of_profile.sha256 {
             let message = "--model is another model than the profile's";
             return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
@@ -93,9 +93,12 @@ impl VerifyArgs {
         refuse_other_twin(of_profile, &model).exit_with(Code::Input)?;
         let set = match &self.set {
             Some(file) => {
+                let Some(evaluation) = subject.evaluation else {
+                    return Err(about_accuracy("--set"));
+                };
                 let set = evaluate::fitting_set(file, &model)?;
                 // The accuracy on other images differs by their luck, whatever the prediction is worth.
-                if set.sha256 != learnt.evaluation.set_sha256 {
+                if set.sha256 != evaluation.set_sha256 {
                     let message = "--set is another evaluation set than the one that the profile's accuracies are of";
                     return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
                 }
@@ -113,16 +116,10 @@ impl OnDevice {
     async fn verify(
         &self,
         placements: Vec<Placement>,
-        learnt: &Learnt,
+        subject: PlanSubject<'_>,
     ) -> Result<VerifiedPlacements, Failure> {
-        run(
-            &self.link,
-            &self.model,
-            self.set.as_ref(),
-            placements,
-            learnt,
-        )
-        .await
+        let (link, model, set) = (&self.link, &self.model, self.set.as_ref());
+        run(link, model, set, placements, subject).await
     }
 
     /// What these placements lose on the profile's own device, by the images and in the order that the profile's losses were
@@ -162,21 +159,22 @@ pub(crate) async fn run<L: Link>(
     model: &ModelFile,
     set: Option<&SetFile>,
     placements: Vec<Placement>,
-    learnt: &Learnt,
+    subject: PlanSubject<'_>,
 ) -> Result<VerifiedPlacements, Failure> {
-    let Evaluation { seed, answers, .. } = &learnt.evaluation;
     let verification = Verification {
         model,
         placements,
         passes: Passes {
-            reload: learnt.problem.times().mode() == MemoryMode::Reload,
-            ..Passes::on(learnt.processors.clone())
+            reload: subject.times.mode() == MemoryMode::Reload,
+            ..Passes::on(subject.processors.to_vec())
         },
-        set: set.map(|set| VerificationSet {
-            set,
-            seed: *seed,
-            answers: *answers as usize,
-        }),
+        set: set
+            .zip(subject.evaluation)
+            .map(|(set, evaluation)| VerificationSet {
+                set,
+                seed: evaluation.seed,
+                answers: evaluation.answers as usize,
+            }),
     };
     let verified = verification.run(link, &mut |_: &Entry| {}).await;
     together(&verified.map_err(campaign_failure)?)
