@@ -158,13 +158,14 @@ async fn one(
             return Err(Failure::new(Code::NoPlan, anyhow::anyhow!("{infeasible}")));
         }
     };
+    let subject = learnt.subject();
+    let energy = (args.verify).predicted_energy(planned.combination(), subject)?;
     output::print(describe(planned, &learnt))?;
     let placements = vec![planned.combination().clone()];
-    let subject = learnt.subject();
     let verified = args.verify.measure(placements, subject, agent).await?;
     match verified.get(planned.combination()) {
         Some(verified) => {
-            let predicted = Predicted::from(&**planned);
+            let predicted = Predicted::from(&**planned).with_energy(energy);
             output::print(format_args!("\n{}", beside_table(&predicted, verified)))
         }
         None => Ok(()),
@@ -172,6 +173,7 @@ async fn one(
 }
 
 async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
+    args.verify.refuse_energy()?;
     let learnt = args.input.learn(|_, _| Ok(()), false)?;
     if args.regressors {
         let csv = tried_csv(&learnt.source, learnt.model.tried()).exit_with(Code::Internal)?;
@@ -210,7 +212,7 @@ async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
     let csv = match &learnt.profile.energy {
         None => outcomes_csv(source, &outcomes, &verified),
         Some(_) => {
-            let energies = energy::energies(subject)?;
+            let energies = subject.energies()?;
             let least = energy::least_within(problem, &energies, &goals)?;
             outcomes_csv_with_energy(source, &outcomes, &verified, &energies, &least)
         }

@@ -27,13 +27,14 @@ pub(super) async fn min_time(args: &Common, agent: Option<PathBuf>) -> Result<()
         let json = time_plan_json(subject.source, &plan).exit_with(Code::Internal)?;
         return output::print(json.trim_end());
     }
+    let energy = args.verify.predicted_energy(&plan.combination, subject)?;
     output::print(describe_by_time(&plan, subject))?;
     let placements = vec![plan.combination.clone()];
     let verified = args.verify.measure(placements, subject, agent).await?;
     match verified.get(&plan.combination) {
         Some(verified) => {
-            let table = beside_table(&Predicted::from(&plan), verified);
-            output::print(format_args!("\n{table}"))
+            let predicted = Predicted::from(&plan).with_energy(energy);
+            output::print(format_args!("\n{}", beside_table(&predicted, verified)))
         }
         None => Ok(()),
     }

@@ -3,7 +3,8 @@
 use layerlab_planners::export::VerifiedPlacement;
 use layerlab_planners::problem::PredictedAccuracy;
 use layerlab_planners::{EnergyPlan, Plan, TimePlan};
-use layerlab_profiles::{Nanos, SignedNanos};
+use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::{NanoJoules, Nanos, SignedNanos};
 
 use layerlab_lab::text_table::{Cells, table};
 
@@ -15,6 +16,15 @@ pub(crate) struct Predicted {
     time: SignedNanos,
     time_ci95: Option<(SignedNanos, SignedNanos)>,
     accuracy: Option<PredictedAccuracy>,
+    /// In nJ in the place of ns.
+    energy: Option<Estimate>,
+}
+
+impl Predicted {
+    /// The same with what an inference is predicted to draw.
+    pub(super) fn with_energy(self, energy: Option<Estimate>) -> Predicted {
+        Predicted { energy, ..self }
+    }
 }
 
 impl From<&Plan> for Predicted {
@@ -23,6 +33,7 @@ impl From<&Plan> for Predicted {
             time: plan.time().total(),
             time_ci95: plan.time_ci95(),
             accuracy: Some(plan.accuracy()),
+            energy: None,
         }
     }
 }
@@ -33,6 +44,7 @@ impl From<&TimePlan> for Predicted {
             time: plan.time.total(),
             time_ci95: plan.time_ci95,
             accuracy: None,
+            energy: None,
         }
     }
 }
@@ -43,6 +55,7 @@ impl From<&EnergyPlan> for Predicted {
             time: plan.time,
             time_ci95: plan.time_ci95,
             accuracy: plan.accuracy,
+            energy: None,
         }
     }
 }
@@ -76,6 +89,18 @@ pub(crate) fn beside(predicted: &Predicted, verified: &VerifiedPlacement) -> Vec
             share(accuracy),
             of_shares(low, high),
         ]);
+    }
+    if let (Some(predicted), Some(measured)) = (predicted.energy, verified.energy) {
+        let joules =
+            |number: SignedNanos| NanoJoules::from_nanojoules(number.as_nanos()).to_string();
+        let [predicted, measured] = [predicted, measured].map(|energy| {
+            let interval = energy
+                .ci95
+                .map(|(low, high)| ends(joules(low), joules(high)));
+            [joules(energy.value), interval.unwrap_or_default()]
+        });
+        let row = std::iter::once("energy".to_owned()).chain(predicted);
+        rows.push(row.chain(measured).collect());
     }
     rows
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use layerlab_planners::export::energy_plan_json;
 use layerlab_planners::placement::PackedPlacement;
-use layerlab_planners::profile::energy_table;
 use layerlab_planners::{
     EnergyLimit, EnergyPlan, Goal, Problem, TimeTable, least_energy, least_energy_alone,
 };
@@ -48,14 +47,14 @@ pub(super) async fn run(args: &MinEnergy, agent: Option<PathBuf>) -> Result<(), 
     if let Some(alone) = args.input.times_alone()? {
         args.refuse_accuracy(&alone)?;
         let subject = alone.subject();
-        let energies = energies(subject)?;
+        let energies = subject.energies()?;
         let planned = least_energy_alone(&alone.times, &energies, within, subject.confidence);
         let planned = planned.exit_with(Code::Input)?;
         return tell(args, limit, planned, subject, &energies, agent).await;
     }
     let refuse = |_, baseline| Ok(limit.refuse_unless_sensible(baseline)?);
     let learnt = args.input.learn(refuse, false)?;
-    let energies = energies(learnt.subject())?;
+    let energies = learnt.subject().energies()?;
     let planned = least_energy(&learnt.problem, &energies, limit).exit_with(Code::Input)?;
     tell(args, limit, planned, learnt.subject(), &energies, agent).await
 }
@@ -95,22 +94,17 @@ async fn tell(
     if args.json {
         return Ok(());
     }
+    let energy = args.verify.predicted_energy(&plan.combination, subject)?;
     output::print(describe(&plan, subject, energies))?;
     let placements = vec![plan.combination.clone()];
     let verified = args.verify.measure(placements, subject, agent).await?;
     match verified.get(&plan.combination) {
         Some(verified) => {
-            let table = beside_table(&Predicted::from(&plan), verified);
-            output::print(format_args!("\n{table}"))
+            let predicted = Predicted::from(&plan).with_energy(energy);
+            output::print(format_args!("\n{}", beside_table(&predicted, verified)))
         }
         None => Ok(()),
     }
-}
-
-/// What each layer draws on the processors that plans are about, in nJ.
-pub(super) fn energies(subject: PlanSubject<'_>) -> Result<TimeTable, Failure> {
-    let names: Vec<&str> = subject.processors.iter().map(String::as_str).collect();
-    energy_table(subject.profile, &names, subject.times).exit_with(Code::Input)
 }
 
 /// The placements that draw least within the limits of these goals.

@@ -8,7 +8,9 @@ use layerlab_farm::folders::write_whole;
 use layerlab_planners::export::Source;
 use layerlab_planners::front::Front;
 use layerlab_planners::measured_rows::MeasuredRows;
-use layerlab_planners::profile::{ProfileError, Tables, processors, tables, time_table_of};
+use layerlab_planners::profile::{
+    ProfileError, Tables, energy_table, processors, tables, time_table_of,
+};
 use layerlab_planners::regress::Grid;
 use layerlab_planners::solve::{PlanError, find_front};
 use layerlab_planners::{AccuracyModel, AccuracyTable, Confidence, MemoryMode, Problem, TimeTable};
@@ -128,6 +130,14 @@ pub(crate) struct PlanSubject<'a> {
     pub(super) evaluation: Option<&'a Evaluation>,
     /// How many placements were measured after the profile was published.
     pub(super) rows_since: usize,
+}
+
+impl PlanSubject<'_> {
+    /// What each layer draws on the processors that the plan is about, in nJ.
+    pub(super) fn energies(&self) -> Result<TimeTable, Failure> {
+        let names: Vec<&str> = self.processors.iter().map(String::as_str).collect();
+        energy_table(self.profile, &names, self.times).exit_with(Code::Input)
+    }
 }
 
 impl TimesAlone {

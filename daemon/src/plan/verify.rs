@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use layerlab_campaign::{
-    AccuracySettings, Evaluated, EvaluationSettings, ModelFile, Passes, Placements, SetFile,
-    Verification, VerificationSet, Verified,
+    AccuracySettings, EnergySettings, Evaluated, EvaluationSettings, ModelFile, Passes, Placements,
+    SetFile, Verification, VerificationSet, Verified, measure_placement_energy,
 };
 use layerlab_farm::Link;
 use layerlab_planners::MemoryMode;
 use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
-use layerlab_profiles::Placement;
+use layerlab_planners::placement::PackedPlacement;
 use layerlab_profiles::soak::Thermal;
-use layerlab_profiles::summary::Summary;
-use layerlab_protocol::Entry;
+use layerlab_profiles::summary::{Estimate, Summary};
+use layerlab_profiles::{Nanos, Placement};
+use layerlab_protocol::{Entry, MeterChoice};
 
 use super::alone::about_accuracy;
 use super::learnt::{Learnt, PlanSubject};
@@ -21,6 +22,7 @@ use crate::campaign::{agent_program, campaign_failure};
 use crate::evaluate;
 use crate::exit::{Code, ExitWith, Failure};
 use crate::model_options::{open_with_twin, parse_dim, refuse_other_twin};
+use crate::profile::energy_window;
 
 #[derive(clap::Args)]
 pub(super) struct VerifyArgs {
@@ -36,6 +38,14 @@ pub(super) struct VerifyArgs {
     /// With --verify: the profile's evaluation set; without it the time alone is measured
     #[arg(long, value_name = "FILE", requires = "verify")]
     set: Option<PathBuf>,
+    /// With --verify: measure what the plan draws, too, where the profile says what its layers draw: run each of its runs of layers
+    /// for so long, such as 30s, and let the device idle as long between, three times
+    #[arg(long, value_name = "DURATION", value_parser = energy_window, requires = "verify")]
+    energy: Option<Nanos>,
+    /// With --energy: the power meter: auto, rails, rapl, fuel-gauge, tcp:HOST:PORT or the path of a serial port, as the
+    /// device reaches it (docs/phones.md)
+    #[arg(long, default_value_t = MeterChoice::Any, value_name = "METER", requires = "energy")]
+    meter: MeterChoice,
     #[command(flatten)]
     phone: PhoneArgs,
     #[command(flatten)]
@@ -50,6 +60,7 @@ pub(super) struct OnDevice {
     model: ModelFile,
     set: Option<SetFile>,
     link: Opened,
+    energy: Option<EnergySettings>,
 }
 
 impl VerifyArgs {
@@ -66,6 +77,35 @@ impl VerifyArgs {
         match self.open(subject, agent).await? {
             Some(device) => device.verify(placements, subject).await,
             None => Ok(VerifiedPlacements::new()),
+        }
+    }
+
+    /// What the plan is predicted to draw, if that is to be measured; where the profile says nothing of it, that is refused.
+    pub(super) fn predicted_energy(
+        &self,
+        placement: &Placement,
+        subject: PlanSubject<'_>,
+    ) -> Result<Option<Estimate>, Failure> {
+        if self.energy.is_none() {
+            return Ok(None);
+        }
+        let energies = subject.energies()?;
+        let packed = PackedPlacement::of(placement).exit_with(Code::Internal)?;
+        Ok(Some(Estimate {
+            value: energies.time(&packed).total(),
+            ci95: energies.interval(&packed),
+        }))
+    }
+
+    /// Refuses to measure what plans draw, where there are many.
+    pub(super) fn refuse_energy(&self) -> Result<(), Failure> {
+        match self.energy {
+            None => Ok(()),
+            Some(_) => {
+                let message =
+                    "--energy measures one plan, which takes minutes; leave it out of a sweep";
+                Err(Failure::new(Code::Usage, anyhow::anyhow!(message)))
+            }
         }
     }
 
@@ -107,7 +147,16 @@ impl VerifyArgs {
             None => None,
         };
         let link = adb::open(device, agent_program(agent)?, &self.adb, &self.phone).await?;
-        Ok(Some(OnDevice { model, set, link }))
+        Ok(Some(OnDevice {
+            model,
+            set,
+            link,
+            energy: self.energy.map(|window| EnergySettings {
+                window,
+                visits: EnergySettings::VISITS,
+                meter: self.meter.clone(),
+            }),
+        }))
     }
 }
 
@@ -119,7 +168,15 @@ impl OnDevice {
         subject: PlanSubject<'_>,
     ) -> Result<VerifiedPlacements, Failure> {
         let (link, model, set) = (&self.link, &self.model, self.set.as_ref());
-        run(link, model, set, placements, subject).await
+        let mut verified = run(link, model, set, placements, subject).await?;
+        for (placement, found) in &mut verified {
+            if let Some(energy) = &self.energy {
+                let processors = subject.processors;
+                let drawn = measure_placement_energy(link, model, placement, processors, energy);
+                found.energy = Some(drawn.await.map_err(campaign_failure)?);
+            }
+        }
+        Ok(verified)
     }
 
     /// What these placements lose on the profile's own device, by the images and in the order that the profile's losses were
@@ -201,6 +258,7 @@ fn together(verified: &Verified) -> Result<VerifiedPlacements, Failure> {
             time_ns: summary.median.as_nanos(),
             time_ci95_ns: ends.map(|(low, high)| (low.as_nanos(), high.as_nanos())),
             accuracy: accuracy(&placement),
+            energy: None,
         };
         Some((placement, found))
     });

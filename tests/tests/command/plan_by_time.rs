@@ -207,6 +207,79 @@ fn a_decoder_is_planned_by_time_and_energy_alone_and_the_plan_is_run() {
     }
 }
 
+/// The cells of the table of what was measured beside what was predicted, by their row.
+fn beside(said: &str, name: &str) -> Vec<String> {
+    let row = said
+        .lines()
+        .rev()
+        .find(|line| line.trim_start().starts_with(name));
+    let cells = row.expect("a row").split("  ").map(str::trim);
+    cells
+        .filter(|cell| !cell.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn nanojoules(text: &str) -> f64 {
+    let (number, unit) = text.split_once(' ').expect("a number and its unit");
+    let thousands = ["nJ", "µJ", "mJ", "J"].iter().position(|one| *one == unit);
+    let scale = 1e3_f64.powi(thousands.expect("a unit") as i32);
+    number.parse::<f64>().expect("a number") * scale
+}
+
+#[test]
+fn what_a_plan_draws_is_measured_beside_what_is_predicted() {
+    let reader = Reader::new();
+    let out = reader.profile(DECODER, &["--energy", "30s"]);
+    let (phone, model) = (reader.phone(), model(DECODER));
+    let verify = ["--verify", phone.to_str().expect("a name"), "--model"];
+    let verify = [&verify[..], &[model.to_str().expect("a name")]].concat();
+    let metered = [&verify[..], &["--energy", "30s"]].concat();
+    for goal in ["min-time", "min-energy"] {
+        let said = succeed(&mut plan(goal, &out, &metered));
+        let cells = beside(&said, "energy");
+        let [_, predicted, within, measured, interval] = &cells[..] else {
+            panic!("{said}")
+        };
+        assert!(within.contains(" to "), "{said}");
+        let (low, high) = interval.split_once(" to ").expect("an interval");
+        let [predicted, measured, low, high] = [predicted, measured, low, high].map(nanojoules);
+        assert!(low <= measured && measured <= high && low < high, "{said}");
+        assert!((measured / predicted - 1.0).abs() < 0.03, "{said}");
+        if goal == "min-time" {
+            // Watts times nanoseconds; moving is the accelerator's.
+            let told = json(goal, &out, &[]);
+            let nanos = |name: &str| told["outcomes"][0]["plan"][name].as_f64().expect("ns");
+            let planted = nanos("cpu_ns") + 4.0 * (nanos("npu_ns") + nanos("transfer_ns"));
+            assert!((measured / planted - 1.0).abs() < 0.03, "{planted}: {said}");
+        }
+        assert_eq!(beside(&said, "time").len(), 5, "{said}");
+    }
+    // Without --energy the time alone is measured.
+    let said = succeed(&mut plan("min-energy", &out, &verify));
+    assert_ne!(beside(&said, "energy").len(), 5, "{said}");
+
+    let run = output(&mut plan("min-time", &out, &["--energy", "30s"]));
+    assert_eq!(run.status.code(), Some(2));
+    let sweep = output(&mut plan("sweep", &out, &metered));
+    assert_fails(&sweep, 2, &["leave it out of a sweep"]);
+    // A phone without a gauge, and a profile without energies.
+    let begin = PHONE.find("[gauge]").expect("a gauge");
+    let end = PHONE.find("[[processor]]").expect("processors");
+    std::fs::write(reader.phone(), PHONE.replace(&PHONE[begin..end], "")).expect("room");
+    let run = output(&mut plan("min-energy", &out, &metered));
+    assert_eq!(run.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(said.contains("no power meter"), "{said}");
+    let bare = reader.profile("alexnet", &[]);
+    refused(
+        "min-time",
+        &bare,
+        &metered,
+        &["does not say what inferences draw"],
+    );
+}
+
 fn refused(goal: &str, profile: &Path, more: &[&str], words: &[&str]) {
     let run: Output = output(&mut plan(goal, profile, more));
     assert_fails(&run, 3, words);
