@@ -14,8 +14,8 @@ use super::campaign;
 use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use super::percent::Percent;
-use super::plan::beside_table;
 use super::plan::describe::describe;
+use super::plan::{Predicted, beside_table};
 use super::profile::SettingsArgs;
 use super::progress::{Bars, CampaignBars};
 use super::show::{self, Whole};
@@ -273,7 +273,7 @@ async fn plan(
     let link = link(phone()?, agent)?;
     planned.verify(&link, &model, &set).await?;
     if let Some(measured) = planned.measured() {
-        steps.say(beside_table(&planned.plan, measured))?;
+        steps.say(beside_table(&Predicted::from(&planned.plan), measured))?;
     }
     Ok(planned)
 }

@@ -1,5 +1,7 @@
 //! `layerlab plan`: which layer to run on which processor, from a published profile (mlmp §3, §4).
 
+mod alone;
+mod beside;
 mod cache;
 pub(super) mod describe;
 mod edge;
@@ -11,14 +13,13 @@ pub(super) mod verify;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+pub(super) use beside::{BESIDE, Predicted, beside, beside_table};
 use describe::describe;
-use layerlab_planners::export::{
-    VerifiedPlacement, outcomes_csv, outcomes_csv_with_energy, outcomes_json, tried_csv,
-};
+use layerlab_planners::export::{outcomes_csv, outcomes_csv_with_energy, outcomes_json, tried_csv};
 use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::sweep::{KeepingAlgorithm, accuracy_limits, sweep_keeping, time_limits};
-use layerlab_planners::{Algorithm, Goal, Outcome, Plan, plan_keeping};
-use layerlab_profiles::{Nanos, Placement};
+use layerlab_planners::{Algorithm, Goal, Outcome, plan_keeping};
+use layerlab_profiles::Placement;
 use learnt::{Input, Learnt};
 use refine::{RefineArgs, refine};
 use verify::VerifyArgs;
@@ -27,15 +28,14 @@ use super::exit::{Code, ExitWith, Failure};
 use super::output;
 use crate::sweep_plot::{self, OnOneProcessor};
 use layerlab_campaign::plot::title_mark;
-use layerlab_lab::text_table::{Cells, table};
 
 #[derive(clap::Subcommand)]
 pub(super) enum PlanCommand {
     /// The most accurate placement that takes no longer than a time
     MaxAccuracy(MaxAccuracy),
-    /// The fastest placement that is at least so accurate
+    /// The fastest placement that is at least so accurate, or the fastest of all
     MinTime(MinTime),
-    /// The placement that draws least within a time, or at an accuracy
+    /// The placement that draws least within a time, at an accuracy, or of all
     MinEnergy(energy::MinEnergy),
     /// All algorithms over many limits, as CSV: accuracy over time limits, then time over accuracy limits
     Sweep(Sweep),
@@ -54,9 +54,10 @@ pub(super) struct MaxAccuracy {
 
 #[derive(clap::Args)]
 pub(super) struct MinTime {
-    /// The accuracy that is required, a fraction such as 0.6
+    /// The accuracy that is required, a fraction such as 0.6; without it the plan is the fastest placement, whatever its accuracy,
+    /// also where accuracy was not measured
     #[arg(long, value_name = "FRACTION")]
-    accuracy: f64,
+    accuracy: Option<f64>,
     #[command(flatten)]
     common: Common,
 }
@@ -66,9 +67,10 @@ struct Common {
     #[command(flatten)]
     input: Input,
     /// mlmp, which answers from the front of time and accuracy; the papers' all-cpu, all-npu, heuristic and mlmp-paper;
-    /// fastest or exhaustive (few layers only), which take up to four processors
-    #[arg(long, default_value = "mlmp", value_name = "NAME")]
-    algorithm: Algorithm,
+    /// fastest or exhaustive (few layers only), which take up to four processors [default: mlmp, or fastest where no accuracy
+    /// is required]
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<Algorithm>,
     /// How many placements mlmp-paper keeps in each step [default: 50 for max-accuracy, 100 for min-time]
     #[arg(long, value_name = "COUNT")]
     k: Option<usize>,
@@ -105,20 +107,30 @@ pub(super) async fn run(command: &PlanCommand, agent: Option<PathBuf>) -> Result
     match command {
         PlanCommand::MaxAccuracy(args) => {
             let within = std::time::Duration::from(args.time).into();
-            one(&args.common, Goal::MaxAccuracy { within }, agent).await
+            let goal = Goal::MaxAccuracy { within };
+            one(&args.common, goal, Algorithm::Mlmp, agent).await
         }
-        PlanCommand::MinTime(args) => {
-            let at_least = args.accuracy;
-            one(&args.common, Goal::MinTime { at_least }, agent).await
-        }
-        PlanCommand::MinEnergy(args) => energy::run(args),
+        PlanCommand::MinTime(args) => match args.accuracy {
+            Some(at_least) => {
+                let goal = Goal::MinTime { at_least };
+                one(&args.common, goal, Algorithm::Mlmp, agent).await
+            }
+            None => alone::min_time(&args.common, agent).await,
+        },
+        PlanCommand::MinEnergy(args) => energy::run(args, agent).await,
         PlanCommand::Sweep(args) => all(args, agent).await,
         PlanCommand::Edge(args) => edge::run(args, agent).await,
     }
 }
 
-async fn one(args: &Common, goal: Goal, agent: Option<PathBuf>) -> Result<(), Failure> {
-    let algorithm = args.algorithm;
+/// Plans for a goal by the algorithm that is named, or else by `usual`.
+async fn one(
+    args: &Common,
+    goal: Goal,
+    usual: Algorithm,
+    agent: Option<PathBuf>,
+) -> Result<(), Failure> {
+    let algorithm = args.algorithm.unwrap_or(usual);
     args.refine.refuse_unless_sure(algorithm)?;
     let refuse = |processors, baseline| {
         goal.refuse_unless_sensible(baseline)?;
@@ -127,7 +139,7 @@ async fn one(args: &Common, goal: Goal, agent: Option<PathBuf>) -> Result<(), Fa
     let most = args.refine.most();
     let mut learnt = args.input.learn(refuse, most.is_some())?;
     if let Some(most) = most
-        && let Some(device) = args.verify.open(&learnt, agent.clone()).await?
+        && let Some(device) = args.verify.open(learnt.subject(), agent.clone()).await?
     {
         let (refined, refinement) = refine(&args.input, learnt, goal, &device, most).await?;
         learnt = refined;
@@ -146,57 +158,22 @@ async fn one(args: &Common, goal: Goal, agent: Option<PathBuf>) -> Result<(), Fa
             return Err(Failure::new(Code::NoPlan, anyhow::anyhow!("{infeasible}")));
         }
     };
+    let subject = learnt.subject();
+    let energy = (args.verify).predicted_energy(planned.combination(), subject)?;
     output::print(describe(planned, &learnt))?;
     let placements = vec![planned.combination().clone()];
-    let verified = args.verify.measure(placements, &learnt, agent).await?;
+    let verified = args.verify.measure(placements, subject, agent).await?;
     match verified.get(planned.combination()) {
-        Some(verified) => output::print(format_args!("\n{}", beside_table(planned, verified))),
+        Some(verified) => {
+            let predicted = Predicted::from(&**planned).with_energy(energy);
+            output::print(format_args!("\n{}", beside_table(&predicted, verified)))
+        }
         None => Ok(()),
     }
 }
 
-/// The columns of [`beside`].
-pub(super) const BESIDE: [&str; 5] = ["", "predicted", "interval", "measured", "95 % interval"];
-
-/// What was measured beside what was predicted.
-pub(super) fn beside(planned: &Plan, verified: &VerifiedPlacement) -> Vec<Cells> {
-    let ends = |low: String, high: String| format!("{low} to {high}");
-    let nanos = |nanos: u64| Nanos::from_nanos(nanos).to_string();
-    let predicted = planned.time_ci95();
-    let mut rows = vec![vec![
-        "time".to_owned(),
-        planned.time().total().to_string(),
-        predicted.map_or_else(String::new, |(low, high)| {
-            ends(low.to_string(), high.to_string())
-        }),
-        nanos(verified.time_ns),
-        verified
-            .time_ci95_ns
-            .map_or_else(String::new, |(low, high)| ends(nanos(low), nanos(high))),
-    ]];
-    if let Some((accuracy, (low, high))) = verified.accuracy {
-        let share = |share: f64| format!("{share:.4}");
-        let of_shares = |low: f64, high: f64| ends(share(low.max(0.0)), share(high.min(1.0)));
-        let predicted = planned.accuracy();
-        rows.push(vec![
-            "accuracy".to_owned(),
-            share(predicted.value),
-            predicted
-                .interval
-                .map_or_else(String::new, |(low, high)| of_shares(low, high)),
-            share(accuracy),
-            of_shares(low, high),
-        ]);
-    }
-    rows
-}
-
-/// The same as a table.
-pub(super) fn beside_table(planned: &Plan, verified: &VerifiedPlacement) -> String {
-    table(&BESIDE, &[1, 2, 3, 4], beside(planned, verified))
-}
-
 async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
+    args.verify.refuse_energy()?;
     let learnt = args.input.learn(|_, _| Ok(()), false)?;
     if args.regressors {
         let csv = tried_csv(&learnt.source, learnt.model.tried()).exit_with(Code::Internal)?;
@@ -217,7 +194,8 @@ async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
     let plans = outcomes.iter().filter_map(Outcome::plan);
     let placements: BTreeSet<Placement> = plans.map(|plan| plan.combination().clone()).collect();
     let placements = placements.into_iter().collect();
-    let verified = args.verify.measure(placements, &learnt, agent).await?;
+    let subject = learnt.subject();
+    let verified = args.verify.measure(placements, subject, agent).await?;
     if let Some(file) = &args.plot {
         let source = &learnt.source;
         let mark = title_mark(source.simulated, source.emulated);
@@ -234,7 +212,7 @@ async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {
     let csv = match &learnt.profile.energy {
         None => outcomes_csv(source, &outcomes, &verified),
         Some(_) => {
-            let energies = energy::energies(&learnt)?;
+            let energies = subject.energies()?;
             let least = energy::least_within(problem, &energies, &goals)?;
             outcomes_csv_with_energy(source, &outcomes, &verified, &energies, &least)
         }

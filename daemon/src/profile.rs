@@ -132,7 +132,7 @@ fn steady(text: &str) -> Result<SteadySettings, String> {
 }
 
 /// How long windows of energy are.
-fn energy_window(text: &str) -> Result<Nanos, String> {
+pub(super) fn energy_window(text: &str) -> Result<Nanos, String> {
     let duration: humantime::Duration = text.parse().map_err(|_| UnfitWindow.to_string())?;
     let duration = std::time::Duration::from(duration).into();
     EnergySettings::fit_window(duration).map_err(|error| error.to_string())

@@ -1,9 +1,10 @@
 //! Min-Energy: the placement that draws least of those that keep a time or an accuracy, as the papers' two problems have them.
 //! E(L) is a sum of the same form as T(L), so that a [`TimeTable`] of nanojoules in the place of nanoseconds says it.
 //!
-//! Where there are few placements all are tried. Where there are more, a time limit is answered from the front of time and
-//! energy, found layer by layer (a shortest path with two costs, of which dominated ones are dropped: Hansen 1980), and an
-//! accuracy requirement from the front of energy and accuracy, which is searched as that of time and accuracy is.
+//! Without a limit it is a shortest path. Otherwise, where there are few placements all are tried. Where there are more, a time
+//! limit is answered from the front of time and energy, found layer by layer (a shortest path with two costs, of which dominated
+//! ones are dropped: Hansen 1980), and an accuracy requirement from the front of energy and accuracy, which is searched as that
+//! of time and accuracy is.
 
 use std::fmt;
 
@@ -11,16 +12,15 @@ use layerlab_profiles::{Nanos, Placement, SignedNanos};
 
 use crate::features::Candidate;
 use crate::goal::{Goal, GoalError};
-use crate::placement::PackedPlacement;
+use crate::placement::{PackedPlacement, PlacementLimitError};
 use crate::problem::{PredictedAccuracy, Problem};
-use crate::solve::{EveryPlacement, find_front_locally, most_exhaustive_layers};
+use crate::solve::{
+    EveryPlacement, find_front_locally, least_cost, most_exhaustive_layers, unbeaten_placements,
+};
 use crate::times::TimeTable;
 
 /// Placements whose accuracies are predicted in one call.
 const BATCH: usize = 4096;
-
-/// So many placements that end on one processor are gone on from; of more, these are spread evenly over time.
-const MOST_PATHS: usize = 20_000;
 
 /// What the placement that draws least is to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,20 +35,20 @@ pub enum EnergyLimit {
         /// θ_a, a fraction.
         at_least: f64,
     },
+    /// Nothing: it is the one that draws least of all.
+    Unlimited,
 }
 
 impl EnergyLimit {
-    /// The problem of the papers that has the same limit.
-    fn goal(self) -> Goal {
-        match self {
-            EnergyLimit::Time { within } => Goal::MaxAccuracy { within },
-            EnergyLimit::Accuracy { at_least } => Goal::MinTime { at_least },
-        }
-    }
-
     /// Refuses a limit that makes no sense for a model of the accuracy `baseline`.
     pub fn refuse_unless_sensible(self, baseline: f64) -> Result<(), GoalError> {
-        self.goal().refuse_unless_sensible(baseline)
+        // The problem of the papers that has the same limit.
+        let goal = match self {
+            EnergyLimit::Time { within } => Goal::MaxAccuracy { within },
+            EnergyLimit::Accuracy { at_least } => Goal::MinTime { at_least },
+            EnergyLimit::Unlimited => return Ok(()),
+        };
+        goal.refuse_unless_sensible(baseline)
     }
 }
 
@@ -57,6 +57,7 @@ impl fmt::Display for EnergyLimit {
         match self {
             EnergyLimit::Time { within } => write!(f, "within {within}"),
             EnergyLimit::Accuracy { at_least } => write!(f, "at accuracy {at_least} or more"),
+            EnergyLimit::Unlimited => f.write_str("without a limit"),
         }
     }
 }
@@ -67,6 +68,9 @@ pub enum EnergyPlanError {
     /// The limit makes no sense.
     #[error(transparent)]
     Limit(#[from] GoalError),
+    /// There are more layers than planners take.
+    #[error(transparent)]
+    Layers(#[from] PlacementLimitError),
     /// Times and energies are of different models or processors.
     #[error(
         "there are times of {times:?} layers and processors, and energies of {energies:?}; both must be of the same"
@@ -92,12 +96,12 @@ pub struct EnergyPlan {
     pub time: SignedNanos,
     /// Its 95 % interval.
     pub time_ci95: Option<(SignedNanos, SignedNanos)>,
-    /// A(L).
-    pub accuracy: PredictedAccuracy,
+    /// A(L); nothing where accuracy was not measured.
+    pub accuracy: Option<PredictedAccuracy>,
     /// Whether it keeps the limit with the confidence that plans are to have; if not, none does, and this one keeps it by
     /// estimates.
     pub keeps_limit: bool,
-    /// Whether no placement that keeps the limit draws less, by the same tables: all were tried.
+    /// Whether it is proven that no placement that keeps the limit draws less, by the same tables.
     pub is_optimum: bool,
 }
 
@@ -118,24 +122,19 @@ pub fn least_energy(
     limit: EnergyLimit,
 ) -> Result<Option<EnergyPlan>, EnergyPlanError> {
     limit.refuse_unless_sensible(problem.baseline())?;
-    let size = |table: &TimeTable| (table.layers(), table.processors());
-    if size(problem.times()) != size(energies) {
-        return Err(EnergyPlanError::Different {
-            times: size(problem.times()),
-            energies: size(energies),
-        });
-    }
-    let (layers, processors) = size(energies);
-    let is_optimum = layers <= most_exhaustive_layers(processors);
+    refuse_different(problem.times(), energies)?;
+    let (layers, processors) = (energies.layers(), energies.processors());
+    let tries_all = layers <= most_exhaustive_layers(processors);
     let search = |problem: &Problem| {
         let search = Search {
             problem,
             energies,
             limit,
         };
-        match (is_optimum, limit) {
+        match (tries_all, limit) {
+            (_, EnergyLimit::Unlimited) => search.of_least(),
             (true, _) => search.of_all(),
-            (false, EnergyLimit::Time { .. }) => search.of_paths(),
+            (false, EnergyLimit::Time { .. }) => search.of_unbeaten(),
             (false, EnergyLimit::Accuracy { .. }) => search.of_front(),
         }
     };
@@ -155,10 +154,25 @@ pub fn least_energy(
         energy_ci95_nj: energies.interval(&placement).map(in_nj),
         time: problem.time(&placement),
         time_ci95: problem.times().interval(&placement),
-        accuracy: problem.predict(&[found.candidate])[0],
+        accuracy: problem.predict(&[found.candidate]).first().copied(),
         keeps_limit: kept.is_some(),
-        is_optimum,
+        is_optimum: tries_all || limit == EnergyLimit::Unlimited,
     }))
+}
+
+/// Refuses times and energies of different models or processors.
+pub(crate) fn refuse_different(
+    times: &TimeTable,
+    energies: &TimeTable,
+) -> Result<(), EnergyPlanError> {
+    let size = |table: &TimeTable| (table.layers(), table.processors());
+    match size(times) == size(energies) {
+        true => Ok(()),
+        false => Err(EnergyPlanError::Different {
+            times: size(times),
+            energies: size(energies),
+        }),
+    }
 }
 
 /// One search.
@@ -169,6 +183,18 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Takes the placement that draws least of all.
+    fn of_least(&self) -> Option<Found> {
+        let all_cpu = self.problem.all_cpu().placement;
+        let least = self
+            .problem
+            .columns()
+            .candidate(least_cost(self.energies, all_cpu));
+        let mut best = None;
+        self.consider(&[least], &mut best);
+        best
+    }
+
     /// Tries all placements.
     fn of_all(&self) -> Option<Found> {
         let mut best = None;
@@ -185,10 +211,12 @@ impl Search<'_> {
     }
 
     /// Tries those that no other one beats in both time and energy.
-    fn of_paths(&self) -> Option<Found> {
+    fn of_unbeaten(&self) -> Option<Found> {
         let columns = self.problem.columns();
-        let paths = paths(self.problem, self.energies);
-        let candidates: Vec<Candidate> = paths.iter().map(|one| columns.candidate(*one)).collect();
+        let all_cpu = self.problem.all_cpu().placement;
+        let (unbeaten, _) = unbeaten_placements(self.problem.times(), self.energies, all_cpu);
+        let candidates: Vec<Candidate> =
+            unbeaten.iter().map(|one| columns.candidate(*one)).collect();
         let mut best = None;
         self.consider(&candidates, &mut best);
         best
@@ -242,7 +270,7 @@ impl Search<'_> {
 
     fn is_in_time(&self, placement: &PackedPlacement) -> bool {
         match self.limit {
-            EnergyLimit::Accuracy { .. } => true,
+            EnergyLimit::Accuracy { .. } | EnergyLimit::Unlimited => true,
             EnergyLimit::Time { within } => {
                 let within = within.signed().as_nanos();
                 self.problem.times().total(placement) <= within
@@ -257,99 +285,11 @@ impl Search<'_> {
         let fast = one.time.cmp(&other.time);
         let then = match self.limit {
             EnergyLimit::Time { .. } => accurate.then(fast),
-            EnergyLimit::Accuracy { .. } => fast.then(accurate),
+            EnergyLimit::Accuracy { .. } | EnergyLimit::Unlimited => fast.then(accurate),
         };
         let order = one.energy.cmp(&other.energy).then(then);
         order
             .then_with(|| one.candidate.placement.cmp(&other.candidate.placement))
             .is_lt()
     }
-}
-
-/// What some layers take and draw, with the last of them on one processor.
-#[derive(Clone, Copy)]
-struct Path {
-    time: i64,
-    energy: i64,
-    placement: PackedPlacement,
-}
-
-/// The placements that no other beats in both time and energy; whether all are possible is not asked.
-fn paths(problem: &Problem, energies: &TimeTable) -> Vec<PackedPlacement> {
-    let times = problem.times();
-    let all_cpu = problem.all_cpu().placement;
-    let processors = 0..times.processors();
-    let can_run = |to: usize, index: usize| times.why_not(to, index).is_none();
-    let mut ends: Vec<Vec<Path>> = processors
-        .clone()
-        .map(|to| {
-            let (time, energy) = (times.cost(to, 0), energies.cost(to, 0));
-            let path = Path {
-                time: time.enter + time.compute,
-                energy: energy.enter + energy.compute,
-                placement: all_cpu.placed(0, to),
-            };
-            can_run(to, 0).then_some(path).into_iter().collect()
-        })
-        .collect();
-    for index in 1..times.layers() {
-        ends = processors
-            .clone()
-            .map(|to| {
-                if !can_run(to, index) {
-                    return Vec::new();
-                }
-                let (time, energy) = (times.cost(to, index), energies.cost(to, index));
-                let of_end = |(from, paths): (usize, &Vec<Path>)| {
-                    let moving = |table: &TimeTable, enter: i64| match from == to {
-                        true => 0,
-                        false => table.cost(from, index - 1).leave + enter,
-                    };
-                    let more = Path {
-                        time: time.compute + moving(times, time.enter),
-                        energy: energy.compute + moving(energies, energy.enter),
-                        placement: all_cpu,
-                    };
-                    let next = |path: &Path| Path {
-                        time: path.time + more.time,
-                        energy: path.energy + more.energy,
-                        placement: path.placement.placed(index, to),
-                    };
-                    paths.iter().map(next).collect::<Vec<Path>>()
-                };
-                unbeaten(ends.iter().enumerate().flat_map(of_end).collect())
-            })
-            .collect();
-    }
-    let last = times.layers() - 1;
-    let left = ends.into_iter().enumerate().flat_map(|(on, paths)| {
-        let (time, energy) = (times.cost(on, last).leave, energies.cost(on, last).leave);
-        paths.into_iter().map(move |path| Path {
-            time: path.time + time,
-            energy: path.energy + energy,
-            ..path
-        })
-    });
-    let left = unbeaten(left.collect());
-    left.into_iter().map(|path| path.placement).collect()
-}
-
-/// Those that no other beats in both; of too many, some of each time.
-fn unbeaten(mut paths: Vec<Path>) -> Vec<Path> {
-    paths.sort_unstable_by_key(|path| (path.time, path.energy, path.placement));
-    let mut least = i64::MAX;
-    paths.retain(|path| {
-        let is_unbeaten = path.energy < least;
-        least = least.min(path.energy);
-        is_unbeaten
-    });
-    let every = paths.len().div_ceil(MOST_PATHS).max(1);
-    let last = paths.len().saturating_sub(1);
-    let mut place = 0;
-    paths.retain(|_| {
-        let keep = place % every == 0 || place == last;
-        place += 1;
-        keep
-    });
-    paths
 }

@@ -4,7 +4,7 @@
 //! Devices with NPU", IPSN 2021) with their gaps closed. They plan for a CPU and one accelerator; the fastest
 //! and the exhaustive search plan for up to four processors. Two problems: the most accurate placement within a
 //! time, and the fastest placement of at least an accuracy. Beside them: what draws least within either limit
-//! ([`mod@least_energy`]).
+//! ([`mod@least_energy`]), and plans by time or energy alone where accuracy was not measured ([`cost_alone`]).
 //!
 //! In steps: [`profile::time_table`] and [`AccuracyTable`] take what was measured, [`AccuracyModel::train`]
 //! learns the losses that were not, [`Problem::new`] puts the two together, and [`planning::plan`] answers a
@@ -20,6 +20,7 @@
 pub mod accuracy;
 pub mod check;
 pub mod confidence;
+pub mod cost_alone;
 pub mod edge;
 pub mod error_bands;
 pub mod export;
@@ -48,6 +49,7 @@ pub mod video;
 
 pub use accuracy::AccuracyModel;
 pub use confidence::Confidence;
+pub use cost_alone::{TimePlan, fastest_plan, least_energy_alone};
 pub use goal::Goal;
 pub use least_energy::{EnergyLimit, EnergyPlan, least_energy};
 pub use memory::MemoryMode;

@@ -369,13 +369,7 @@ impl Problem {
         placement: &PackedPlacement,
         confidence: Confidence,
     ) -> i64 {
-        let total = self.times.total(placement);
-        let interval = self.times.interval(placement);
-        interval.map_or(total, |(low, high)| {
-            let half_width = (high - low).as_nanos() as f64 / 2.0;
-            let more = half_width * (confidence.stretch() - 1.0);
-            total.max(high.as_nanos() + more.ceil() as i64)
-        })
+        self.times.longest(placement, confidence)
     }
 
     /// All layers on the CPU.

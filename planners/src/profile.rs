@@ -1,9 +1,13 @@
 //! From a published profile to what planners take.
 
+use std::fmt;
+
 use layerlab_profiles::accuracy::{Part, is_reference};
 use layerlab_profiles::derive::LayerTime;
 use layerlab_profiles::derive::graph::{Fit, GraphError};
-use layerlab_profiles::document::{CombinationRow, Evaluation, Processor, ProcessorKind, Profile};
+use layerlab_profiles::document::{
+    CombinationRow, Evaluation, Model, ModelInput, Processor, ProcessorKind, Profile,
+};
 use layerlab_profiles::energy::EnergyError;
 use layerlab_profiles::loading::LoadTimes;
 use layerlab_profiles::summary::Z_95;
@@ -54,10 +58,8 @@ pub enum ProfileError {
     #[error(transparent)]
     Times(#[from] TimesError),
     /// The profile says nothing of accuracy.
-    #[error(
-        "the profile has no measured combinations; measure it with `layerlab profile --set`, or add it with `layerlab evaluate --profile`"
-    )]
-    NoCombinations,
+    #[error("the profile has no measured combinations{0}")]
+    NoCombinations(AccuracyRemedy),
     /// The profile says nothing of the accuracy on these processors together.
     #[error(
         "the profile has no measured combinations of {processors} together; add them with `layerlab evaluate --profile`"
@@ -90,6 +92,66 @@ pub enum ProfileError {
     /// The measured combinations make no table.
     #[error(transparent)]
     Combinations(#[from] RowsError),
+}
+
+impl ProfileError {
+    /// That this profile says nothing of accuracy.
+    pub fn no_combinations(profile: &Profile) -> ProfileError {
+        ProfileError::NoCombinations(AccuracyRemedy::of(&profile.header.model))
+    }
+
+    /// Whether what is missed is the accuracy on the processors that were asked for.
+    pub fn is_about_accuracy(&self) -> bool {
+        matches!(
+            self,
+            ProfileError::NoCombinations(_) | ProfileError::NoneTogether { .. }
+        )
+    }
+}
+
+/// What can be done where accuracy was not measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccuracyRemedy {
+    /// The model takes an image: an evaluation set can judge it.
+    Measure,
+    /// It takes something else, which this says: no evaluation set can.
+    OtherInput(String),
+    /// What it takes was not recorded.
+    Unknown,
+}
+
+impl AccuracyRemedy {
+    fn of(model: &Model) -> AccuracyRemedy {
+        let Some(inputs) = &model.inputs else {
+            return AccuracyRemedy::Unknown;
+        };
+        match (model.takes_an_image(), &inputs[..]) {
+            (Some(true), _) => AccuracyRemedy::Measure,
+            (_, [ModelInput { name, shape }]) => {
+                let axes: Vec<String> = shape.iter().map(u64::to_string).collect();
+                AccuracyRemedy::OtherInput(format!("`{name}` of {}", axes.join("x")))
+            }
+            _ => AccuracyRemedy::OtherInput(format!("{} inputs", inputs.len())),
+        }
+    }
+}
+
+impl fmt::Display for AccuracyRemedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MEASURE: &str = "measure them with `layerlab profile --set`, or add them with `layerlab evaluate --profile`";
+        const TIME_ALONE: &str = "`layerlab plan min-time` without --accuracy plans by time alone";
+        match self {
+            AccuracyRemedy::Measure => write!(f, "; {MEASURE}, or plan without: {TIME_ALONE}"),
+            AccuracyRemedy::OtherInput(what) => write!(
+                f,
+                ", and the accuracy of this model cannot be measured: it takes {what}, and evaluation sets hold images; {TIME_ALONE}"
+            ),
+            AccuracyRemedy::Unknown => write!(
+                f,
+                "; if the model takes one image, {MEASURE}; of other models accuracy cannot be measured, and {TIME_ALONE}"
+            ),
+        }
+    }
 }
 
 /// The two processors, by name, that a plan is about. Nothing means the profile's first of its kind.
@@ -144,10 +206,10 @@ pub fn tables<'a>(
                 evaluation,
             })
         }
-        (Err(ProfileError::NoCombinations), Some(first)) if pair == Pair::default() => {
+        (Err(ProfileError::NoCombinations(_)), Some(first)) if pair == Pair::default() => {
             together(&first.processors(&profile.header))
         }
-        (Err(ProfileError::NoCombinations), Some(_)) => Err(ProfileError::NoneTogether {
+        (Err(ProfileError::NoCombinations(_)), Some(_)) => Err(ProfileError::NoneTogether {
             processors: processors(profile, cpu, accelerators)?.join(", "),
         }),
         // A processor that is not there is the better reason.
@@ -319,7 +381,7 @@ pub fn accuracy_table<'a>(
             && evaluation.processors(&profile.header).len() == 2
     };
     let evaluation = profile.evaluations.iter().find(is_wanted);
-    let evaluation = evaluation.ok_or(ProfileError::NoCombinations)?;
+    let evaluation = evaluation.ok_or_else(|| ProfileError::no_combinations(profile))?;
     Ok((measured(profile, evaluation, 2)?, evaluation))
 }
 
@@ -350,7 +412,7 @@ fn measured(
     let baseline = measured
         .iter()
         .find(|row| row.combination.is_all_on(0))
-        .ok_or(ProfileError::NoCombinations)?;
+        .ok_or_else(|| ProfileError::no_combinations(profile))?;
     let names = evaluation.processors(&profile.header);
     let supported: Vec<_> = names.iter().map(|name| profile.supported(name)).collect();
     let rows = measured.iter().map(|row| AccuracyRow {

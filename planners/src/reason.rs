@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use layerlab_profiles::{Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Layer, Nanos, Segment, SignedNanos};
 
 use crate::confidence::Confidence;
 use crate::goal::Goal;
 use crate::memory::MemoryUse;
+use crate::placement::PackedPlacement;
 use crate::problem::{Problem, Triple};
 use crate::solve::meets;
-use crate::times::Refusal;
+use crate::times::{Refusal, TimeTable};
 
 /// One reason, which reads as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +70,8 @@ pub struct LayerReason {
     pub there: String,
     /// What the move would add to T(L).
     pub time_change: SignedNanos,
-    /// What the move would add to A(L).
-    pub accuracy_change: f64,
+    /// What the move would add to A(L); nothing where accuracy was not measured.
+    pub accuracy_change: Option<f64>,
     /// Why the move is not made.
     pub verdict: Verdict,
 }
@@ -171,10 +172,7 @@ fn layers<'a>(
     triple: &'a Triple,
 ) -> impl Iterator<Item = Reason> + 'a {
     let placement = triple.candidate.placement;
-    let moves: Vec<(usize, usize)> = (0..problem.layers())
-        .flat_map(|index| (0..problem.processors()).map(move |to| (index, to)))
-        .filter(|&(index, to)| to != placement.processor(index))
-        .collect();
+    let moves: Vec<(usize, usize)> = moves(problem.times(), placement).collect();
     let moved = moves
         .iter()
         .map(|&(index, to)| problem.columns().moved(&triple.candidate, index, to));
@@ -184,44 +182,89 @@ fn layers<'a>(
         .into_iter()
         .zip(moved)
         .map(move |((index, to), moved)| {
-            let processor = placement.processor(index);
-            let (layer, name) = (index as u32 + 1, problem.names()[index].clone());
-            let (here, there) = (names[processor].to_owned(), names[to].to_owned());
-            match problem.times().refusal(&moved.candidate.placement) {
-                None => {}
-                Some(Refusal::Unsupported(_, lacked)) => {
-                    return Reason::Unsupported(UnsupportedReason {
-                        layer,
-                        name,
-                        processor,
-                        here,
-                        there,
-                        segment: lacked.segment,
-                        reason: lacked.reason.clone(),
-                    });
-                }
-                Some(Refusal::Memory(shortage)) => {
-                    return Reason::TooLarge(TooLargeReason {
-                        layer,
-                        name,
-                        processor,
-                        here,
-                        there,
-                        shortage,
-                    });
-                }
-            }
-            Reason::Layer(LayerReason {
-                layer,
-                name,
-                processor,
-                here,
-                there,
+            let layer = LayerReason {
+                layer: index as u32 + 1,
+                name: problem.names()[index].clone(),
+                processor: placement.processor(index),
+                here: names[placement.processor(index)].to_owned(),
+                there: names[to].to_owned(),
                 time_change: SignedNanos::from_nanos(moved.time - triple.time),
-                accuracy_change: moved.accuracy.value - triple.accuracy.value,
+                accuracy_change: Some(moved.accuracy.value - triple.accuracy.value),
                 verdict: verdict(problem, goal, triple, &moved),
-            })
+            };
+            unless_refused(layer, problem.times(), &moved.candidate.placement)
         })
+}
+
+/// Why each layer of the fastest placement is where it is, where time alone counts.
+pub(crate) fn reasons_by_time(
+    layers: &[Layer],
+    times: &TimeTable,
+    fastest: PackedPlacement,
+) -> Vec<Reason> {
+    let names: Vec<&str> = times.names().collect();
+    let reason = |(index, to): (usize, usize)| {
+        let change = times.change(&fastest, index, to);
+        let processor = fastest.processor(index);
+        let layer = LayerReason {
+            layer: index as u32 + 1,
+            name: layers[index].name.clone(),
+            processor,
+            here: names[processor].to_owned(),
+            there: names[to].to_owned(),
+            time_change: SignedNanos::from_nanos(change),
+            accuracy_change: None,
+            verdict: match change.signum() {
+                1 => Verdict::Worse,
+                0 => Verdict::Same,
+                _ => Verdict::Better,
+            },
+        };
+        unless_refused(layer, times, &fastest.placed(index, to))
+    };
+    moves(times, fastest).map(reason).collect()
+}
+
+/// Each layer with each processor that it is not on.
+fn moves(times: &TimeTable, placement: PackedPlacement) -> impl Iterator<Item = (usize, usize)> {
+    let processors = times.processors();
+    (0..times.layers())
+        .flat_map(move |index| (0..processors).map(move |to| (index, to)))
+        .filter(move |&(index, to)| to != placement.processor(index))
+}
+
+/// The reason, or why the placement with the layer moved is not possible.
+fn unless_refused(reason: LayerReason, times: &TimeTable, moved: &PackedPlacement) -> Reason {
+    let Some(refusal) = times.refusal(moved) else {
+        return Reason::Layer(reason);
+    };
+    let LayerReason {
+        layer,
+        name,
+        processor,
+        here,
+        there,
+        ..
+    } = reason;
+    match refusal {
+        Refusal::Unsupported(_, lacked) => Reason::Unsupported(UnsupportedReason {
+            layer,
+            name,
+            processor,
+            here,
+            there,
+            segment: lacked.segment,
+            reason: lacked.reason.clone(),
+        }),
+        Refusal::Memory(shortage) => Reason::TooLarge(TooLargeReason {
+            layer,
+            name,
+            processor,
+            here,
+            there,
+            shortage,
+        }),
+    }
 }
 
 fn verdict(problem: &Problem, goal: Goal, planned: &Triple, moved: &Triple) -> Verdict {
@@ -303,12 +346,14 @@ impl fmt::Display for LayerReason {
             ..
         } = self;
         let time = signed(self.time_change);
-        let accuracy = self.accuracy_change;
         write!(
             f,
-            "layer {layer} ({name}) runs on the {here}: on the {there} the time would change by {time} and the \
-             accuracy by {accuracy:+.4}, "
+            "layer {layer} ({name}) runs on the {here}: on the {there} the time would change by {time}"
         )?;
+        if let Some(accuracy) = self.accuracy_change {
+            write!(f, " and the accuracy by {accuracy:+.4}")?;
+        }
+        f.write_str(", ")?;
         f.write_str(match self.verdict {
             Verdict::BreaksLimit => "which breaks the limit",
             Verdict::Worse => "which is worse",

@@ -7,6 +7,7 @@ use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::time_model::PredictedTime;
 use layerlab_profiles::{Segment, SignedNanos};
 
+use crate::confidence::Confidence;
 use crate::interval;
 use crate::memory::{MemoryLimit, MemoryMode, MemoryUse};
 use crate::placement::{PackedPlacement, PlacementLimitError};
@@ -364,6 +365,17 @@ impl TimeTable {
         let placement = placement.combination();
         let resident = interval::of(time.total() - time.loading, &self.published, &placement)?;
         interval::with_loading(resident, &self.published, &placement)
+    }
+
+    /// The time in ns that a placement takes at most, with this confidence; T(L) where a published time has no interval.
+    pub(crate) fn longest(&self, placement: &PackedPlacement, confidence: Confidence) -> i64 {
+        let total = self.total(placement);
+        let interval = self.interval(placement);
+        interval.map_or(total, |(low, high)| {
+            let half_width = (high - low).as_nanos() as f64 / 2.0;
+            let more = half_width * (confidence.stretch() - 1.0);
+            total.max(high.as_nanos() + more.ceil() as i64)
+        })
     }
 }
 

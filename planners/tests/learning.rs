@@ -128,6 +128,7 @@ fn sweeps_give_a_row_for_each_goal_and_algorithm_and_looser_limits_are_never_wor
             time_ns: 1_234_567,
             time_ci95_ns: Some((1_234_000, 1_235_000)),
             accuracy: Some((0.7654, (0.75, 0.78))),
+            energy: None,
         };
         let first = outcomes.iter().find_map(Outcome::plan).expect("a plan");
         let verified = [(first.combination().clone(), verified)].into();

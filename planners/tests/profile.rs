@@ -8,8 +8,8 @@ use layerlab_planners::placement::PackedPlacement;
 use layerlab_planners::profile::{Pair, accuracy_table, layer_times, time_table};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::document::{
-    Clock, Device, FORMAT, Header, Host, Measured, Measurement, Method, Model, Numerics, Processor,
-    ProcessorKind, Profile, Program, Provenance, Sample, VERSION,
+    Clock, Device, FORMAT, Header, Host, Measured, Measurement, Method, Model, ModelInput,
+    Numerics, Processor, ProcessorKind, Profile, Program, Provenance, Sample, VERSION,
 };
 use layerlab_profiles::soak::Thermal;
 use layerlab_profiles::time_model::TimeModel;
@@ -64,6 +64,7 @@ fn profile(design: Design, method: Method) -> Profile {
             quantised: None,
             opset: 13,
             layers: LAYERS,
+            inputs: None,
         },
         device: Device {
             name: "planted".to_owned(),
@@ -210,13 +211,56 @@ fn what_a_profile_lacks_is_said_in_a_sentence() {
         error.as_deref(),
         Some("the profile has no accelerator; a plan places layers on a CPU and an accelerator")
     );
-    let error = accuracy_table(&profile, Pair::default())
-        .err()
-        .map(|error| error.to_string());
+}
+
+#[test]
+fn what_is_said_of_missing_accuracy_is_true_of_the_model() {
+    let mut profile = profile(Design::Local, Method::Graph);
+    let mut missing = |inputs: Option<&[&[u64]]>| {
+        profile.header.model.inputs = inputs.map(|shapes| {
+            let named = shapes.iter().enumerate();
+            let named = named.map(|(place, shape)| ModelInput {
+                name: format!("input{place}"),
+                shape: shape.to_vec(),
+            });
+            named.collect()
+        });
+        let error = accuracy_table(&profile, Pair::default()).err();
+        let error = error.expect("no accuracy");
+        assert!(error.is_about_accuracy());
+        error.to_string()
+    };
+    let measure = "measure them with `layerlab profile --set`, or add them with `layerlab evaluate --profile`";
+    let alone = "`layerlab plan min-time` without --accuracy plans by time alone";
+    let none = "the profile has no measured combinations";
+    for image in [[1, 3, 224, 224], [1, 1, 28, 28]] {
+        assert_eq!(
+            missing(Some(&[&image])),
+            format!("{none}; {measure}, or plan without: {alone}")
+        );
+    }
+    let cannot = |what: &str| {
+        format!(
+            "{none}, and the accuracy of this model cannot be measured: it takes {what}, and evaluation sets hold images; {alone}"
+        )
+    };
+    assert_eq!(missing(Some(&[&[1, 16]])), cannot("`input0` of 1x16"));
     assert_eq!(
-        error.as_deref(),
-        Some(
-            "the profile has no measured combinations; measure it with `layerlab profile --set`, or add it with `layerlab evaluate --profile`"
+        missing(Some(&[&[1, 9, 8, 8]])),
+        cannot("`input0` of 1x9x8x8")
+    );
+    assert_eq!(
+        missing(Some(&[&[2, 3, 8, 8]])),
+        cannot("`input0` of 2x3x8x8")
+    );
+    assert_eq!(
+        missing(Some(&[&[1, 3, 8, 8], &[1, 3, 8, 8]])),
+        cannot("2 inputs")
+    );
+    assert_eq!(
+        missing(None),
+        format!(
+            "{none}; if the model takes one image, {measure}; of other models accuracy cannot be measured, and {alone}"
         )
     );
 }

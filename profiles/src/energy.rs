@@ -261,6 +261,64 @@ pub fn fit(
     })
 }
 
+/// What one inference draws of which each segment in these windows is a part, each on the processor of its windows: the mean over
+/// the visits of what all parts draw in one, by Student's t. In nJ; nothing without windows.
+///
+/// # Errors
+/// When a window has none beside it in which the device idled, or shows no more than that one.
+pub fn drawn_together(windows: &[&EnergyWindow]) -> Result<Option<Estimate>, EnergyError> {
+    let mut by_processor: BTreeMap<&str, Vec<&EnergyWindow>> = BTreeMap::new();
+    for &window in windows {
+        by_processor
+            .entry(&window.processor)
+            .or_default()
+            .push(window);
+    }
+    let (mut visits, mut of_steps): (Vec<f64>, f64) = (Vec::new(), 0.0);
+    for windows in by_processor.values() {
+        let above = above_idle(windows)?;
+        let mut times_visited: BTreeMap<Segment, usize> = BTreeMap::new();
+        for one in &above {
+            let visit = times_visited.entry(one.segment).or_default();
+            if *visit == visits.len() {
+                visits.push(0.0);
+            }
+            visits[*visit] += one.energy_nj;
+            *visit += 1;
+        }
+        let parts = times_visited.len() as f64;
+        let mean = above.iter().map(|one| one.energy_nj).sum::<f64>() / above.len().max(1) as f64;
+        if let Some(step) = hidden_step(windows) {
+            let relative = variance_of_steps(step, mean_power(&above));
+            of_steps += relative * (mean * parts).powi(2);
+        }
+    }
+    let count = visits.len() as f64;
+    if visits.is_empty() {
+        return Ok(None);
+    }
+    let mean = visits.iter().sum::<f64>() / count;
+    let scatter = visits
+        .iter()
+        .map(|visit| (visit - mean).powi(2))
+        .sum::<f64>();
+    let errors = [
+        ErrorVariance {
+            variance: scatter / (count - 1.0) / count,
+            freedom: count - 1.0,
+        },
+        ErrorVariance {
+            variance: of_steps,
+            freedom: f64::INFINITY,
+        },
+    ];
+    let together = DerivedNumber {
+        value_ns: mean,
+        error: (count > 1.0).then(|| ErrorVariance::sum(errors)),
+    };
+    Ok(Some(together.estimate()))
+}
+
 /// The relative variance of all energies by which a step of so many µW may move them together, where a processor draws so
 /// much: it is off by the same in all windows, once while the device idles, and once while it is busy.
 pub fn variance_of_steps(step_uw: u64, power_uw: f64) -> f64 {

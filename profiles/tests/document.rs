@@ -13,8 +13,8 @@ use layerlab_profiles::accuracy::{
 use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
     Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, Disturbance,
-    DocumentError, Evaluation, LayerTimeRow, Load, Method, MovedCut, Moving, MovingLine,
-    MovingNumber, MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest,
+    DocumentError, Evaluation, LayerTimeRow, Load, Method, ModelInput, MovedCut, Moving,
+    MovingLine, MovingNumber, MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest,
     ProvedPlacement, Rejected, Sample, SegmentRow, Soaking, TestedSegment, Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
@@ -832,4 +832,28 @@ fn a_profile_of_another_version_is_not_written() {
     profile.header.version = 3;
     let error = profile.to_files().expect_err("of version 3");
     assert!(matches!(error, DocumentError::NotWritten { .. }), "{error}");
+}
+
+/// Profiles from before it was recorded have the bytes that they had; both are read as they were written.
+#[test]
+fn what_the_model_takes_is_read_as_it_was_written() {
+    let input = |name: &str, shape: &[u64]| ModelInput {
+        name: name.to_owned(),
+        shape: shape.to_vec(),
+    };
+    let (image, tokens) = (input("image", &[1, 3, 8, 8]), input("tokens", &[1, 16]));
+    for (inputs, takes_an_image) in [
+        (None, None),
+        (Some(vec![image.clone()]), Some(true)),
+        (Some(vec![tokens.clone()]), Some(false)),
+        (Some(vec![image, tokens]), Some(false)),
+    ] {
+        let mut profile = good_profile();
+        profile.header.model.inputs = inputs;
+        assert_eq!(profile.header.model.takes_an_image(), takes_an_image);
+        let folder = written(&profile);
+        let json = fs::read_to_string(folder.path().join(PROFILE_JSON)).expect("a header");
+        assert_eq!(json.contains("\"inputs\""), takes_an_image.is_some());
+        assert_eq!(Profile::read(folder.path()).expect("just written"), profile);
+    }
 }

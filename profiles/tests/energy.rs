@@ -13,7 +13,8 @@ use layerlab_profiles::document::{
     Energy, EnergyMeasurement, PROFILE_JSON, ProcessorKind, Profile,
 };
 use layerlab_profiles::energy::{
-    EnergyError, EnergyWindow, Meter, MeterSource, SHORTEST_WINDOW, derive, segments,
+    EnergyError, EnergyWindow, Meter, MeterSource, SHORTEST_WINDOW, derive, drawn_together,
+    segments,
 };
 use layerlab_profiles::gate::{GateResult, GateSettings, GatedNumber, gate};
 use layerlab_profiles::{NanoJoules, Nanos, Segment, SupportedLayers};
@@ -437,4 +438,64 @@ fn format_md_names_what_profiles_with_energies_have() {
             "FORMAT.md says nothing of `{name}`"
         );
     }
+}
+
+/// Layers 1 and 2 on the CPU, each as a run of its own, and 3 and 4 on the accelerator as one.
+fn is_part(window: &&EnergyWindow) -> bool {
+    let parts = [(CPU, 1, 1), (CPU, 2, 2), (NPU, 3, 4)];
+    window.segment.is_none_or(|segment| {
+        let part = (window.processor.as_str(), segment.first(), segment.last());
+        parts.contains(&part)
+    })
+}
+
+#[test]
+fn what_parts_draw_together_lies_within_its_interval_as_often_as_that_says() {
+    // W times ns are nJ.
+    let of = |processor, first, last| {
+        let (power, time) = planted(processor, Segment::new(first, last).expect("ascending"));
+        power / 1e6 * time
+    };
+    let truth = of(CPU, 1, 1) + of(CPU, 2, 2) + of(NPU, 3, 4);
+    let held = |gauge: Gauge| {
+        let runs = (0..400).map(|seed| {
+            let all = windows(4, gauge, seed);
+            let parts: Vec<&EnergyWindow> = all.iter().filter(is_part).collect();
+            let together = drawn_together(&parts).expect("idle windows");
+            let together = together.expect("windows");
+            let (low, high) = together.ci95.expect("three visits");
+            let off = together.value.as_nanos() as f64 / truth - 1.0;
+            assert!(off.abs() < 0.1, "seed {seed}: {off}");
+            (low.as_nanos() as f64..=high.as_nanos() as f64).contains(&truth)
+        });
+        runs.filter(|held| *held).count()
+    };
+    // 380 are expected, give or take 4.4.
+    let count = held(GOOD);
+    assert!((366..=394).contains(&count), "{count} of 400");
+    // A step that no scatter averages out moves all windows alike, by as much as the interval says.
+    let coarse = held(Gauge {
+        noise: 100.0,
+        step: 70_000.0,
+        ..GOOD
+    });
+    assert!(coarse >= 366, "{coarse} of 400");
+}
+
+#[test]
+fn of_one_visit_there_is_no_interval_and_of_no_window_nothing() {
+    let all = windows(4, GOOD, 1);
+    let of_visit = all.iter().filter(|window| window.order <= 2);
+    let parts: Vec<&EnergyWindow> = of_visit.filter(is_part).collect();
+    let together = drawn_together(&parts)
+        .expect("idle windows")
+        .expect("windows");
+    assert_eq!(together.ci95, None);
+    assert_eq!(drawn_together(&[]), Ok(None));
+    let busy: Vec<&EnergyWindow> = parts
+        .into_iter()
+        .filter(|one| one.segment.is_some())
+        .collect();
+    let error = drawn_together(&busy).expect_err("nothing to compare with");
+    assert!(matches!(error, EnergyError::NoIdle { .. }), "{error}");
 }

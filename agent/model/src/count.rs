@@ -13,6 +13,7 @@
 //! | ConvTranspose (`k` = output channels of a group x kernel) | xk - y, + y with a bias | xk |
 //! | Gemm (`k` = shared axis) | y(k-1), + y with C | yk, + y unless alpha = 1, + y unless beta = 1 |
 //! | MatMul, MatMulInteger, QLinearMatMul | y(k-1) | yk |
+//! | Einsum of m inputs (`p` = product of the lengths of all indices) | p - y | p(m-1) |
 //! | MaxPool, GlobalMaxPool (`k` = window) | y(k-1) | 0 |
 //! | AveragePool, GlobalAveragePool | y(k-1) | y |
 //! | LpPool, GlobalLpPool (powers and a root) | y(k-1) | yk + y |
@@ -57,6 +58,7 @@
 
 use tract_onnx::pb::{AttributeProto, NodeProto};
 
+use crate::contraction;
 use crate::tensor::TensorSpec;
 
 /// Additions and multiplications of one inference.
@@ -125,6 +127,7 @@ impl Shapes<'_> {
                     .and_then(|a| a.shape.last());
                 products(y, shared.copied().unwrap_or(0))
             }
+            "Einsum" => self.einsum(),
             "MaxPool" => of(times(y, self.window().saturating_sub(1)), 0),
             "AveragePool" => of(times(y, self.window().saturating_sub(1)), y),
             "LpPool" => of(
@@ -210,6 +213,24 @@ impl Shapes<'_> {
         of(
             additions.saturating_add(if bias { y } else { 0 }),
             multiplications,
+        )
+    }
+
+    fn einsum(&self) -> Count {
+        let equation = self
+            .attribute("equation")
+            .map(|one| String::from_utf8_lossy(&one.s));
+        let shapes: Option<Vec<&[u64]>> = self
+            .inputs
+            .iter()
+            .map(|input| input.map(|spec| &spec.shape[..]))
+            .collect();
+        let terms = equation.zip(shapes);
+        let terms = terms.and_then(|(equation, shapes)| contraction::terms(&equation, &shapes));
+        let terms = terms.unwrap_or(0);
+        of(
+            terms.saturating_sub(self.output.elements()),
+            times(terms, self.others()),
         )
     }
 
@@ -566,6 +587,25 @@ mod tests {
                 "{op_type}"
             );
         }
+    }
+
+    #[test]
+    fn products_written_as_equations_count_as_those_of_matrices() {
+        let equation = |text: &str| AttributeProto {
+            name: "equation".into(),
+            s: text.into(),
+            ..AttributeProto::default()
+        };
+        let einsum = |text: &str, inputs: &[&[u64]], output: &[u64]| {
+            counted("Einsum", inputs, output, vec![equation(text)], 17)
+        };
+        let (a, b, y): (&[u64], &[u64], &[u64]) = (&[3, 4, 5], &[5, 6], &[3, 4, 6]);
+        let as_matrices = counted("MatMul", &[a, b], y, vec![], 17);
+        assert_eq!(einsum("bij,jk->bik", &[a, b], y), as_matrices);
+        // An outer product adds nothing, turning axes computes nothing, and a sum multiplies nothing.
+        assert_eq!(einsum("i,j->ij", &[&[3], &[4]], &[3, 4]), (0, 12));
+        assert_eq!(einsum("ij->ji", &[&[3, 4]], &[4, 3]), (0, 0));
+        assert_eq!(einsum("ij->i", &[&[3, 4]], &[3]), (9, 0));
     }
 
     #[test]

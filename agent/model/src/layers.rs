@@ -27,11 +27,13 @@ pub enum OperatorClass {
 }
 
 impl OperatorClass {
-    /// The class of an ONNX operator type.
-    pub(crate) fn of(op_type: &str) -> Self {
-        match op_type {
+    /// The class of a node's operator.
+    pub(crate) fn of(node: &NodeProto) -> Self {
+        match node.op_type.as_str() {
             "Conv" | "ConvTranspose" | "ConvInteger" | "QLinearConv" => OperatorClass::Convolution,
             "Gemm" | "MatMul" | "MatMulInteger" | "QLinearMatMul" => OperatorClass::FullyConnected,
+            // Of one input it only turns or sums up axes.
+            "Einsum" if node.input.len() > 1 => OperatorClass::FullyConnected,
             "MaxPool" | "AveragePool" | "LpPool" | "GlobalMaxPool" | "GlobalAveragePool"
             | "GlobalLpPool" => OperatorClass::Pooling,
             "RNN" | "GRU" | "LSTM" => OperatorClass::Recurrent,
@@ -82,8 +84,7 @@ pub(crate) fn assign(
     let mut started = 0;
     for unit in units_in_order(&links, &members, named_layers)? {
         let first = unit[0];
-        let starts =
-            members[first].is_some() || OperatorClass::of(&nodes[first].op_type).starts_layer();
+        let starts = members[first].is_some() || OperatorClass::of(nodes[first]).starts_layer();
         let layer = if starts {
             started += 1;
             started

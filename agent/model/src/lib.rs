@@ -27,6 +27,7 @@
 
 mod answer;
 mod constant;
+mod contraction;
 mod count;
 mod crossing;
 mod dims;

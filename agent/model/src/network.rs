@@ -173,7 +173,7 @@ impl Network {
             .filter(|(_, constant)| !**constant)
             .map(|(n, _)| n)
             .collect();
-        let starts_layer = |node: &&NodeProto| OperatorClass::of(&node.op_type).starts_layer();
+        let starts_layer = |node: &&NodeProto| OperatorClass::of(node).starts_layer();
         if named_layers.is_empty() && !computing.iter().any(starts_layer) {
             return Err(ModelError::NoLayers {
                 nodes: computing.len(),

@@ -54,7 +54,7 @@ impl Operator {
         Operator {
             name: node.name.clone(),
             op_type: node.op_type.clone(),
-            class: OperatorClass::of(&node.op_type),
+            class: OperatorClass::of(node),
             additions,
             multiplications,
             parameter_bytes: bytes(false),

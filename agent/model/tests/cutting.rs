@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::build::{Builder, int, ints};
+use common::build::{Builder, int, ints, text};
 use common::run::{self, Optimiser};
 use layerlab_model::{ModelError, Network, OperatorClass, TensorSpec};
 use layerlab_profiles::{Bytes, Segment};
@@ -525,4 +525,37 @@ fn the_cuts_of_a_u_net_hold_its_skips() {
     assert_eq!(network.readers("C2_bn_relu"), [3, 10]);
     assert_eq!(network.readers("image"), [1]);
     assert!(network.readers("U6_sigmoid").is_empty());
+}
+
+/// Attention whose two products are written as equations, with heads as an axis of their own.
+#[test]
+fn products_written_as_equations_are_layers() {
+    let mut builder = Builder::default();
+    builder.input("q", &[1, 4, 2, 8]);
+    builder.input("k", &[1, 5, 2, 8]);
+    builder.input("v", &[1, 5, 2, 8]);
+    let equation = |written: &str| vec![text("equation", written)];
+    builder.node("Einsum q,k s", equation("bqhd,bkhd->bhqk"));
+    builder.node("Softmax s p", vec![int("axis", -1)]);
+    builder.node("Einsum p,v a", equation("bhqk,bkhd->bqhd"));
+    builder.weights("w", &[2, 8, 6]);
+    builder.node("Einsum a,w e", equation("bqhd,hde->bqe"));
+    // Of one input it is no product, and joins the layer before.
+    builder.node("Einsum e y", equation("bqe->beq"));
+    builder.output("y");
+    let network = network(&builder);
+    let expected: [&[&str]; 3] = [&["Einsum", "Softmax"], &["Einsum"], &["Einsum", "Einsum"]];
+    assert_eq!(operators(&network), expected);
+    let classes: Vec<OperatorClass> = network.operators(3).iter().map(|it| it.class).collect();
+    assert_eq!(
+        classes,
+        [OperatorClass::FullyConnected, OperatorClass::Other]
+    );
+    // 40 scores of 8 products and their softmax, 64 values of 5 products, and 24 of 16.
+    let multiplications = network.layers().iter().map(|it| it.multiplications);
+    assert_eq!(
+        multiplications.collect::<Vec<u64>>(),
+        [40 * 8 + 80, 64 * 5, 24 * 16]
+    );
+    assert_chains(&network);
 }

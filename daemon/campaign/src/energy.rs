@@ -1,14 +1,18 @@
 //! Measures what inferences draw, in a run of its own (docs/method.md §13).
 
+use std::collections::BTreeMap;
+
 use layerlab_profiles::document::{EnergyMeasurement, Processor, Profile, Unsupported, supported};
 use layerlab_profiles::energy::{
-    EnergyError, EnergyWindow, FEWEST_VISITS, LONGEST_WINDOW, Meter, SHORTEST_WINDOW, segments,
+    EnergyError, EnergyWindow, FEWEST_VISITS, LONGEST_WINDOW, Meter, SHORTEST_WINDOW,
+    drawn_together, segments,
 };
-use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{MeterChoice, Order, RunId, TimingSettings, WarmUp, Work};
+use layerlab_profiles::summary::Estimate;
+use layerlab_profiles::{Nanos, Placement, Segment};
+use layerlab_protocol::{Entry, MeterChoice, Order, RunId, TimingSettings, WarmUp, Work};
 
 use super::orders::{Fixed, SURVEY, Surveyed, survey};
-use super::{CampaignError, File, Follower, KnownJournal, ModelFile, TimesSettings, drive};
+use super::{CampaignError, File, Follower, KnownJournal, ModelFile, TimesSettings, drive, forget};
 use layerlab_farm::Link;
 
 /// How energy is measured.
@@ -40,6 +44,21 @@ impl EnergySettings {
         match (SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&window) {
             true => Ok(window),
             false => Err(UnfitWindow),
+        }
+    }
+
+    /// One visit to each of these segments.
+    fn work(&self, segments: Vec<Segment>, times: &TimesSettings) -> Work {
+        Work::MeasureEnergy {
+            segments,
+            meter: self.meter.clone(),
+            window_ns: self.window,
+            timing: TimingSettings {
+                samples_per_segment: 1,
+                gap_ns: Nanos::ZERO,
+                warm_up: WarmUp::default(),
+                hygiene: times.hygiene,
+            },
         }
     }
 }
@@ -87,6 +106,42 @@ pub async fn measure_energy<L: Link, F: Follower>(
         measurement: plan.measurement(meter),
         windows: measured.energy,
     })
+}
+
+/// Reads the power meter of the device behind `link` while each maximal run of neighbours of `placement` on one of these processors
+/// is run there over and over as one unit: what one inference under the placement draws, in nJ.
+///
+/// # Panics
+/// When the placement has a digit without a processor.
+pub async fn measure_placement_energy<L: Link>(
+    link: &L,
+    model: &ModelFile,
+    placement: &Placement,
+    processors: &[String],
+    energy: &EnergySettings,
+) -> Result<Estimate, CampaignError> {
+    let mut parts: BTreeMap<u8, Vec<Segment>> = BTreeMap::new();
+    for (segment, processor) in placement.runs() {
+        parts.entry(processor).or_default().push(segment);
+    }
+    let journal = KnownJournal::fresh();
+    let times = TimesSettings::default();
+    let template = template(&journal.id, model, &times);
+    let visits = (0..energy.visits).flat_map(|_| parts.iter());
+    let orders = (1..)
+        .zip(visits)
+        .map(|(number, (&processor, segments))| Order {
+            number,
+            processor: processors[usize::from(processor)].clone(),
+            work: energy.work(segments.clone(), &times),
+            ..template.clone()
+        });
+    let mut orders = Fixed::new(orders.collect());
+    let files: Vec<File<'_>> = model.files().collect();
+    let measured = drive(link, &journal, &files, &mut orders, &mut |_: &Entry| {}).await?;
+    forget(link, journal.id).await;
+    let windows: Vec<&EnergyWindow> = measured.energy.iter().collect();
+    drawn_together(&windows)?.ok_or(CampaignError::NoMeter)
 }
 
 fn template(run: &RunId, model: &ModelFile, times: &TimesSettings) -> Order {
@@ -140,17 +195,7 @@ impl EnergyPlan<'_> {
     fn order(&self, processor: &Processor, segments: Vec<Segment>) -> Order {
         Order {
             processor: processor.name.clone(),
-            work: Work::MeasureEnergy {
-                segments,
-                meter: self.energy.meter.clone(),
-                window_ns: self.energy.window,
-                timing: TimingSettings {
-                    samples_per_segment: 1,
-                    gap_ns: Nanos::ZERO,
-                    warm_up: WarmUp::default(),
-                    hygiene: self.times.hygiene,
-                },
-            },
+            work: self.energy.work(segments, self.times),
             ..self.template.clone()
         }
     }

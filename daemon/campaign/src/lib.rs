@@ -41,7 +41,9 @@ pub use edge_link::{
     LinkCampaign, LinkCampaignError, LinkSettings, Tunnel, TunnelElsewhere, WrittenShape,
     bits_per_second, port_here, program_for_server,
 };
-pub use energy::{EnergySettings, MeteredWindows, UnfitWindow, measure_energy};
+pub use energy::{
+    EnergySettings, MeteredWindows, UnfitWindow, measure_energy, measure_placement_energy,
+};
 pub use error::{CampaignError, JournalTrouble};
 pub use evaluation::{Evaluated, EvaluationSettings, Placements, evaluate, evaluate_in};
 pub use follower::Follower;

@@ -1,6 +1,6 @@
 //! How long everything takes: the part of a campaign from which layer times are derived.
 
-use layerlab_profiles::document::{FORMAT, Header, Model, Processor, Profile, VERSION};
+use layerlab_profiles::document::{FORMAT, Header, Model, ModelInput, Processor, Profile, VERSION};
 use layerlab_profiles::soak::Thermal;
 
 use super::drive::drive_with_probes;
@@ -41,6 +41,10 @@ pub async fn measure_times<L: Link, F: Follower>(
     drop(orders);
     let processors = plan.processors.iter();
     let processors: Vec<Processor> = processors.map(|plan| plan.processor.clone()).collect();
+    let inputs = model.network.inputs().iter().map(|input| ModelInput {
+        name: input.name.clone(),
+        shape: input.shape.clone(),
+    });
     // Building the profile settles of what state of the device its times are.
     let header = Header {
         format: FORMAT.to_owned(),
@@ -55,6 +59,7 @@ pub async fn measure_times<L: Link, F: Follower>(
             quantised: model.quantised.as_ref().map(|twin| twin.source.clone()),
             opset: model.network.opset(),
             layers,
+            inputs: Some(inputs.collect()),
         },
         device: hello.device.clone(),
         measurements: plan.measurements(&measured),

@@ -11,7 +11,7 @@ use super::planned::Planned;
 use super::{InFolder, PhoneRow, phone_rows};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::plan::describe::describe;
-use crate::plan::{BESIDE, beside};
+use crate::plan::{BESIDE, Predicted, beside};
 use crate::show;
 
 /// The page of all profiles, and of the plan that was made from one of them.
@@ -50,7 +50,7 @@ pub(super) fn write(
         pre { (describe(&planned.plan, &planned.learnt)) }
         @if let Some(measured) = measured {
             p { "The plan was run on the phone. What was measured, beside what was predicted:" }
-            (table(&BESIDE, beside(&planned.plan, measured)))
+            (table(&BESIDE, beside(&Predicted::from(&planned.plan), measured)))
         }
 
         h2 { "What each layer costs" }

@@ -56,7 +56,8 @@ impl Planned {
         set: &SetFile,
     ) -> Result<(), Failure> {
         let placements: Vec<Placement> = vec![self.plan.combination().clone()];
-        self.verified = verify::run(link, model, Some(set), placements, &self.learnt).await?;
+        self.verified =
+            verify::run(link, model, Some(set), placements, self.learnt.subject()).await?;
         Ok(())
     }
 

@@ -2,55 +2,101 @@
 
 use layerlab_planners::memory::MemoryUse;
 use layerlab_planners::problem::PredictedAccuracy;
-use layerlab_planners::{MemoryMode, Plan};
-use layerlab_profiles::Placement;
+use layerlab_planners::reason::Reason;
+use layerlab_planners::{MemoryMode, Plan, TimePlan};
 use layerlab_profiles::soak::Thermal;
+use layerlab_profiles::time_model::PredictedTime;
+use layerlab_profiles::{Placement, SignedNanos};
 
-use super::learnt::Learnt;
+use super::learnt::{Learnt, PlanSubject};
 
 /// The layers of each processor in a strip, processor 0 first; of processors beyond, their digits.
 const STRIP: [char; 4] = ['·', '█', '▓', '░'];
 
 /// The placement drawn as a strip of layers, its time and accuracy, and why.
 pub(crate) fn describe(planned: &Plan, learnt: &Learnt) -> String {
-    let combination = planned.combination();
-    let names = &learnt.processors;
-    let cpu = &learnt.evaluation.cpu;
-    let time = planned.time();
+    let accuracy = planned.accuracy();
+    let accuracy = format!(
+        "{:.4}{}\n          {:.4} with all layers on {}",
+        accuracy.value,
+        surely(&accuracy),
+        learnt.problem.baseline(),
+        learnt.evaluation.cpu,
+    );
+    let costs = Costs {
+        combination: planned.combination(),
+        time: planned.time(),
+        time_ci95: planned.time_ci95(),
+        memory: planned.memory(),
+    };
+    text(&costs, &accuracy, planned.reasons(), learnt.subject())
+}
+
+/// The same of a plan by time alone.
+pub(super) fn describe_by_time(planned: &TimePlan, subject: PlanSubject<'_>) -> String {
+    let costs = Costs {
+        combination: &planned.combination,
+        time: planned.time,
+        time_ci95: planned.time_ci95,
+        memory: &planned.memory,
+    };
+    text(&costs, UNKNOWN, &planned.reasons, subject)
+}
+
+/// In the place of an accuracy that nobody measured.
+pub(super) const UNKNOWN: &str =
+    "not measured: nothing is known of what this plan costs in accuracy";
+
+/// A placement and what it costs but accuracy.
+struct Costs<'a> {
+    combination: &'a Placement,
+    time: PredictedTime,
+    time_ci95: Option<(SignedNanos, SignedNanos)>,
+    memory: &'a [MemoryUse],
+}
+
+fn text(costs: &Costs<'_>, accuracy: &str, reasons: &[Reason], subject: PlanSubject<'_>) -> String {
+    let Costs {
+        combination,
+        time,
+        time_ci95,
+        memory,
+    } = costs;
+    let names = subject.processors;
     let parts: Vec<String> = names
         .iter()
         .enumerate()
         .map(|(place, name)| format!("{} on {name}", time.on(place)))
         .collect();
-    let interval = planned
-        .time_ci95()
-        .map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
-    let accuracy = planned.accuracy();
-    let surely = surely(&accuracy);
-    let loading = match learnt.problem.times().mode() {
+    let interval = time_ci95.map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
+    let loading = match subject.times.mode() {
         MemoryMode::Resident => String::new(),
         MemoryMode::Reload => format!(", {} loading", time.loading),
     };
-    let memory: String = planned.memory().iter().map(memory_line).collect();
+    let memory: String = memory.iter().map(memory_line).collect();
     let mut text = format!(
-        "{}\n{combination}\n\ntime      {}{interval}\n          {}, {} moving{loading}\n{memory}accuracy  {:.4}{surely}\n          {:.4} with all layers on {cpu}\n",
+        "{}\n{combination}\n\ntime      {}{interval}\n          {}, {} moving{loading}\n{memory}accuracy  {accuracy}\n",
         strip(combination, names),
         time.total(),
         parts.join(", "),
         time.transfer,
-        accuracy.value,
-        learnt.problem.baseline(),
     );
-    if learnt.profile.header.thermal == Thermal::Steady {
-        text.push_str(
-            "\nTimes are those of the steady state, of a device that has been kept busy.\n",
-        );
-    }
-    for reason in planned.reasons() {
+    text.push_str(of_state(subject));
+    for reason in reasons {
         text.push_str(&format!("\n- {reason}"));
     }
-    text.push_str(&planned_from(learnt));
+    text.push_str(&planned_from(subject));
     text
+}
+
+/// Of what state of the device times are, where it is not the usual one.
+fn of_state(subject: PlanSubject<'_>) -> &'static str {
+    match subject.profile.header.thermal {
+        Thermal::Cold => "",
+        Thermal::Steady => {
+            "\nTimes are those of the steady state, of a device that has been kept busy.\n"
+        }
+    }
 }
 
 /// The layers drawn as a strip, and what it means.
@@ -77,19 +123,20 @@ pub(super) fn surely(accuracy: &PredictedAccuracy) -> String {
 }
 
 /// What a plan was made of.
-pub(super) fn planned_from(learnt: &Learnt) -> String {
+pub(super) fn planned_from(subject: PlanSubject<'_>) -> String {
+    let (source, rows) = (subject.source, subject.rows_since);
     let mut text = String::new();
-    if let Some(digest) = &learnt.source.profile_digest {
-        let since = match learnt.rows.rows().len() {
+    if let Some(digest) = &source.profile_digest {
+        let since = match rows {
             0 => String::new(),
             rows => format!(", with placements measured since: {rows}"),
         };
         text.push_str(&format!("\n\nPlanned from the profile {digest}{since}."));
     }
-    if learnt.source.simulated {
+    if source.simulated {
         text.push_str("\n\nPlanned from a simulated device.");
     }
-    if learnt.source.emulated {
+    if source.emulated {
         text.push_str("\n\nPlanned from an emulated processor: its times are no phone's.");
     }
     text

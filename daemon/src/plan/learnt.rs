@@ -8,10 +8,12 @@ use layerlab_farm::folders::write_whole;
 use layerlab_planners::export::Source;
 use layerlab_planners::front::Front;
 use layerlab_planners::measured_rows::MeasuredRows;
-use layerlab_planners::profile::{Tables, tables};
+use layerlab_planners::profile::{
+    ProfileError, Tables, energy_table, processors, tables, time_table_of,
+};
 use layerlab_planners::regress::Grid;
 use layerlab_planners::solve::{PlanError, find_front};
-use layerlab_planners::{AccuracyModel, AccuracyTable, Confidence, MemoryMode, Problem};
+use layerlab_planners::{AccuracyModel, AccuracyTable, Confidence, MemoryMode, Problem, TimeTable};
 use layerlab_profiles::document::{Evaluation, Profile, ProfileDigest};
 use layerlab_profiles::soak::Thermal;
 
@@ -22,7 +24,7 @@ use crate::processors::PlacedOnArgs;
 
 #[derive(clap::Args)]
 pub(crate) struct Input {
-    /// The profile's folder; it must hold the accuracy of placements (`layerlab profile --set`)
+    /// The profile's folder; for plans that know of accuracy it must hold that of placements (`layerlab profile --set`)
     #[arg(value_name = "FOLDER")]
     profile: PathBuf,
     #[command(flatten)]
@@ -103,6 +105,69 @@ pub(crate) struct Learnt {
     pub(crate) rows: MeasuredRows,
 }
 
+/// A profile that does not say how accurate placements on the processors of a plan are.
+pub(super) struct TimesAlone {
+    pub(super) profile: Profile,
+    pub(super) times: TimeTable,
+    processors: Vec<String>,
+    source: Source,
+    confidence: Option<Confidence>,
+    /// What the profile misses, and what can be done.
+    pub(super) missing: ProfileError,
+}
+
+/// What a plan is about, whether its accuracy is known or not.
+#[derive(Clone, Copy)]
+pub(crate) struct PlanSubject<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) times: &'a TimeTable,
+    /// The processors of the digits, by their names.
+    pub(super) processors: &'a [String],
+    pub(super) source: &'a Source,
+    /// How sure plans are to be of their limits.
+    pub(super) confidence: Option<Confidence>,
+    /// How accuracy was measured; nothing where it was not.
+    pub(super) evaluation: Option<&'a Evaluation>,
+    /// How many placements were measured after the profile was published.
+    pub(super) rows_since: usize,
+}
+
+impl PlanSubject<'_> {
+    /// What each layer draws on the processors that the plan is about, in nJ.
+    pub(super) fn energies(&self) -> Result<TimeTable, Failure> {
+        let names: Vec<&str> = self.processors.iter().map(String::as_str).collect();
+        energy_table(self.profile, &names, self.times).exit_with(Code::Input)
+    }
+}
+
+impl TimesAlone {
+    pub(super) fn subject(&self) -> PlanSubject<'_> {
+        PlanSubject {
+            profile: &self.profile,
+            times: &self.times,
+            processors: &self.processors,
+            source: &self.source,
+            confidence: self.confidence,
+            evaluation: None,
+            rows_since: 0,
+        }
+    }
+}
+
+impl Learnt {
+    pub(crate) fn subject(&self) -> PlanSubject<'_> {
+        PlanSubject {
+            profile: &self.profile,
+            times: self.problem.times(),
+            processors: &self.processors,
+            source: &self.source,
+            confidence: self.problem.confidence(),
+            evaluation: Some(&self.evaluation),
+            rows_since: self.rows.rows().len(),
+        }
+    }
+}
+
 impl Input {
     /// The profile in a folder, with the defaults of the command line, learnt from anew.
     pub(crate) fn of_folder(profile: PathBuf) -> Result<Input, Failure> {
@@ -144,6 +209,39 @@ impl Input {
         let tables = self.tables(&profile)?;
         let rows = self.read_rows(&digest, tables.evaluation, false)?;
         Ok(self.learn_losses(profile, digest, rows)?.0)
+    }
+
+    /// What layers cost, where the profile does not say how accurate placements on the chosen processors are; nothing where it
+    /// does.
+    pub(super) fn times_alone(&self) -> Result<Option<TimesAlone>, Failure> {
+        let profile = Profile::read(&self.profile).exit_with(Code::Input)?;
+        let profile = profile.in_state(self.thermal).exit_with(Code::Input)?;
+        let digest = ProfileDigest::of_folder(&self.profile).exit_with(Code::Input)?;
+        let chosen = self.placed_on.by_digit().exit_with(Code::Input)?;
+        let (cpu, accelerators) = (chosen.cpu.as_deref(), chosen.accelerators());
+        let missing = match tables(&profile, cpu, &accelerators) {
+            Ok(_) => return Ok(None),
+            Err(error) if error.is_about_accuracy() => error,
+            Err(error) => return Err(error).exit_with(Code::Input),
+        };
+        let names = processors(&profile, cpu, &accelerators).exit_with(Code::Input)?;
+        let times = time_table_of(&profile, &names).exit_with(Code::Input)?;
+        let times = times.in_memory(self.memory.into()).exit_with(Code::Input)?;
+        let source = Source::of(&profile, names[0], &names[1..].join("+")).named(&digest);
+        let LimitConfidence(confidence) = self.confidence;
+        Ok(Some(TimesAlone {
+            processors: names.into_iter().map(str::to_owned).collect(),
+            profile,
+            times,
+            source,
+            confidence,
+            missing,
+        }))
+    }
+
+    /// The option that names rows of accuracy, if it is given.
+    pub(super) fn rows_option(&self) -> Option<&'static str> {
+        self.rows.as_ref().map(|_| "--rows")
     }
 
     /// Learns, unless so many processors, or what is asked of a model of this accuracy on the CPU, are refused: learning takes

@@ -3,24 +3,26 @@
 use std::path::PathBuf;
 
 use layerlab_campaign::{
-    AccuracySettings, Evaluated, EvaluationSettings, ModelFile, Passes, Placements, SetFile,
-    Verification, VerificationSet, Verified,
+    AccuracySettings, EnergySettings, Evaluated, EvaluationSettings, ModelFile, Passes, Placements,
+    SetFile, Verification, VerificationSet, Verified, measure_placement_energy,
 };
 use layerlab_farm::Link;
 use layerlab_planners::MemoryMode;
 use layerlab_planners::export::{VerifiedPlacement, VerifiedPlacements};
-use layerlab_profiles::Placement;
-use layerlab_profiles::document::Evaluation;
+use layerlab_planners::placement::PackedPlacement;
 use layerlab_profiles::soak::Thermal;
-use layerlab_profiles::summary::Summary;
-use layerlab_protocol::Entry;
+use layerlab_profiles::summary::{Estimate, Summary};
+use layerlab_profiles::{Nanos, Placement};
+use layerlab_protocol::{Entry, MeterChoice};
 
-use super::learnt::Learnt;
+use super::alone::about_accuracy;
+use super::learnt::{Learnt, PlanSubject};
 use crate::adb::{self, AdbArgs, Opened, PhoneArgs};
 use crate::campaign::{agent_program, campaign_failure};
 use crate::evaluate;
 use crate::exit::{Code, ExitWith, Failure};
 use crate::model_options::{open_with_twin, parse_dim, refuse_other_twin};
+use crate::profile::energy_window;
 
 #[derive(clap::Args)]
 pub(super) struct VerifyArgs {
@@ -36,6 +38,14 @@ pub(super) struct VerifyArgs {
     /// With --verify: the profile's evaluation set; without it the time alone is measured
     #[arg(long, value_name = "FILE", requires = "verify")]
     set: Option<PathBuf>,
+    /// With --verify: measure what the plan draws, too, where the profile says what its layers draw: run each of its runs of layers
+    /// for so long, such as 30s, and let the device idle as long between, three times
+    #[arg(long, value_name = "DURATION", value_parser = energy_window, requires = "verify")]
+    energy: Option<Nanos>,
+    /// With --energy: the power meter: auto, rails, rapl, fuel-gauge, tcp:HOST:PORT or the path of a serial port, as the
+    /// device reaches it (docs/phones.md)
+    #[arg(long, default_value_t = MeterChoice::Any, value_name = "METER", requires = "energy")]
+    meter: MeterChoice,
     #[command(flatten)]
     phone: PhoneArgs,
     #[command(flatten)]
@@ -50,6 +60,7 @@ pub(super) struct OnDevice {
     model: ModelFile,
     set: Option<SetFile>,
     link: Opened,
+    energy: Option<EnergySettings>,
 }
 
 impl VerifyArgs {
@@ -57,35 +68,64 @@ impl VerifyArgs {
     pub(super) async fn measure(
         &self,
         placements: Vec<Placement>,
-        learnt: &Learnt,
+        subject: PlanSubject<'_>,
         agent: Option<PathBuf>,
     ) -> Result<VerifiedPlacements, Failure> {
         if placements.is_empty() {
             return Ok(VerifiedPlacements::new());
         }
-        match self.open(learnt, agent).await? {
-            Some(device) => device.verify(placements, learnt).await,
+        match self.open(subject, agent).await? {
+            Some(device) => device.verify(placements, subject).await,
             None => Ok(VerifiedPlacements::new()),
+        }
+    }
+
+    /// What the plan is predicted to draw, if that is to be measured; where the profile says nothing of it, that is refused.
+    pub(super) fn predicted_energy(
+        &self,
+        placement: &Placement,
+        subject: PlanSubject<'_>,
+    ) -> Result<Option<Estimate>, Failure> {
+        if self.energy.is_none() {
+            return Ok(None);
+        }
+        let energies = subject.energies()?;
+        let packed = PackedPlacement::of(placement).exit_with(Code::Internal)?;
+        Ok(Some(Estimate {
+            value: energies.time(&packed).total(),
+            ci95: energies.interval(&packed),
+        }))
+    }
+
+    /// Refuses to measure what plans draw, where there are many.
+    pub(super) fn refuse_energy(&self) -> Result<(), Failure> {
+        match self.energy {
+            None => Ok(()),
+            Some(_) => {
+                let message =
+                    "--energy measures one plan, which takes minutes; leave it out of a sweep";
+                Err(Failure::new(Code::Usage, anyhow::anyhow!(message)))
+            }
         }
     }
 
     /// The device, if one is named.
     pub(super) async fn open(
         &self,
-        learnt: &Learnt,
+        subject: PlanSubject<'_>,
         agent: Option<PathBuf>,
     ) -> Result<Option<OnDevice>, Failure> {
         let (Some(device), Some(model)) = (&self.verify, &self.model) else {
             return Ok(None);
         };
-        if learnt.profile.header.thermal == Thermal::Steady {
+        if subject.profile.header.thermal == Thermal::Steady {
             let message = "--verify measures a cool device, and the plan is made of steady times; leave out --verify, or \
                            plan with --thermal cold";
             return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
         }
         let dims = self.dims.iter().cloned().collect();
         let model = open_with_twin(model, self.quantised.as_deref(), &dims)?;
-        let of_profile = &learnt.profile.header.model;
+        let of_profile = &subject.profile.header.model;
         if model.source_sha256 != of_profile.sha256 {
             let message = "--model is another model than the profile's";
             return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
@@ -93,9 +133,12 @@ impl VerifyArgs {
         refuse_other_twin(of_profile, &model).exit_with(Code::Input)?;
         let set = match &self.set {
             Some(file) => {
+                let Some(evaluation) = subject.evaluation else {
+                    return Err(about_accuracy("--set"));
+                };
                 let set = evaluate::fitting_set(file, &model)?;
                 // The accuracy on other images differs by their luck, whatever the prediction is worth.
-                if set.sha256 != learnt.evaluation.set_sha256 {
+                if set.sha256 != evaluation.set_sha256 {
                     let message = "--set is another evaluation set than the one that the profile's accuracies are of";
                     return Err(Failure::new(Code::Input, anyhow::anyhow!(message)));
                 }
@@ -104,7 +147,16 @@ impl VerifyArgs {
             None => None,
         };
         let link = adb::open(device, agent_program(agent)?, &self.adb, &self.phone).await?;
-        Ok(Some(OnDevice { model, set, link }))
+        Ok(Some(OnDevice {
+            model,
+            set,
+            link,
+            energy: self.energy.map(|window| EnergySettings {
+                window,
+                visits: EnergySettings::VISITS,
+                meter: self.meter.clone(),
+            }),
+        }))
     }
 }
 
@@ -113,16 +165,18 @@ impl OnDevice {
     async fn verify(
         &self,
         placements: Vec<Placement>,
-        learnt: &Learnt,
+        subject: PlanSubject<'_>,
     ) -> Result<VerifiedPlacements, Failure> {
-        run(
-            &self.link,
-            &self.model,
-            self.set.as_ref(),
-            placements,
-            learnt,
-        )
-        .await
+        let (link, model, set) = (&self.link, &self.model, self.set.as_ref());
+        let mut verified = run(link, model, set, placements, subject).await?;
+        for (placement, found) in &mut verified {
+            if let Some(energy) = &self.energy {
+                let processors = subject.processors;
+                let drawn = measure_placement_energy(link, model, placement, processors, energy);
+                found.energy = Some(drawn.await.map_err(campaign_failure)?);
+            }
+        }
+        Ok(verified)
     }
 
     /// What these placements lose on the profile's own device, by the images and in the order that the profile's losses were
@@ -162,21 +216,22 @@ pub(crate) async fn run<L: Link>(
     model: &ModelFile,
     set: Option<&SetFile>,
     placements: Vec<Placement>,
-    learnt: &Learnt,
+    subject: PlanSubject<'_>,
 ) -> Result<VerifiedPlacements, Failure> {
-    let Evaluation { seed, answers, .. } = &learnt.evaluation;
     let verification = Verification {
         model,
         placements,
         passes: Passes {
-            reload: learnt.problem.times().mode() == MemoryMode::Reload,
-            ..Passes::on(learnt.processors.clone())
+            reload: subject.times.mode() == MemoryMode::Reload,
+            ..Passes::on(subject.processors.to_vec())
         },
-        set: set.map(|set| VerificationSet {
-            set,
-            seed: *seed,
-            answers: *answers as usize,
-        }),
+        set: set
+            .zip(subject.evaluation)
+            .map(|(set, evaluation)| VerificationSet {
+                set,
+                seed: evaluation.seed,
+                answers: evaluation.answers as usize,
+            }),
     };
     let verified = verification.run(link, &mut |_: &Entry| {}).await;
     together(&verified.map_err(campaign_failure)?)
@@ -203,6 +258,7 @@ fn together(verified: &Verified) -> Result<VerifiedPlacements, Failure> {
             time_ns: summary.median.as_nanos(),
             time_ci95_ns: ends.map(|(low, high)| (low.as_nanos(), high.as_nanos())),
             accuracy: accuracy(&placement),
+            energy: None,
         };
         Some((placement, found))
     });

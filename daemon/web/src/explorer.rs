@@ -93,8 +93,8 @@ pub(crate) struct Explorer {
     pub(crate) times: TimeTable,
     /// The fastest placement.
     pub(crate) fastest: Placement,
-    /// Whether the accuracy of placements was measured, so that it can be learnt.
-    has_accuracy: bool,
+    /// Why the accuracy of placements cannot be learnt, where it was not measured.
+    missing: Option<ProfileError>,
     learnt: OnceCell<Result<Learnt, String>>,
     is_learning: AtomicBool,
     learning: Arc<Semaphore>,
@@ -149,15 +149,12 @@ impl NotKnown {
 impl Explorer {
     fn open(published: PublishedProfile, learning: Arc<Semaphore>) -> Result<Explorer, Problem> {
         let profile = published.read()?;
-        let evaluated = match tables(&profile, None, &[]) {
-            Ok(tables) => Some(tables.evaluation.processors(&profile.header)),
-            Err(ProfileError::NoCombinations) => None,
+        let (names, missing) = match tables(&profile, None, &[]) {
+            Ok(tables) => (tables.evaluation.processors(&profile.header), None),
+            Err(missing @ ProfileError::NoCombinations(_)) => {
+                (all_processors(&profile)?, Some(missing))
+            }
             Err(error) => return Err(Problem::unusable(error)),
-        };
-        let has_accuracy = evaluated.is_some();
-        let names = match evaluated {
-            Some(names) => names,
-            None => all_processors(&profile)?,
         };
         let times = time_table_of(&profile, &names).map_err(Problem::unusable)?;
         let times = times.in_memory(MemoryMode::Resident);
@@ -168,7 +165,7 @@ impl Explorer {
             processors,
             times,
             fastest: fastest.combination(),
-            has_accuracy,
+            missing,
             header: profile.header,
             layers: profile.layers,
             published,
@@ -228,8 +225,16 @@ impl Explorer {
 
     /// What was learnt; what is not learnt yet begins to be.
     fn known(self: &Arc<Self>) -> Result<&Learnt, NotKnown> {
-        if !self.has_accuracy {
-            let why = "the accuracy of placements was not measured; a job with an evaluation set measures it";
+        if self.missing.is_some() {
+            let why = match self.header.model.takes_an_image() {
+                Some(false) => {
+                    "the accuracy of placements was not measured, and cannot be: evaluation sets hold images, and this model \
+                     does not take one"
+                }
+                _ => {
+                    "the accuracy of placements was not measured; a job with an evaluation set measures it"
+                }
+            };
             return Err(NotKnown::Because(why.to_owned()));
         }
         match self.learnt.get() {
@@ -300,8 +305,8 @@ impl Explorer {
     /// is about.
     pub(crate) async fn plan(self: &Arc<Self>, goal: Goal) -> Result<(Outcome, Source), Problem> {
         let explorer = Arc::clone(self);
-        if !self.has_accuracy {
-            return Err(Problem::unusable(ProfileError::NoCombinations));
+        if let Some(missing) = &self.missing {
+            return Err(Problem::unusable(missing));
         }
         if let Err(error) = self.learnt().await {
             return Err(Problem::unusable(error));

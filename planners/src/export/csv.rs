@@ -128,9 +128,11 @@ fn least_row<'a>(
     let (limit_time_ns, limit_accuracy) = match limit {
         EnergyLimit::Time { within } => (Some(within.as_nanos()), None),
         EnergyLimit::Accuracy { at_least } => (None, Some(at_least)),
+        EnergyLimit::Unlimited => (None, None),
     };
     let ci95 = plan.and_then(|plan| plan.time_ci95);
-    let interval = plan.and_then(|plan| plan.accuracy.interval);
+    let accuracy = plan.and_then(|plan| plan.accuracy);
+    let interval = accuracy.and_then(|accuracy| accuracy.interval);
     OutcomeRow {
         model: &source.model,
         device: &source.device,
@@ -149,10 +151,10 @@ fn least_row<'a>(
         time_ns: plan.map(|plan| plan.time.as_nanos()),
         time_ci95_low_ns: ci95.map(|(low, _)| low.as_nanos()),
         time_ci95_high_ns: ci95.map(|(_, high)| high.as_nanos()),
-        accuracy: plan.map(|plan| plan.accuracy.value),
+        accuracy: accuracy.map(|accuracy| accuracy.value),
         accuracy_low: interval.map(|(low, _)| low),
         accuracy_high: interval.map(|(_, high)| high),
-        accuracy_clamped: plan.map(|plan| plan.accuracy.clamped),
+        accuracy_clamped: accuracy.map(|accuracy| accuracy.clamped),
         keeps_limit: plan.map(|plan| plan.keeps_limit),
         why: plan
             .is_none()

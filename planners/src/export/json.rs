@@ -4,16 +4,18 @@ use serde::Serialize;
 
 use super::{ExportError, Source};
 use crate::confidence::Confidence;
+use crate::cost_alone::{ACCURACY_UNKNOWN, TimePlan};
 use crate::goal::Goal;
 use crate::memory::MemoryUse;
 use crate::outcome::{Outcome, Plan};
 use crate::reason::{Reason, Verdict};
+use crate::solve::Algorithm;
 
 /// The value of the field `format`.
 pub const FORMAT: &str = "layerlab-plans";
 
 /// The version of the document.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -50,15 +52,15 @@ struct PlanJson {
     /// Only with more than two processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     processors: Option<Vec<ProcessorJson>>,
-    accuracy: f64,
+    accuracy: Option<f64>,
     accuracy_interval: Option<(f64, f64)>,
     is_measured: bool,
     confidence: Option<f64>,
-    keeps_limit: bool,
-    predicted_loss: f64,
-    accuracy_clamped: bool,
+    keeps_limit: Option<bool>,
+    predicted_loss: Option<f64>,
+    accuracy_clamped: Option<bool>,
     measured_accuracy: Option<f64>,
-    evaluated: u64,
+    evaluated: Option<u64>,
     layers: Vec<LayerJson>,
     notes: Vec<String>,
 }
@@ -111,11 +113,32 @@ struct LayerJson {
 /// to run, what moving it changes is null, and `unsupported` says why. `memory` has what the runs on each accelerator need of
 /// its memory, where a limit is known, and `loading_ns` what loading them in each inference takes with `--memory reload`.
 pub fn outcomes_json(source: &Source, outcomes: &[Outcome]) -> Result<String, ExportError> {
+    document(source, outcomes.iter().map(outcome).collect())
+}
+
+/// A plan by time alone, in the same document: whatever is about accuracy is null, `is_measured` is false, `notes` says so, and
+/// there is no limit that could be kept.
+pub fn time_plan_json(source: &Source, plan: &TimePlan) -> Result<String, ExportError> {
+    let mut by_time = plan_by_time(plan);
+    by_time.notes.push(ACCURACY_UNKNOWN.to_owned());
+    let outcome = OutcomeJson {
+        algorithm: Algorithm::Fastest.name(),
+        keep: None,
+        goal: "min-time",
+        limit_time_ns: None,
+        limit_accuracy: None,
+        plan: Some(by_time),
+        why_infeasible: None,
+    };
+    document(source, vec![outcome])
+}
+
+fn document(source: &Source, outcomes: Vec<OutcomeJson>) -> Result<String, ExportError> {
     let document = Document {
         format: FORMAT,
         version: VERSION,
         source,
-        outcomes: outcomes.iter().map(outcome).collect(),
+        outcomes,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
@@ -157,12 +180,74 @@ fn memory_json(used: &MemoryUse) -> MemoryJson {
 }
 
 fn plan_json(plan: &Plan) -> PlanJson {
-    let time = plan.time();
-    let placement = plan.combination();
-    let has_more_than_two = plan.processors().len() > 2;
+    let accuracy = plan.accuracy();
+    PlanJson {
+        accuracy: Some(accuracy.value),
+        accuracy_interval: accuracy.interval,
+        is_measured: accuracy.is_measured,
+        confidence: plan.confidence().map(Confidence::share),
+        keeps_limit: Some(plan.keeps_limit()),
+        predicted_loss: Some(accuracy.loss),
+        accuracy_clamped: Some(accuracy.clamped),
+        measured_accuracy: plan.measured_accuracy(),
+        evaluated: Some(plan.evaluated()),
+        ..plan_by_time(&TimePlan {
+            processors: plan.processors().to_vec(),
+            combination: plan.combination().clone(),
+            time: plan.time(),
+            time_ci95: plan.time_ci95(),
+            memory: plan.memory().to_vec(),
+            reasons: plan.reasons().to_vec(),
+        })
+    }
+}
+
+/// What does not depend on accuracy.
+fn plan_by_time(plan: &TimePlan) -> PlanJson {
+    let (time, placement) = (plan.time, &plan.combination);
+    let has_more_than_two = plan.processors.len() > 2;
+    let (layers, notes) = layers_and_notes(&plan.reasons, has_more_than_two);
+    let processors = (0..).zip(&plan.processors).map(|(processor, name)| {
+        let runs = placement.runs_on(processor);
+        ProcessorJson {
+            name: name.clone(),
+            compute_ns: time.on(usize::from(processor)).as_nanos(),
+            runs: runs.map(Into::into).collect(),
+        }
+    });
+    let npu_runs = placement.runs().filter(|(_, processor)| *processor != 0);
+    PlanJson {
+        combination: placement.to_string(),
+        npu_runs: npu_runs.map(|(run, _)| run.into()).collect(),
+        time_ns: time.total().as_nanos(),
+        time_ci95_ns: plan
+            .time_ci95
+            .map(|(low, high)| (low.as_nanos(), high.as_nanos())),
+        cpu_ns: time.on(0).as_nanos(),
+        npu_ns: time.off_cpu().as_nanos(),
+        transfer_ns: time.transfer.as_nanos(),
+        loading_ns: time.loading.as_nanos(),
+        memory: plan.memory.iter().map(memory_json).collect(),
+        processors: has_more_than_two.then(|| processors.collect()),
+        accuracy: None,
+        accuracy_interval: None,
+        is_measured: false,
+        confidence: None,
+        keeps_limit: None,
+        predicted_loss: None,
+        accuracy_clamped: None,
+        measured_accuracy: None,
+        evaluated: None,
+        layers,
+        notes,
+    }
+}
+
+/// The reasons that are about layers, and the others as sentences.
+fn layers_and_notes(reasons: &[Reason], has_more_than_two: bool) -> (Vec<LayerJson>, Vec<String>) {
     let mut layers = Vec::new();
     let mut notes = Vec::new();
-    for reason in plan.reasons() {
+    for reason in reasons {
         match reason {
             Reason::Layer(layer) => layers.push(LayerJson {
                 layer: layer.layer,
@@ -171,7 +256,7 @@ fn plan_json(plan: &Plan) -> PlanJson {
                 processor: has_more_than_two.then(|| layer.here.clone()),
                 moving_to: has_more_than_two.then(|| layer.there.clone()),
                 moving_changes_time_ns: Some(layer.time_change.as_nanos()),
-                moving_changes_accuracy: Some(layer.accuracy_change),
+                moving_changes_accuracy: layer.accuracy_change,
                 verdict: verdict(layer.verdict),
                 unsupported: None,
             }),
@@ -200,40 +285,7 @@ fn plan_json(plan: &Plan) -> PlanJson {
             note => notes.push(note.to_string()),
         }
     }
-    let processors = (0..).zip(plan.processors()).map(|(processor, name)| {
-        let runs = placement.runs_on(processor);
-        ProcessorJson {
-            name: name.clone(),
-            compute_ns: time.on(usize::from(processor)).as_nanos(),
-            runs: runs.map(Into::into).collect(),
-        }
-    });
-    let npu_runs = placement.runs().filter(|(_, processor)| *processor != 0);
-    PlanJson {
-        combination: placement.to_string(),
-        npu_runs: npu_runs.map(|(run, _)| run.into()).collect(),
-        time_ns: time.total().as_nanos(),
-        time_ci95_ns: plan
-            .time_ci95()
-            .map(|(low, high)| (low.as_nanos(), high.as_nanos())),
-        cpu_ns: time.on(0).as_nanos(),
-        npu_ns: time.off_cpu().as_nanos(),
-        transfer_ns: time.transfer.as_nanos(),
-        loading_ns: time.loading.as_nanos(),
-        memory: plan.memory().iter().map(memory_json).collect(),
-        processors: has_more_than_two.then(|| processors.collect()),
-        accuracy: plan.accuracy().value,
-        accuracy_interval: plan.accuracy().interval,
-        is_measured: plan.accuracy().is_measured,
-        confidence: plan.confidence().map(Confidence::share),
-        keeps_limit: plan.keeps_limit(),
-        predicted_loss: plan.accuracy().loss,
-        accuracy_clamped: plan.accuracy().clamped,
-        measured_accuracy: plan.measured_accuracy(),
-        evaluated: plan.evaluated(),
-        layers,
-        notes,
-    }
+    (layers, notes)
 }
 
 fn verdict(verdict: Verdict) -> &'static str {

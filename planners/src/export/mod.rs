@@ -9,7 +9,7 @@ mod verified;
 
 pub use csv::{outcomes_csv, outcomes_csv_with_energy, tried_csv};
 pub use dnn_partitioning::dnn_partitioning;
-pub use json::{FORMAT, VERSION, outcomes_json};
+pub use json::{FORMAT, VERSION, outcomes_json, time_plan_json};
 pub use least_energy::energy_plan_json;
 pub use source::Source;
 pub use verified::{VerifiedPlacement, VerifiedPlacements};

@@ -7,6 +7,7 @@ mod fixed;
 mod front_search;
 mod frontier;
 mod gray_code;
+mod paths;
 mod solver;
 pub(crate) mod staircase;
 mod why;
@@ -269,6 +270,42 @@ fn is_better(goal: Goal, one: &Triple, other: &Triple) -> bool {
 pub fn fastest_placement(times: &TimeTable) -> Result<PackedPlacement, PlacementLimitError> {
     let all_cpu = PackedPlacement::all_cpu(times.layers())?;
     Ok(fastest::fastest(times, all_cpu))
+}
+
+/// The placement of the least cost, whatever the table has in the place of times.
+pub(crate) fn least_cost(table: &TimeTable, all_cpu: PackedPlacement) -> PackedPlacement {
+    fastest::fastest(table, all_cpu)
+}
+
+/// All placements on so many processors, those that are not possible as well, beginning with all layers on processor 0.
+pub(crate) fn every_placement(
+    all_cpu: PackedPlacement,
+    layers: usize,
+    processors: usize,
+) -> impl Iterator<Item = PackedPlacement> {
+    let moves = gray_code::GrayCode::new(layers, processors);
+    let moved = moves.scan(all_cpu, |placement, (index, to)| {
+        *placement = placement.placed(index, to);
+        Some(*placement)
+    });
+    std::iter::once(all_cpu).chain(moved)
+}
+
+/// The possible placements that no other beats in both time and energy, by a table of nJ in the place of ns, the fastest
+/// first; and whether these are all of them.
+pub(crate) fn unbeaten_placements(
+    times: &TimeTable,
+    energies: &TimeTable,
+    all_cpu: PackedPlacement,
+) -> (Vec<PackedPlacement>, bool) {
+    let costs = paths::PathCosts {
+        times,
+        energies: Some(energies),
+        more: |_, _| 0,
+    };
+    let found = paths::unbeaten(&costs, all_cpu);
+    let placements = found.paths.iter().map(|path| path.placement).collect();
+    (placements, found.is_complete)
 }
 
 /// The least time that a limit can be: that which the placement of the least T(L) takes at most, with the confidence that

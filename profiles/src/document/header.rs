@@ -85,6 +85,28 @@ pub struct Model {
     pub opset: i64,
     /// How many layers the model has: the rows of `layers.csv`.
     pub layers: u32,
+    /// What it takes, in its own order; absent where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<Vec<ModelInput>>,
+}
+
+impl Model {
+    /// Whether it takes one image, so that an evaluation set can judge its answers; nothing where its inputs were not recorded.
+    pub fn takes_an_image(&self) -> Option<bool> {
+        let inputs = self.inputs.as_ref()?;
+        let shapes: Vec<&[u64]> = inputs.iter().map(|input| &input.shape[..]).collect();
+        Some(matches!(shapes[..], [[1, 1 | 3, _, _]]))
+    }
+}
+
+/// A tensor that a network takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelInput {
+    /// Its name in the model.
+    pub name: String,
+    /// Its axes as they were measured, with no open ones.
+    pub shape: Vec<u64>,
 }
 
 /// A file that is known by its content.

@@ -41,7 +41,7 @@ pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judge
 pub use digest::{DIGEST_FILE, ExpectedDigest, NoDigest, ProfileDigest};
 pub use energy::{Energy, EnergyMeasurement, MeasuredEnergy, ProcessorEnergy};
 pub use error::{Contradiction, DocumentError, RowError};
-pub use header::{Clock, Device, FORMAT, HashedFile, Header, Model, VERSION};
+pub use header::{Clock, Device, FORMAT, HashedFile, Header, Model, ModelInput, VERSION};
 pub use histogram::{decode_histogram, encode_histogram};
 pub use load::Load;
 pub use measurement::Measurement;

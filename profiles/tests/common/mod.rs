@@ -59,6 +59,7 @@ pub(crate) fn header() -> Header {
             quantised: None,
             opset: 13,
             layers: 3,
+            inputs: None,
         },
         device: Device {
             name: "Mate 10 Pro".to_owned(),

@@ -7,6 +7,7 @@ mod gate;
 mod grouped_layers;
 mod links;
 mod metered;
+mod plan_by_time;
 mod plan_cost;
 mod plan_edge;
 mod plan_edge_accurate;

@@ -27,6 +27,11 @@ fn what_draws_least_follows_from_powers_and_limits() {
     assert_eq!(on_npu["plan"]["keeps_limit"], true);
     let on_cpu = json(&hungry, &["--time", "1s"]);
     assert_eq!(on_cpu["plan"]["combination"], "00000000000");
+    // Without a limit, with what is known of its accuracy.
+    let unlimited = json(&frugal, &[]);
+    assert_eq!(unlimited["plan"], on_npu["plan"]);
+    assert!(unlimited["limit_time_ns"].is_null() && on_npu["limit_time_ns"].is_u64());
+    assert!(unlimited["plan"]["accuracy"].is_f64());
     // What is left on the CPU for its accuracy draws more.
     let energy = |plan: &serde_json::Value| plan["plan"]["energy_nj"].as_i64().expect("nJ");
     let accurate = json(&frugal, &["--accuracy", "0.8"]);
@@ -105,7 +110,7 @@ fn a_sweep_says_what_each_placement_draws_where_that_was_measured() {
 }
 
 #[test]
-fn plans_without_a_limit_or_energies_are_refused() {
+fn limits_that_make_no_sense_and_plans_without_energies_are_refused() {
     let published = root().join("profiles/published/oneplus7/vocnet-mini");
     let plan = |profile: &Path, more: &[&str]| {
         let mut command = layerlab();
@@ -117,7 +122,6 @@ fn plans_without_a_limit_or_energies_are_refused() {
         3,
         &["does not say what inferences draw", "--energy 30s"],
     );
-    assert_eq!(plan(&published, &[]).status.code(), Some(2));
     let both = plan(&published, &["--time", "1s", "--accuracy", "0.5"]);
     assert_eq!(both.status.code(), Some(2));
     let folder = tempfile::tempdir().expect("a folder");

@@ -29,6 +29,16 @@ pub(crate) fn ints(name: &str, values: &[i64]) -> AttributeProto {
     }
 }
 
+/// An attribute of text.
+pub(crate) fn text(name: &str, value: &str) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        r#type: AttributeType::String as i32,
+        s: value.into(),
+        ..AttributeProto::default()
+    }
+}
+
 /// A graph under construction.
 #[derive(Clone, Default)]
 pub(crate) struct Builder {

@@ -118,7 +118,7 @@ fn evaluation<'a>(
 ) -> Result<&'a Evaluation, MeasuredSplitError> {
     let all = &phone.evaluations;
     if all.is_empty() {
-        return Err(ProfileError::NoCombinations.into());
+        return Err(ProfileError::no_combinations(phone).into());
     }
     let found = match chosen {
         [] => {

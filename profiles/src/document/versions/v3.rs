@@ -167,6 +167,7 @@ impl From<ModelV3> for document::Model {
             quantised: None,
             opset: model.opset,
             layers: model.layers,
+            inputs: None,
         }
     }
 }

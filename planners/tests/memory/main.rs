@@ -1,6 +1,8 @@
 //! Plans fit the memory of their accelerators: with everything that is known they are the best of what fits, by trying every
 //! placement, and the checker finds those that do not fit.
 
+mod cost_alone;
+#[path = "../several/mod.rs"]
 mod several;
 
 use std::collections::BTreeMap;
@@ -69,15 +71,17 @@ impl Memory {
     /// The least sum of loaded segments that have all these layers: of those that have the first, each with the least of
     /// what it leaves.
     fn need(&self, first: usize, last: usize) -> u64 {
-        if first > last {
-            return 0;
+        // Of the layers from each on, the last ones first.
+        let mut from = vec![0; last + 2];
+        for layer in (first..=last).rev() {
+            let number = layer as u32 + 1;
+            let with_it = self.loaded.iter();
+            let with_it = with_it.filter(|(s, _)| (s.first()..=s.last()).contains(&number));
+            let sums = with_it
+                .map(|(s, bytes)| bytes.as_bytes() + from[(s.last() as usize).min(last + 1)]);
+            from[layer] = sums.min().expect("each layer was loaded");
         }
-        let layer = first as u32 + 1;
-        let with_first = self.loaded.iter();
-        let with_first = with_first.filter(|(s, _)| (s.first()..=s.last()).contains(&layer));
-        let sums =
-            with_first.map(|(s, bytes)| bytes.as_bytes() + self.need(s.last() as usize, last));
-        sums.min().expect("each layer was loaded")
+        from[first]
     }
 
     /// What is said of it to planners.
@@ -511,7 +515,7 @@ fn plans_say_what_they_need_and_so_do_exports() {
     assert_eq!(sizes, [Some(1_000.0); 2]);
 }
 
-fn source() -> Source {
+pub(crate) fn source() -> Source {
     Source {
         model: "chain".to_owned(),
         model_sha256: "0".repeat(64),
