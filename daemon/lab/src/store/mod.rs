@@ -3,9 +3,11 @@
 mod apart;
 mod archive;
 mod body;
+mod bulletin;
 mod cause;
 mod entries;
 mod error;
+mod hand;
 mod in_time;
 mod lease;
 mod listen;
@@ -38,11 +40,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::job::JobSpec;
 use crate::record::{JobId, JobWithRuns, Kept, RecordChange, Run, RunNumber};
 use apart::apart;
+use bulletin::WriterNews;
+use hand::StoreHand;
 use listen::Ears;
 use lock::Lock;
 use lost::LostLease;
 use request::KeepRequest;
-use writer::{QUEUE, StoreHand, TurnRequest, WriterNews, WriterRequest};
+use turn::TurnRequest;
+use writer::{QUEUE, WriterRequest};
 
 use layerlab_farm::folders::make_private;
 

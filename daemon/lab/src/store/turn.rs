@@ -42,6 +42,14 @@ impl Turn {
     }
 }
 
+/// Where the turn goes: what others have changed, and where to send what is to be kept.
+pub(super) struct TurnRequest {
+    pub(super) answer: oneshot::Sender<Result<TurnAnswer, StoreError>>,
+}
+
+/// What other hosts have changed, and where to send what is to be kept.
+pub(super) type TurnAnswer = (OthersChanges, oneshot::Sender<KeepRequest>);
+
 /// What other hosts have changed, as it is now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OthersChanges {
