@@ -9,7 +9,7 @@ use crate::placement::{MOST_PROCESSORS, PackedPlacement};
 use crate::times::TimeTable;
 use crate::unsupported::indices;
 
-/// So many paths of one state are gone on from; of more, these are spread evenly over time.
+/// Where energy counts as well, so many paths of one state are gone on from; of more, these are spread evenly over time.
 const MOST_PATHS: usize = 20_000;
 
 /// A way to have run some layers, with the last of them on one processor.
@@ -71,6 +71,7 @@ pub(super) fn unbeaten<More: Fn(usize, usize) -> i64>(
 ) -> Unbeaten {
     let times = costs.times;
     let processors = 0..times.processors();
+    let most = costs.energies.map_or(usize::MAX, |_| MOST_PATHS);
     let mut is_complete = true;
     let start = |to: usize| {
         // Before the first layer everything is in main memory.
@@ -85,7 +86,7 @@ pub(super) fn unbeaten<More: Fn(usize, usize) -> i64>(
         (to, path)
     };
     let started = processors.clone().map(start);
-    let mut paths = best_of_each_state(times, 0, started, &mut is_complete);
+    let mut paths = best_of_each_state(times, 0, started, most, &mut is_complete);
     for index in 1..times.layers() {
         let steps = processors.clone().flat_map(|to| {
             let all = paths
@@ -109,7 +110,7 @@ pub(super) fn unbeaten<More: Fn(usize, usize) -> i64>(
                 (to, next)
             })
         });
-        paths = best_of_each_state(times, index, steps, &mut is_complete);
+        paths = best_of_each_state(times, index, steps, most, &mut is_complete);
     }
     let last = times.layers() - 1;
     let ended = paths.iter().flat_map(|(state, paths)| {
@@ -124,7 +125,7 @@ pub(super) fn unbeaten<More: Fn(usize, usize) -> i64>(
         })
     });
     let mut ended: Vec<Path> = ended.collect();
-    is_complete &= keep_unbeaten(&mut ended);
+    is_complete &= keep_unbeaten(&mut ended, most);
     Unbeaten {
         paths: ended,
         is_complete,
@@ -153,6 +154,7 @@ fn best_of_each_state(
     times: &TimeTable,
     index: usize,
     paths: impl Iterator<Item = (usize, Path)>,
+    most: usize,
     is_complete: &mut bool,
 ) -> BTreeMap<PathState, Vec<Path>> {
     let mut best: BTreeMap<PathState, Vec<Path>> = BTreeMap::new();
@@ -188,13 +190,13 @@ fn best_of_each_state(
         }
     }
     for paths in best.values_mut() {
-        *is_complete &= keep_unbeaten(paths);
+        *is_complete &= keep_unbeaten(paths, most);
     }
     best
 }
 
-/// Removes the paths that another one beats; of too many, all but some of each time. Whether none of these was removed.
-fn keep_unbeaten(paths: &mut Vec<Path>) -> bool {
+/// Removes the paths that another one beats; of more than `most`, all but some of each time. Whether none of these was removed.
+fn keep_unbeaten(paths: &mut Vec<Path>, most: usize) -> bool {
     // In this order a path can only be beaten by one before it. The sort is stable, so that the first of equals stays.
     paths.sort_by_key(|path| (path.time, path.energy));
     // Where memory makes no difference the last of those before draws least, and so beats whatever any of them does.
@@ -209,7 +211,7 @@ fn keep_unbeaten(paths: &mut Vec<Path>) -> bool {
             kept.push(path);
         }
     }
-    let every = kept.len().div_ceil(MOST_PATHS).max(1);
+    let every = kept.len().div_ceil(most).max(1);
     let last = kept.len().saturating_sub(1);
     let some = kept.iter().enumerate();
     let some = some.filter(|(place, _)| place % every == 0 || *place == last);
