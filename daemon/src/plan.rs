@@ -161,15 +161,9 @@ async fn one(
     let subject = learnt.subject();
     let energy = (args.verify).predicted_energy(planned.combination(), subject)?;
     output::print(describe(planned, &learnt))?;
-    let placements = vec![planned.combination().clone()];
-    let verified = args.verify.measure(placements, subject, agent).await?;
-    match verified.get(planned.combination()) {
-        Some(verified) => {
-            let predicted = Predicted::from(&**planned).with_energy(energy);
-            output::print(format_args!("\n{}", beside_table(&predicted, verified)))
-        }
-        None => Ok(()),
-    }
+    let predicted = Predicted::from(&**planned).with_energy(energy);
+    let verifying = (args.verify).measure_beside(predicted, planned.combination(), subject, agent);
+    verifying.await
 }
 
 async fn all(args: &Sweep, agent: Option<PathBuf>) -> Result<(), Failure> {

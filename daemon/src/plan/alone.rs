@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use layerlab_planners::export::time_plan_json;
 use layerlab_planners::{Algorithm, Goal, fastest_plan};
 
-use super::beside::{Predicted, beside_table};
+use super::beside::Predicted;
 use super::describe::describe_by_time;
 use super::{Common, one};
 use crate::exit::{Code, ExitWith, Failure};
@@ -29,15 +29,9 @@ pub(super) async fn min_time(args: &Common, agent: Option<PathBuf>) -> Result<()
     }
     let energy = args.verify.predicted_energy(&plan.combination, subject)?;
     output::print(describe_by_time(&plan, subject))?;
-    let placements = vec![plan.combination.clone()];
-    let verified = args.verify.measure(placements, subject, agent).await?;
-    match verified.get(&plan.combination) {
-        Some(verified) => {
-            let predicted = Predicted::from(&plan).with_energy(energy);
-            output::print(format_args!("\n{}", beside_table(&predicted, verified)))
-        }
-        None => Ok(()),
-    }
+    let predicted = Predicted::from(&plan).with_energy(energy);
+    let verifying = (args.verify).measure_beside(predicted, &plan.combination, subject, agent);
+    verifying.await
 }
 
 impl Common {

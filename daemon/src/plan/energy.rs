@@ -11,7 +11,7 @@ use layerlab_profiles::summary::Estimate;
 use layerlab_profiles::{Placement, SignedNanos};
 
 use super::alone::about_accuracy;
-use super::beside::{Predicted, beside_table};
+use super::beside::Predicted;
 use super::describe::{UNKNOWN, planned_from, strip, surely};
 use super::learnt::{Input, PlanSubject, TimesAlone};
 use super::verify::VerifyArgs;
@@ -96,15 +96,9 @@ async fn tell(
     }
     let energy = args.verify.predicted_energy(&plan.combination, subject)?;
     output::print(describe(&plan, subject, energies))?;
-    let placements = vec![plan.combination.clone()];
-    let verified = args.verify.measure(placements, subject, agent).await?;
-    match verified.get(&plan.combination) {
-        Some(verified) => {
-            let predicted = Predicted::from(&plan).with_energy(energy);
-            output::print(format_args!("\n{}", beside_table(&predicted, verified)))
-        }
-        None => Ok(()),
-    }
+    let predicted = Predicted::from(&plan).with_energy(energy);
+    let verifying = (args.verify).measure_beside(predicted, &plan.combination, subject, agent);
+    verifying.await
 }
 
 /// The placements that draw least within the limits of these goals.

@@ -16,12 +16,14 @@ use layerlab_profiles::{Nanos, Placement};
 use layerlab_protocol::{Entry, MeterChoice};
 
 use super::alone::about_accuracy;
+use super::beside::{Predicted, beside_table};
 use super::learnt::{Learnt, PlanSubject};
 use crate::adb::{self, AdbArgs, Opened, PhoneArgs};
 use crate::campaign::{agent_program, campaign_failure};
 use crate::evaluate;
 use crate::exit::{Code, ExitWith, Failure};
 use crate::model_options::{open_with_twin, parse_dim, refuse_other_twin};
+use crate::output;
 use crate::profile::energy_window;
 
 #[derive(clap::Args)]
@@ -77,6 +79,25 @@ impl VerifyArgs {
         match self.open(subject, agent).await? {
             Some(device) => device.verify(placements, subject).await,
             None => Ok(VerifiedPlacements::new()),
+        }
+    }
+
+    /// Measures one plan, if a device is named, and prints what was measured beside what was predicted.
+    pub(super) async fn measure_beside(
+        &self,
+        predicted: Predicted,
+        placement: &Placement,
+        subject: PlanSubject<'_>,
+        agent: Option<PathBuf>,
+    ) -> Result<(), Failure> {
+        let verified = self
+            .measure(vec![placement.clone()], subject, agent)
+            .await?;
+        match verified.get(placement) {
+            Some(verified) => {
+                output::print(format_args!("\n{}", beside_table(&predicted, verified)))
+            }
+            None => Ok(()),
         }
     }
 
