@@ -12,15 +12,14 @@ independently of layerlab, with numpy alone. Of a model with few layers, `--desi
 
 import argparse
 import math
-import statistics
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy
 
 from by_hand import Cutter
-from published import ROUNDS, Published, Times
+from published import Published, at_one_speed
 
 PROCESSOR = "cpu:ort-all"
 
@@ -32,21 +31,6 @@ class CostOfPassing(NamedTuple):
     error: float
     unexplained: float
     unexplained_without: float
-
-
-def at_one_speed(times: Times) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], int]]:
-    """Each segment's time in milliseconds, and in how many visits it was timed."""
-    by_segment, by_visit = defaultdict(list), defaultdict(list)
-    for (segment, visit), time in times.items():
-        by_segment[segment].append((visit, time))
-        by_visit[visit].append((segment, time))
-    speeds = dict.fromkeys(by_visit, 0.0)
-    for _ in range(ROUNDS):
-        middles = {
-            segment: statistics.mean(time - speeds[visit] for visit, time in seen) for segment, seen in by_segment.items()
-        }
-        speeds = {visit: statistics.median(time - middles[segment] for segment, time in seen) for visit, seen in by_visit.items()}
-    return {one: math.exp(time) / 1e6 for one, time in middles.items()}, {one: len(seen) for one, seen in by_segment.items()}
 
 
 def megabytes_passing(cutter: Cutter, first: int, last: int) -> float:
@@ -68,9 +52,11 @@ def adjusted(design: numpy.ndarray, times: numpy.ndarray, weights: numpy.ndarray
 def cost_of_passing(model: Path, profile: Published) -> CostOfPassing | None:
     """What each megabyte costs that passes through a segment; None where nothing does."""
     cutter = Cutter(model, profile.layers)
-    measured, visits = at_one_speed(profile.times_in_visits())
+    in_visits = profile.times_in_visits()
+    visits = Counter(segment for segment, _ in in_visits)
+    measured = at_one_speed(in_visits)
     segments = sorted(measured)
-    times = numpy.array([measured[segment] for segment in segments])
+    times = numpy.array([math.exp(measured[segment]) / 1e6 for segment in segments])
     weights = numpy.array([math.sqrt(visits[segment]) for segment in segments]) / times
     design = numpy.zeros((len(segments), 2 * cutter.count + 1))
     for row, (first, last) in enumerate(segments):

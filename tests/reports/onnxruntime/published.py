@@ -111,9 +111,8 @@ class Published:
         return "not tested", ""
 
 
-def longer(times: Times, whole: tuple[int, int]) -> float:
-    """How much longer the sum of the parts is than the whole, where a segment's time in a visit is that of the segment times
-    the speed of the visit."""
+def at_one_speed(times: Times) -> dict[tuple[int, int], float]:
+    """The logarithm of each segment's time, with the speeds of visits taken out."""
     by_segment, by_visit = defaultdict(list), defaultdict(list)
     for (segment, visit), time in times.items():
         by_segment[segment].append((visit, time))
@@ -124,6 +123,13 @@ def longer(times: Times, whole: tuple[int, int]) -> float:
             segment: statistics.mean(time - speeds[visit] for visit, time in seen) for segment, seen in by_segment.items()
         }
         speeds = {visit: statistics.median(time - segments[segment] for segment, time in seen) for visit, seen in by_visit.items()}
+    return segments
+
+
+def longer(times: Times, whole: tuple[int, int]) -> float:
+    """How much longer the sum of the parts is than the whole, where a segment's time in a visit is that of the segment times
+    the speed of the visit."""
+    segments = at_one_speed(times)
     parts = sum(math.exp(segments[layer, layer + 1]) for layer in range(1, whole[1]))
     parts -= sum(math.exp(segments[layer, layer]) for layer in range(2, whole[1]))
     return parts / math.exp(segments[whole]) - 1.0
