@@ -4,9 +4,12 @@ use std::collections::HashMap;
 
 use layerlab_protocol::{self as protocol, Entry, RunId};
 use serde::Deserialize;
-use sqlx::AnyConnection;
+use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::obstacle::Obstacle;
+
+/// So many entries are written by one statement: a server is asked once for all of them.
+const ROWS: usize = 64;
 
 /// The last entry that was kept of each run, as far as it was asked for since the last rollback.
 pub(super) type LastEntries = HashMap<RunId, u64>;
@@ -26,6 +29,7 @@ pub(super) async fn keep_entries(
         Some(last) => *last,
         None => last_entry(to, run).await?,
     };
+    let mut new = Vec::with_capacity(entries.len());
     for entry in entries {
         let sequence = entry.sequence;
         if sequence == 0 || sequence > last + 1 {
@@ -34,6 +38,8 @@ pub(super) async fn keep_entries(
             )));
         }
         if sequence <= last {
+            // It may be one of this call.
+            keep_new(to, run, &mut new).await?;
             if !is_kept(to, run, entry).await? {
                 return Err(refused(format!(
                     "there is another entry {sequence} of run {run}"
@@ -41,9 +47,10 @@ pub(super) async fn keep_entries(
             }
             continue;
         }
-        keep_entry(to, run, entry).await?;
+        new.push(entry);
         last = sequence;
     }
+    keep_new(to, run, &mut new).await?;
     last_entries.insert(run.clone(), last);
     Ok(())
 }
@@ -57,20 +64,41 @@ async fn last_entry(of: &mut AnyConnection, run: &RunId) -> Result<u64, Obstacle
     Ok(last.unsigned_abs())
 }
 
-async fn keep_entry(to: &mut AnyConnection, run: &RunId, entry: &Entry) -> Result<(), Obstacle> {
-    let body = serde_json::to_string(&entry.event)?;
-    let EntryKind { kind } = serde_json::from_str(&body)?;
-    sqlx::query(
-        "INSERT INTO entries (run, sequence, order_number, kind, body) VALUES ($1, $2, $3, $4, $5) \
+/// Writes entries that follow what is there, and leaves none to be written.
+async fn keep_new(
+    to: &mut AnyConnection,
+    run: &RunId,
+    new: &mut Vec<&Entry>,
+) -> Result<(), Obstacle> {
+    for entries in new.chunks(ROWS) {
+        insert(to, run, entries).await?;
+    }
+    new.clear();
+    Ok(())
+}
+
+async fn insert(to: &mut AnyConnection, run: &RunId, entries: &[&Entry]) -> Result<(), Obstacle> {
+    let rows = (0..entries.len()).map(|row| {
+        let [sequence, order, kind, body] = [2, 3, 4, 5].map(|column| 4 * row + column);
+        format!("($1, ${sequence}, ${order}, ${kind}, ${body})")
+    });
+    let statement = format!(
+        "INSERT INTO entries (run, sequence, order_number, kind, body) VALUES {} \
          ON CONFLICT (run, sequence) DO NOTHING",
-    )
-    .bind(run.as_str())
-    .bind(entry.sequence.cast_signed())
-    .bind(i64::from(entry.order))
-    .bind(kind)
-    .bind(body.as_str())
-    .execute(to)
-    .await?;
+        rows.collect::<Vec<_>>().join(", ")
+    );
+    // Numbers of arguments alone differ.
+    let mut statement = sqlx::query(AssertSqlSafe(statement)).bind(run.as_str());
+    for entry in entries {
+        let body = serde_json::to_string(&entry.event)?;
+        let EntryKind { kind } = serde_json::from_str(&body)?;
+        statement = statement
+            .bind(entry.sequence.cast_signed())
+            .bind(i64::from(entry.order))
+            .bind(kind.to_owned())
+            .bind(body);
+    }
+    statement.execute(to).await?;
     Ok(())
 }
 

@@ -258,6 +258,11 @@ async fn entries_follow_each_other_and_may_come_again(lab: &TestLab) {
     assert_eq!(kept(&store).await, []);
     keep(&store, entries(17..=17)).await.expect_err("a gap");
     keep(&store, entries(1..=2)).await.expect("from the start");
+
+    // More than one statement takes, of which one comes twice.
+    let many = [entries(3..=200), entries(200..=201)].concat();
+    keep(&store, many).await.expect("kept");
+    assert_eq!(kept(&store).await, entries(1..=201));
 }
 
 async fn old_journals_go_with_what_their_runs_say_of_it(lab: &TestLab) {
