@@ -2,7 +2,7 @@
 
 use layerlab_protocol::{Entry, RunId};
 
-use super::{Device, Event, Job, Reservation, Run};
+use super::{Device, Event, Job, JobState, Reservation, Run};
 
 /// Something that is to be kept. A record that is there already is replaced.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,5 +43,22 @@ impl RecordChange {
             self,
             RecordChange::Entries { .. } | RecordChange::JournalGone(_)
         )
+    }
+
+    /// Whether other hosts of the lab may have something to do because of it, which they are to decide at once. What becomes of
+    /// a run that this host has claimed is nothing for them to decide: they learn of it with their next turn.
+    pub(crate) fn concerns_other_hosts(&self) -> bool {
+        match self {
+            // That of a job which was cancelled or has expired may be in progress on theirs.
+            RecordChange::Job(job) => !matches!(job.state, JobState::Done | JobState::Failed),
+            RecordChange::Run(run) => run.host.is_none() && !run.state.is_over(),
+            RecordChange::DevicesHere(_)
+            | RecordChange::Reservation(_)
+            | RecordChange::ReservationGone(_) => true,
+            RecordChange::Device(_)
+            | RecordChange::Event(_)
+            | RecordChange::Entries { .. }
+            | RecordChange::JournalGone(_) => false,
+        }
     }
 }

@@ -70,7 +70,9 @@ impl Bulletin {
                             RecordChange::Entries { run, .. } | RecordChange::JournalGone(run) => {
                                 self.journals.remove(run);
                             }
-                            RecordChange::Event(event) => self.happened(event.number),
+                            RecordChange::Event(event) => {
+                                tell_last_event(&self.news.last_event, event.number);
+                            }
                             _ => {}
                         }
                     }
@@ -89,12 +91,9 @@ impl Bulletin {
         self.publish();
     }
 
-    fn happened(&self, number: i64) {
-        self.news.last_event.send_if_modified(|last| {
-            let is_newer = number > *last;
-            *last = number.max(*last);
-            is_newer
-        });
+    /// Who is told of the last event in the store.
+    pub(super) fn last_event(&self) -> watch::Sender<i64> {
+        self.news.last_event.clone()
     }
 
     fn publish(&self) {
@@ -107,4 +106,13 @@ impl Bulletin {
             differs
         });
     }
+}
+
+/// Tells whoever waits for events that the last one in the store has this number, unless a later one is known.
+pub(super) fn tell_last_event(last_event: &watch::Sender<i64>, number: i64) {
+    last_event.send_if_modified(|last| {
+        let is_newer = number > *last;
+        *last = number.max(*last);
+        is_newer
+    });
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Any, AnyConnection, Connection, Transaction};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
+use super::bulletin::tell_last_event;
 use super::cause::sentence;
 use super::entries::LastEntries;
 use super::error::StoreError;
@@ -192,24 +193,28 @@ impl StoreHand {
             }
         }
         if let (Some(lease), Some(host)) = (&mut self.lease, host) {
-            if calls.iter().flatten().any(RecordChange::is_shared) {
-                in_time(turn::tell(transaction, host)).await?;
+            let changes = || calls.iter().flatten();
+            if changes().any(RecordChange::is_shared) {
+                let is_to_decide = changes().any(RecordChange::concerns_other_hosts);
+                in_time(turn::tell(transaction, host, is_to_decide)).await?;
             }
             lease.commits(&outcomes);
         }
         Ok(outcomes)
     }
 
-    /// A turn, of which nothing or the batch that was written comes.
+    /// A turn, of which nothing or the batch that was written comes. Who has it knows the last event in the store, and so does
+    /// whoever waits for events: a notification may have been missed.
     pub(super) async fn turn(
         &mut self,
         request: TurnRequest,
+        last_event: &watch::Sender<i64>,
     ) -> Result<Option<(Batch, Vec<Outcome>)>, NoTurn> {
         let mut connection = match self.connection().await {
             Ok(connection) => connection,
             Err(error) => return Err(NoTurn::Away(request, error)),
         };
-        let result = self.turn_by(&mut connection, request).await;
+        let result = self.turn_by(&mut connection, request, last_event).await;
         match &result {
             Ok(_) | Err(NoTurn::Unreadable(..)) => self.connection = Some(connection),
             Err(_) => self.leave(connection).await,
@@ -221,6 +226,7 @@ impl StoreHand {
         &mut self,
         connection: &mut AnyConnection,
         request: TurnRequest,
+        last_event: &watch::Sender<i64>,
     ) -> Result<Option<(Batch, Vec<Outcome>)>, NoTurn> {
         let begun = match self.begin_turn(connection).await {
             Ok(begun) => begun,
@@ -236,6 +242,7 @@ impl StoreHand {
             Ok(others) => others,
             Err(error) => return Err(NoTurn::Unreadable(request, error)),
         };
+        tell_last_event(last_event, others.last.0);
         let (keep, mut decided) = oneshot::channel();
         let is_taken = request.answer.send(Ok((others, keep))).is_ok();
         if is_taken {

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::apart::apart;
+use super::bulletin::tell_last_event;
 use super::cause::sentence;
 use super::server::StoreServer;
 use super::turn::{CHANNEL, told};
@@ -68,15 +69,13 @@ impl Ears {
     }
 
     fn hear(&self, payload: &str) {
-        let Some((host, last_event)) = told(payload).filter(|(host, _)| *host != self.host) else {
+        let Some(told) = told(payload).filter(|told| told.host != self.host) else {
             return;
         };
-        tracing::trace!(host, last_event, "another host has changed the lab");
-        self.heard.send_modify(|heard| *heard += 1);
-        self.last_event.send_if_modified(|last| {
-            let is_newer = last_event > *last;
-            *last = last_event.max(*last);
-            is_newer
-        });
+        tracing::trace!(?told, "another host has changed the lab");
+        if told.is_to_decide {
+            self.heard.send_modify(|heard| *heard += 1);
+        }
+        tell_last_event(&self.last_event, told.last_event);
     }
 }

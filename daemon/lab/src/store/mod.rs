@@ -140,7 +140,7 @@ impl Store {
         self.place.is_on_server()
     }
 
-    /// Changes when another host has changed the lab.
+    /// Changes when another host has changed the lab so that this one may have something to do.
     pub fn heard(&self) -> watch::Receiver<u64> {
         self.heard.clone()
     }

@@ -81,22 +81,49 @@ pub(super) async fn revision(connection: &mut AnyConnection) -> Result<i64, sqlx
         .await
 }
 
+/// What hosts tell each other of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    /// The number of the row of the host that has changed something.
+    pub(super) host: i64,
+    /// The number of the last event then.
+    pub(super) last_event: i64,
+    /// Whether others may have something to do because of it.
+    pub(super) is_to_decide: bool,
+}
+
+/// How a notification ends of which others need to do nothing.
+const NOTHING_TO_DECIDE: &str = " nothing-to-decide";
+
 /// Tells the other hosts of a change when the transaction ends; `host` is the number of this one's row.
-pub(super) async fn tell(transaction: &mut AnyConnection, host: i64) -> Result<(), sqlx::Error> {
+pub(super) async fn tell(
+    transaction: &mut AnyConnection,
+    host: i64,
+    is_to_decide: bool,
+) -> Result<(), sqlx::Error> {
     query(
-        "SELECT pg_notify($1, $2 || ' ' || (SELECT CAST(COALESCE(MAX(number), 0) AS TEXT) FROM events))",
+        "SELECT pg_notify($1, $2 || ' ' || (SELECT CAST(COALESCE(MAX(number), 0) AS TEXT) FROM events) || $3)",
     )
     .bind(CHANNEL)
     .bind(host.to_string())
+    .bind(if is_to_decide { "" } else { NOTHING_TO_DECIDE })
     .execute(transaction)
     .await?;
     Ok(())
 }
 
-/// Of which host a notification is, and the number of the last event then.
-pub(super) fn told(payload: &str) -> Option<(i64, i64)> {
-    let (host, last_event) = payload.split_once(' ')?;
-    Some((host.parse().ok()?, last_event.parse().ok()?))
+/// What a notification says.
+pub(super) fn told(payload: &str) -> Option<Told> {
+    let (numbers, is_to_decide) = match payload.strip_suffix(NOTHING_TO_DECIDE) {
+        Some(numbers) => (numbers, false),
+        None => (payload, true),
+    };
+    let (host, last_event) = numbers.split_once(' ')?;
+    Some(Told {
+        host: host.parse().ok()?,
+        last_event: last_event.parse().ok()?,
+        is_to_decide,
+    })
 }
 
 /// Sees that no host can write any more that lost its lease longer than `patience` ago: its runs are about to be given to others.

@@ -193,8 +193,9 @@ impl StoreHand {
         let (mut hand, mut request) = (self, request);
         loop {
             let result;
+            let last_event = bulletin.last_event();
             match apart(move || async move {
-                let result = hand.turn(request).await;
+                let result = hand.turn(request, &last_event).await;
                 (hand, result)
             })
             .await

@@ -108,6 +108,46 @@ async fn a_host_knows_what_others_have_changed_when_it_has_the_turn() {
     assert_eq!(hosts[0].lease, LeaseState::Ended);
 }
 
+#[tokio::test]
+async fn others_are_told_of_all_events_and_woken_by_what_concerns_them() {
+    let Some(server) = postgres() else { return };
+    let url = server.database();
+    let (one, other) = (host(&url, "one", LONG).await, host(&url, "two", LONG).await);
+    let (mut heard, mut last_event) = (other.store.heard(), other.store.last_event());
+    let minute = Duration::from_secs(60);
+    let listens = tokio::time::timeout(minute, heard.wait_for(|heard| *heard == 1)).await;
+    listens.expect("it listens").expect("a store");
+    let open = Job {
+        occurrence_of: None,
+        ..job(1)
+    };
+    let changes = vec![RecordChange::Job(open), RecordChange::Run(run(1))];
+    turn(&one).await.keep(changes).await.expect("kept");
+    let is_woken = tokio::time::timeout(minute, heard.wait_for(|heard| *heard == 2)).await;
+    is_woken.expect("there is a new job").expect("a store");
+
+    let claimed = Run {
+        host: Some("one".to_owned()),
+        ..run(1)
+    };
+    let begun = vec![
+        RecordChange::Run(claimed),
+        RecordChange::Device(device("PHONE1")),
+        RecordChange::Event(event(1)),
+    ];
+    turn(&one).await.keep(begun).await.expect("kept");
+    let is_told = tokio::time::timeout(minute, last_event.wait_for(|last| *last == 1)).await;
+    is_told.expect("it is told").expect("a store");
+    assert_eq!(*heard.borrow(), 2, "it is not woken");
+
+    let given_back = vec![RecordChange::Run(run(1)), RecordChange::Event(event(2))];
+    turn(&one).await.keep(given_back).await.expect("kept");
+    let is_woken = tokio::time::timeout(minute, heard.wait_for(|heard| *heard == 3)).await;
+    is_woken
+        .expect("anybody may have the run")
+        .expect("a store");
+}
+
 const RUNS: i64 = 300;
 
 /// Claims what nobody has claimed, one run a turn, until nothing is left, and tells of each in an event.
