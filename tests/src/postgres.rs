@@ -114,15 +114,24 @@ impl PostgresServer {
         }
     }
 
-    /// Kills it, as a power cut would; [`PostgresServer::start`] starts it again.
-    pub fn kill(&self) {
-        let ServerPlace::Own { folder, keeper, .. } = &self.place else {
-            panic!("{GIVEN} names a server that tests do not kill");
+    /// Its first process, of which all others are children.
+    pub fn process(&self) -> u32 {
+        let ServerPlace::Own { folder, .. } = &self.place else {
+            panic!("{GIVEN} names a server whose processes are its own business");
         };
         let file = std::fs::read_to_string(folder.join("data/postmaster.pid"));
         let file = file.expect("it runs");
         let process = file.lines().next().expect("its process");
-        let killed = Command::new("kill").args(["-KILL", process]).output();
+        process.parse().expect("a number")
+    }
+
+    /// Kills it, as a power cut would; [`PostgresServer::start`] starts it again.
+    pub fn kill(&self) {
+        let ServerPlace::Own { keeper, .. } = &self.place else {
+            panic!("{GIVEN} names a server that tests do not kill");
+        };
+        let process = self.process().to_string();
+        let killed = Command::new("kill").args(["-KILL", &process]).output();
         succeeded("kill", &killed.expect("it is there"));
         let mut keeper = keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mut keeper) = keeper.take() {

@@ -1,0 +1,412 @@
+//! What a lab of many hosts costs: `lab-scale [JOBS] [SECONDS]` has 8, 16 and 32 hosts with 32 devices each work on as many queued
+//! jobs in a PostgreSQL server of its own for so long, and prints a Markdown table. The devices are played: they do nothing until
+//! their run ends, after 100 s on average. Dispatchers and stores are the lab's own, all in this process; the server is real.
+
+#![expect(clippy::print_stdout, reason = "its table is what it is for")]
+#![expect(clippy::print_stderr, reason = "it takes minutes")]
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use layerlab_lab::bench::{Assignment, Bench, Desk};
+use layerlab_lab::clock::Clock;
+use layerlab_lab::config::Config;
+use layerlab_lab::dispatcher::{Dispatcher, Message, Question};
+use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
+use layerlab_lab::record::{Device, Spent};
+use layerlab_lab::state::{LabState, Rules, StayOutcome};
+use layerlab_lab::store::{Store, StoreError, StorePlace, StoreServer};
+use layerlab_lab::talk::{Answer, DaemonCounts, Request};
+use layerlab_tests::postgres::PostgresServer;
+use layerlab_tests::proof::table::markdown;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tempfile::TempDir;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+const HOSTS: [usize; 3] = [8, 16, 32];
+
+/// Of each host.
+const DEVICES: usize = 32;
+
+const JOBS: usize = 100_000;
+
+/// How long each lab is watched.
+const SECONDS: u64 = 120;
+
+/// How long a run takes on average.
+const RUN_SECONDS: f64 = 100.0;
+
+/// How long hosts may take to open the store, and their devices to have a run each.
+const BEGINNING: Duration = Duration::from_secs(900);
+
+/// So many jobs are submitted at once.
+const AT_ONCE: usize = 64;
+
+/// The kernel counts processor time in hundredths of a second.
+const TICKS_PER_S: f64 = 100.0;
+
+/// Without a server there is nothing to measure.
+const UNAVAILABLE: u8 = 69;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let jobs = arguments.next().map_or(Ok(JOBS), |jobs| jobs.parse());
+    let seconds = arguments.next().map_or(Ok(SECONDS), |one| one.parse());
+    let (Ok(jobs), Ok(seconds)) = (jobs, seconds) else {
+        eprintln!("usage: lab-scale [JOBS] [SECONDS]");
+        return ExitCode::from(2);
+    };
+    let Some(server) = PostgresServer::new() else {
+        return ExitCode::from(UNAVAILABLE);
+    };
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    let rows = HOSTS.map(|hosts| {
+        runtime.block_on(async {
+            let row = measure(&server, hosts, jobs, Duration::from_secs(seconds)).await;
+            eprintln!("{}", row.join(" "));
+            row
+        })
+    });
+    let header = [
+        "hosts",
+        "devices",
+        "jobs",
+        "runs that ended",
+        "to the next run, median",
+        "p99",
+        "longest",
+        "a decision, mean",
+        "decisions for each end",
+        "the server's processor time for each end",
+        "the hosts'",
+        "database",
+        "memory of all hosts",
+    ];
+    println!("{}", markdown(&header, &rows));
+    ExitCode::SUCCESS
+}
+
+/// Devices that do nothing until their run ends.
+#[derive(Clone)]
+struct PlayedDevices {
+    chance: Arc<Mutex<ChaCha8Rng>>,
+    seen: Arc<Mutex<Seen>>,
+    /// Has a permit for each device that has begun its first run.
+    begun: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// When the run on each device ended.
+    ended: HashMap<String, Instant>,
+    /// From the end of a run to the beginning of the next on the same device.
+    waits: Vec<Duration>,
+}
+
+impl PlayedDevices {
+    fn new() -> PlayedDevices {
+        PlayedDevices {
+            chance: Arc::new(Mutex::new(ChaCha8Rng::seed_from_u64(1))),
+            seen: Arc::default(),
+            begun: Arc::new(Semaphore::new(0)),
+        }
+    }
+}
+
+impl Bench for PlayedDevices {
+    type Opened = ();
+
+    async fn work(
+        &self,
+        is_open: &mut Option<()>,
+        assignment: &Assignment,
+        _: &Desk,
+    ) -> (StayOutcome, Spent) {
+        let name = &assignment.device.name;
+        let ended = {
+            let mut seen = self.seen.lock().expect("no panic");
+            let ended = seen.ended.remove(name).map(|at| at.elapsed());
+            seen.waits.extend(ended);
+            ended
+        };
+        if ended.is_none() && is_open.replace(()).is_none() {
+            self.begun.add_permits(1);
+        }
+        let share: f64 = self.chance.lock().expect("no panic").random();
+        let takes = Duration::from_secs_f64(-RUN_SECONDS * (1.0 - share).ln());
+        let outcome = tokio::select! {
+            () = tokio::time::sleep(takes) => StayOutcome::Published {
+                folder: PathBuf::from(format!("profiles/{}", assignment.run.number)),
+                findings: Vec::new(),
+                verdict: None,
+            },
+            () = assignment.asked_to_leave() => StayOutcome::Parked,
+        };
+        let mut seen = self.seen.lock().expect("no panic");
+        seen.ended.insert(name.clone(), Instant::now());
+        (outcome, Spent::default())
+    }
+
+    async fn forget(&self, _: &mut Option<()>, _: &Assignment) {}
+
+    async fn close(&self, (): ()) {}
+}
+
+/// A daemon of one host, as far as it decides.
+struct Daemon {
+    _folder: TempDir,
+    messages: mpsc::Sender<Message>,
+    ended: JoinHandle<Result<(), StoreError>>,
+}
+
+impl Daemon {
+    async fn begin(name: &str, url: &str, devices: PlayedDevices) -> Daemon {
+        let folder = tempfile::tempdir().expect("a folder");
+        let server = StoreServer::new(url).expect("a database");
+        let place = StorePlace::in_folder(folder.path()).on(server.as_host(name.to_owned()));
+        let (store, kept) = Store::open(&place).await.expect("a store");
+        let state = LabState::new(kept, Rules::of(&Config::default()));
+        let dispatcher = Dispatcher::new(state, store.clone(), devices, Clock::Host);
+        let (messages, inbox) = mpsc::channel(AT_ONCE);
+        let ended = tokio::spawn(async move {
+            let ended = dispatcher.run(inbox).await;
+            store.close().await;
+            ended
+        });
+        Daemon {
+            _folder: folder,
+            messages,
+            ended,
+        }
+    }
+
+    async fn send(&self, message: Message) {
+        self.messages.send(message).await.expect("a dispatcher");
+    }
+
+    async fn ask(&self, request: Request) -> oneshot::Receiver<Answer> {
+        let (to, answer) = oneshot::channel();
+        let by = None;
+        self.send(Message::Ask(Question { request, by, to })).await;
+        answer
+    }
+
+    async fn counts(&self) -> DaemonCounts {
+        match self.ask(Request::Status).await.await.expect("an answer") {
+            Answer::Status(status) => status.counts,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn submit(&self, jobs: usize) {
+        let mut answers = Vec::with_capacity(jobs);
+        for number in 0..jobs {
+            let request = Request::Submit {
+                spec: Box::new(job(number)),
+                again: true,
+                sizes: Vec::new(),
+            };
+            answers.push(self.ask(request).await);
+        }
+        for answer in join_all(answers).await {
+            let answer = answer.expect("an answer");
+            assert!(matches!(answer, Answer::Submitted { .. }), "{answer:?}");
+        }
+    }
+
+    /// Ends it as if it were killed: stopped, it would wait for its runs.
+    async fn kill(self) {
+        self.ended.abort();
+        assert!(self.ended.await.is_err(), "it had ended by itself");
+    }
+}
+
+/// A device of one of three kinds, half of them in a pool.
+fn device(host: usize, number: usize) -> Device {
+    let name = format!("phone{host:02}-{number:02}");
+    Device {
+        serial: name.clone(),
+        name,
+        soc: Some(["kirin970", "sm8550", "tensor"][number % 3].to_owned()),
+        abi: Some("arm64-v8a".to_owned()),
+        android: Some(10 + number as u32 % 5),
+        pools: match number % 2 {
+            0 => vec!["night".to_owned()],
+            _ => Vec::new(),
+        },
+        ..Device::default()
+    }
+}
+
+/// A job for any one device of some kind; they differ in priority, devices and models.
+fn job(number: usize) -> JobSpec {
+    let selector = match number % 4 {
+        0 => Selector {
+            soc: Some("sm8550".to_owned()),
+            ..Selector::default()
+        },
+        1 => Selector {
+            android: Some(">= 12".parse().expect("a requirement")),
+            ..Selector::default()
+        },
+        2 => Selector {
+            pool: Some("night".to_owned()),
+            ..Selector::default()
+        },
+        _ => Selector {
+            abi: Some("arm64-v8a".to_owned()),
+            ..Selector::default()
+        },
+    };
+    JobSpec {
+        name: format!("job{number}"),
+        models: vec![ModelSpec {
+            name: "alexnet".to_owned(),
+            sha256: format!("{number:064}"),
+            ..ModelSpec::default()
+        }],
+        devices: vec![selector],
+        repeats: 1,
+        priority: (number % 3) as i32,
+        ..JobSpec::default()
+    }
+}
+
+/// The table's row for a lab of so many hosts.
+async fn measure(
+    server: &PostgresServer,
+    hosts: usize,
+    jobs: usize,
+    during: Duration,
+) -> Vec<String> {
+    let url = server.database();
+    let devices = PlayedDevices::new();
+    let first = Daemon::begin("host00", &url, devices.clone()).await;
+    let began = Instant::now();
+    first.submit(jobs).await;
+    let took = began.elapsed();
+    eprintln!("{jobs} jobs submitted in {took:.1?}");
+    let began = Instant::now();
+    let mut daemons = vec![first];
+    for host in 1..hosts {
+        daemons.push(Daemon::begin(&format!("host{host:02}"), &url, devices.clone()).await);
+    }
+    for (host, daemon) in daemons.iter().enumerate() {
+        let here = (0..DEVICES).map(|number| device(host, number)).collect();
+        daemon.send(Message::Devices(here)).await;
+    }
+    let all = u32::try_from(hosts * DEVICES).expect("not so many");
+    let begun = timeout(BEGINNING, devices.begun.acquire_many(all)).await;
+    let took = began.elapsed();
+    begun
+        .expect("each device has a run")
+        .expect("it stays open")
+        .forget();
+    eprintln!("{hosts} hosts began, and {all} devices, in {took:.1?}");
+
+    devices.seen.lock().expect("no panic").waits.clear();
+    let before = Spending::of(server, &daemons).await;
+    tokio::time::sleep(during).await;
+    let after = Spending::of(server, &daemons).await;
+    let mut waits = std::mem::take(&mut devices.seen.lock().expect("no panic").waits);
+    waits.sort_unstable();
+    let ends = waits.len().max(1);
+    let at = |share: usize| {
+        let wait = waits.get((ends * share / 100).min(ends - 1));
+        wait.map_or_else(String::new, |wait| {
+            format!("{:.1} ms", 1e3 * wait.as_secs_f64())
+        })
+    };
+    let decisions = after.decisions - before.decisions;
+    let deciding = after.deciding_s - before.deciding_s;
+    let for_each_end = |one: f64| format!("{:.1} ms", 1e3 * one / ends as f64);
+    let size = server.sql(&url, "SELECT pg_database_size(current_database())");
+    let size: f64 = size.parse().expect("a number");
+    let row = vec![
+        hosts.to_string(),
+        all.to_string(),
+        jobs.to_string(),
+        waits.len().to_string(),
+        at(50),
+        at(99),
+        at(100),
+        format!("{:.2} ms", 1e3 * deciding / decisions.max(1.0)),
+        format!("{:.1}", decisions / ends as f64),
+        for_each_end(after.server_s - before.server_s),
+        for_each_end(after.hosts_s - before.hosts_s),
+        format!("{:.0} MB", size / 1e6),
+        format!("{:.0} MB", peak_memory_mb()),
+    ];
+    join_all(daemons.into_iter().map(Daemon::kill)).await;
+    row
+}
+
+/// What a lab has spent since it began.
+struct Spending {
+    server_s: f64,
+    /// Processor time of this process, in which all hosts are.
+    hosts_s: f64,
+    decisions: f64,
+    deciding_s: f64,
+}
+
+impl Spending {
+    async fn of(server: &PostgresServer, daemons: &[Daemon]) -> Spending {
+        let (mut decisions, mut deciding_s) = (0.0, 0.0);
+        for counts in join_all(daemons.iter().map(Daemon::counts)).await {
+            decisions += counts.decisions as f64;
+            deciding_s += counts.deciding.as_secs_f64();
+        }
+        Spending {
+            server_s: of_process_and_children(server.process()),
+            hosts_s: processor_time(std::process::id()).map_or(f64::NAN, |time| time.own_s),
+            decisions,
+            deciding_s,
+        }
+    }
+}
+
+/// Processor time in seconds, of a process and of those of its children that have ended.
+struct ProcessorTime {
+    parent: u32,
+    own_s: f64,
+    ended_children_s: f64,
+}
+
+fn processor_time(process: u32) -> Option<ProcessorTime> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in parentheses, may have spaces; the parent is the second field after it, times are the 12th to 15th.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
+    Some(ProcessorTime {
+        parent: fields.get(1)?.parse().ok()?,
+        own_s: (ticks(11)? + ticks(12)?) / TICKS_PER_S,
+        ended_children_s: (ticks(13)? + ticks(14)?) / TICKS_PER_S,
+    })
+}
+
+fn of_process_and_children(process: u32) -> f64 {
+    let own = processor_time(process).map_or(0.0, |time| time.own_s + time.ended_children_s);
+    let all = std::fs::read_dir("/proc").expect("Linux").flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let children = numbers.filter_map(processor_time);
+    own + children
+        .filter(|child| child.parent == process)
+        .map(|child| child.own_s)
+        .sum::<f64>()
+}
+
+/// Of this process, since it began.
+fn peak_memory_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kib.unwrap_or(f64::NAN) / 1024.0
+}
