@@ -25,9 +25,11 @@ use layerlab_lab::farm::Farm;
 use layerlab_lab::front_desk::FrontDesk;
 use layerlab_lab::intake::Intake;
 use layerlab_lab::library::Library;
+use layerlab_lab::mirror::Mirror;
 use layerlab_lab::night::Reports;
 use layerlab_lab::notice::Notice;
 use layerlab_lab::record::Kept;
+use layerlab_lab::shared_profiles::SharedProfiles;
 use layerlab_lab::socket::Listener;
 use layerlab_lab::state::{LabState, Rules};
 use layerlab_lab::store::{Reader, Store, StoreError};
@@ -121,6 +123,11 @@ async fn work(
         library.clone(),
     );
     let (last_event, link_failures) = (store.last_event(), farm.link_failures());
+    let mirror = library.objects().map(|objects| Mirror {
+        store: folders.state.join("lab"),
+        shared: SharedProfiles::new(objects.clone(), kept.lab.clone()),
+        profiles: profiles.clone(),
+    });
     let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host)
         .with_quarantine(Quarantine::in_folder(&folders.state));
@@ -138,6 +145,14 @@ async fn work(
         async move {
             if let Some(tables) = analysis {
                 tables.append(last_event, messages).await;
+            }
+        }
+    });
+    let mirroring = tokio::spawn({
+        let (last_event, messages) = (last_event.clone(), messages.clone());
+        async move {
+            if let Some(mirror) = mirror {
+                mirror.follow(last_event, messages).await;
             }
         }
     });
@@ -180,7 +195,7 @@ async fn work(
     if let Some(serving) = on_the_web {
         let _ = serving.await;
     }
-    for task in [watching, listening, reporting, appending] {
+    for task in [watching, listening, reporting, appending, mirroring] {
         task.abort();
         // It has ended once it says so, one way or the other.
         let _ = task.await;

@@ -26,6 +26,7 @@ use super::library::{InUse, Library, SharingError};
 use super::readings;
 use super::record::{Job, RunNumber, Spent};
 use super::state::{PublicationOutcome, StayOutcome};
+use crate::shared_profiles::SharedProfiles;
 use crate::store::Store;
 use follow::Keeper;
 use layerlab_campaign::publish::SigningKey;
@@ -178,6 +179,10 @@ impl Farm {
             measured,
             device: assignment.device.name.clone(),
             model_sha256: model.map(|model| model.sha256.clone()),
+            shared: (self.0.library.objects().cloned())
+                .map(|objects| SharedProfiles::new(objects, assignment.lab.clone())),
+            run: assignment.run.clone(),
+            written: None,
         };
         self.publish_or_hold(assignment.run.number, unpublished)
             .await

@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use layerlab_lab::record::{Run, RunState};
 use layerlab_tests::device;
 use layerlab_tests::lab::Lab;
 use layerlab_tests::postgres::postgres;
 use layerlab_tests::s3_server::{Gate, s3_server};
 
-use super::{EACH, SIMULATED, job, wait_for_job};
+use super::{EACH, LONG, SIMULATED, job, wait_for_job};
 
 /// What leads to the S3 server at this address.
 fn variables(address: impl std::fmt::Display) -> [(&'static str, OsString); 3] {
@@ -118,9 +119,9 @@ fn a_job_is_refused_while_its_files_cannot_be_shared_and_its_runs_fetch_them() {
     daemon.stop();
     lab.check_journals();
     assert_eq!(lab.profiles().len(), 2);
-    let files = server.list(&bucket);
-    let copies = files.iter().filter(|name| name.starts_with("sha256/"));
-    assert_eq!(copies.count(), 1, "{files:?}");
+    let (files, kept) = (server.list(&bucket), lab.kept());
+    let model = &kept.jobs[&1].spec.models[0].sha256;
+    assert!(files.iter().any(|name| name.ends_with(model)), "{files:?}");
     assert!(!lab.log().contains("topsecret"), "{}", lab.log());
 }
 
@@ -167,4 +168,73 @@ fn an_object_store_that_cannot_be_used_is_named_before_the_lab_opens() {
     let Some(server) = s3_server() else { return };
     let said = refused(with_variables(lab("s3://nowhere", ""), server.address));
     assert!(said.contains("there is no bucket s3://nowhere"), "{said}");
+}
+
+#[test]
+fn a_publication_that_cannot_be_shared_waits_also_for_the_next_daemon() {
+    let Some(server) = s3_server() else { return };
+    let gate = Gate::before(server.address, |_| {});
+    let bucket = server.bucket();
+    let lab = with_variables(lab(&format!("s3://{bucket}"), ""), gate.address);
+    let daemon = lab.daemon();
+    lab.wait_until_open();
+    lab.submit(&job("alexnet", LONG));
+    lab.wait_for("runs on both devices", || lab.blocks() >= 2);
+    gate.close();
+    let waiting = |run: &Run| {
+        let reason = run.reason.as_deref().unwrap_or_default();
+        let told = "measured, and waits for publication: it cannot be put into the object store: ";
+        run.state == RunState::Parked && reason.starts_with(told)
+    };
+    lab.wait_for("runs that wait for publication", || {
+        lab.kept().runs.values().all(waiting)
+    });
+    daemon.stop();
+    let notes = || {
+        let names = server.list(&bucket).into_iter();
+        names.filter(|name| name.starts_with("runs/")).count()
+    };
+    assert_eq!(notes(), 0);
+    gate.open();
+    let daemon = lab.daemon();
+    wait_for_job(&lab);
+    daemon.stop();
+    lab.check_journals();
+    assert_eq!((lab.runs_done(), notes()), (2, 2));
+    assert!(lab.kept().runs.values().all(|run| run.attempt == 1));
+}
+
+#[test]
+fn a_host_has_what_another_one_has_published() {
+    let Some(server) = postgres() else { return };
+    let url = server.database();
+    let shared = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| shared.path().join(name);
+    // Each host has a folder of its own at this path.
+    let profiles = path("profiles");
+    let host = |name: &str, device: &str| {
+        Lab::new(&format!(
+            "[lab]\nstore = {url:?}\nhost = {name:?}\nobjects = {:?}\nprofiles = {profiles:?}\n[phones]\nlocal = [{device:?}]\n\
+             [gates]\nload-percent = 100\n",
+            path("objects")
+        ))
+    };
+    let one = host("rack-1", "mate10pro");
+    let daemon = one.daemon();
+    one.wait_until_open();
+    one.submit(&job("alexnet", EACH));
+    wait_for_job(&one);
+    daemon.stop();
+    let published = one.kept().runs[&1].profile.clone().expect("a profile");
+    let rest = published.strip_prefix(&profiles).expect("it is there");
+    std::fs::rename(&profiles, path("profiles-of-one")).expect("our own");
+
+    let two = host("rack-2", "oneplus7");
+    let daemon = two.daemon();
+    two.wait_for("the other host's profile", || published.is_dir());
+    let digest = |folder: &Path| std::fs::read(folder.join("profile.json")).expect("it is there");
+    let original = path("profiles-of-one").join(rest);
+    assert_eq!(digest(&published), digest(&original));
+    two.succeed(&["check", published.to_str().expect("UTF-8")]);
+    daemon.stop();
 }
