@@ -19,14 +19,17 @@ use layerlab_farm::folders::{Folders, make_private};
 use layerlab_farm::quarantine::Quarantine;
 use layerlab_lab::analysis::AnalysisTables;
 use layerlab_lab::clock::Clock;
-use layerlab_lab::config::{Config, Log};
+use layerlab_lab::config::{Config, Log, ObjectsPlace};
 use layerlab_lab::dispatcher::{Dispatcher, Message};
 use layerlab_lab::farm::Farm;
 use layerlab_lab::front_desk::FrontDesk;
 use layerlab_lab::intake::Intake;
+use layerlab_lab::library::Library;
+use layerlab_lab::mirror::Mirror;
 use layerlab_lab::night::Reports;
 use layerlab_lab::notice::Notice;
 use layerlab_lab::record::Kept;
+use layerlab_lab::shared_profiles::SharedProfiles;
 use layerlab_lab::socket::Listener;
 use layerlab_lab::state::{LabState, Rules};
 use layerlab_lab::store::{Reader, Store, StoreError};
@@ -67,9 +70,10 @@ pub(super) async fn run(
     if let Err(error) = make_private(&folders.state) {
         tracing::warn!(state = %folders.state.display(), %error, "other users of this host may look into it");
     }
+    let library = library(&config, &folders).await?;
     let opened = Store::open(&config.store(&folders)).await;
     let (store, kept) = opened.map_err(|error| Failure::new(store_code(&error), error))?;
-    let ended = work(config, program, adb, folders, store.clone(), kept).await;
+    let ended = work(config, program, adb, folders, library, store.clone(), kept).await;
     // What it still does when the runtime ends is broken off.
     store.close().await;
     ended?;
@@ -83,6 +87,7 @@ async fn work(
     program: PathBuf,
     adb: &AdbArgs,
     folders: Folders,
+    library: Library,
     store: Store,
     kept: Kept,
 ) -> Result<(), Failure> {
@@ -106,7 +111,6 @@ async fn work(
     });
     let runtimes = adb.host.settings();
     let profiles = config.profiles(&folders);
-    let library = config.library(&folders);
     let key = config.lab.signing_key.as_deref().map(SigningKey::read);
     let key = key.transpose().exit_with(Code::Input)?;
     let farm = Farm::with_runtimes(
@@ -116,8 +120,14 @@ async fn work(
         runtimes,
         key,
         store.clone(),
+        library.clone(),
     );
     let (last_event, link_failures) = (store.last_event(), farm.link_failures());
+    let mirror = library.objects().map(|objects| Mirror {
+        store: folders.state.join("lab"),
+        shared: SharedProfiles::new(objects.clone(), kept.lab.clone()),
+        profiles: profiles.clone(),
+    });
     let state = LabState::new(kept, rules);
     let dispatcher = Dispatcher::new(state, store, farm.clone(), Clock::Host)
         .with_quarantine(Quarantine::in_folder(&folders.state));
@@ -135,6 +145,14 @@ async fn work(
         async move {
             if let Some(tables) = analysis {
                 tables.append(last_event, messages).await;
+            }
+        }
+    });
+    let mirroring = tokio::spawn({
+        let (last_event, messages) = (last_event.clone(), messages.clone());
+        async move {
+            if let Some(mirror) = mirror {
+                mirror.follow(last_event, messages).await;
             }
         }
     });
@@ -177,12 +195,29 @@ async fn work(
     if let Some(serving) = on_the_web {
         let _ = serving.await;
     }
-    for task in [watching, listening, reporting, appending] {
+    for task in [watching, listening, reporting, appending, mirroring] {
         task.abort();
         // It has ended once it says so, one way or the other.
         let _ = task.await;
     }
     ended.map_err(|error| Failure::new(store_code(&error), error))
+}
+
+/// Where copies of models are. An object store that cannot be used is found before anything depends on it; one that is only out
+/// of reach may come back.
+async fn library(config: &Config, folders: &Folders) -> Result<Library, Failure> {
+    let library = config.shared_library(folders).exit_with(Code::Input)?;
+    let Some(objects) = library.objects() else {
+        return Ok(library);
+    };
+    match objects.prove().await {
+        Ok(()) => tracing::info!(objects = %objects.place(), "files are shared"),
+        Err(error) if error.may_pass() => {
+            tracing::warn!("{error}; jobs that bring files are refused until it can be");
+        }
+        Err(error) => return Err(Failure::new(Code::Input, error)),
+    }
+    Ok(library)
 }
 
 /// Where the lab keeps and finds things; those within others come first.
@@ -196,6 +231,9 @@ fn host_folders(config: &Config, folders: &Folders) -> Vec<PathBuf> {
     all.extend(config.lab.copies.clone());
     all.extend(config.web.models.clone());
     all.extend(config.lab.analysis.clone());
+    if let Some(ObjectsPlace::Folder(folder)) = &config.lab.objects {
+        all.push(folder.clone());
+    }
     all.sort_by_key(|folder| std::cmp::Reverse(folder.as_os_str().len()));
     all.dedup();
     all

@@ -42,7 +42,8 @@ fn refusal_code(code: RefusalCode) -> Code {
         | RefusalCode::TooMuch
         | RefusalCode::FileChanged => Code::Input,
         RefusalCode::NoCopy | RefusalCode::NoPublication => Code::Output,
-        RefusalCode::TooLate
+        RefusalCode::NotShared
+        | RefusalCode::TooLate
         | RefusalCode::NoRequest
         | RefusalCode::Ending
         | RefusalCode::StoreFailed => Code::Device,

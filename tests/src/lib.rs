@@ -14,6 +14,7 @@ pub mod postgres;
 pub mod proof;
 pub mod published;
 pub mod run;
+pub mod s3_server;
 pub mod scenes;
 pub mod skip;
 pub mod small_disk;

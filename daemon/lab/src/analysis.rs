@@ -13,15 +13,13 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::dispatcher::Message;
+use crate::published_after::published_after;
 use crate::query::indexed_profiles;
-use crate::record::{RunNumber, What};
+use crate::record::RunNumber;
 use crate::store::{Reader, StoreError};
 
 /// How soon what was not appended is tried again, unless something is published before.
 const AGAIN: Duration = Duration::from_secs(3600);
-
-/// How many events are looked at together.
-const AT_ONCE: u32 = 1000;
 
 /// The tables to which the lab appends.
 #[derive(Clone, Debug)]
@@ -55,7 +53,7 @@ impl AnalysisTables {
             if let Err(error) = self.append_missing(&mut progress, &messages).await {
                 tracing::warn!(%error, "the tables for analysis lack what was published last");
             }
-            let published = self.published_after(seen, &mut last_event);
+            let published = published_after(&self.store, seen, &mut last_event);
             match timeout(AGAIN, published).await {
                 Ok(Ok(true)) | Err(_) => {}
                 Ok(Ok(false)) => return,
@@ -95,28 +93,6 @@ impl AnalysisTables {
             }
         }
         Ok(())
-    }
-
-    /// Waits until something is published after the event of number `seen`; false if the lab has ended.
-    async fn published_after(
-        &self,
-        mut seen: i64,
-        last_event: &mut watch::Receiver<i64>,
-    ) -> Result<bool, StoreError> {
-        let reader = Reader::open(&self.store).await?;
-        loop {
-            if last_event.wait_for(|&last| last > seen).await.is_err() {
-                return Ok(false);
-            }
-            let events = reader.events_after(seen, AT_ONCE).await?;
-            if events
-                .iter()
-                .any(|event| matches!(event.what, What::Published { .. }))
-            {
-                return Ok(true);
-            }
-            seen = events.last().map_or(seen, |event| event.number);
-        }
     }
 
     fn trouble(&self, run: RunNumber, error: &ExportError) -> String {

@@ -48,6 +48,18 @@ pub trait Bench: Clone + Send + Sync + 'static {
         None
     }
 
+    /// Whether this host must fetch files before it can work on runs of `job`.
+    fn must_fetch(&self, job: &Job) -> bool {
+        let _ = job;
+        false
+    }
+
+    /// Fetches them. Needs no device; the error says for a person why it cannot be done.
+    fn fetch(&self, job: &Job) -> impl Future<Output = Result<(), String>> + Send {
+        let _ = job;
+        std::future::ready(Ok(()))
+    }
+
     /// Leaves a device as it was found.
     fn close(&self, open_device: Self::Opened) -> impl Future<Output = ()> + Send;
 }

@@ -18,7 +18,9 @@ use crate::library::Library;
 use crate::store::{StorePlace, StoreServer};
 use layerlab_farm::adb::Address;
 use layerlab_farm::folders::Folders;
+use layerlab_objects::{Objects, ObjectsError, S3Variables, VariablesError};
 
+pub use layerlab_objects::ObjectsPlace;
 pub use load::{ConfigChange, ConfigError, Loaded, places};
 pub use value::{Charging, Log, ThermalStatus, WebhookFormat};
 
@@ -67,6 +69,15 @@ pub struct Lab {
     /// Where copies of models and evaluation sets are kept, unless in the state folder.
     #[serde(deserialize_with = "value::folder")]
     pub copies: Option<PathBuf>,
+    /// The object store with copies that all hosts find, if there is one.
+    #[serde(deserialize_with = "value::objects")]
+    pub objects: Option<ObjectsPlace>,
+    /// The file with what leads to it and with the key for it, unless the environment has that.
+    #[serde(deserialize_with = "value::folder")]
+    pub objects_credentials_file: Option<PathBuf>,
+    /// How much of it is kept on this host, in MiB.
+    #[serde(deserialize_with = "value::cache_mebibytes")]
+    pub objects_cache_mebibytes: u64,
     /// The folder of the tables for analysis to which published profiles are appended, if they are.
     #[serde(deserialize_with = "value::folder")]
     pub analysis: Option<PathBuf>,
@@ -219,6 +230,17 @@ pub struct WebConfig {
     pub models: Option<PathBuf>,
 }
 
+/// Why what leads to the object store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectsConfigError {
+    /// The file of the configuration's `objects-credentials-file`.
+    #[error(transparent)]
+    File(#[from] VariablesError),
+    /// The place, or a variable.
+    #[error(transparent)]
+    Place(#[from] ObjectsError),
+}
+
 impl Config {
     /// Where the lab's store is.
     pub fn store(&self, folders: &Folders) -> StorePlace {
@@ -236,12 +258,29 @@ impl Config {
         place.on(server)
     }
 
-    /// Where copies of models and evaluation sets are kept.
+    /// Where copies of models and evaluation sets are kept on this host.
     pub fn library(&self, folders: &Folders) -> Library {
         match &self.lab.copies {
             Some(folder) => Library::in_folder(folder),
             None => Library::in_state(&folders.state),
         }
+    }
+
+    /// The same before the object store that all hosts share, if there is one. Asks no server.
+    ///
+    /// # Errors
+    /// When what leads to the object store cannot be used.
+    pub fn shared_library(&self, folders: &Folders) -> Result<Library, ObjectsConfigError> {
+        let library = self.library(folders);
+        let Some(place) = &self.lab.objects else {
+            return Ok(library);
+        };
+        let mut variables = S3Variables::of_environment();
+        if let Some(file) = &self.lab.objects_credentials_file {
+            variables = variables.with_file(file)?;
+        }
+        let objects = Objects::open(place, &variables)?;
+        Ok(library.before(objects, self.lab.objects_cache_mebibytes << 20))
     }
 
     /// Where profiles are published.

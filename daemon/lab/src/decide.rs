@@ -279,6 +279,9 @@ impl<'a> Choice<'a> {
             }
             // Other hosts may have what this one lacks.
             if self.state.lacks(*id, self.now).is_some() {
+                if let Some(again) = self.state.looked_for_again(*id) {
+                    self.wake(again);
+                }
                 continue;
             }
             let running = self.state.running.get(id).copied().unwrap_or_default();

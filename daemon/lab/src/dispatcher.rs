@@ -355,12 +355,26 @@ impl<B: Bench> Dispatcher<B> {
         Some(decisions.wake.map_or(removal, |wake| wake.min(removal)))
     }
 
-    /// Whether this host has not all that it needs for a run, which another host may have.
+    /// Whether this host has not all that it needs for a run. It has it fetched, or another host may have it.
     fn is_lacking(&mut self, run: RunNumber, now: jiff::Timestamp) -> bool {
-        let Some((job, _)) = self.state.run(run).filter(|_| self.store.is_shared()) else {
+        let Some((job, _)) = self.state.run(run) else {
             return false;
         };
-        let (id, lacks) = (job.id, self.bench.lacks(job));
+        let id = job.id;
+        // Another run of the job was looked at just now.
+        if self.state.lacks(id, now).is_some() {
+            return true;
+        }
+        if self.bench.must_fetch(job) {
+            let (bench, job) = (self.bench.clone(), job.clone());
+            (self.lookups).files(id, async move { bench.fetch(&job).await });
+            self.state.fetching(id);
+            return true;
+        }
+        let lacks = match self.store.is_shared() {
+            true => self.bench.lacks(job),
+            false => None,
+        };
         let is_lacking = lacks.is_some();
         if let Some(what) = lacks {
             self.state.lack(id, what, now);
@@ -505,6 +519,9 @@ impl<B: Bench> Dispatcher<B> {
             }
             Found::Publication(run, outcome) => {
                 self.state.publication_tried(run, outcome, self.clock.now());
+            }
+            Found::Files(job, outcome) => {
+                self.state.fetched(job, outcome, self.clock.now());
             }
             Found::Took(device, run, Ok(wall_ms)) => self.state.took(&device, run, wall_ms),
             Found::Took(device, _, Err(error)) => {

@@ -22,10 +22,11 @@ use super::bench::{Assignment, Bench, Desk, News, Passed, wait_until_ready};
 use super::config::Config;
 use super::gates::{Patience, Thresholds};
 use super::journal;
-use super::library::Library;
+use super::library::{InUse, Library, SharingError};
 use super::readings;
 use super::record::{Job, RunNumber, Spent};
 use super::state::{PublicationOutcome, StayOutcome};
+use crate::shared_profiles::SharedProfiles;
 use crate::store::Store;
 use follow::Keeper;
 use layerlab_campaign::publish::SigningKey;
@@ -73,10 +74,12 @@ struct Inner {
 impl Farm {
     /// The devices that `config` speaks of.
     pub fn new(config: Config, folders: Folders, agent: PathBuf, store: Store) -> Farm {
-        Farm::with_runtimes(config, folders, agent, HostRuntimes::default(), None, store)
+        let library = config.library(&folders);
+        let runtimes = HostRuntimes::default();
+        Farm::with_runtimes(config, folders, agent, runtimes, None, store, library)
     }
 
-    /// The same, where this host has these runtimes and signs profiles with this key.
+    /// The same, where this host has these runtimes, signs profiles with this key and finds copies in this library.
     pub fn with_runtimes(
         config: Config,
         folders: Folders,
@@ -84,9 +87,10 @@ impl Farm {
         runtimes: HostRuntimes,
         signing_key: Option<SigningKey>,
         store: Store,
+        library: Library,
     ) -> Farm {
         Farm(Arc::new(Inner {
-            library: config.library(&folders),
+            library,
             config,
             folders,
             agent,
@@ -175,6 +179,10 @@ impl Farm {
             measured,
             device: assignment.device.name.clone(),
             model_sha256: model.map(|model| model.sha256.clone()),
+            shared: (self.0.library.objects().cloned())
+                .map(|objects| SharedProfiles::new(objects, assignment.lab.clone())),
+            run: assignment.run.clone(),
+            written: None,
         };
         self.publish_or_hold(assignment.run.number, unpublished)
             .await
@@ -188,6 +196,7 @@ impl Farm {
         desk: &Desk,
         spent: &mut Spent,
     ) -> Result<Measured, StayOutcome> {
+        let in_use = self.at_hand(assignment, desk, spent).await?;
         let mut fitness = None;
         if let Some(phone) = open_device.phone().await.map_err(lost)? {
             let (passed, waited) = wait_until_ready(
@@ -210,7 +219,7 @@ impl Farm {
         }
         self.tell_processors(open_device, assignment, desk).await;
         let spec = &assignment.job.spec;
-        let files = RunFiles::of(&self.0.library, spec, assignment.run.model);
+        let files = RunFiles::of(&self.0.library, spec, assignment.run.model, in_use);
         let files = files.map_err(|error| failed(&error))?;
         let target = self.target(assignment);
         let agents = self.0.folders.state.join("lab/devices");
@@ -247,6 +256,34 @@ impl Farm {
                         }
                         _ => outcome,
                     });
+                }
+            }
+        }
+    }
+
+    /// Has the copies that a run needs at hand. They were fetched before it began, and may have gone since.
+    async fn at_hand(
+        &self,
+        assignment: &Assignment,
+        desk: &Desk,
+        spent: &mut Spent,
+    ) -> Result<InUse, StayOutcome> {
+        let library = &self.0.library;
+        let hashes = hashes(&assignment.job);
+        let in_use = library.using(&hashes);
+        let mut told = false;
+        loop {
+            match library.fetch(&hashes).await {
+                Ok(()) => {
+                    there_is_room(told, desk).await;
+                    return Ok(in_use);
+                }
+                Err(SharingError::Objects(error)) if !error.may_pass() => {
+                    return Err(failed(&error));
+                }
+                Err(error) => {
+                    let waited = wait_for_room(error.to_string(), &mut told, assignment, desk);
+                    waited.await.inspect(|waited| spent.waiting_ms += waited)?;
                 }
             }
         }
@@ -321,21 +358,29 @@ impl Bench for Farm {
 
     fn lacks(&self, job: &Job) -> Option<String> {
         let library = &self.0.library;
-        let spec = &job.spec;
-        let twins = spec.models.iter().filter_map(|model| {
-            let twin = model.quantised.as_ref()?;
-            Some((&twin.sha256, &twin.path))
-        });
-        let sets = spec.accuracy.iter().map(|it| (&it.set_sha256, &it.path));
-        let frames = spec.video.iter().map(|it| (&it.set_sha256, &it.path));
-        let models = spec.models.iter().map(|it| (&it.sha256, &it.path));
-        let mut files = models.chain(twins).chain(sets).chain(frames);
+        let mut files = job.spec.copies();
         let (_, path) = files.find(|(sha256, _)| !library.has(sha256))?;
         Some(format!(
             "the lab's copy of {} is not in {} on this host; name the same folder as `copies` on all hosts, or submit the job again",
             path.display(),
             library.folder().display()
         ))
+    }
+
+    fn must_fetch(&self, job: &Job) -> bool {
+        let library = &self.0.library;
+        let mut files = job.spec.copies();
+        library.objects().is_some() && files.any(|(sha256, _)| !library.has(sha256))
+    }
+
+    async fn fetch(&self, job: &Job) -> Result<(), String> {
+        let fetched = self.0.library.fetch(&hashes(job)).await;
+        fetched.map_err(|error| {
+            format!(
+                "what job {} needs cannot be fetched: {error}; this is tried again every minute",
+                job.id
+            )
+        })
     }
 
     async fn work(
@@ -399,6 +444,12 @@ fn fit(unknown: &[&str]) -> Fitness {
         not_told: unknown.iter().map(|name| (*name).to_owned()).collect(),
         ..Fitness::default()
     }
+}
+
+/// The lab's copies that a job needs.
+fn hashes(job: &Job) -> Vec<String> {
+    let copies = job.spec.copies();
+    copies.map(|(sha256, _)| sha256.to_owned()).collect()
 }
 
 /// The name of a part's journal.

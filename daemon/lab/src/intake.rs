@@ -1,11 +1,11 @@
-//! Takes in what a job brings: the daemon copies its models and its evaluation set into the library before it takes the
-//! job, and sees that its profiles can be published. Whoever submits it has said which content was checked; a file that has other content since is refused.
+//! Takes in what a job brings: the daemon copies its models and its evaluation set into the library, and so into the object
+//! store if there is one, before it takes the job, and sees that its profiles can be published. Whoever submits it has said which content was checked; a file that has other content since is refused.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::job::{JobSpec, SymbolicSizes, TwinSpec};
-use crate::library::Library;
+use crate::library::{Library, SharingError};
 use crate::talk::{Answer, RefusalCode, Request};
 use layerlab_campaign::{ModelFile, QuantisedTwin, SetFile, publish};
 
@@ -61,6 +61,11 @@ enum IntakeError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Hosts would not find a copy.
+    #[error(
+        "the job's files cannot be kept for all hosts: {0}; submit the job again once that is mended"
+    )]
+    NotShared(#[from] SharingError),
 }
 
 impl IntakeError {
@@ -70,6 +75,7 @@ impl IntakeError {
                 RefusalCode::FileChanged
             }
             IntakeError::Library { .. } => RefusalCode::NoCopy,
+            IntakeError::NotShared(_) => RefusalCode::NotShared,
             IntakeError::Profiles { .. } => RefusalCode::NoPublication,
         };
         Answer::Refused {
@@ -90,18 +96,27 @@ impl Intake {
         let Request::Submit { spec, sizes, .. } = request else {
             return Ok(());
         };
+        let hashes: Vec<String> = (spec.copies())
+            .map(|(sha256, _)| sha256.to_owned())
+            .collect();
+        // Until they are in the object store.
+        let _in_use = self.library.using(&hashes);
         let (intake, spec, sizes) = (self.clone(), spec.clone(), sizes.clone());
         let copied = tokio::task::spawn_blocking(move || {
             intake.probe(&spec)?;
             copy_all(&intake.library, &spec, &sizes)
         });
         match copied.await {
-            Ok(copied) => copied.map_err(IntakeError::refusal),
-            Err(error) => Err(Answer::Refused {
-                code: RefusalCode::NoCopy,
-                message: format!("the job's files could not be copied: {error}"),
-            }),
+            Ok(copied) => copied.map_err(IntakeError::refusal)?,
+            Err(error) => {
+                return Err(Answer::Refused {
+                    code: RefusalCode::NoCopy,
+                    message: format!("the job's files could not be copied: {error}"),
+                });
+            }
         }
+        let shared = self.library.share(&hashes).await;
+        shared.map_err(|error| IntakeError::from(error).refusal())
     }
 }
 

@@ -316,6 +316,16 @@ impl JobSpec {
         accuracy.chain(video.map(|of| (of.path.as_path(), of.set_sha256.as_str())))
     }
 
+    /// The lab's copies that it needs: their SHA-256, and where the users' files were.
+    pub fn copies(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let models = self.models.iter().flat_map(|model| {
+            let twin = model.quantised.iter();
+            let twin = twin.map(|twin| (twin.sha256.as_str(), twin.path.as_path()));
+            twin.chain([(model.sha256.as_str(), model.path.as_path())])
+        });
+        models.chain(self.sets().map(|(path, sha256)| (sha256, path)))
+    }
+
     /// What the job asks for, apart from its name and from when: jobs with the same hash do the same.
     pub fn content_sha256(&self) -> String {
         let of_model = |model: &'_ ModelSpec| match &model.quantised {

@@ -192,15 +192,8 @@ fn of_journals(kept: &Kept, journals: &[(RunId, u64)]) -> Vec<Removable> {
 /// The hashes of what jobs that are not over need.
 fn needed(kept: &Kept) -> BTreeSet<&str> {
     let jobs = kept.jobs.values().filter(|job| !job.state.is_over());
-    let hashes = jobs.flat_map(|job| {
-        let models = job.spec.models.iter();
-        let models = models.flat_map(|model| {
-            let twin = model.quantised.iter().map(|twin| twin.sha256.as_str());
-            twin.chain([model.sha256.as_str()])
-        });
-        models.chain(job.spec.sets().map(|(_, sha256)| sha256))
-    });
-    hashes.collect()
+    let copies = jobs.flat_map(|job| job.spec.copies());
+    copies.map(|(sha256, _)| sha256).collect()
 }
 
 fn file(kind: Kind, name: String, path: PathBuf) -> std::io::Result<Removable> {

@@ -7,6 +7,7 @@ mod devices;
 mod hosts;
 mod impossible;
 mod journals;
+mod lacking;
 mod publications;
 mod quarantine;
 mod reservations;
@@ -28,6 +29,7 @@ use super::window::{Window, WindowState};
 pub use archive::ArchiveLookup;
 use hosts::OtherHosts;
 pub use journals::OldJournals;
+use lacking::Lacking;
 pub use publications::PublicationOutcome;
 pub use quarantine::{LeftAlone, QuarantineChange};
 pub use runs::StayOutcome;
@@ -82,6 +84,8 @@ pub struct LabState {
     pub counts: DaemonCounts,
     /// The other hosts of the lab.
     pub(super) hosts: OtherHosts,
+    /// What this host lacks for the runs of jobs.
+    lacking: Lacking,
     /// The runs of open jobs that wait for a device.
     pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
     /// Runs that lack nothing but publication, and when that is tried again.
@@ -170,6 +174,7 @@ impl LabState {
             rules,
             counts: DaemonCounts::default(),
             hosts: OtherHosts::default(),
+            lacking: Lacking::default(),
             waiting: BTreeMap::new(),
             unpublished: BTreeMap::new(),
             unwanted_publications: Vec::new(),

@@ -206,6 +206,8 @@ pub enum RefusalCode {
     FileChanged,
     /// A file of the job cannot be copied.
     NoCopy,
+    /// The object store does not take a file of the job.
+    NotShared,
     /// The profiles of the job could not be published where it wants them.
     NoPublication,
     /// It asks for more than a lab takes.

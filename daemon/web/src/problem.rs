@@ -103,7 +103,8 @@ impl Problem {
             RefusalCode::NoCopy | RefusalCode::NoPublication => {
                 (StatusCode::INSUFFICIENT_STORAGE, Output)
             }
-            RefusalCode::TooLate
+            RefusalCode::NotShared
+            | RefusalCode::TooLate
             | RefusalCode::NoRequest
             | RefusalCode::Ending
             | RefusalCode::StoreFailed => (StatusCode::SERVICE_UNAVAILABLE, Device),

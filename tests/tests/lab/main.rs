@@ -12,6 +12,7 @@ mod links;
 mod log;
 mod moved;
 mod notices;
+mod objects;
 mod private;
 mod prune;
 mod publication;

@@ -151,6 +151,8 @@ fn shown(key: &str, value: Value) -> Value {
 const WEBHOOK: &str = "report.webhook";
 /// A key whose value is shown to nobody unless it is right, and then has no password.
 const STORE: &str = "lab.store";
+/// And this one.
+const OBJECTS: &str = "lab.objects";
 
 fn defaults() -> Table {
     toml::from_str(DEFAULT).expect("default-config.toml is TOML, as a test holds")
@@ -203,7 +205,7 @@ fn shape(key: &str, value: &Value, default: &Value) -> Result<(), String> {
     if right {
         return Ok(());
     }
-    if [WEBHOOK, STORE].contains(&key) {
+    if [WEBHOOK, STORE, OBJECTS].contains(&key) {
         return Err(format!("what stands here cannot; write {remedy}"));
     }
     Err(format!("`{value}` cannot stand here; write {remedy}"))

@@ -240,6 +240,20 @@ fn what_is_refused_is_said_in_a_sentence() {
              \"postgres://layerlab@db.example/layerlab\", or \"\" for a file in the state folder",
         ),
         (
+            "lab.objects = 's3://key:secret@lab'",
+            "config.toml: `lab.objects`: a key stands in this URL; take it out, and give it by AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY, or by a file that `objects-credentials-file` names",
+        ),
+        (
+            "lab.objects = ['s3://key:secret@lab']",
+            "config.toml: `lab.objects`: what stands here cannot; write a text in quotes, such as \"\"",
+        ),
+        (
+            "lab.objects = 'models'",
+            "config.toml: `lab.objects`: this is no place for files; write a bucket such as \"s3://bucket/prefix\", the \
+             absolute path of a folder, or \"\" for none",
+        ),
+        (
             "lab.store = ['postgres://u:secret@h/d']",
             "config.toml: `lab.store`: what stands here cannot; write a text in quotes, such as \"\"",
         ),

@@ -12,6 +12,7 @@ use crate::store::StoreServer;
 use crate::when;
 use layerlab_farm::adb::Address;
 use layerlab_farm::discovery::{BUILT_IN, HOST};
+use layerlab_objects::ObjectsPlace;
 
 /// How the daemon logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +132,10 @@ pub(super) fn upload_mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64
     whole(from, "size of a file in MiB", 0, 1 << 20)
 }
 
+pub(super) fn cache_mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    whole(from, "size of a cache in MiB", 0, 1 << 30)
+}
+
 fn whole<'de, T, D: Deserializer<'de>>(
     from: D,
     what: &str,
@@ -204,6 +209,17 @@ pub(super) fn store<'de, D: Deserializer<'de>>(from: D) -> Result<Option<StoreSe
     match url.is_empty() {
         true => Ok(None),
         false => StoreServer::new(&url).map(Some).map_err(D::Error::custom),
+    }
+}
+
+/// The object store; none if there is none.
+pub(super) fn objects<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<ObjectsPlace>, D::Error> {
+    let text = String::deserialize(from)?;
+    match text.is_empty() {
+        true => Ok(None),
+        false => text.parse().map(Some).map_err(D::Error::custom),
     }
 }
 

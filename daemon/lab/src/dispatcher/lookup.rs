@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::Question;
-use crate::record::{Job, JobWithRuns, Run, RunNumber};
+use crate::record::{Job, JobId, JobWithRuns, Run, RunNumber};
 use crate::state::{ArchiveLookup, OldJournals, PublicationOutcome};
 use crate::store::{Store, StoreError};
 
@@ -26,6 +26,8 @@ pub(super) enum Found {
     OldJournals(OldJournals, Result<Vec<Run>, StoreError>),
     /// Publication of a run was tried again.
     Publication(RunNumber, PublicationOutcome),
+    /// The files of a job were fetched, or why they were not.
+    Files(JobId, Result<(), String>),
     /// How long runs like the one on a device took there.
     Took(String, RunNumber, Result<Vec<u64>, StoreError>),
 }
@@ -71,6 +73,15 @@ impl Lookups {
         self.0.push(Box::pin(
             async move { Found::Publication(run, trying.await) },
         ));
+    }
+
+    pub(super) fn files(
+        &self,
+        job: JobId,
+        fetching: impl Future<Output = Result<(), String>> + Send + 'static,
+    ) {
+        self.0
+            .push(Box::pin(async move { Found::Files(job, fetching.await) }));
     }
 
     pub(super) fn took(&self, store: &Store, job: &Job, run: &Run, device: &str) {

@@ -9,7 +9,7 @@ use layerlab_profiles::video::VideoDocument;
 use super::OpenDevice;
 use super::follow::Keeper;
 use crate::job::{JobSpec, RunKind};
-use crate::library::{Library, LibraryError};
+use crate::library::{InUse, Library, LibraryError};
 use layerlab_campaign::publish::{PublishError, SigningKey, Staging};
 use layerlab_campaign::{
     Campaign, CampaignAccuracy, CampaignError, CampaignPart, ModelFile, SetFile, VideoCampaign,
@@ -69,20 +69,24 @@ pub(super) struct RunFiles {
     pub(super) model: ModelFile,
     /// Of a job that asks for accuracy or for frames.
     set: Option<SetFile>,
+    /// What was read once may be read again when the run goes on.
+    _in_use: InUse,
 }
 
 impl RunFiles {
-    /// Those of the model of place `model` in `spec`.
+    /// Those of the model of place `model` in `spec`, which are `in_use`.
     pub(super) fn of(
         library: &Library,
         spec: &JobSpec,
         model: usize,
+        in_use: InUse,
     ) -> Result<RunFiles, LibraryError> {
         let model = library.model(&spec.models[model])?;
         let set = spec.sets().next().map(|(_, sha256)| library.set(sha256));
         Ok(RunFiles {
             model,
             set: set.transpose()?,
+            _in_use: in_use,
         })
     }
 

@@ -1,6 +1,6 @@
 //! What is measured and cannot be written where it should be: it waits on this host, not on its device.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use layerlab_profiles::document::DocumentError;
 use layerlab_profiles::folder::FolderError;
@@ -10,8 +10,11 @@ use tokio::task::spawn_blocking;
 use super::measured::Measured;
 use super::{Farm, lock};
 use crate::baseline::Baselines;
-use crate::record::{RunNumber, Verdict};
+use crate::library::SharingError;
+use crate::mirror::is_within;
+use crate::record::{Run, RunNumber, Verdict};
 use crate::regression::verdict;
+use crate::shared_profiles::SharedProfiles;
 use crate::state::{PublicationOutcome, StayOutcome};
 use layerlab_campaign::publish::{PublishError, SigningKey};
 
@@ -24,23 +27,44 @@ pub(super) struct Unpublished {
     pub(super) device: String,
     /// The hash of the lab's copy of its model, if it is of one.
     pub(super) model_sha256: Option<String>,
+    /// Where other hosts find it, if there is an object store.
+    pub(super) shared: Option<SharedProfiles>,
+    /// The run that has measured it.
+    pub(super) run: Run,
+    /// What is doubtful about it, once it is written and only other hosts do not find it yet.
+    pub(super) written: Option<Vec<String>>,
 }
 
 impl Unpublished {
     fn publish(&self) -> PublicationOutcome {
+        if let Some(findings) = self.written.clone().filter(|_| self.target.is_dir()) {
+            return self.published(findings);
+        }
         let key = self.signing_key.clone();
         match self.measured.publish(&self.target, key) {
-            Ok(findings) => PublicationOutcome::Published {
-                folder: self.target.clone(),
-                findings,
-                verdict: None,
-            },
+            Ok(findings) => self.published(findings),
             Err(error) => match self.obstacle(&error) {
                 Some(reason) => PublicationOutcome::Unpublished { reason },
                 None => PublicationOutcome::Failed {
                     reason: error.to_string(),
                 },
             },
+        }
+    }
+
+    fn published(&self, findings: Vec<String>) -> PublicationOutcome {
+        PublicationOutcome::Published {
+            folder: self.target.clone(),
+            findings,
+            verdict: None,
+        }
+    }
+
+    /// Has other hosts find it.
+    async fn share(&self) -> Result<(), SharingError> {
+        match &self.shared {
+            Some(shared) => shared.put(&self.run, &self.target).await,
+            None => Ok(()),
         }
     }
 
@@ -97,9 +121,17 @@ impl Farm {
         };
         // Tables of samples are long, and written to the end.
         let tried = spawn_blocking(move || (unpublished.publish(), unpublished)).await;
-        let Ok((outcome, unpublished)) = tried else {
+        let Ok((outcome, mut unpublished)) = tried else {
             return PublicationOutcome::NotAtHand;
         };
+        if let PublicationOutcome::Published { findings, .. } = &outcome
+            && let Err(error) = unpublished.share().await
+        {
+            let reason = format!("it cannot be put into the object store: {error}");
+            unpublished.written = Some(findings.clone());
+            lock(&self.0.unpublished).insert(run, unpublished);
+            return PublicationOutcome::Unpublished { reason };
+        }
         match outcome {
             PublicationOutcome::Unpublished { .. } => {
                 lock(&self.0.unpublished).insert(run, unpublished);
@@ -124,6 +156,7 @@ impl Farm {
             measured,
             device,
             model_sha256,
+            shared,
             ..
         } = published;
         let (Measured::Profile(profile), Some(model_sha256)) = (measured, model_sha256) else {
@@ -134,6 +167,10 @@ impl Farm {
             tracing::warn!(%error, "the profiles before this one are not known");
             Vec::new()
         });
+        if let Some(shared) = shared {
+            let profiles = self.0.config.profiles(&self.0.folders);
+            bring_reference(&shared, &earlier, &profiles).await;
+        }
         let settings = self.0.config.regression.settings();
         let baselines = Baselines::in_state(&self.0.folders.state);
         let judged = spawn_blocking(move || {
@@ -148,5 +185,24 @@ impl Farm {
         });
         // Whatever breaks it off is no reason to doubt the profile.
         judged.await.ok().flatten()
+    }
+}
+
+/// Brings what a new profile is compared with and another host has published: the earlier ones of its device and its model, the
+/// newest first, up to the last good one, as far as they belong below `profiles`.
+async fn bring_reference(shared: &SharedProfiles, earlier: &[Run], profiles: &Path) {
+    for run in earlier {
+        let Some(folder) = run.profile.as_deref() else {
+            continue;
+        };
+        if !folder.exists()
+            && is_within(folder, profiles)
+            && let Err(error) = shared.bring(run, folder).await
+        {
+            tracing::warn!(run = run.number, %error, "its profile is not compared with");
+        }
+        if run.worse().is_none() {
+            return;
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Files are copied as they were checked, or the job is refused.
 
+use layerlab_objects::{Objects, ObjectsPlace, S3Variables};
+
 use super::*;
 use crate::job::ModelSpec;
 use crate::job_file::JobFile;
@@ -104,6 +106,36 @@ async fn a_copy_that_cannot_be_kept_is_refused() {
         message.starts_with("cannot keep a copy of the model"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_job_whose_files_other_hosts_would_not_find_is_refused() {
+    let job = Submitted::new("variants/residual.onnx", SymbolicSizes::new());
+    let folder = job.folder.path().join("objects");
+    let place = ObjectsPlace::Folder(folder.clone());
+    let objects = Objects::open(&place, &S3Variables::default()).expect("a folder");
+    let library = Library::in_state(job.folder.path()).before(objects, 1 << 30);
+    let intake = Intake::new(library, job.folder.path().join("profiles"));
+    // Nobody can make a file in a file, whoever the tests are run by.
+    std::fs::remove_dir(&folder).expect("it is empty");
+    std::fs::write(&folder, "").expect("room");
+    let Err(Answer::Refused { code, message }) = intake.take_in(&job.request).await else {
+        panic!("it is refused");
+    };
+    assert_eq!(code, RefusalCode::NotShared);
+    let beginning = format!(
+        "the job's files cannot be kept for all hosts: cannot use the folder {}: ",
+        folder.display()
+    );
+    assert!(message.starts_with(&beginning), "{message}");
+    assert!(
+        message.ends_with("submit the job again once that is mended"),
+        "{message}"
+    );
+    std::fs::remove_file(&folder).expect("mended");
+    assert_eq!(intake.take_in(&job.request).await, Ok(()));
+    let hash = job.kept().expect("a model").sha256;
+    assert!(folder.join("sha256").join(&hash[..2]).join(&hash).is_file());
 }
 
 #[tokio::test]

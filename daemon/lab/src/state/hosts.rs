@@ -1,14 +1,13 @@
 //! Other hosts of the lab: what they change is followed, what they have claimed is theirs, and what they leave behind when they
 //! are gone is taken up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{LabState, note_occurrence};
 use crate::record::{
-    Device, Host, JobId, JobWithRuns, LeaseState, RecordChange, Run, RunNumber, RunState, Spent,
-    What,
+    Device, Host, JobWithRuns, LeaseState, RecordChange, Run, RunNumber, RunState, Spent, What,
 };
 use crate::store::OthersChanges;
 
@@ -24,8 +23,6 @@ pub(in super::super) struct OtherHosts {
     refused: BTreeSet<String>,
     /// When this host began.
     began: Option<Timestamp>,
-    /// Jobs for which this host has not all that it needs, what that is, and until when it is not looked for again.
-    lacking: BTreeMap<JobId, (String, Timestamp)>,
     /// Hosts whose runs are not waited for any more.
     gone: BTreeSet<String>,
     /// When it was looked for runs that are waited for in vain.
@@ -34,9 +31,6 @@ pub(in super::super) struct OtherHosts {
 
 /// How often it is looked for runs that are waited for in vain.
 const LOOK: SignedDuration = SignedDuration::from_secs(30);
-
-/// How long what is lacking is not looked for again.
-const LACKING: SignedDuration = SignedDuration::from_mins(1);
 
 impl LabState {
     /// Parks the runs that were on this host's devices when its daemon ended: they go on from what is known of them. What nobody
@@ -114,21 +108,6 @@ impl LabState {
         self.hosts.gone = gone;
         self.take_over_runs(now);
         self.unclaim(now);
-    }
-
-    /// This host lacks `what` for the runs of a job: it leaves them to others for a while.
-    pub fn lack(&mut self, job: JobId, what: String, now: Timestamp) {
-        let until = now.checked_add(LACKING).unwrap_or(Timestamp::MAX);
-        let before = self.hosts.lacking.insert(job, (what.clone(), until));
-        if before.is_none() {
-            self.tell(now, Some(job), None, None, What::Trouble { reason: what });
-        }
-    }
-
-    /// What this host lacks for the runs of a job at `now`.
-    pub(in super::super) fn lacks(&self, job: JobId, now: Timestamp) -> Option<&str> {
-        let (what, until) = self.hosts.lacking.get(&job)?;
-        (now < *until).then_some(what)
     }
 
     fn follow_run(&mut self, run: Run) {

@@ -2,6 +2,7 @@
 //! long. What decides, and the store, are the lab's own.
 
 mod archive;
+mod fetching;
 mod home;
 mod hosts;
 mod nights;

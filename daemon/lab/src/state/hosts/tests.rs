@@ -1,5 +1,7 @@
 //! What a host makes of what others have changed.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::config::Config;
 use crate::decide::decide;
@@ -103,8 +105,8 @@ fn a_parked_run_goes_on_where_its_device_is_connected_now() {
     assert_eq!((run.attempt, run.host.as_deref()), (1, Some("two")));
 }
 
-#[test]
-fn what_a_host_lacks_for_a_job_is_looked_for_again_and_told_once() {
+/// A host with a device and a job for it.
+fn with_a_job() -> LabState {
     let mut one = host("one", "a");
     let spec = JobSpec {
         models: vec![ModelSpec::default()],
@@ -113,6 +115,12 @@ fn what_a_host_lacks_for_a_job_is_looked_for_again_and_told_once() {
     };
     one.submit(spec, true, minute(0));
     one.take_changes();
+    one
+}
+
+#[test]
+fn what_a_host_lacks_for_a_job_is_looked_for_again_and_told_once() {
+    let mut one = with_a_job();
     one.lack(1, "no model".to_owned(), minute(0));
     assert_eq!(one.take_changes().len(), 1);
     assert_eq!(decide(&one, minute(0)).start, []);
@@ -122,4 +130,30 @@ fn what_a_host_lacks_for_a_job_is_looked_for_again_and_told_once() {
     one.lack(1, "no model".to_owned(), minute(1));
     assert_eq!(one.take_changes(), []);
     assert_eq!(decide(&one, minute(1)).start, []);
+}
+
+#[test]
+fn runs_wait_for_files_that_are_fetched_and_what_keeps_them_is_told_once() {
+    let mut one = with_a_job();
+    let begin = [(1, "a".to_owned())];
+    one.fetching(1);
+    assert_eq!(decide(&one, minute(5)).start, []);
+    let held_back = one.held_back(&one.kept.jobs[&1], minute(5));
+    assert_eq!(held_back.as_deref(), Some("its files are being fetched"));
+    one.fetched(1, Err("nobody answers".to_owned()), minute(5));
+    assert_eq!(one.take_changes().len(), 1);
+    let decisions = decide(&one, minute(5));
+    assert_eq!(
+        (decisions.start, decisions.wake),
+        (Vec::new(), Some(minute(6)))
+    );
+    assert_eq!(decide(&one, minute(6)).start, begin);
+    one.fetching(1);
+    one.fetched(1, Err("nobody answers".to_owned()), minute(6));
+    assert_eq!(one.take_changes(), []);
+    one.fetched(1, Ok(()), minute(6));
+    assert_eq!(decide(&one, minute(6)).start, begin);
+    // Of a job that is no more, nothing is told.
+    one.fetched(2, Err("nobody answers".to_owned()), minute(6));
+    assert_eq!(one.take_changes(), []);
 }
