@@ -27,7 +27,7 @@ use super::talk::{Answer, RefusalCode, Request};
 use crate::store::{Store, StoreError, Turn};
 use layerlab_farm::quarantine::Quarantine;
 use lookup::{Found, Lookups};
-use quarantine::HostQuarantine;
+use quarantine::{FileOfLab, HostQuarantine};
 
 /// A device stays open so long for the next run.
 const LINGER: Duration = Duration::from_secs(10);
@@ -65,6 +65,8 @@ enum Then {
     Leave(String),
     Kept(oneshot::Sender<bool>, bool),
     Archive(Vec<JobId>),
+    /// The host's quarantine follows the lab's.
+    Follow(FileOfLab),
 }
 
 /// What happened, which is taken in when it is this host's turn.
@@ -128,7 +130,8 @@ impl<B: Bench> Dispatcher<B> {
         }
     }
 
-    /// Keeps who is left alone in the host's quarantine, and leaves alone who is in it.
+    /// Keeps who is left alone in the host's quarantine, and leaves alone who is in it. Where several hosts share the lab, they
+    /// agree on that in the first turn.
     #[must_use]
     pub fn with_quarantine(mut self, quarantine: Quarantine) -> Dispatcher<B> {
         self.quarantine = HostQuarantine::of(quarantine);
@@ -154,6 +157,9 @@ impl<B: Bench> Dispatcher<B> {
             let mut turn = self.turn(&mut messages, &mut happened).await?;
             let now = self.clock.now();
             self.state.follow(take(&mut turn.others), now);
+            if is_shared {
+                self.quarantine.tell_lab(&mut self.state, now);
+            }
             // Progress alone changes no decision.
             let mut is_to_decide = false;
             for happening in happened.drain(..) {
@@ -177,6 +183,10 @@ impl<B: Bench> Dispatcher<B> {
             }
             if self.state.has_quarantine_changes() {
                 self.quarantine.agree(&mut self.state);
+            }
+            if let Some(file) = self.quarantine.behind(&self.state, now) {
+                // Before anything begins that looks into it.
+                then.insert(0, Then::Follow(file));
             }
             let changes = self.state.take_changes();
             if !changes.is_empty() || !then.is_empty() {
@@ -317,6 +327,7 @@ impl<B: Bench> Dispatcher<B> {
         let now = self.clock.now();
         self.state.lapse(now);
         self.state.end_reservations(now);
+        self.state.end_lab_quarantines(now);
         if self.is_stopping {
             for (run, device) in runs_to_stop(&self.state) {
                 self.leave(run, device, "the daemon was told to stop", then);
@@ -404,6 +415,7 @@ impl<B: Bench> Dispatcher<B> {
             }
             Then::Kept(to, forget) => drop(to.send(forget)),
             Then::Archive(jobs) => self.state.archive(&jobs),
+            Then::Follow(file) => self.quarantine.follow_lab(file),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod change;
 mod host;
+mod quarantine;
 mod verdict;
 mod words;
 
@@ -16,6 +17,7 @@ use super::job::JobSpec;
 pub use super::device::Device;
 pub use change::RecordChange;
 pub use host::{Host, LeaseState};
+pub use quarantine::DeviceQuarantine;
 pub use verdict::Verdict;
 
 /// The number of a job.

@@ -7,6 +7,7 @@ mod devices;
 mod hosts;
 mod impossible;
 mod journals;
+mod lab_quarantine;
 mod publications;
 mod quarantine;
 mod reservations;
@@ -19,8 +20,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::config::Config;
 use super::record::{
-    Device, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run, RunNumber, RunState,
-    What,
+    Device, DeviceQuarantine, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run,
+    RunNumber, RunState, What,
 };
 use super::talk::{DaemonCounts, DeviceReadings};
 use super::window::{Window, WindowState};
@@ -29,7 +30,7 @@ pub use archive::ArchiveLookup;
 use hosts::OtherHosts;
 pub use journals::OldJournals;
 pub use publications::PublicationOutcome;
-pub use quarantine::{LeftAlone, QuarantineChange};
+pub use quarantine::{Decider, LeftAlone, QuarantineChange};
 pub use runs::StayOutcome;
 
 /// How long a device rests that was not ready in time.
@@ -90,6 +91,8 @@ pub struct LabState {
     unwanted_publications: Vec<RunNumber>,
     /// Who is left alone, by what it is called.
     left_alone: BTreeMap<String, LeftAlone>,
+    /// Whom all hosts of the lab leave alone, by their serials, where there can be several.
+    lab_quarantine: BTreeMap<String, DeviceQuarantine>,
     quarantine_changes: Vec<QuarantineChange>,
     /// How many runs of a job are on devices.
     pub(super) running: BTreeMap<JobId, u32>,
@@ -174,6 +177,7 @@ impl LabState {
             unpublished: BTreeMap::new(),
             unwanted_publications: Vec::new(),
             left_alone: BTreeMap::new(),
+            lab_quarantine: BTreeMap::new(),
             quarantine_changes: Vec::new(),
             running: BTreeMap::new(),
             next_removal: Timestamp::MIN,

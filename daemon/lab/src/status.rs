@@ -91,7 +91,7 @@ fn idle(state: &LabState, name: &str, place: &Place, now: Timestamp) -> Doing {
         Some(entry) => (
             DeviceState::Quarantined,
             entry.since,
-            Some(entry.reason.clone()),
+            Some(entry.why()),
         ),
         None => (
             DeviceState::Free,

@@ -66,6 +66,7 @@ impl LabState {
         };
         self.hosts.began.get_or_insert(now);
         self.kept.reservations = reservations;
+        self.follow_quarantine(others.quarantine, now);
         let (event, job, run) = others.last;
         self.kept.last_event = event.max(self.kept.last_event);
         self.kept.last_job = job.max(self.kept.last_job);

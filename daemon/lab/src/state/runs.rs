@@ -8,7 +8,7 @@ use layerlab_profiles::document::Rejected;
 use layerlab_protocol::Rejection;
 
 use super::publications::unpublished;
-use super::{LabState, Work};
+use super::{Decider, LabState, Work};
 use crate::gates::Readings;
 use crate::job::RunKind;
 use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, Verdict, What};
@@ -223,13 +223,13 @@ impl LabState {
             _ if was_over => self.set_run(number, |run| run.spent += spent),
             StayOutcome::Parked => self.park(number, spent, now),
             StayOutcome::NotReady { reason } => {
-                self.leave_alone(device, &reason, self.rules.rest, false, now);
+                self.leave_alone(device, &reason, self.rules.rest, Decider::Rest, now);
                 self.park_because(number, reason, spent, now);
             }
             StayOutcome::LeftAlone { reason } => {
                 // Otherwise it is known until when.
                 if self.left_alone(device, now).is_none() {
-                    self.leave_alone(device, &reason, self.rules.rest, false, now);
+                    self.leave_alone(device, &reason, self.rules.rest, Decider::Rest, now);
                 }
                 self.park_because(number, reason, spent, now);
             }
@@ -242,7 +242,7 @@ impl LabState {
                 self.fail_attempt(number, Some(device), reason, spent, now);
             }
             StayOutcome::DeviceFailed { reason } => {
-                self.leave_alone(device, &reason, self.rules.quarantine, true, now);
+                self.leave_alone(device, &reason, self.rules.quarantine, Decider::Daemon, now);
                 self.fail_attempt(number, Some(device), reason, spent, now);
             }
             StayOutcome::JournalLost { reason } => {

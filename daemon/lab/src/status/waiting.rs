@@ -145,7 +145,7 @@ fn of_device(state: &LabState, device: &Device, now: Timestamp) -> String {
     match state.left_alone(name, now) {
         _ if !place.is_there => format!("{name} is gone"),
         Some(entry) => {
-            let (until, reason) = (told(entry.until), &entry.reason);
+            let (until, reason) = (told(entry.until), entry.why());
             format!("{name} is quarantined until {until}: {reason}")
         }
         None => format!("its turn on {name}"),

@@ -14,7 +14,8 @@ use super::place::StorePlace;
 use super::request::KeepRequest;
 use super::rows::StoredRecord;
 use crate::record::{
-    Device, Host, Job, JobId, JobWithRuns, LeaseState, RecordChange, Reservation, Run,
+    Device, DeviceQuarantine, Host, Job, JobId, JobWithRuns, LeaseState, RecordChange, Reservation,
+    Run,
 };
 
 /// Where hosts tell each other that they have changed something.
@@ -61,6 +62,8 @@ pub struct OthersChanges {
     pub devices: Vec<Device>,
     /// All reservations; nothing if there are no other hosts.
     pub reservations: Option<BTreeMap<i64, Reservation>>,
+    /// All devices that the hosts leave alone, by their serials.
+    pub quarantine: BTreeMap<String, DeviceQuarantine>,
     /// The numbers of the last event, of the last job and of the last run in the store.
     pub last: (i64, i64, i64),
     /// The other hosts.
@@ -146,6 +149,9 @@ pub(super) async fn others(
     let reservations: Vec<String> = query_scalar("SELECT body FROM reservations")
         .fetch_all(&mut *connection)
         .await?;
+    let quarantine: Vec<String> = query_scalar("SELECT body FROM quarantine")
+        .fetch_all(&mut *connection)
+        .await?;
     let last = query_as(
         "SELECT (SELECT COALESCE(MAX(number), 0) FROM events), (SELECT COALESCE(MAX(id), 0) FROM jobs), \
          (SELECT COALESCE(MAX(number), 0) FROM runs)",
@@ -166,11 +172,14 @@ pub(super) async fn others(
         let jobs = with_runs.collect();
         let reservations: Vec<Reservation> = records(place, &reservations)?;
         let reservations = reservations.into_iter().map(|one| (one.id, one));
+        let quarantine: Vec<DeviceQuarantine> = records(place, &quarantine)?;
+        let quarantine = quarantine.into_iter().map(|one| (one.device.clone(), one));
         Ok(OthersChanges {
             jobs,
             runs: runs_of.into_values().flatten().collect(),
             devices: records(place, &devices)?,
             reservations: Some(reservations.collect()),
+            quarantine: quarantine.collect(),
             last,
             hosts,
         })

@@ -114,6 +114,9 @@ pub(super) struct ShownQuarantine {
     since: Timestamp,
     /// When it is used again.
     until: Timestamp,
+    /// Whose decision it is, for a person, where several hosts share the lab.
+    #[schema(example = "host `rack-1`")]
+    by: Option<String>,
 }
 
 impl From<Entry> for ShownQuarantine {
@@ -124,6 +127,7 @@ impl From<Entry> for ShownQuarantine {
             until: instant(entry.until.unix_timestamp()),
             device: entry.phone,
             reason: entry.reason,
+            by: entry.by,
         }
     }
 }

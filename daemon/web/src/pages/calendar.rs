@@ -175,7 +175,7 @@ fn quarantine(left_alone: &[Entry], kept: &Kept) -> Markup {
         @if left_alone.is_empty() { p { "No device is left alone." } } @else {
             ul.plain {
                 @for entry in left_alone {
-                    li { (device(&entry.phone, kept)) " until " (entry.until_here()) ": " (Printable(&entry.reason)) }
+                    li { (device(&entry.phone, kept)) " until " (entry.until_here()) ": " (Printable(&entry.why())) }
                 }
             }
         }

@@ -10,7 +10,9 @@ use layerlab_profiles::link::LinkKind;
 
 use super::*;
 use crate::job::{TwinSpec, VideoSpec};
-use crate::record::{Device, Event, Job, JobState, Run, RunState, Spent, Verdict, What};
+use crate::record::{
+    Device, DeviceQuarantine, Event, Job, JobState, Run, RunState, Spent, Verdict, What,
+};
 use crate::store::tests::samples;
 
 fn time() -> Timestamp {
@@ -157,6 +159,14 @@ fn version_1_is_written_and_read() {
     check_newest(include_str!("frozen/device-1.jsonl"), &[full_device()]);
     let reservations = [samples::reservation(1)];
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
+    let quarantine = DeviceQuarantine {
+        device: "PHONE1".to_owned(),
+        reason: "it's hot".to_owned(),
+        since: samples::time(0),
+        until: time(),
+        by: "a command on host `rack-1`".to_owned(),
+    };
+    check_newest(include_str!("frozen/quarantine-1.jsonl"), &[quarantine]);
 }
 
 /// Jobs have been of version 2 since they may ask for steady times and for energy, of version 3 since they may ask for frames,
