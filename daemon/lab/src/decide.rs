@@ -277,8 +277,10 @@ impl<'a> Choice<'a> {
             if matches!(self.window(job), WindowState::Closed { .. }) {
                 continue;
             }
-            // Other hosts may have what this one lacks.
-            if self.state.lacks(*id, self.now).is_some() {
+            // It is for others, or they may have what this one lacks.
+            if !self.state.is_for_this_host(&job.spec)
+                || self.state.lacks(*id, self.now).is_some()
+            {
                 continue;
             }
             let running = self.state.running.get(id).copied().unwrap_or_default();

@@ -16,7 +16,7 @@ use super::job::JobSpec;
 
 pub use super::device::Device;
 pub use change::RecordChange;
-pub use host::{Host, LeaseState};
+pub use host::{Host, LeaseState, bad_host_name};
 pub use quarantine::DeviceQuarantine;
 pub use verdict::Verdict;
 

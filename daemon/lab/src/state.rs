@@ -2,6 +2,7 @@
 //! changes, to be kept in the store.
 
 mod archive;
+mod chosen_hosts;
 mod commands;
 mod devices;
 mod hosts;

@@ -188,6 +188,8 @@ pub enum RefusalCode {
     UnknownJob,
     /// The lab has never seen the device, or none that the job is for.
     UnknownDevice,
+    /// The job chooses hosts, and the lab has but one, or none of those has a device that the job is for.
+    UnknownHost,
     /// What is asked for does not go with the state of the job or of the device.
     WrongState,
     /// The period is over, or ends before it begins.

@@ -155,6 +155,11 @@ impl LabState {
         })
     }
 
+    /// All other hosts that the lab has seen, by their names.
+    pub(super) fn other_hosts(&self) -> &[Host] {
+        &self.hosts.all
+    }
+
     /// Those of the devices that can be reached that no other host has, which others are told.
     pub(super) fn own_devices(&mut self, reached: Vec<Device>, now: Timestamp) -> Vec<Device> {
         if self.kept.host.is_none() {

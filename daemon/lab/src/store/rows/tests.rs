@@ -170,9 +170,9 @@ fn version_1_is_written_and_read() {
 }
 
 /// Jobs have been of version 2 since they may ask for steady times and for energy, of version 3 since they may ask for frames,
-/// and of version 4 since they may ask for a link.
+/// of version 4 since they may ask for a link, and of version 5 since they may choose hosts.
 #[test]
-fn jobs_of_older_versions_are_read_and_version_4_is_written() {
+fn jobs_of_older_versions_are_read_and_version_5_is_written() {
     check(include_str!("frozen/job-1.jsonl"), &[full_job()]);
     let mut hot = full_job();
     hot.spec.measure.visits = 7;
@@ -214,8 +214,13 @@ fn jobs_of_older_versions_are_read_and_version_4_is_written() {
         seed: u64::MAX,
     });
     link.content_sha256 = link.spec.content_sha256();
-    let all = [&older[..], &[link]].concat();
-    check_newest(include_str!("frozen/job-4.jsonl"), &all);
+    let older = [&older[..], &[link]].concat();
+    check(include_str!("frozen/job-4.jsonl"), &older);
+    let mut on_hosts = full_job();
+    on_hosts.spec.hosts = vec!["rack-1".to_owned(), "rack-2".to_owned()];
+    on_hosts.content_sha256 = on_hosts.spec.content_sha256();
+    let all = [&older[..], &[on_hosts]].concat();
+    check_newest(include_str!("frozen/job-5.jsonl"), &all);
 }
 
 /// Runs have been of version 2 since their profiles are compared with those before them, of version 3 since they may measure
