@@ -180,7 +180,7 @@ impl<'a> Choice<'a> {
         match self.window(job) {
             WindowState::Open { .. } => None,
             WindowState::Closed { .. } => {
-                Some(format!("outside its window, {}", self.state.window(job)))
+                Some(format!("outside its window, {}", self.state.window_in_words(job)))
             }
         }
     }

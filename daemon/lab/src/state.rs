@@ -17,6 +17,7 @@ mod runs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::config::Config;
@@ -226,6 +227,19 @@ impl LabState {
         job.spec.window.as_ref().unwrap_or(&self.rules.window)
     }
 
+    /// The same for a person; where several hosts share the lab, with the one by whose clock it is meant.
+    pub(super) fn window_in_words(&self, job: &Job) -> String {
+        let window = self.window(job);
+        match &self.kept.host {
+            Some(host) if window.is_by_host() => {
+                let zone = TimeZone::system();
+                let zone = zone.iana_name().map(|name| format!(" ({name})"));
+                format!("{window} by the clock of host `{host}`{}", zone.unwrap_or_default())
+            }
+            _ => window.to_string(),
+        }
+    }
+
     /// The reservation that holds for `device` at `now`.
     pub fn reservation(&self, device: &str, now: Timestamp) -> Option<&Reservation> {
         let mut all = self.kept.reservations.values();
@@ -245,7 +259,9 @@ impl LabState {
         }
         match self.window(job).state(now) {
             WindowState::Open { .. } => None,
-            WindowState::Closed { .. } => Some(format!("outside its window, {}", self.window(job))),
+            WindowState::Closed { .. } => {
+                Some(format!("outside its window, {}", self.window_in_words(job)))
+            }
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Host {
     pub process: Option<u32>,
     /// The version of its daemon.
     pub version: String,
+    /// Its time zone by its name, if that has one.
+    pub zone: Option<String>,
     /// The names of the devices that it has, or had last.
     pub devices: Vec<String>,
     /// Whether it may work.

@@ -59,7 +59,7 @@ impl LabState {
         let sentence = |host: &String| {
             let known: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
             format!(
-                "the lab has no host `{host}` ({}); start a daemon with that name there, or cancel the job",
+                "the lab has no host `{host}` (it has {}); start a daemon with that name, or cancel the job",
                 known.join(", ")
             )
         };

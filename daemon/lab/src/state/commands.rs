@@ -47,6 +47,12 @@ impl LabState {
             None => JobState::Open,
         };
         let warnings = self.impossible(&spec);
+        // It is due once, and not in the time zone of each host.
+        let every = spec.every.map(|every| match self.kept.host {
+            Some(_) => every.in_named_zone(),
+            None => every,
+        });
+        let spec = JobSpec { every, ..spec };
         let id = self.add_job(spec, content_sha256, state, None, now);
         match state {
             JobState::Recurring => Answer::Submitted {

@@ -16,6 +16,8 @@ use crate::store::OthersChanges;
 #[derive(Debug, Default)]
 pub(in super::super) struct OtherHosts {
     all: Vec<Host>,
+    /// Since when it is known that devices of theirs are as they are.
+    since: BTreeMap<String, Timestamp>,
     /// The devices that can be reached, be they another host's or not.
     reached: Vec<Device>,
     /// The names of those that are this host's, as the others were told.
@@ -87,15 +89,15 @@ impl LabState {
             }
             self.kept.jobs.insert(job.id, job);
             for run in runs {
-                self.follow_run(run);
+                self.follow_run(run, now);
             }
         }
         for run in others.runs {
             if self.kept.jobs.contains_key(&run.job) {
-                self.follow_run(run);
+                self.follow_run(run, now);
             }
         }
-        self.hosts.all = others.hosts;
+        self.follow_hosts(others.hosts, now);
         let reached = self.hosts.reached.clone();
         if !reached.is_empty() {
             self.devices(reached, now);
@@ -132,8 +134,35 @@ impl LabState {
         (now < *until).then_some(what)
     }
 
-    fn follow_run(&mut self, run: Run) {
+    /// Takes in which other hosts there are, and notes which devices have come to them.
+    fn follow_hosts(&mut self, hosts: Vec<Host>, now: Timestamp) {
+        let before = std::mem::replace(&mut self.hosts.all, hosts);
+        let devices = |hosts: &[Host]| -> BTreeSet<(String, String)> {
+            let of_host = |host: &Host| {
+                let name = host.name.clone();
+                let devices = host.devices.clone().into_iter();
+                devices.map(move |device| (device, name.clone()))
+            };
+            hosts.iter().flat_map(of_host).collect()
+        };
+        let before = devices(&before);
+        for (device, _) in devices(&self.hosts.all).difference(&before) {
+            self.hosts.since.insert(device.clone(), now);
+        }
+    }
+
+    /// Since when it is known that the device `name`, another host's, is as it is.
+    pub(in super::super) fn known_elsewhere_since(&self, name: &str) -> Option<Timestamp> {
+        self.hosts.since.get(name).copied()
+    }
+
+    fn follow_run(&mut self, run: Run, now: Timestamp) {
         let number = run.number;
+        if let Some(device) = &run.phone
+            && self.kept.runs.get(&number).is_none_or(|known| known.state != run.state)
+        {
+            self.hosts.since.insert(device.clone(), now);
+        }
         self.kept.runs.insert(number, run);
         self.file(number);
     }
@@ -156,7 +185,7 @@ impl LabState {
     }
 
     /// All other hosts that the lab has seen, by their names.
-    pub(super) fn other_hosts(&self) -> &[Host] {
+    pub(in super::super) fn other_hosts(&self) -> &[Host] {
         &self.hosts.all
     }
 

@@ -209,7 +209,7 @@ pub(super) async fn hosts(
     patience: Duration,
 ) -> Result<Vec<Host>, sqlx::Error> {
     let rows: Vec<HostRow> = query_as(
-        "SELECT name, machine, process, version, devices, seen_at, lab_time() - lease_until FROM hosts \
+        "SELECT name, machine, process, version, zone, devices, seen_at, lab_time() - lease_until FROM hosts \
          WHERE id <> $1 ORDER BY name",
     )
     .bind(except)
@@ -218,11 +218,11 @@ pub(super) async fn hosts(
     Ok(rows.into_iter().map(|row| host(row, patience)).collect())
 }
 
-/// Name, machine, process, version, devices, when it was seen last, and how long ago its lease ended.
-type HostRow = (String, String, i64, String, String, i64, i64);
+/// Name, machine, process, version, time zone, devices, when it was seen last, and how long ago its lease ended.
+type HostRow = (String, String, i64, String, String, String, i64, i64);
 
 fn host(
-    (name, machine, process, version, devices, seen_at, over): HostRow,
+    (name, machine, process, version, zone, devices, seen_at, over): HostRow,
     patience: Duration,
 ) -> Host {
     let lease = match (process, over) {
@@ -236,6 +236,7 @@ fn host(
         machine,
         process: u32::try_from(process).ok().filter(|&process| process > 0),
         version,
+        zone: Some(zone).filter(|zone| !zone.is_empty()),
         devices: serde_json::from_str(&devices).unwrap_or_default(),
         lease,
         seen: Timestamp::from_second(seen_at).unwrap_or_default(),

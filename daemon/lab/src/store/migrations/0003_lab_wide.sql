@@ -3,3 +3,6 @@ CREATE TABLE quarantine (
     device TEXT PRIMARY KEY,
     body TEXT NOT NULL
 );
+
+-- The time zone of each host, by its name; empty if it has none.
+ALTER TABLE hosts ADD COLUMN zone TEXT NOT NULL DEFAULT '';
