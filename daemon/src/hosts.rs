@@ -70,7 +70,14 @@ fn hosts_table(hosts: &[ListedHost], now: Timestamp) -> String {
         ]
     });
     table(
-        &["host", "lease", "devices", "running", "time zone", "version"],
+        &[
+            "host",
+            "lease",
+            "devices",
+            "running",
+            "time zone",
+            "version",
+        ],
         &[2, 3],
         rows,
     )

@@ -341,10 +341,18 @@ mod tests {
         let known = quarantine.shared().expect("a file");
         assert_eq!(known.of_lab, [b.clone(), told]);
         assert_eq!(known.lifted.len(), 1);
-        assert_eq!((known.lifted[0].phone.as_str(), known.lifted[0].until), ("a", a.until));
-        quarantine.follow_lab(vec![b.clone()], &known).expect("room");
+        assert_eq!(
+            (known.lifted[0].phone.as_str(), known.lifted[0].until),
+            ("a", a.until)
+        );
+        quarantine
+            .follow_lab(vec![b.clone()], &known)
+            .expect("room");
         let known = quarantine.shared().expect("a file");
-        assert_eq!((known.of_lab, known.of_host, known.lifted), (vec![b], vec![], vec![]));
+        assert_eq!(
+            (known.of_lab, known.of_host, known.lifted),
+            (vec![b], vec![], vec![])
+        );
         assert_eq!(quarantine.list().expect("a file").len(), 1);
     }
 

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesOrdered, StreamExt};
+use jiff::SignedDuration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::bench::{Assignment, Bench, Desk, News};
+use super::bench::{Assignment, Bench, Desk, LeaveAsked, News};
 use super::clock::Clock;
 use super::decide::{decide, runs_to_stop};
 use super::record::{Device, JobId, RunNumber, Spent, What};
@@ -31,6 +32,9 @@ use quarantine::{FileOfLab, HostQuarantine};
 
 /// A device stays open so long for the next run.
 const LINGER: Duration = Duration::from_secs(10);
+
+/// Whoever shares the lab with other hosts looks as often whether they are alive, though nothing is heard of them.
+const LOOK: SignedDuration = SignedDuration::from_secs(30);
 
 /// Something that the dispatcher should know.
 #[derive(Debug)]
@@ -62,7 +66,7 @@ pub struct Question {
 enum Then {
     Answer(oneshot::Sender<Answer>, Answer),
     Begin(String, Box<Assignment>),
-    Leave(String),
+    Leave(String, LeaveAsked),
     Kept(oneshot::Sender<bool>, bool),
     Archive(Vec<JobId>),
     /// The host's quarantine follows the lab's.
@@ -90,7 +94,7 @@ enum Happening {
 struct DeviceTask {
     assignments: mpsc::UnboundedSender<Assignment>,
     /// Tells the run on the device to leave it.
-    leave: watch::Sender<bool>,
+    leave: watch::Sender<LeaveAsked>,
 }
 
 /// The one owner of what the lab knows: takes commands and news, stores changes and has things done.
@@ -201,6 +205,9 @@ impl<B: Bench> Dispatcher<B> {
                 // Nothing came of it: it is the next host's at once.
                 drop(turn);
             }
+            let has_others = !self.state.other_hosts().is_empty();
+            let look = has_others.then(|| now.checked_add(LOOK).unwrap_or(now));
+            let until = wake.into_iter().chain(look).min();
             // Until something happens that changes the lab. Where others may change it, too, that waits for the next turn, and so
             // for the end of this one.
             while happened.is_empty() || (is_shared && !being_kept.is_empty()) {
@@ -227,7 +234,7 @@ impl<B: Bench> Dispatcher<B> {
                     error = &mut lost => return Err(error),
                     found = self.lookups.next() => happened.push(Happening::Found(found)),
                     Ok(()) = heard.changed() => happened.push(Happening::Heard),
-                    () = self.clock.sleep_until(wake), if happened.is_empty() => {
+                    () = self.clock.sleep_until(until), if happened.is_empty() => {
                         happened.push(Happening::Time);
                     }
                 }
@@ -352,7 +359,7 @@ impl<B: Bench> Dispatcher<B> {
                 continue;
             };
             self.lookups.took(&self.store, &job, &run, &device);
-            let (leave, asked) = watch::channel(false);
+            let (leave, asked) = watch::channel(LeaveAsked::No);
             let assignment = Assignment {
                 job,
                 run,
@@ -382,7 +389,11 @@ impl<B: Bench> Dispatcher<B> {
     fn leave(&mut self, run: RunNumber, device: String, reason: &str, then: &mut Vec<Then>) {
         let now = self.clock.now();
         self.state.leaving(run, &device, reason, now);
-        then.push(Then::Leave(device));
+        let how = match self.state.claimed_by_another(run) {
+            Some(_) => LeaveAsked::AtOnce,
+            None => LeaveAsked::BetweenBlocks,
+        };
+        then.push(Then::Leave(device, how));
     }
 
     /// The task of a device, begun if there is none yet.
@@ -398,7 +409,7 @@ impl<B: Bench> Dispatcher<B> {
                 self.tasks.spawn(attend(self.bench.clone(), desk, from));
                 DeviceTask {
                     assignments,
-                    leave: watch::channel(false).0,
+                    leave: watch::channel(LeaveAsked::No).0,
                 }
             })
     }
@@ -410,8 +421,8 @@ impl<B: Bench> Dispatcher<B> {
             Then::Begin(device, assignment) => {
                 let _ = self.device_task(&device).assignments.send(*assignment);
             }
-            Then::Leave(device) => {
-                self.device_task(&device).leave.send_replace(true);
+            Then::Leave(device, how) => {
+                self.device_task(&device).leave.send_replace(how);
             }
             Then::Kept(to, forget) => drop(to.send(forget)),
             Then::Archive(jobs) => self.state.archive(&jobs),
@@ -458,8 +469,8 @@ impl<B: Bench> Dispatcher<B> {
                     self.quarantine.agree(&mut self.state);
                 }
                 self.state.left(device, outcome, spent, now);
-                let run = run.and_then(|run| self.state.kept.runs.get(&run));
-                let forget = run.is_some_and(|run| run.state.is_over());
+                // What another host goes on with is that one's to forget.
+                let forget = run.is_some_and(|run| self.state.is_over_here(run));
                 then.push(Then::Kept(kept, forget));
                 true
             }

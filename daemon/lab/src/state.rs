@@ -2,6 +2,7 @@
 //! changes, to be kept in the store.
 
 mod archive;
+mod carried;
 mod chosen_hosts;
 mod commands;
 mod devices;
@@ -234,7 +235,10 @@ impl LabState {
             Some(host) if window.is_by_host() => {
                 let zone = TimeZone::system();
                 let zone = zone.iana_name().map(|name| format!(" ({name})"));
-                format!("{window} by the clock of host `{host}`{}", zone.unwrap_or_default())
+                format!(
+                    "{window} by the clock of host `{host}`{}",
+                    zone.unwrap_or_default()
+                )
             }
             _ => window.to_string(),
         }
@@ -269,7 +273,8 @@ impl LabState {
     fn file(&mut self, number: RunNumber) {
         let run = &self.kept.runs[&number];
         let is_waiting = matches!(run.state, RunState::Queued | RunState::Parked);
-        if run.state.is_over() && self.unpublished.remove(&number).is_some() {
+        let is_of_another = run.host.is_some() && run.host != self.kept.host;
+        if (run.state.is_over() || is_of_another) && self.unpublished.remove(&number).is_some() {
             self.unwanted_publications.push(number);
         }
         let of_job = self.waiting.entry(run.job).or_default();

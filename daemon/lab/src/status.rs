@@ -95,11 +95,7 @@ fn idle(state: &LabState, name: &str, place: &Place, now: Timestamp) -> Doing {
     let left_alone = state.left_alone(name, now);
     let (state, since, reason) = match left_alone {
         _ if !place.is_there => (DeviceState::Gone, place.since, None),
-        Some(entry) => (
-            DeviceState::Quarantined,
-            entry.since,
-            Some(entry.why()),
-        ),
+        Some(entry) => (DeviceState::Quarantined, entry.since, Some(entry.why())),
         None => (
             DeviceState::Free,
             place

@@ -94,3 +94,6 @@ impl LabState {
         reasons.collect::<Vec<_>>().join(", or ")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,7 +159,11 @@ impl LabState {
     fn follow_run(&mut self, run: Run, now: Timestamp) {
         let number = run.number;
         if let Some(device) = &run.phone
-            && self.kept.runs.get(&number).is_none_or(|known| known.state != run.state)
+            && self
+                .kept
+                .runs
+                .get(&number)
+                .is_none_or(|known| known.state != run.state)
         {
             self.hosts.since.insert(device.clone(), now);
         }
@@ -275,4 +279,4 @@ impl LabState {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -115,15 +115,18 @@ impl LabState {
 
     /// A run was told to leave its device, and why.
     pub fn leaving(&mut self, number: RunNumber, device: &str, reason: &str, now: Timestamp) {
-        if let Some(place) = self.places.get_mut(device) {
+        if let Some(place) = self.places.get_mut(device)
+            && place.work != Work::Leaving(number)
+        {
             place.work = Work::Leaving(number);
             place.changed = now;
         }
-        if self
-            .kept
-            .runs
-            .get(&number)
-            .is_some_and(|run| !run.state.is_over())
+        if self.has_claim(number)
+            && self
+                .kept
+                .runs
+                .get(&number)
+                .is_some_and(|run| !run.state.is_over())
         {
             self.set_run(number, |run| run.reason = Some(reason.to_owned()));
         }
@@ -142,7 +145,9 @@ impl LabState {
             place.changed = now;
         }
         place.not_ready.clone_from(&reason);
-        if let (Some(reason), Some(run), true) = (reason, place.work.run(), is_new) {
+        if let (Some(reason), Some(run), true) = (reason, place.work.run(), is_new)
+            && self.has_claim(run)
+        {
             self.tell_of_run(now, run, What::NotReady { reason });
         }
     }
@@ -184,6 +189,9 @@ impl LabState {
         let Some(run) = place.work.run() else {
             return false;
         };
+        if !self.has_claim(run) {
+            return false;
+        }
         if let Some(rejection) = rejection {
             let why = Rejected::from(rejection).name().to_owned();
             *self.counts.rejected_blocks.entry(why).or_default() += 1;
@@ -212,6 +220,11 @@ impl LabState {
         let (job, was_over) = (run.job, run.state.is_over());
         if let Some(running) = self.running.get_mut(&job) {
             *running = running.saturating_sub(1);
+        }
+        if !self.has_claim(number) {
+            // Another host goes on with it: whatever came of it here is of no use.
+            self.over.insert(job);
+            return;
         }
         match outcome {
             StayOutcome::Published {

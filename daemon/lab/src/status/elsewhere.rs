@@ -23,7 +23,9 @@ impl<'a> Elsewhere<'a> {
         let runs = state.kept.runs.values().filter(is_elsewhere);
         Elsewhere {
             state,
-            runs: runs.filter_map(|run| Some((run.phone.as_deref()?, run))).collect(),
+            runs: runs
+                .filter_map(|run| Some((run.phone.as_deref()?, run)))
+                .collect(),
         }
     }
 
@@ -35,7 +37,9 @@ impl<'a> Elsewhere<'a> {
             return None;
         }
         let had = || state.other_hosts().iter().find(|host| has(host, name));
-        let host = state.host_of(name).or_else(|| had().filter(|_| place.is_none()))?;
+        let host = state
+            .host_of(name)
+            .or_else(|| had().filter(|_| place.is_none()))?;
         let run = self.runs.get(name);
         let run = run.filter(|run| run.host.as_ref() == Some(&host.name));
         let since = state.known_elsewhere_since(name).unwrap_or(now);

@@ -74,9 +74,7 @@ fn of_job<'a>(
                     Some(why) => format!("host `{host}` has it, and {why}"),
                 }
             }
-            (_, None) if !state.is_for_this_host(&job.spec) => {
-                state.turn_elsewhere(&job.spec, now)
-            }
+            (_, None) if !state.is_for_this_host(&job.spec) => state.turn_elsewhere(&job.spec, now),
             (_, None) => {
                 let parked = run.phone.as_deref();
                 let parked = parked.filter(|_| run.state == RunState::Parked);

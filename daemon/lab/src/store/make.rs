@@ -49,7 +49,7 @@ pub(super) async fn make(
         }
         RecordChange::Event(event) => keep_event(to, event).await,
         RecordChange::Entries { run, entries } => {
-            keep_entries(to, last_entries, run, entries).await
+            keep_entries(to, last_entries, run, entries, host).await
         }
         RecordChange::JournalGone(run) => {
             sqlx::query("DELETE FROM entries WHERE run = $1")

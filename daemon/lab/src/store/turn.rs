@@ -70,6 +70,13 @@ pub struct OthersChanges {
     pub hosts: Vec<Host>,
 }
 
+impl OthersChanges {
+    /// Whether any run has changed.
+    pub(super) fn has_runs(&self) -> bool {
+        !self.runs.is_empty() || self.jobs.iter().any(|job| !job.runs.is_empty())
+    }
+}
+
 /// Takes the turn in `transaction`, and says which change of the lab this is.
 pub(super) async fn take(transaction: &mut AnyConnection) -> Result<i64, sqlx::Error> {
     query_scalar("UPDATE lab SET revision = revision + 1 RETURNING revision")

@@ -61,7 +61,9 @@ type Shown<'a> = (&'a DeviceStatus, &'a WatchedDevice);
 fn racks(hosts: &[ListedHost], devices: &[Shown<'_>]) -> Markup {
     let of = |host: Option<&str>| -> Vec<Shown<'_>> {
         let devices = devices.iter().copied();
-        devices.filter(|(status, _)| status.host.as_deref() == host).collect()
+        devices
+            .filter(|(status, _)| status.host.as_deref() == host)
+            .collect()
     };
     let nowhere = of(None);
     let heading = |name: Markup| html! { h3 { (name) } };

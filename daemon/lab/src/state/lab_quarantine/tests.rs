@@ -60,7 +60,10 @@ fn whom_one_host_leaves_alone_all_do_whatever_they_call_it_and_any_of_them_lifts
     kept(one.take_changes(), &mut store);
     two.follow_quarantine(store.clone(), minute(1));
     let entry = two.left_alone("R58@server:5037", minute(1)).expect("it is");
-    assert_eq!(entry.why(), "its glass is broken (by a command on host `one`)");
+    assert_eq!(
+        entry.why(),
+        "its glass is broken (by a command on host `one`)"
+    );
     assert_eq!(two.left_alone("R58@server:5037", minute(61)), None);
 
     let token = Some("ann".to_owned());
@@ -72,7 +75,11 @@ fn whom_one_host_leaves_alone_all_do_whatever_they_call_it_and_any_of_them_lifts
     kept(two.take_changes(), &mut store);
     one.follow_quarantine(store.clone(), minute(3));
     assert_eq!(one.left_alone("R58", minute(3)), None);
-    assert_eq!(one.places["R58"].changed, minute(3), "it is free since then");
+    assert_eq!(
+        one.places["R58"].changed,
+        minute(3),
+        "it is free since then"
+    );
 }
 
 #[test]

@@ -156,7 +156,6 @@ fn check_newest<T: StoredRecord + PartialEq + Debug>(frozen: &str, records: &[T]
 
 #[test]
 fn version_1_is_written_and_read() {
-    check_newest(include_str!("frozen/device-1.jsonl"), &[full_device()]);
     let reservations = [samples::reservation(1)];
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
     let quarantine = DeviceQuarantine {
@@ -167,6 +166,18 @@ fn version_1_is_written_and_read() {
         by: "a command on host `rack-1`".to_owned(),
     };
     check_newest(include_str!("frozen/quarantine-1.jsonl"), &[quarantine]);
+}
+
+/// Devices have been of version 2 since phones may be carried from one host to another.
+#[test]
+fn devices_of_older_versions_are_read_and_version_2_is_written() {
+    check(include_str!("frozen/device-1.jsonl"), &[full_device()]);
+    let booted = Device {
+        boot_id: Some("6f9619ff-8b86-d011-b42d-00cf4fc964ff".to_owned()),
+        ..full_device()
+    };
+    let all = [full_device(), booted];
+    check_newest(include_str!("frozen/device-2.jsonl"), &all);
 }
 
 /// Jobs have been of version 2 since they may ask for steady times and for energy, of version 3 since they may ask for frames,
