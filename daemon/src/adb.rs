@@ -266,6 +266,7 @@ pub(super) fn provision(
         simulate,
         runtimes: PhoneRuntimes::in_folder(&folders.data),
         cache_bytes: DEFAULT_CACHE_BYTES,
+        lab: None,
     }
 }
 

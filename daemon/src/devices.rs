@@ -83,9 +83,13 @@ fn lab_row(status: &DeviceStatus) -> Vec<String> {
     let device = &status.device;
     vec![
         Printable(&device.name).to_string(),
-        match &device.address {
-            Some(address) => format!("lab at {}", Printable(address)),
-            None => "lab".to_owned(),
+        match (&status.host, &device.address) {
+            (Some(host), Some(address)) => {
+                format!("{} at {}", Printable(host), Printable(address))
+            }
+            (Some(host), None) => Printable(host).to_string(),
+            (None, Some(address)) => format!("lab at {}", Printable(address)),
+            (None, None) => "lab".to_owned(),
         },
         if device.simulated {
             "simulated"

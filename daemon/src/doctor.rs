@@ -256,7 +256,7 @@ pub(super) async fn examine(
             format!(
                 "in quarantine until {}: {}",
                 entry.until_here(),
-                entry.reason
+                entry.why()
             ),
             format!("layerlab quarantine lift {}", quote(&entry.phone)),
         )),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use layerlab_campaign::publish::PLOT;
 use layerlab_lab::job_file::OutgoingFile;
-use layerlab_lab::query::{JobsAsked, Snapshot};
+use layerlab_lab::query::{JobsAsked, ListedHost, Snapshot};
 use layerlab_lab::record::{JobId, JobState, RunNumber};
 use layerlab_lab::report::Report;
 use layerlab_lab::talk::{Answer, Request};
@@ -141,6 +141,24 @@ impl Elsewhere {
             JobsAsked::One(id) => format!("/api/v1/snapshot?job={id}"),
         };
         self.call(move |client| client.get(&path)).await
+    }
+
+    /// The hosts of the lab; none if it has but one.
+    pub(super) async fn hosts(&self) -> Result<Vec<ListedHost>, ElsewhereError> {
+        self.call(|client| {
+            let mut hosts = Vec::new();
+            for page in 1.. {
+                let path = format!("/api/v1/hosts?page={page}");
+                let Page { items, all } = client.get::<Page<ListedHost>>(&path)?;
+                let is_last = items.is_empty() || hosts.len() + items.len() >= all;
+                hosts.extend(items);
+                if is_last {
+                    break;
+                }
+            }
+            Ok(hosts)
+        })
+        .await
     }
 
     /// The report of a period, with the pictures of its profiles if `plots`.

@@ -4,12 +4,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::exit::Failure;
+use super::which_lab::{Lab, LabArgs};
 use super::{lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::query::{ListedHost, listed_hosts};
-use layerlab_lab::record::LeaseState;
 use layerlab_lab::text_table::table;
-use layerlab_lab::when::moment;
 
 #[derive(clap::Args)]
 pub(super) struct HostsArgs {
@@ -18,36 +17,44 @@ pub(super) struct HostsArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: &HostsArgs) -> Result<(), Failure> {
+/// What is said of a lab whose store no other host can share.
+const ALONE: &str = "This lab has one host, this machine: its store is a file. Several hosts share a store on a PostgreSQL server; \
+                     docs/lab.md says how.";
+
+pub(super) async fn run(args: &HostsArgs, lab: &LabArgs) -> Result<(), Failure> {
+    let hosts = match lab.open()? {
+        Lab::Here => here().await?,
+        Lab::Elsewhere(lab) => {
+            let hosts = lab.hosts().await?;
+            match hosts.is_empty() {
+                true => Err("That lab has one host: its store is a file."),
+                false => Ok(hosts),
+            }
+        }
+    };
+    match (hosts, args.json) {
+        (Ok(hosts), true) => output::print_json(&hosts),
+        (Ok(hosts), false) => output::print(hosts_table(&hosts, Timestamp::now())),
+        (Err(_), true) => output::print_json(&Vec::<ListedHost>::new()),
+        (Err(why), false) => output::print(why),
+    }
+}
+
+/// Those of the lab here, or why there are none to list.
+async fn here() -> Result<Result<Vec<ListedHost>, &'static str>, Failure> {
     let Some(reader) = lab::reader().await? else {
-        return nothing(args, "no lab has been here yet; start `layerlab daemon`");
+        return Ok(Err("no lab has been here yet; start `layerlab daemon`"));
     };
     if !reader.is_on_server() {
-        return nothing(
-            args,
-            "This lab has one host, this machine: its store is a file. Several hosts share a store on a PostgreSQL server; \
-             docs/lab.md says how.",
-        );
+        return Ok(Err(ALONE));
     }
     let hosts = reader.hosts().await.map_err(lab::unread)?;
     let kept = reader.unfinished().await.map_err(lab::unread)?;
-    let now = Timestamp::now();
-    let hosts = listed_hosts(hosts, &kept, now);
-    if args.json {
-        return output::print_json(&hosts);
-    }
-    if hosts.is_empty() {
-        return output::print("No host has opened this lab yet; start `layerlab daemon`.");
-    }
-    output::print(hosts_table(&hosts, now))
-}
-
-/// What is said where there are no hosts to list.
-fn nothing(args: &HostsArgs, why: &str) -> Result<(), Failure> {
-    match args.json {
-        true => output::print_json(&Vec::<ListedHost>::new()),
-        false => output::print(why),
-    }
+    let hosts = listed_hosts(hosts, &kept, Timestamp::now());
+    Ok(match hosts.is_empty() {
+        true => Err("No host has opened this lab yet; start `layerlab daemon`."),
+        false => Ok(hosts),
+    })
 }
 
 fn hosts_table(hosts: &[ListedHost], now: Timestamp) -> String {
@@ -55,18 +62,22 @@ fn hosts_table(hosts: &[ListedHost], now: Timestamp) -> String {
     let rows = hosts.iter().map(|host| {
         vec![
             Printable(&host.name).to_string(),
-            match (host.lease, host.since) {
-                (LeaseState::Alive, _) | (_, None) => "alive".to_owned(),
-                (LeaseState::Lost, Some(at)) => format!("lost since {}", moment(at, now, &zone)),
-                (LeaseState::Ended, Some(at)) => format!("ended {}", moment(at, now, &zone)),
-            },
+            host.lease_in_words(now, &zone),
             host.devices.len().to_string(),
             host.running.to_string(),
+            Printable(host.zone.as_deref().unwrap_or_default()).to_string(),
             Printable(&host.version).to_string(),
         ]
     });
     table(
-        &["host", "lease", "devices", "running", "version"],
+        &[
+            "host",
+            "lease",
+            "devices",
+            "running",
+            "time zone",
+            "version",
+        ],
         &[2, 3],
         rows,
     )

@@ -246,6 +246,10 @@ fn spec_rows(job: &Job, now: Timestamp, zone: &TimeZone) -> Vec<Vec<String>> {
         ("models", (!models.is_empty()).then(|| few(&models))),
         ("link", link),
         ("devices", Some(few(&devices))),
+        (
+            "hosts",
+            (!spec.hosts.is_empty()).then(|| spec.hosts.join(", ")),
+        ),
         ("repeats", Some(spec.repeats.to_string())),
         ("priority", Some(spec.priority.to_string())),
         ("not before", spec.not_before.map(told)),

@@ -36,6 +36,7 @@ fn refusal_code(code: RefusalCode) -> Code {
     match code {
         RefusalCode::UnknownJob
         | RefusalCode::UnknownDevice
+        | RefusalCode::UnknownHost
         | RefusalCode::WrongState
         | RefusalCode::WrongPeriod
         | RefusalCode::TooLong

@@ -118,7 +118,7 @@ enum LayerlabCommand {
     /// List the devices that can be measured, and those that cannot, with the reason
     Devices(WithLab<WithPhones<devices::DevicesArgs>>),
     /// List the hosts that share the lab, whether they are alive, and what they do
-    Hosts(hosts::HostsArgs),
+    Hosts(WithLab<hosts::HostsArgs>),
     /// Say what is missing for phones to be profiled, and what mends it
     Doctor(WithPhones<doctor::DoctorArgs>),
     /// Say what the lab was asked for in a stretch of time, and what came of it
@@ -249,7 +249,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Doctor(WithPhones { args, adb }) => {
                     doctor::run(&args, &adb, campaign::agent_program(cli.agent)?).await
                 }
-                LayerlabCommand::Hosts(args) => hosts::run(&args).await,
+                LayerlabCommand::Hosts(WithLab { args, lab }) => hosts::run(&args, &lab).await,
                 LayerlabCommand::Report(WithLab { args, lab }) => report::run(&args, &lab).await,
                 LayerlabCommand::Watch(WithLab { args, lab }) => watch::run(&args, &lab).await,
                 LayerlabCommand::Profiles(CommandWithLab { command, lab }) => profiles::run(&command, &lab).await,

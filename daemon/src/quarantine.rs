@@ -129,7 +129,7 @@ fn list(entries: &[Entry], json: bool) -> Result<(), Failure> {
         vec![
             Printable(&entry.phone).to_string(),
             entry.until_here(),
-            Printable(&entry.reason).to_string(),
+            Printable(&entry.why()).to_string(),
         ]
     });
     output::print(table(&["phone", "until", "reason"], &[], rows))

@@ -9,6 +9,7 @@ use super::which_lab::{Lab, LabArgs};
 use super::{job, lab, output};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::job_file::{JobFile, OutgoingJob, ResolvedJob};
+use layerlab_lab::record::bad_host_name;
 use layerlab_lab::talk::{Answer, Request};
 
 #[derive(clap::Args)]
@@ -17,6 +18,10 @@ pub(super) struct SubmitArgs {
     /// The job file: which models, on which devices, when and how
     #[arg(value_name = "JOB.toml")]
     job: PathBuf,
+    /// On the devices of this host alone, where several share the lab; may be given more than once, and goes before `hosts` in
+    /// the job file
+    #[arg(long = "host", value_name = "NAME", value_parser = host_name)]
+    hosts: Vec<String>,
     /// Even if a job that asks for the same is open or done
     #[arg(long)]
     again: bool,
@@ -26,6 +31,10 @@ pub(super) struct SubmitArgs {
     /// Print the answer as JSON
     #[arg(long, conflicts_with = "wait")]
     json: bool,
+}
+
+fn host_name(name: &str) -> Result<String, String> {
+    bad_host_name(name).map_or_else(|| Ok(name.to_owned()), Err)
 }
 
 pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure> {
@@ -38,6 +47,7 @@ pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure>
     }
     let answer = match &lab {
         Lab::Here => {
+            let job = job.on_hosts(&args.hosts);
             let job = job.resolve(Timestamp::now()).exit_with(Code::Input)?;
             let ResolvedJob { spec, sizes, notes } = job;
             let request = Request::Submit {
@@ -48,7 +58,8 @@ pub(super) async fn run(args: &SubmitArgs, lab: &LabArgs) -> Result<(), Failure>
             lab::ask(&request).await?.with_notes(notes)
         }
         Lab::Elsewhere(lab) => {
-            let job = OutgoingJob::read(&args.job, Timestamp::now()).exit_with(Code::Input)?;
+            let job = OutgoingJob::read(&args.job, &args.hosts, Timestamp::now());
+            let job = job.exit_with(Code::Input)?;
             lab.upload(job.files).await?;
             lab.submit(job.text, args.again).await?
         }

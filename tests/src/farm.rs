@@ -125,6 +125,7 @@ impl Farm {
             simulate: Some(Content::new(device.as_bytes().to_vec())),
             runtimes: PhoneRuntimes::default(),
             cache_bytes: DEFAULT_CACHE_BYTES,
+            lab: None,
         }
     }
 

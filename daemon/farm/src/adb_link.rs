@@ -332,8 +332,8 @@ fn refuse_quarantined(quarantine: &Quarantine, names: &[&str]) -> Result<(), Adb
         None => Ok(()),
         Some(entry) => Err(AdbError::Quarantined {
             until: entry.until_here(),
+            reason: entry.why(),
             name: entry.phone,
-            reason: entry.reason,
         }),
     }
 }

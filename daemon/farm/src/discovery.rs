@@ -184,7 +184,7 @@ impl Listed {
         // A file that cannot be read is named when the phone is used.
         if let Ok(Some(entry)) = quarantine.of(&names) {
             listed.state = ListedState::Quarantined;
-            listed.reason = Some(format!("{} (until {})", entry.reason, entry.until_here()));
+            listed.reason = Some(format!("{} (until {})", entry.why(), entry.until_here()));
             listed.remedy = Some(format!(
                 "mend it and run `layerlab quarantine lift {}`",
                 quote(&entry.phone)

@@ -42,10 +42,13 @@ pub struct Provision {
     pub runtimes: PhoneRuntimes,
     /// How much storage models and evaluation sets may take.
     pub cache_bytes: u64,
+    /// The lab, if several hosts share it: each of them goes on with the journals that another one's agent has begun on the phone.
+    /// Otherwise agents, and their journals, are this host's alone.
+    pub lab: Option<String>,
 }
 
 /// An agent that was put on a phone, with a folder of its own: agents of another version, or that play
-/// another device, never see its journals.
+/// another device, never see its journals. Nor do those of another host, unless it is one of the same lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     folder: String,
@@ -83,7 +86,10 @@ impl Provision {
         let parts = [
             agent.sha256().to_owned(),
             simulate.map_or("", |device| device.sha256()).to_owned(),
-            token.to_owned(),
+            match &self.lab {
+                Some(lab) => format!("lab {lab}"),
+                None => token.to_owned(),
+            },
         ];
         let key = key(&parts.into_iter().chain(with_runtimes).collect::<Vec<_>>());
         let folder = format!("{ROOT}/{key}");
@@ -131,6 +137,7 @@ impl Provision {
             ("program", &installed.program),
             ("socket", &installed.socket),
             ("token", token),
+            ("owner", &owner(token)),
             ("device", installed.device.as_deref().unwrap_or_default()),
             ("anew", if anew { "yes" } else { "no" }),
             ("seconds", seconds),
@@ -280,6 +287,11 @@ fn surplus(cached: &[Cached], incoming: u64, budget: u64) -> usize {
 /// A short name for what `parts` are together.
 fn key(parts: &[String]) -> String {
     sha256(parts.join("\n").as_bytes())[..16].to_owned()
+}
+
+/// What tells whether an agent was started with this token, without telling the token.
+fn owner(token: &str) -> String {
+    sha256(format!("owner\n{token}").as_bytes())[..16].to_owned()
 }
 
 /// The secret of the agents that this host starts, made once. Each phone's token is derived from it, so

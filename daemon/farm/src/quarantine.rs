@@ -1,5 +1,6 @@
 //! Phones that are left alone for a while: a small file that outlives layerlab, changed under a lock
-//! and replaced in one rename.
+//! and replaced in one rename. On a host that shares its lab with others it also says what the lab says, and keeps what was
+//! decided here until the lab knows it.
 
 use std::fs::File;
 use std::io;
@@ -29,9 +30,20 @@ pub struct Entry {
     /// When the phone may be used again.
     #[serde(with = "time::serde::rfc3339")]
     pub until: OffsetDateTime,
+    /// Whose decision it is, for a person: of an entry that a lab of several hosts has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 impl Entry {
+    /// Why the phone is left alone and, where that is known, by whose decision.
+    pub fn why(&self) -> String {
+        match &self.by {
+            None => self.reason.clone(),
+            Some(by) => format!("{} (by {by})", self.reason),
+        }
+    }
+
     /// When the phone may be used again, for people, by this host's clock: `Sat 21 Nov 2026 07:00`.
     pub fn until_here(&self) -> String {
         self.until_in(&TimeZone::system())
@@ -49,11 +61,37 @@ impl Entry {
     }
 }
 
+/// A phone that a lab of several hosts has in quarantine, and that was lifted here while the lab was not told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lifted {
+    /// The phone, as the lab's entry names it.
+    pub phone: String,
+    /// When it was lifted.
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// When its quarantine would have ended.
+    #[serde(with = "time::serde::rfc3339")]
+    pub until: OffsetDateTime,
+}
+
+/// What the file says on a host that shares its lab with others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharedQuarantine {
+    /// What the lab said last.
+    pub of_lab: Vec<Entry>,
+    /// What was put into quarantine here since.
+    pub of_host: Vec<Entry>,
+    /// What of the lab's was lifted here since.
+    pub lifted: Vec<Lifted>,
+}
+
 /// The file's content.
 #[derive(Debug, Serialize, Deserialize)]
 struct Document {
     version: u32,
     phones: Vec<Entry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lifted: Vec<Lifted>,
 }
 
 /// The quarantine of this host.
@@ -83,8 +121,40 @@ impl Quarantine {
     /// Who is in quarantine now.
     pub fn list(&self) -> Result<Vec<Entry>, QuarantineError> {
         let now = OffsetDateTime::now_utc();
-        let entries = self.read()?.into_iter();
+        let entries = self.read()?.phones.into_iter();
         Ok(entries.filter(|entry| entry.until > now).collect())
+    }
+
+    /// The same with what the lab, which this host shares with others, does not know yet.
+    pub fn shared(&self) -> Result<SharedQuarantine, QuarantineError> {
+        let now = OffsetDateTime::now_utc();
+        let Document {
+            mut phones, lifted, ..
+        } = self.read()?;
+        phones.retain(|entry| entry.until > now);
+        let (of_lab, of_host) = phones.into_iter().partition(|entry| entry.by.is_some());
+        let lifted = lifted.into_iter().filter(|lifted| lifted.until > now);
+        Ok(SharedQuarantine {
+            of_lab,
+            of_host,
+            lifted: lifted.collect(),
+        })
+    }
+
+    /// Says what the lab says, which knows by now what this host had decided by itself when it was `known`. What was decided
+    /// since then stays.
+    pub fn follow_lab(
+        &self,
+        lab: Vec<Entry>,
+        known: &SharedQuarantine,
+    ) -> Result<(), QuarantineError> {
+        self.change(|document| {
+            let mut phones = lab;
+            let new = document.phones.drain(..);
+            phones.extend(new.filter(|entry| entry.by.is_none() && !known.of_host.contains(entry)));
+            document.phones = phones;
+            (document.lifted).retain(|lifted| !known.lifted.contains(lifted));
+        })
     }
 
     /// The entry of the phone that goes by any of `names`.
@@ -109,6 +179,7 @@ impl Quarantine {
             since,
             until: since
                 .saturating_add(time::Duration::try_from(period).unwrap_or(time::Duration::MAX)),
+            by: None,
         };
         self.put(entry.clone())?;
         Ok(entry)
@@ -116,9 +187,9 @@ impl Quarantine {
 
     /// Puts a phone into quarantine as `entry` says; an earlier entry of it is replaced.
     pub fn put(&self, entry: Entry) -> Result<(), QuarantineError> {
-        self.change(|phones| {
-            phones.retain(|other| other.phone != entry.phone);
-            phones.push(entry);
+        self.change(|document| {
+            (document.phones).retain(|other| other.phone != entry.phone);
+            document.phones.push(entry);
         })
     }
 
@@ -127,18 +198,28 @@ impl Quarantine {
         self.lift_all(&[phone])
     }
 
-    /// Lifts the quarantine of the phone that goes by all of `names`; false if it was in none.
+    /// Lifts the quarantine of the phone that goes by all of `names`; false if it was in none. A lab of several hosts that has
+    /// it in quarantine is told by the next daemon.
     pub fn lift_all(&self, names: &[&str]) -> Result<bool, QuarantineError> {
-        let mut lifted = false;
-        self.change(|phones| {
-            let before = phones.len();
-            phones.retain(|entry| !names.contains(&entry.phone.as_str()));
-            lifted = phones.len() < before;
+        let mut is_lifted = false;
+        let at = whole_second(OffsetDateTime::now_utc());
+        self.change(|document| {
+            let is_meant = |entry: &mut Entry| names.contains(&entry.phone.as_str());
+            for entry in document.phones.extract_if(.., is_meant) {
+                is_lifted = true;
+                if entry.by.is_some() {
+                    document.lifted.push(Lifted {
+                        phone: entry.phone,
+                        at,
+                        until: entry.until,
+                    });
+                }
+            }
         })?;
-        Ok(lifted)
+        Ok(is_lifted)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) -> Result<(), QuarantineError> {
+    fn change(&self, change: impl FnOnce(&mut Document)) -> Result<(), QuarantineError> {
         let lock = self.path.with_extension("lock");
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -151,29 +232,32 @@ impl Quarantine {
         // Held for two file operations: whoever has it gives it back at once.
         file.lock().map_err(failed(&lock))?;
         let now = OffsetDateTime::now_utc();
-        let mut phones = self.read()?;
-        phones.retain(|entry| entry.until > now);
-        change(&mut phones);
-        let document = Document {
-            version: VERSION,
-            phones,
-        };
+        let mut document = self.read()?;
+        document.version = VERSION;
+        document.phones.retain(|entry| entry.until > now);
+        document.lifted.retain(|lifted| lifted.until > now);
+        change(&mut document);
         let text = serde_json::to_string_pretty(&document).unwrap_or_default();
         write_whole(&self.path, text.as_bytes()).map_err(failed(&self.path))
     }
 
-    fn read(&self) -> Result<Vec<Entry>, QuarantineError> {
+    fn read(&self) -> Result<Document, QuarantineError> {
         let failed = |source| QuarantineError {
             path: self.path.clone(),
             source,
         };
         let text = match std::fs::read(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Document {
+                    version: VERSION,
+                    phones: Vec::new(),
+                    lifted: Vec::new(),
+                });
+            }
             text => text.map_err(failed)?,
         };
-        let document: Document = serde_json::from_slice(&text)
-            .map_err(|error| failed(io::Error::other(format!("{error}; remove the file"))))?;
-        Ok(document.phones)
+        serde_json::from_slice(&text)
+            .map_err(|error| failed(io::Error::other(format!("{error}; remove the file"))))
     }
 }
 
@@ -211,6 +295,7 @@ mod tests {
             reason: "it sulks".to_owned(),
             since: OffsetDateTime::UNIX_EPOCH,
             until: OffsetDateTime::UNIX_EPOCH + time::Duration::days(20_000),
+            by: None,
         };
         let berlin = TimeZone::get("Europe/Berlin").expect("a zone");
         assert_eq!(entry.until_in(&berlin), "Fri 4 Oct 2024 02:00");
@@ -224,6 +309,51 @@ mod tests {
             .add("a", "it sulks", Duration::ZERO)
             .expect("room");
         assert_eq!(quarantine.of(&["a"]).expect("a file"), None);
+    }
+
+    #[test]
+    fn what_a_lab_says_replaces_what_it_said_and_leaves_what_was_decided_since() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let quarantine = Quarantine::in_folder(folder.path());
+        let of_lab = |phone: &str| Entry {
+            by: Some("host `rack-2`".to_owned()),
+            ..quarantine.add(phone, "it fell", HOUR).expect("room")
+        };
+        let (a, b) = (of_lab("a"), of_lab("b"));
+        let own = quarantine.add("own", "it sulks", HOUR).expect("room");
+        quarantine.lift_all(&["a", "b"]).expect("room");
+        let known = quarantine.shared().expect("a file");
+        assert_eq!(known.of_host, std::slice::from_ref(&own));
+        assert_eq!(known.lifted, [], "no lab knew of them");
+
+        let later = quarantine.add("later", "it sulks", HOUR).expect("room");
+        let told = Entry {
+            by: Some("host `rack-1`".to_owned()),
+            ..own
+        };
+        let lab = vec![a.clone(), b.clone(), told.clone()];
+        quarantine.follow_lab(lab.clone(), &known).expect("room");
+        let known = quarantine.shared().expect("a file");
+        assert_eq!((known.of_lab, known.of_host), (lab, vec![later.clone()]));
+
+        // Without a daemon, which tells the lab of it.
+        assert!(quarantine.lift_all(&["a"]).expect("room"));
+        let known = quarantine.shared().expect("a file");
+        assert_eq!(known.of_lab, [b.clone(), told]);
+        assert_eq!(known.lifted.len(), 1);
+        assert_eq!(
+            (known.lifted[0].phone.as_str(), known.lifted[0].until),
+            ("a", a.until)
+        );
+        quarantine
+            .follow_lab(vec![b.clone()], &known)
+            .expect("room");
+        let known = quarantine.shared().expect("a file");
+        assert_eq!(
+            (known.of_lab, known.of_host, known.lifted),
+            (vec![b], vec![], vec![])
+        );
+        assert_eq!(quarantine.list().expect("a file").len(), 1);
     }
 
     #[test]

@@ -75,20 +75,46 @@ pub struct Assignment {
     pub device: Device,
     /// The name of the lab's store, of which the names of journals are made.
     pub lab: String,
-    pub(super) leave: watch::Receiver<bool>,
+    pub(super) leave: watch::Receiver<LeaveAsked>,
+}
+
+/// Whether a run is to leave its device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum LeaveAsked {
+    /// It stays.
+    #[default]
+    No,
+    /// When a block has ended.
+    BetweenBlocks,
+    /// Whatever it is doing: another host goes on with it.
+    AtOnce,
 }
 
 impl Assignment {
     /// Whether the run is to leave the device between two blocks.
     pub fn is_asked_to_leave(&self) -> bool {
-        *self.leave.borrow()
+        *self.leave.borrow() != LeaveAsked::No
+    }
+
+    /// Whether another host goes on with the run, so that nothing is to be done with the device any more.
+    pub fn is_taken_over(&self) -> bool {
+        *self.leave.borrow() == LeaveAsked::AtOnce
+    }
+
+    /// Waits until another host goes on with the run.
+    pub async fn taken_over(&self) {
+        self.asked(|leave| leave == LeaveAsked::AtOnce).await;
     }
 
     /// Waits until the run is to leave the device between two blocks.
     pub async fn asked_to_leave(&self) {
+        self.asked(|leave| leave != LeaveAsked::No).await;
+    }
+
+    async fn asked(&self, awaited: impl Fn(LeaveAsked) -> bool) {
         let mut leave = self.leave.clone();
         // A dispatcher that is gone asks nothing any more.
-        if leave.wait_for(|&leave| leave).await.is_err() {
+        if leave.wait_for(|&leave| awaited(leave)).await.is_err() {
             std::future::pending().await
         }
     }

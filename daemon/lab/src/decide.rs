@@ -82,7 +82,8 @@ pub(super) fn runs_to_stop(state: &LabState) -> Vec<(RunNumber, String)> {
         let Work::Busy(run) = place.work else {
             return None;
         };
-        let is_wanted = state.run(run).is_some_and(|(job, _)| is_wanted(job));
+        let is_wanted = state.run(run).is_some_and(|(job, _)| is_wanted(job))
+            && state.claimed_by_another(run).is_none();
         (place.may_be_left() || !is_wanted).then(|| (run, name.clone()))
     });
     busy.collect()
@@ -166,8 +167,17 @@ impl<'a> Choice<'a> {
         state
     }
 
+    /// Which other host goes on with a run that is on a device here, for a person.
+    fn goes_on_elsewhere(&self, number: RunNumber) -> Option<String> {
+        let host = self.state.claimed_by_another(number)?;
+        Some(format!("host `{host}` goes on with it"))
+    }
+
     /// Why the run of `job` on `device` must leave it, if it must.
-    fn must_leave(&mut self, job: &'a Job, device: &str) -> Option<String> {
+    fn must_leave(&mut self, job: &'a Job, number: RunNumber, device: &str) -> Option<String> {
+        if let Some(elsewhere) = self.goes_on_elsewhere(number) {
+            return Some(elsewhere);
+        }
         if job.state != JobState::Open {
             return Some(format!("its job is {}", job.state));
         }
@@ -179,9 +189,10 @@ impl<'a> Choice<'a> {
         }
         match self.window(job) {
             WindowState::Open { .. } => None,
-            WindowState::Closed { .. } => {
-                Some(format!("outside its window, {}", self.state.window(job)))
-            }
+            WindowState::Closed { .. } => Some(format!(
+                "outside its window, {}",
+                self.state.window_in_words(job)
+            )),
         }
     }
 
@@ -203,7 +214,11 @@ impl<'a> Choice<'a> {
                         self.free.insert(index);
                     }
                 }
-                Work::Leaving(_) => {
+                Work::Leaving(number) => {
+                    // It leaves at once, which it may not know.
+                    if let Some(reason) = self.goes_on_elsewhere(number) {
+                        self.decisions.leave.push((number, name.clone(), reason));
+                    }
                     if place.is_there && !self.is_reserved(name) {
                         self.leaving.insert(index);
                     }
@@ -212,8 +227,10 @@ impl<'a> Choice<'a> {
                     let Some((job, _)) = self.state.run(number) else {
                         continue;
                     };
-                    match self.must_leave(job, name) {
-                        Some(reason) if place.may_be_left() || !is_wanted(job) => {
+                    let is_wanted =
+                        is_wanted(job) && self.state.claimed_by_another(number).is_none();
+                    match self.must_leave(job, number, name) {
+                        Some(reason) if place.may_be_left() || !is_wanted => {
                             self.decisions.leave.push((number, name.clone(), reason));
                         }
                         // It leaves once a block of it has ended.
@@ -275,6 +292,10 @@ impl<'a> Choice<'a> {
                 continue;
             }
             if matches!(self.window(job), WindowState::Closed { .. }) {
+                continue;
+            }
+            // It is for others.
+            if !self.state.is_for_this_host(&job.spec) {
                 continue;
             }
             // Other hosts may have what this one lacks.

@@ -12,6 +12,9 @@ pub struct Device {
     /// Where it was reached last, if over a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// What the phone called its present boot when it was seen last; nothing of a device that is no phone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// What it is, for a person.
     pub description: String,
     /// Whether its agent plays a simulated device in this lab.

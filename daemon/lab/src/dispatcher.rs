@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesOrdered, StreamExt};
+use jiff::SignedDuration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::bench::{Assignment, Bench, Desk, News};
+use super::bench::{Assignment, Bench, Desk, LeaveAsked, News};
 use super::clock::Clock;
 use super::decide::{decide, runs_to_stop};
 use super::record::{Device, JobId, RunNumber, Spent, What};
@@ -27,10 +28,13 @@ use super::talk::{Answer, RefusalCode, Request};
 use crate::store::{Store, StoreError, Turn};
 use layerlab_farm::quarantine::Quarantine;
 use lookup::{Found, Lookups};
-use quarantine::HostQuarantine;
+use quarantine::{FileOfLab, HostQuarantine};
 
 /// A device stays open so long for the next run.
 const LINGER: Duration = Duration::from_secs(10);
+
+/// Whoever shares the lab with other hosts looks as often whether they are alive, though nothing is heard of them.
+const LOOK: SignedDuration = SignedDuration::from_secs(30);
 
 /// Something that the dispatcher should know.
 #[derive(Debug)]
@@ -62,9 +66,11 @@ pub struct Question {
 enum Then {
     Answer(oneshot::Sender<Answer>, Answer),
     Begin(String, Box<Assignment>),
-    Leave(String),
+    Leave(String, LeaveAsked),
     Kept(oneshot::Sender<bool>, bool),
     Archive(Vec<JobId>),
+    /// The host's quarantine follows the lab's.
+    Follow(FileOfLab),
 }
 
 /// What happened, which is taken in when it is this host's turn.
@@ -88,7 +94,7 @@ enum Happening {
 struct DeviceTask {
     assignments: mpsc::UnboundedSender<Assignment>,
     /// Tells the run on the device to leave it.
-    leave: watch::Sender<bool>,
+    leave: watch::Sender<LeaveAsked>,
 }
 
 /// The one owner of what the lab knows: takes commands and news, stores changes and has things done.
@@ -128,7 +134,8 @@ impl<B: Bench> Dispatcher<B> {
         }
     }
 
-    /// Keeps who is left alone in the host's quarantine, and leaves alone who is in it.
+    /// Keeps who is left alone in the host's quarantine, and leaves alone who is in it. Where several hosts share the lab, they
+    /// agree on that in the first turn.
     #[must_use]
     pub fn with_quarantine(mut self, quarantine: Quarantine) -> Dispatcher<B> {
         self.quarantine = HostQuarantine::of(quarantine);
@@ -154,6 +161,9 @@ impl<B: Bench> Dispatcher<B> {
             let mut turn = self.turn(&mut messages, &mut happened).await?;
             let now = self.clock.now();
             self.state.follow(take(&mut turn.others), now);
+            if is_shared {
+                self.quarantine.tell_lab(&mut self.state, now);
+            }
             // Progress alone changes no decision.
             let mut is_to_decide = false;
             for happening in happened.drain(..) {
@@ -178,6 +188,10 @@ impl<B: Bench> Dispatcher<B> {
             if self.state.has_quarantine_changes() {
                 self.quarantine.agree(&mut self.state);
             }
+            if let Some(file) = self.quarantine.behind(&self.state, now) {
+                // Before anything begins that looks into it.
+                then.insert(0, Then::Follow(file));
+            }
             let changes = self.state.take_changes();
             if !changes.is_empty() || !then.is_empty() {
                 let then = take(&mut then);
@@ -191,6 +205,9 @@ impl<B: Bench> Dispatcher<B> {
                 // Nothing came of it: it is the next host's at once.
                 drop(turn);
             }
+            let has_others = !self.state.other_hosts().is_empty();
+            let look = has_others.then(|| now.checked_add(LOOK).unwrap_or(now));
+            let until = wake.into_iter().chain(look).min();
             // Until something happens that changes the lab. Where others may change it, too, that waits for the next turn, and so
             // for the end of this one.
             while happened.is_empty() || (is_shared && !being_kept.is_empty()) {
@@ -217,7 +234,7 @@ impl<B: Bench> Dispatcher<B> {
                     error = &mut lost => return Err(error),
                     found = self.lookups.next() => happened.push(Happening::Found(found)),
                     Ok(()) = heard.changed() => happened.push(Happening::Heard),
-                    () = self.clock.sleep_until(wake), if happened.is_empty() => {
+                    () = self.clock.sleep_until(until), if happened.is_empty() => {
                         happened.push(Happening::Time);
                     }
                 }
@@ -317,6 +334,7 @@ impl<B: Bench> Dispatcher<B> {
         let now = self.clock.now();
         self.state.lapse(now);
         self.state.end_reservations(now);
+        self.state.end_lab_quarantines(now);
         if self.is_stopping {
             for (run, device) in runs_to_stop(&self.state) {
                 self.leave(run, device, "the daemon was told to stop", then);
@@ -341,7 +359,7 @@ impl<B: Bench> Dispatcher<B> {
                 continue;
             };
             self.lookups.took(&self.store, &job, &run, &device);
-            let (leave, asked) = watch::channel(false);
+            let (leave, asked) = watch::channel(LeaveAsked::No);
             let assignment = Assignment {
                 job,
                 run,
@@ -385,7 +403,11 @@ impl<B: Bench> Dispatcher<B> {
     fn leave(&mut self, run: RunNumber, device: String, reason: &str, then: &mut Vec<Then>) {
         let now = self.clock.now();
         self.state.leaving(run, &device, reason, now);
-        then.push(Then::Leave(device));
+        let how = match self.state.claimed_by_another(run) {
+            Some(_) => LeaveAsked::AtOnce,
+            None => LeaveAsked::BetweenBlocks,
+        };
+        then.push(Then::Leave(device, how));
     }
 
     /// The task of a device, begun if there is none yet.
@@ -401,7 +423,7 @@ impl<B: Bench> Dispatcher<B> {
                 self.tasks.spawn(attend(self.bench.clone(), desk, from));
                 DeviceTask {
                     assignments,
-                    leave: watch::channel(false).0,
+                    leave: watch::channel(LeaveAsked::No).0,
                 }
             })
     }
@@ -413,11 +435,12 @@ impl<B: Bench> Dispatcher<B> {
             Then::Begin(device, assignment) => {
                 let _ = self.device_task(&device).assignments.send(*assignment);
             }
-            Then::Leave(device) => {
-                self.device_task(&device).leave.send_replace(true);
+            Then::Leave(device, how) => {
+                self.device_task(&device).leave.send_replace(how);
             }
             Then::Kept(to, forget) => drop(to.send(forget)),
             Then::Archive(jobs) => self.state.archive(&jobs),
+            Then::Follow(file) => self.quarantine.follow_lab(file),
         }
     }
 
@@ -460,8 +483,8 @@ impl<B: Bench> Dispatcher<B> {
                     self.quarantine.agree(&mut self.state);
                 }
                 self.state.left(device, outcome, spent, now);
-                let run = run.and_then(|run| self.state.kept.runs.get(&run));
-                let forget = run.is_some_and(|run| run.state.is_over());
+                // What another host goes on with is that one's to forget.
+                let forget = run.is_some_and(|run| self.state.is_over_here(run));
                 then.push(Then::Kept(kept, forget));
                 true
             }

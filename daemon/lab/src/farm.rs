@@ -311,7 +311,7 @@ impl Farm {
     ) -> Result<OpenDevice, StayOutcome> {
         let mut told = false;
         loop {
-            let error = match self.open(&assignment.device).await {
+            let error = match self.open(&assignment.device, &assignment.lab).await {
                 Ok(open_device) => {
                     there_is_room(told, desk).await;
                     return Ok(open_device);
@@ -399,15 +399,17 @@ impl Bench for Farm {
             run = run.number,
             device = assignment.device.name
         );
-        let ended = self
-            .attempt(open_device, assignment, desk, &mut spent)
-            .instrument(span)
-            .await;
+        let attempt = self.attempt(open_device, assignment, desk, &mut spent);
+        let ended = tokio::select! {
+            ended = attempt.instrument(span) => ended,
+            () = assignment.taken_over() => Err(StayOutcome::Parked),
+        };
         let outcome = ended.unwrap_or_else(|outcome| outcome);
-        let is_lost = matches!(
-            outcome,
-            StayOutcome::DeviceFailed { .. } | StayOutcome::DeviceGone { .. }
-        );
+        let is_lost = assignment.is_taken_over()
+            || matches!(
+                outcome,
+                StayOutcome::DeviceFailed { .. } | StayOutcome::DeviceGone { .. }
+            );
         if is_lost && let Some(open_device) = open_device.take() {
             self.close(open_device).await;
         }

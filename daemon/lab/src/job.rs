@@ -36,6 +36,9 @@ pub struct JobSpec {
     pub models: Vec<ModelSpec>,
     /// The devices to profile on; each selector asks for one device, or for each that matches.
     pub devices: Vec<Selector>,
+    /// The hosts whose devices will do; those of all hosts of the lab if it names none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// How often each.
     pub repeats: u32,
     /// Jobs with more go first.
@@ -257,6 +260,7 @@ impl Default for JobSpec {
             name: String::new(),
             models: Vec::new(),
             devices: Vec::new(),
+            hosts: Vec::new(),
             repeats: 1,
             priority: 0,
             not_before: None,
@@ -349,13 +353,16 @@ impl JobSpec {
                 })),
             ),
         ]);
-        // The hash of jobs that measure no frames is what it was.
+        // The hash of jobs that measure no frames and choose no hosts is what it was.
         if let Some(video) = &self.video {
             let video = VideoSpec {
                 path: PathBuf::new(),
                 ..video.clone()
             };
             content.insert("video", serde_json::json!(video));
+        }
+        if !self.hosts.is_empty() {
+            content.insert("hosts", serde_json::json!(self.hosts));
         }
         if let Some(link) = &self.link {
             let link = LinkSettings {

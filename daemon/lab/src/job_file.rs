@@ -60,6 +60,15 @@ impl JobFile {
         JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()))
     }
 
+    /// The same job on these hosts, whatever the file says; as it says if there are none.
+    #[must_use]
+    pub fn on_hosts(mut self, hosts: &[String]) -> JobFile {
+        if !hosts.is_empty() {
+            self.content.hosts = hosts.to_vec();
+        }
+        self
+    }
+
     /// The text of the job file that says the same as `job`, in JSON.
     pub fn text_of_json(job: &serde_json::Value) -> Result<String, toml::ser::Error> {
         toml::to_string(&Table::try_from(job)?)
@@ -253,6 +262,7 @@ impl JobFile {
             name,
             models,
             devices: self.devices,
+            hosts: content.hosts,
             repeats: content.repeats,
             priority: content.priority,
             not_before,

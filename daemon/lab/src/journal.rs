@@ -1,5 +1,6 @@
 //! What the journals of a run are called, in the store and on devices.
 
+use layerlab_analysis::LabRun;
 use layerlab_protocol::RunId;
 
 use super::record::{Run, RunNumber};
@@ -26,10 +27,13 @@ pub fn names(lab: &str, run: &Run) -> Vec<RunId> {
         .collect()
 }
 
+/// The run whose journal is called so, if it is a lab's.
+pub fn run_of(journal: &RunId) -> Option<RunNumber> {
+    LabRun::of(journal.as_str()).map(|of_lab| of_lab.run)
+}
+
 #[cfg(test)]
 mod tests {
-    use layerlab_analysis::LabRun;
-
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod change;
 mod host;
+mod quarantine;
 mod verdict;
 mod words;
 
@@ -15,7 +16,8 @@ use super::job::JobSpec;
 
 pub use super::device::Device;
 pub use change::RecordChange;
-pub use host::{Host, LeaseState};
+pub use host::{Host, LeaseState, bad_host_name};
+pub use quarantine::DeviceQuarantine;
 pub use verdict::Verdict;
 
 /// The number of a job.

@@ -144,6 +144,15 @@ impl Recurrence {
         }
     }
 
+    /// The same with its time zone by name, also if it is this host's.
+    #[must_use]
+    pub fn in_named_zone(self) -> Recurrence {
+        Recurrence {
+            zone: self.zone.as_named(),
+            ..self
+        }
+    }
+
     /// Whether it comes every so many hours or minutes, not at times of day.
     fn is_periodic(&self) -> bool {
         self.cron.pattern.hours.from_wildcard

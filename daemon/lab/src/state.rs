@@ -2,11 +2,14 @@
 //! changes, to be kept in the store.
 
 mod archive;
+mod carried;
+mod chosen_hosts;
 mod commands;
 mod devices;
 mod hosts;
 mod impossible;
 mod journals;
+mod lab_quarantine;
 mod lacking;
 mod publications;
 mod quarantine;
@@ -16,12 +19,13 @@ mod runs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::config::Config;
 use super::record::{
-    Device, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run, RunNumber, RunState,
-    What,
+    Device, DeviceQuarantine, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run,
+    RunNumber, RunState, What,
 };
 use super::talk::{DaemonCounts, DeviceReadings};
 use super::window::{Window, WindowState};
@@ -31,7 +35,7 @@ use hosts::OtherHosts;
 pub use journals::OldJournals;
 use lacking::Lacking;
 pub use publications::PublicationOutcome;
-pub use quarantine::{LeftAlone, QuarantineChange};
+pub use quarantine::{Decider, LeftAlone, QuarantineChange};
 pub use runs::StayOutcome;
 
 /// How long a device rests that was not ready in time.
@@ -94,6 +98,8 @@ pub struct LabState {
     unwanted_publications: Vec<RunNumber>,
     /// Who is left alone, by what it is called.
     left_alone: BTreeMap<String, LeftAlone>,
+    /// Whom all hosts of the lab leave alone, by their serials, where there can be several.
+    lab_quarantine: BTreeMap<String, DeviceQuarantine>,
     quarantine_changes: Vec<QuarantineChange>,
     /// How many runs of a job are on devices.
     pub(super) running: BTreeMap<JobId, u32>,
@@ -179,6 +185,7 @@ impl LabState {
             unpublished: BTreeMap::new(),
             unwanted_publications: Vec::new(),
             left_alone: BTreeMap::new(),
+            lab_quarantine: BTreeMap::new(),
             quarantine_changes: Vec::new(),
             running: BTreeMap::new(),
             next_removal: Timestamp::MIN,
@@ -226,6 +233,22 @@ impl LabState {
         job.spec.window.as_ref().unwrap_or(&self.rules.window)
     }
 
+    /// The same for a person; where several hosts share the lab, with the one by whose clock it is meant.
+    pub(super) fn window_in_words(&self, job: &Job) -> String {
+        let window = self.window(job);
+        match &self.kept.host {
+            Some(host) if window.is_by_host() => {
+                let zone = TimeZone::system();
+                let zone = zone.iana_name().map(|name| format!(" ({name})"));
+                format!(
+                    "{window} by the clock of host `{host}`{}",
+                    zone.unwrap_or_default()
+                )
+            }
+            _ => window.to_string(),
+        }
+    }
+
     /// The reservation that holds for `device` at `now`.
     pub fn reservation(&self, device: &str, now: Timestamp) -> Option<&Reservation> {
         let mut all = self.kept.reservations.values();
@@ -245,7 +268,9 @@ impl LabState {
         }
         match self.window(job).state(now) {
             WindowState::Open { .. } => None,
-            WindowState::Closed { .. } => Some(format!("outside its window, {}", self.window(job))),
+            WindowState::Closed { .. } => {
+                Some(format!("outside its window, {}", self.window_in_words(job)))
+            }
         }
     }
 
@@ -253,7 +278,8 @@ impl LabState {
     fn file(&mut self, number: RunNumber) {
         let run = &self.kept.runs[&number];
         let is_waiting = matches!(run.state, RunState::Queued | RunState::Parked);
-        if run.state.is_over() && self.unpublished.remove(&number).is_some() {
+        let is_of_another = run.host.is_some() && run.host != self.kept.host;
+        if (run.state.is_over() || is_of_another) && self.unpublished.remove(&number).is_some() {
             self.unwanted_publications.push(number);
         }
         let of_job = self.waiting.entry(run.job).or_default();

@@ -1,5 +1,6 @@
 //! How the lab is now, for whoever asks.
 
+mod elsewhere;
 mod waiting;
 
 use jiff::{SignedDuration, Timestamp};
@@ -7,12 +8,17 @@ use jiff::{SignedDuration, Timestamp};
 use super::record::Run;
 use super::state::{LabState, Place, Work};
 use super::talk::{DeviceState, DeviceStatus, Status};
+use elsewhere::Elsewhere;
 
 /// How the lab is at `now`.
 pub(super) fn status(state: &LabState, trouble: Option<String>, now: Timestamp) -> Status {
-    let devices = state.kept.devices.keys();
-    let devices = devices.filter_map(|name| device(state, name, now));
+    let elsewhere = Elsewhere::of(state);
+    let devices = state.kept.devices.keys().filter_map(|name| {
+        let elsewhere = elsewhere.device(name, now);
+        elsewhere.or_else(|| device(state, name, now))
+    });
     Status {
+        host: state.kept.host.clone(),
         trouble,
         devices: devices.collect(),
         waiting: waiting::waiting(state, now),
@@ -45,6 +51,7 @@ fn device(state: &LabState, name: &str, now: Timestamp) -> Option<DeviceStatus> 
     };
     Some(DeviceStatus {
         device: known.clone(),
+        host: place.and(state.kept.host.clone()),
         state: doing.state,
         since: doing.since.min(now),
         reason: doing.reason.filter(|reason| !reason.is_empty()),
@@ -88,11 +95,7 @@ fn idle(state: &LabState, name: &str, place: &Place, now: Timestamp) -> Doing {
     let left_alone = state.left_alone(name, now);
     let (state, since, reason) = match left_alone {
         _ if !place.is_there => (DeviceState::Gone, place.since, None),
-        Some(entry) => (
-            DeviceState::Quarantined,
-            entry.since,
-            Some(entry.reason.clone()),
-        ),
+        Some(entry) => (DeviceState::Quarantined, entry.since, Some(entry.why())),
         None => (
             DeviceState::Free,
             place

@@ -188,6 +188,8 @@ pub enum RefusalCode {
     UnknownJob,
     /// The lab has never seen the device, or none that the job is for.
     UnknownDevice,
+    /// The job chooses hosts, and the lab has but one, or none of those has a device that the job is for.
+    UnknownHost,
     /// What is asked for does not go with the state of the job or of the device.
     WrongState,
     /// The period is over, or ends before it begins.
@@ -217,9 +219,12 @@ pub enum RefusalCode {
 /// How the lab is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
+    /// The host that says so, where several share the lab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What keeps the lab from working, such as a full disk.
     pub trouble: Option<String>,
-    /// Every device that is there, reserved or has work waiting for it.
+    /// Every device that is there, reserved or has work waiting for it; those of other hosts of the lab, too.
     pub devices: Vec<DeviceStatus>,
     /// Why runs wait, those together that wait for the same.
     pub waiting: Vec<WaitingRuns>,
@@ -296,6 +301,9 @@ impl fmt::Display for DeviceState {
 pub struct DeviceStatus {
     /// The device, as the lab knows it.
     pub device: Device,
+    /// The host that has it, or had it last, where several share the lab. Of another one's it is known what the store tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What it is doing, or what keeps it from that.
     pub state: DeviceState,
     /// When it came into that state.

@@ -81,6 +81,13 @@ impl Window {
     /// The window that never closes.
     pub const ALWAYS: Window = Window { hours: None };
 
+    /// Whether its hours are those of whichever host reads it: it names no time zone, and has hours.
+    pub fn is_by_host(&self) -> bool {
+        self.hours
+            .as_ref()
+            .is_some_and(|hours| hours.zone.name().is_none())
+    }
+
     /// Whether it is open at `now`, and when that changes.
     pub fn state(&self, now: Timestamp) -> WindowState {
         match &self.hours {

@@ -33,6 +33,15 @@ impl Zone {
         }
     }
 
+    /// The same, and as such if it is this host's: what is read elsewhere, means the same there.
+    #[must_use]
+    pub fn as_named(self) -> Zone {
+        Zone {
+            named: self.rules.iana_name().is_some(),
+            ..self
+        }
+    }
+
     /// What turns local times into instants.
     pub fn rules(&self) -> &TimeZone {
         &self.rules

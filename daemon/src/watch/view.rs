@@ -127,7 +127,17 @@ fn devices_now(
     }
     let heads = ["device", "state", "progress", "since", "free at"];
     lines.push(ScreenLine::bold(row(heads, DEVICE)));
+    let mut devices: Vec<&WatchedDevice> = devices.iter().collect();
+    devices.sort_by_key(|device| &device.host);
+    let first = devices[0].host.clone();
+    let has_hosts = devices.iter().any(|device| device.host != first);
+    let mut last = None;
     for device in devices {
+        if has_hosts && last != Some(&device.host) {
+            let host = device.host.as_deref().unwrap_or("nowhere now");
+            lines.push(ScreenLine::plain(format!("host {}", printable(host))));
+            last = Some(&device.host);
+        }
         let progress = match device.progress {
             None => String::new(),
             Some((there, None)) => there.to_string(),

@@ -94,7 +94,9 @@ impl Problem {
     pub(crate) fn refused(code: RefusalCode, message: impl ToString) -> Problem {
         use ProblemKind::{Device, Input, Output};
         let (status, kind) = match code {
-            RefusalCode::UnknownJob | RefusalCode::UnknownDevice => (StatusCode::NOT_FOUND, Input),
+            RefusalCode::UnknownJob | RefusalCode::UnknownDevice | RefusalCode::UnknownHost => {
+                (StatusCode::NOT_FOUND, Input)
+            }
             RefusalCode::WrongState | RefusalCode::FileChanged => (StatusCode::CONFLICT, Input),
             RefusalCode::WrongPeriod | RefusalCode::TooMuch => {
                 (StatusCode::UNPROCESSABLE_ENTITY, Input)

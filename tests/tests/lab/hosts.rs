@@ -1,5 +1,11 @@
 //! Two daemons with devices of their own and one store are one lab.
 
+mod carried;
+mod chosen;
+mod pages;
+mod quarantine;
+mod zones;
+
 use std::collections::BTreeSet;
 
 use layerlab_tests::device;
@@ -14,6 +20,11 @@ const ANY: &str =
 
 /// A host of the lab in the database at `url`, with two devices of these names, all of which play the same one.
 fn host(name: &str, url: &str, shared: &str, devices: [&str; 2]) -> Lab {
+    host_with(name, url, shared, devices, "")
+}
+
+/// The same with more in its configuration.
+fn host_with(name: &str, url: &str, shared: &str, devices: [&str; 2], more: &str) -> Lab {
     let played = std::fs::read_to_string(device("mate10pro")).expect("a device file");
     let files = devices.map(|device| {
         let path = format!("{shared}/{device}.toml");
@@ -22,8 +33,16 @@ fn host(name: &str, url: &str, shared: &str, devices: [&str; 2]) -> Lab {
     });
     Lab::new(&format!(
         "[lab]\nstore = {url:?}\nhost = {name:?}\ncopies = \"{shared}/copies\"\nprofiles = \"{shared}/profiles\"\n\
-         [phones]\nlocal = {files:?}\n[gates]\nload-percent = 100\n"
+         [phones]\nlocal = {files:?}\n[gates]\nload-percent = 100\n{more}"
     ))
+}
+
+/// The hosts rack-1, with the devices a and b, and rack-2, with c and d, of a lab in the database at `url`.
+fn racks(url: &str, shared: &str) -> [Lab; 2] {
+    [
+        host("rack-1", url, shared, ["a", "b"]),
+        host("rack-2", url, shared, ["c", "d"]),
+    ]
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #   root     layerlab's folder on the phone
 #   folder   the agent's own: its journals, log and process id
 #   program, socket, token
+#   owner    what tells agents that were started with this token
 #   device   a file that the agent shall play, or nothing
 #   anew     yes: kill the agent first
 #   seconds  how long it may take until it listens
@@ -37,7 +38,10 @@ for other in "$root"/*/agent.pid; do
     [ "$other" = "$folder/agent.pid" ] || gone "$other"
 done
 if [ "$anew" = yes ]; then gone agent.pid; fi
-if alive agent.pid && grep -q listening agent.out 2>/dev/null; then
+# One that another host of the same lab has started takes no other token. Its journals live on.
+owned=
+read -r owned 2>/dev/null <agent.owner
+if alive agent.pid && [ "$owned" = "$owner" ] && grep -q listening agent.out 2>/dev/null; then
     echo running
     grep '^left out: ' agent.out
     exit 0
@@ -48,6 +52,7 @@ gone agent.pid
 : >agent.out
 set -- "$@" "$program" serve --listen "abstract:$socket" --state "$folder"
 [ -z "$device" ] || set -- "$@" --device "$device"
+echo "$owner" >agent.owner
 LAYERLAB_AGENT_TOKEN=$token LAYERLAB_AGENT_LOG=info setsid env "$@" </dev/null >>agent.out 2>agent.log &
 child=$!
 echo "$child" >agent.pid

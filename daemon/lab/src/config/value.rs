@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error};
 
+use crate::record::bad_host_name;
 use crate::store::StoreServer;
 use crate::when;
 use layerlab_farm::adb::Address;
@@ -223,22 +224,14 @@ pub(super) fn objects<'de, D: Deserializer<'de>>(
     }
 }
 
-/// The longest name of a host.
-const LONGEST_HOST: usize = 63;
-
 pub(super) fn host<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(from)?;
     if name.is_empty() {
         return Ok(None);
     }
-    let is_usual = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    match name.chars().all(is_usual) && name.len() <= LONGEST_HOST {
-        true => Ok(Some(name)),
-        false => Err(D::Error::custom(format!(
-            "`{}` is no name of a host; write at most {LONGEST_HOST} letters, digits, dashes, dots and underscores, such as \
-             \"rack-1\"",
-            name.escape_debug()
-        ))),
+    match bad_host_name(&name) {
+        None => Ok(Some(name)),
+        Some(why) => Err(D::Error::custom(why)),
     }
 }
 

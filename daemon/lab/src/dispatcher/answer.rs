@@ -8,7 +8,7 @@ use crate::talk::{Answer, Request};
 
 impl<B: Bench> Dispatcher<B> {
     pub(super) fn answer(&mut self, Question { request, by, to }: Question, then: &mut Vec<Then>) {
-        let asked = by.zip(request.command());
+        let asked = by.clone().zip(request.command());
         let (job, device) = (request.job(), request.device().map(str::to_owned));
         let now = self.clock.now();
         let state = &mut self.state;
@@ -31,7 +31,7 @@ impl<B: Bench> Dispatcher<B> {
                 period,
             } => {
                 self.quarantine.agree(state);
-                state.quarantine(&phone, &reason, period, now)
+                state.quarantine(&phone, &reason, period, by, now)
             }
             Request::Lift { phone } => {
                 self.quarantine.agree(state);

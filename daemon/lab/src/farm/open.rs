@@ -97,7 +97,7 @@ impl Link for OpenDevice {
 
 impl Farm {
     /// Opens a device: finds it, gives it its agent, makes it quiet.
-    pub(super) async fn open(&self, device: &Device) -> Result<OpenDevice, LinkError> {
+    pub(super) async fn open(&self, device: &Device, lab: &str) -> Result<OpenDevice, LinkError> {
         let name = device.name.as_str();
         let found = lock(&self.0.found).get(name).cloned();
         let Some(found) = found else {
@@ -116,6 +116,7 @@ impl Farm {
             simulate,
             runtimes: PhoneRuntimes::in_folder(&self.0.folders.data),
             cache_bytes: DEFAULT_CACHE_BYTES,
+            lab: self.0.store.is_shared().then(|| lab.to_owned()),
         };
         let policy = Policy {
             patience: phones.patience,
@@ -170,6 +171,7 @@ impl Farm {
             name,
             serial: identity.serial,
             address: found.address().map(str::to_owned),
+            boot_id: Some(identity.boot_id),
             description: capabilities.summary(),
             soc: capabilities.text("soc_model").map(str::to_owned),
             abi: Some(identity.abi),

@@ -19,6 +19,7 @@ use layerlab_profiles::link::LinkKind;
 pub(super) struct Content {
     pub(super) name: Option<String>,
     pub(super) models: Vec<ModelEntry>,
+    pub(super) hosts: Vec<String>,
     pub(super) repeats: u32,
     pub(super) priority: i32,
     #[serde(deserialize_with = "moment")]
@@ -41,6 +42,7 @@ impl Default for Content {
         Content {
             name: None,
             models: Vec::new(),
+            hosts: Vec::new(),
             repeats: 1,
             priority: 0,
             not_before: None,

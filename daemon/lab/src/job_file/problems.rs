@@ -10,6 +10,7 @@ use layerlab_profiles::energy::FEWEST_VISITS;
 use layerlab_profiles::link::{BadLinkName, LinkKind, link_name};
 
 use crate::job::{MOST_RUNS, MeasureSpec, Selector};
+use crate::record::bad_host_name;
 
 const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
 
@@ -28,6 +29,7 @@ impl JobFile {
     pub(super) fn problems(&self) -> Vec<(bool, &'static str, String)> {
         let Content {
             models,
+            hosts,
             repeats,
             priority,
             profiles,
@@ -54,6 +56,7 @@ impl JobFile {
         };
         let named_twice =
             |names: &[String]| (1..names.len()).any(|place| names[..place].contains(&names[place]));
+        let bad_host = hosts.iter().find_map(|name| bad_host_name(name));
         let home = |path: &Path| path.starts_with("~");
         let (subjects, asked_for) = match &self.link {
             None => (models.len(), format!("{} of `models`", models.len())),
@@ -99,6 +102,16 @@ impl JobFile {
                 "one of them says nothing; under each [[devices]] write a serial, soc, abi, android or pool, such as \
                  abi = \"arm64-v8a\""
                     .to_owned(),
+            ),
+            (
+                bad_host.is_some(),
+                "hosts",
+                bad_host.unwrap_or_default(),
+            ),
+            (
+                named_twice(hosts),
+                "hosts",
+                "a host stands here twice; write each once, as `layerlab hosts` lists it".to_owned(),
             ),
             (
                 !(1..=MOST_REPEATS).contains(repeats),

@@ -40,9 +40,17 @@ pub struct OutgoingFile {
 }
 
 impl OutgoingJob {
-    /// The job in the file at `path`, with its points in time as they are meant here at `now`.
-    pub fn read(path: &Path, now: Timestamp) -> Result<OutgoingJob, TomlFileError> {
+    /// The job in the file at `path`, with its points in time as they are meant here at `now`, on `hosts` if there are any.
+    pub fn read(
+        path: &Path,
+        hosts: &[String],
+        now: Timestamp,
+    ) -> Result<OutgoingJob, TomlFileError> {
         let mut table = toml_file::read("job file", path)?;
+        if !hosts.is_empty() {
+            let names = hosts.iter().cloned().map(Value::String);
+            table.insert("hosts".to_owned(), Value::Array(names.collect()));
+        }
         let job = JobFile::parse(path, &table).map_err(|wrong| wrong.within(path.to_owned()))?;
         let stays_here = job.measures_no_link();
         stays_here.map_err(|wrong| wrong.within(path.to_owned()))?;
@@ -223,7 +231,7 @@ mod tests {
         let write = |models: &str, rest: &str| {
             let text = format!("models = [{models}]\ndeadline = \"tomorrow 07:00\"\n{rest}{REST}");
             std::fs::write(&path, text).expect("room");
-            OutgoingJob::read(&path, Timestamp::now())
+            OutgoingJob::read(&path, &[], Timestamp::now())
         };
         let job = write(&format!("{model:?}"), "name = \"mine\"\n").expect("a job");
         assert_eq!(job.files.len(), 1);

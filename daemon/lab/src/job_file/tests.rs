@@ -147,6 +147,7 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
         "tonight.toml",
         r#"
         models = ["residual.onnx"]
+        hosts = ['rack-1']
         repeats = 2
         priority = 5
         not-before = 2026-11-20T22:00:00+01:00
@@ -172,6 +173,7 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
     let job = JobFile::read(&path).expect("a job");
     let ResolvedJob { spec, sizes, notes } = job.resolve(now()).expect("a spec");
     assert_eq!((spec.name.as_str(), spec.repeats), ("tonight", 2));
+    assert_eq!(spec.hosts, ["rack-1"]);
     assert_eq!(spec.profiles, Some(folder.0.path().join("out")));
     let at = |text: &str| Some(text.parse().expect("an instant"));
     assert_eq!(spec.not_before, at("2026-11-20T21:00:00Z"));
@@ -288,6 +290,14 @@ fn what_is_refused_is_said_in_a_sentence() {
             "`models`: `net.onnx` and `net.onnx` are the same model; leave one out",
         ),
         (with_net("name = ''"), "`name`: a name is missing"),
+        (
+            with_net("hosts = ['rack 1']"),
+            "`hosts`: `rack 1` is no name of a host; write at most 63 letters, digits, dashes",
+        ),
+        (
+            with_net("hosts = ['rack-1', 'rack-2', 'rack-1']"),
+            "`hosts`: a host stands here twice; write each once",
+        ),
         (
             with_net("repeats = 0"),
             "`repeats`: `0` is not how often something is done; write a whole number from 1 to 1000",

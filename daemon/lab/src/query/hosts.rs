@@ -1,12 +1,14 @@
 //! The hosts of the lab, with what they are doing.
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::record::{Host, Kept, LeaseState, RunState};
+use crate::when::moment;
 
 /// A host, and what it is doing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedHost {
     /// What the host is called in the lab.
     pub name: String,
@@ -22,12 +24,25 @@ pub struct ListedHost {
     pub running: usize,
     /// How many runs that it left between two blocks wait for its devices.
     pub parked: usize,
+    /// Its time zone by its name, if that has one: windows that name none are meant in it.
+    pub zone: Option<String>,
     /// The version of its daemon.
     pub version: String,
     /// What its machine calls itself.
     pub machine: String,
     /// The process of its daemon, if it has one.
     pub process: Option<u32>,
+}
+
+impl ListedHost {
+    /// Whether it is alive, for a person who reads it at `now` and whose clock shows `zone`: `lost since 14:02`.
+    pub fn lease_in_words(&self, now: Timestamp, zone: &TimeZone) -> String {
+        match (self.lease, self.since) {
+            (LeaseState::Alive, _) | (_, None) => "alive".to_owned(),
+            (LeaseState::Lost, Some(at)) => format!("lost since {}", moment(at, now, zone)),
+            (LeaseState::Ended, Some(at)) => format!("ended {}", moment(at, now, zone)),
+        }
+    }
 }
 
 /// The hosts of the lab that knows `kept`, at `now`.
@@ -49,6 +64,7 @@ pub fn listed_hosts(hosts: Vec<Host>, kept: &Kept, now: Timestamp) -> Vec<Listed
             lease: host.lease,
             seen: host.seen,
             devices: host.devices,
+            zone: host.zone,
             version: host.version,
             machine: host.machine,
             process: host.process,
@@ -71,6 +87,7 @@ mod tests {
             machine: "db".to_owned(),
             process: Some(7),
             version: "1.0.0".to_owned(),
+            zone: Some("Europe/Berlin".to_owned()),
             devices: vec!["PHONE1".to_owned()],
             lease,
             seen: Timestamp::UNIX_EPOCH,

@@ -37,6 +37,9 @@ pub enum WatchedDevices {
 pub struct WatchedDevice {
     /// What to call it where people read.
     pub label: String,
+    /// The host that has it, or had it last, where several share the lab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What it is doing, or what keeps it from that.
     pub state: DeviceState,
     /// The run that it has, by its job's name and its model's.
@@ -157,6 +160,7 @@ fn groups(kept: &Kept, status: &Status) -> Vec<WaitingGroup> {
 fn device(kept: &Kept, status: &DeviceStatus) -> WatchedDevice {
     WatchedDevice {
         label: status.device.label(),
+        host: status.host.clone(),
         state: status.state,
         run: status.run.map(|number| run_name(kept, number)),
         progress: status.progress,

@@ -2,7 +2,7 @@
 
 use layerlab_protocol::{Entry, RunId};
 
-use super::{Device, Event, Job, JobState, Reservation, Run};
+use super::{Device, DeviceQuarantine, Event, Job, JobState, Reservation, Run};
 
 /// Something that is to be kept. A record that is there already is replaced.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,10 @@ pub enum RecordChange {
     Reservation(Reservation),
     /// The reservation of this number is over.
     ReservationGone(i64),
+    /// A device that all hosts leave alone, or that is left alone otherwise than before; only where several share the lab.
+    Quarantine(DeviceQuarantine),
+    /// The device of this serial is left alone no more.
+    QuarantineGone(String),
     /// An event. What happened does not change: another event of the same number is refused.
     Event(Event),
     /// What a run's journal goes on with. Entries that were kept before may come again.
@@ -53,6 +57,8 @@ impl RecordChange {
             RecordChange::Job(job) => !matches!(job.state, JobState::Done | JobState::Failed),
             RecordChange::Run(run) => run.host.is_none() && !run.state.is_over(),
             RecordChange::DevicesHere(_)
+            | RecordChange::Quarantine(_)
+            | RecordChange::QuarantineGone(_)
             | RecordChange::Reservation(_)
             | RecordChange::ReservationGone(_) => true,
             RecordChange::Device(_)

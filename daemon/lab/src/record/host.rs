@@ -5,6 +5,22 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+/// The longest name of a host.
+const LONGEST_NAME: usize = 63;
+
+/// Why a host cannot have this name; nothing if it can.
+pub fn bad_host_name(name: &str) -> Option<String> {
+    let is_usual = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_name = !name.is_empty() && name.chars().all(is_usual) && name.len() <= LONGEST_NAME;
+    (!is_name).then(|| {
+        format!(
+            "`{}` is no name of a host; write at most {LONGEST_NAME} letters, digits, dashes, dots and underscores, such as \
+             \"rack-1\"",
+            name.escape_debug()
+        )
+    })
+}
+
 /// A machine whose daemon works on the lab's runs with the devices that are connected to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
@@ -16,6 +32,8 @@ pub struct Host {
     pub process: Option<u32>,
     /// The version of its daemon.
     pub version: String,
+    /// Its time zone by its name, if that has one.
+    pub zone: Option<String>,
     /// The names of the devices that it has, or had last.
     pub devices: Vec<String>,
     /// Whether it may work.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{LabState, note_occurrence};
 use crate::job::{JobSpec, MOST_RUNS, Selector};
-use crate::record::{Job, JobId, JobState, RecordChange, Run, RunNumber, RunState, What};
+use crate::record::{Device, Job, JobId, JobState, RecordChange, Run, RunNumber, RunState, What};
 use crate::talk::{Answer, RefusalCode};
 
 impl LabState {
@@ -31,6 +31,9 @@ impl LabState {
                 "the job's deadline is over; give it a later one",
             );
         }
+        if let Some(refusal) = self.without_hosts(&spec) {
+            return refusal;
+        }
         let runs = self.runs_of(&spec);
         if runs > MOST_RUNS {
             let message = format!(
@@ -44,6 +47,12 @@ impl LabState {
             None => JobState::Open,
         };
         let warnings = self.impossible(&spec);
+        // It is due once, and not in the time zone of each host.
+        let every = spec.every.map(|every| match self.kept.host {
+            Some(_) => every.in_named_zone(),
+            None => every,
+        });
+        let spec = JobSpec { every, ..spec };
         let id = self.add_job(spec, content_sha256, state, None, now);
         match state {
             JobState::Recurring => Answer::Submitted {
@@ -52,6 +61,13 @@ impl LabState {
                 warnings,
             },
             _ => match self.add_runs(id) {
+                0 if !self.kept.jobs[&id].spec.hosts.is_empty() => {
+                    self.end_job(id, JobState::Failed, now);
+                    refused(
+                        RefusalCode::UnknownHost,
+                        "no device that the job is for is on one of its hosts; `layerlab hosts --json` says what each has",
+                    )
+                }
                 0 => {
                     self.end_job(id, JobState::Failed, now);
                     refused(
@@ -101,7 +117,9 @@ impl LabState {
             false => 1,
             true => {
                 let devices = self.kept.devices.values();
-                devices.filter(|one| spec.means(selector, one)).count()
+                let devices = devices.filter(|one| spec.means(selector, one));
+                let on_hosts = |one: &&Device| self.is_on_chosen_host(spec, &one.name);
+                devices.filter(on_hosts).count()
             }
         };
         let devices: usize = spec.devices.iter().map(matching).sum();
@@ -126,7 +144,8 @@ impl LabState {
                         .kept
                         .devices
                         .values()
-                        .filter(|one| job.spec.means(devices, one));
+                        .filter(|one| job.spec.means(devices, one))
+                        .filter(|one| self.is_on_chosen_host(&job.spec, &one.name));
                     wanted
                         .extend(each.map(|one| (model, selector, Some(one.name.clone()), repeat)));
                 }

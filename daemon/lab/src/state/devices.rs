@@ -34,6 +34,10 @@ impl LabState {
             .into_iter()
             .map(|device| (device.name.clone(), device))
             .collect();
+        let is_there = |name: &String| self.places.get(name).is_some_and(|place| place.is_there);
+        let carried = there.values().filter(|device| !is_there(&device.name));
+        let carried = carried.filter(|device| self.is_same_phone(device));
+        let carried: Vec<String> = carried.map(|device| device.name.clone()).collect();
         let names: Vec<String> = self.places.keys().cloned().collect();
         for name in names {
             if !there.contains_key(&name) {
@@ -55,6 +59,7 @@ impl LabState {
             }
             self.set_there(&name, true, now);
         }
+        self.take_over_carried(&carried, now);
     }
 
     fn set_there(&mut self, name: &str, is_there: bool, now: Timestamp) {

@@ -1,7 +1,7 @@
 //! Other hosts of the lab: what they change is followed, what they have claimed is theirs, and what they leave behind when they
 //! are gone is taken up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,6 +15,8 @@ use crate::store::OthersChanges;
 #[derive(Debug, Default)]
 pub(in super::super) struct OtherHosts {
     all: Vec<Host>,
+    /// Since when it is known that devices of theirs are as they are.
+    since: BTreeMap<String, Timestamp>,
     /// The devices that can be reached, be they another host's or not.
     reached: Vec<Device>,
     /// The names of those that are this host's, as the others were told.
@@ -60,6 +62,7 @@ impl LabState {
         };
         self.hosts.began.get_or_insert(now);
         self.kept.reservations = reservations;
+        self.follow_quarantine(others.quarantine, now);
         let (event, job, run) = others.last;
         self.kept.last_event = event.max(self.kept.last_event);
         self.kept.last_job = job.max(self.kept.last_job);
@@ -80,15 +83,15 @@ impl LabState {
             }
             self.kept.jobs.insert(job.id, job);
             for run in runs {
-                self.follow_run(run);
+                self.follow_run(run, now);
             }
         }
         for run in others.runs {
             if self.kept.jobs.contains_key(&run.job) {
-                self.follow_run(run);
+                self.follow_run(run, now);
             }
         }
-        self.hosts.all = others.hosts;
+        self.follow_hosts(others.hosts, now);
         let reached = self.hosts.reached.clone();
         if !reached.is_empty() {
             self.devices(reached, now);
@@ -110,8 +113,39 @@ impl LabState {
         self.unclaim(now);
     }
 
-    fn follow_run(&mut self, run: Run) {
+    /// Takes in which other hosts there are, and notes which devices have come to them.
+    fn follow_hosts(&mut self, hosts: Vec<Host>, now: Timestamp) {
+        let before = std::mem::replace(&mut self.hosts.all, hosts);
+        let devices = |hosts: &[Host]| -> BTreeSet<(String, String)> {
+            let of_host = |host: &Host| {
+                let name = host.name.clone();
+                let devices = host.devices.clone().into_iter();
+                devices.map(move |device| (device, name.clone()))
+            };
+            hosts.iter().flat_map(of_host).collect()
+        };
+        let before = devices(&before);
+        for (device, _) in devices(&self.hosts.all).difference(&before) {
+            self.hosts.since.insert(device.clone(), now);
+        }
+    }
+
+    /// Since when it is known that the device `name`, another host's, is as it is.
+    pub(in super::super) fn known_elsewhere_since(&self, name: &str) -> Option<Timestamp> {
+        self.hosts.since.get(name).copied()
+    }
+
+    fn follow_run(&mut self, run: Run, now: Timestamp) {
         let number = run.number;
+        if let Some(device) = &run.phone
+            && self
+                .kept
+                .runs
+                .get(&number)
+                .is_none_or(|known| known.state != run.state)
+        {
+            self.hosts.since.insert(device.clone(), now);
+        }
         self.kept.runs.insert(number, run);
         self.file(number);
     }
@@ -131,6 +165,11 @@ impl LabState {
         hosts.find(|host| {
             host.lease == LeaseState::Alive && host.devices.iter().any(|device| device == name)
         })
+    }
+
+    /// All other hosts that the lab has seen, by their names.
+    pub(in super::super) fn other_hosts(&self) -> &[Host] {
+        &self.hosts.all
     }
 
     /// Those of the devices that can be reached that no other host has, which others are told.
@@ -219,4 +258,4 @@ impl LabState {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

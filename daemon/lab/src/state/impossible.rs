@@ -10,7 +10,7 @@ impl LabState {
     /// What `spec` asks for that nothing known to the lab can give, each in a sentence with what to do. A device that comes
     /// later may give it.
     pub fn impossible(&self, spec: &JobSpec) -> Vec<String> {
-        let mut problems = Vec::new();
+        let mut problems = self.unknown_hosts(spec);
         for selector in &spec.devices {
             if let Some(problem) = self.impossible_device(spec, selector)
                 && !problems.contains(&problem)

@@ -79,6 +79,9 @@ impl LabState {
     ) {
         // It may have been cancelled meanwhile, and published all the same.
         let was_wanted = self.unpublished.remove(&number).is_some();
+        if self.claimed_by_another(number).is_some() {
+            return;
+        }
         if !was_wanted && !matches!(outcome, PublicationOutcome::Published { .. }) {
             return;
         }

@@ -1,5 +1,6 @@
 //! Devices that are left alone for a while. What outlives the daemon is in the host's quarantine, which commands without a
-//! daemon use as well; while the daemon runs, it is asked, and keeps that file true.
+//! daemon use as well; while the daemon runs, it is asked, and keeps that file true. Where several hosts share the lab, it is in
+//! the lab's store instead (lab_quarantine).
 
 use std::time::Duration;
 
@@ -21,8 +22,28 @@ pub struct LeftAlone {
     pub until: Timestamp,
     /// Why, for a person.
     pub reason: String,
-    /// Whether it is in the host's quarantine; otherwise it only rests, which ends with the daemon.
+    /// Whether it is in quarantine; otherwise it only rests, which ends with the daemon.
     pub is_kept: bool,
+    /// Whose decision it is, for a person, where several hosts share the lab.
+    pub by: Option<String>,
+}
+
+impl LeftAlone {
+    /// Why and, where that is known, by whose decision.
+    pub fn why(&self) -> String {
+        listed("", self).why()
+    }
+}
+
+/// Who decides that a device is left alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decider {
+    /// The daemon, while the device only rests, which ends with the daemon.
+    Rest,
+    /// The daemon, of a device that failed.
+    Daemon,
+    /// A user: over the web the one with this token, else by a command.
+    User(Option<String>),
 }
 
 /// What is to change in the host's quarantine.
@@ -47,8 +68,11 @@ impl LabState {
 
     /// When the last time ended that the device `name` was left alone, or will end.
     pub(crate) fn last_quarantine(&self, name: &str) -> Timestamp {
-        let entry = self.left_alone.get(name);
-        entry.map_or(Timestamp::MIN, |entry| entry.until)
+        let serial = self.kept.devices.get(name).map(|it| it.serial.as_str());
+        let names = std::iter::once(name).chain(serial);
+        let entries = names.filter_map(|name| self.left_alone.get(name));
+        let ends = entries.map(|entry| entry.until);
+        ends.max().unwrap_or(Timestamp::MIN)
     }
 
     /// When each device that is left alone may be used again.
@@ -56,15 +80,15 @@ impl LabState {
         self.left_alone.values().map(|entry| entry.until)
     }
 
-    /// Leaves a device alone for a while; in the host's quarantine if `is_kept`.
+    /// Leaves a device alone for a while, and says as what it is listed.
     pub(super) fn leave_alone(
         &mut self,
         name: &str,
         reason: &str,
         period: Duration,
-        is_kept: bool,
+        decider: Decider,
         now: Timestamp,
-    ) {
+    ) -> Entry {
         let until = SignedDuration::try_from(period)
             .ok()
             .and_then(|period| now.checked_add(period).ok())
@@ -73,18 +97,25 @@ impl LabState {
             since: now,
             until,
             reason: reason.to_owned(),
-            is_kept,
+            is_kept: decider != Decider::Rest,
+            by: self.in_words(&decider),
         };
-        if is_kept {
-            let put = QuarantineChange::Put(kept_entry(name, &entry));
+        let (key, entry) = match entry.by.clone() {
+            Some(by) => (self.put_in_lab(name, &entry, by), entry),
+            None => (name.to_owned(), entry),
+        };
+        let entry_here = listed(&key, &entry);
+        if entry.is_kept && entry.by.is_none() {
+            let put = QuarantineChange::Put(entry_here.clone());
             self.quarantine_changes.push(put);
         }
-        self.left_alone.insert(name.to_owned(), entry);
+        self.left_alone.insert(key, entry);
         let what = What::Quarantined {
             reason: reason.to_owned(),
             until,
         };
         self.tell(now, None, None, Some(name), what);
+        entry_here
     }
 
     /// What the host's quarantine says now. It may have been changed by commands that know of no daemon.
@@ -96,6 +127,7 @@ impl LabState {
                 until: timestamp(entry.until),
                 reason: entry.reason,
                 is_kept: true,
+                by: entry.by,
             };
             self.left_alone.insert(entry.phone, left_alone);
         }
@@ -111,20 +143,20 @@ impl LabState {
         std::mem::take(&mut self.quarantine_changes)
     }
 
-    /// Leaves a phone alone because a user wants it.
+    /// Leaves a phone alone because a user wants it: over the web `by` the one with that token.
     pub fn quarantine(
         &mut self,
         phone: &str,
         reason: &str,
         period: Duration,
+        by: Option<String>,
         now: Timestamp,
     ) -> Answer {
         let name = self.known_by(phone).map(|device| device.name.clone());
         let name = name.unwrap_or_else(|| phone.to_owned());
-        self.leave_alone(&name, reason, period, true, now);
-        let entry = self.left_alone.get(&name);
+        let entry = self.leave_alone(&name, reason, period, Decider::User(by), now);
         Answer::Quarantine {
-            entries: entry.map(|it| kept_entry(&name, it)).into_iter().collect(),
+            entries: vec![entry],
         }
     }
 
@@ -140,7 +172,10 @@ impl LabState {
             );
         }
         let device = self.known_by(phone).map(|device| device.name.clone());
-        self.quarantine_changes.push(QuarantineChange::Lift(names));
+        match self.kept.host {
+            Some(_) => self.lift_in_lab(&names),
+            None => self.quarantine_changes.push(QuarantineChange::Lift(names)),
+        }
         if let Some(place) = (device.as_ref()).and_then(|name| self.places.get_mut(name)) {
             place.changed = now;
         }
@@ -154,11 +189,11 @@ impl LabState {
         let entries = self.left_alone.iter();
         let entries = entries.filter(|(_, entry)| entry.until > now);
         Answer::Quarantine {
-            entries: entries.map(|(name, it)| kept_entry(name, it)).collect(),
+            entries: entries.map(|(name, it)| listed(name, it)).collect(),
         }
     }
 
-    fn known_by(&self, phone: &str) -> Option<&Device> {
+    pub(super) fn known_by(&self, phone: &str) -> Option<&Device> {
         let mut devices = self.kept.devices.values();
         devices.find(|device| device.is_called(phone))
     }
@@ -177,12 +212,14 @@ impl LabState {
     }
 }
 
-fn kept_entry(name: &str, entry: &LeftAlone) -> Entry {
+/// As what a device is listed that is left alone.
+pub(super) fn listed(name: &str, entry: &LeftAlone) -> Entry {
     Entry {
         phone: name.to_owned(),
         reason: entry.reason.clone(),
         since: date_time(entry.since),
         until: date_time(entry.until),
+        by: entry.by.clone(),
     }
 }
 
@@ -194,6 +231,6 @@ fn date_time(at: Timestamp) -> OffsetDateTime {
         .unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-fn timestamp(at: OffsetDateTime) -> Timestamp {
+pub(super) fn timestamp(at: OffsetDateTime) -> Timestamp {
     Timestamp::from_second(at.unix_timestamp()).unwrap_or(Timestamp::MAX)
 }

@@ -8,7 +8,7 @@ use layerlab_profiles::document::Rejected;
 use layerlab_protocol::Rejection;
 
 use super::publications::unpublished;
-use super::{LabState, Work};
+use super::{Decider, LabState, Work};
 use crate::gates::Readings;
 use crate::job::RunKind;
 use crate::record::{Device, Job, JobId, JobState, Run, RunNumber, RunState, Spent, Verdict, What};
@@ -115,15 +115,18 @@ impl LabState {
 
     /// A run was told to leave its device, and why.
     pub fn leaving(&mut self, number: RunNumber, device: &str, reason: &str, now: Timestamp) {
-        if let Some(place) = self.places.get_mut(device) {
+        if let Some(place) = self.places.get_mut(device)
+            && place.work != Work::Leaving(number)
+        {
             place.work = Work::Leaving(number);
             place.changed = now;
         }
-        if self
-            .kept
-            .runs
-            .get(&number)
-            .is_some_and(|run| !run.state.is_over())
+        if self.has_claim(number)
+            && self
+                .kept
+                .runs
+                .get(&number)
+                .is_some_and(|run| !run.state.is_over())
         {
             self.set_run(number, |run| run.reason = Some(reason.to_owned()));
         }
@@ -142,7 +145,9 @@ impl LabState {
             place.changed = now;
         }
         place.not_ready.clone_from(&reason);
-        if let (Some(reason), Some(run), true) = (reason, place.work.run(), is_new) {
+        if let (Some(reason), Some(run), true) = (reason, place.work.run(), is_new)
+            && self.has_claim(run)
+        {
             self.tell_of_run(now, run, What::NotReady { reason });
         }
     }
@@ -184,6 +189,9 @@ impl LabState {
         let Some(run) = place.work.run() else {
             return false;
         };
+        if !self.has_claim(run) {
+            return false;
+        }
         if let Some(rejection) = rejection {
             let why = Rejected::from(rejection).name().to_owned();
             *self.counts.rejected_blocks.entry(why).or_default() += 1;
@@ -213,6 +221,11 @@ impl LabState {
         if let Some(running) = self.running.get_mut(&job) {
             *running = running.saturating_sub(1);
         }
+        if !self.has_claim(number) {
+            // Another host goes on with it: whatever came of it here is of no use.
+            self.over.insert(job);
+            return;
+        }
         match outcome {
             StayOutcome::Published {
                 folder,
@@ -223,13 +236,13 @@ impl LabState {
             _ if was_over => self.set_run(number, |run| run.spent += spent),
             StayOutcome::Parked => self.park(number, spent, now),
             StayOutcome::NotReady { reason } => {
-                self.leave_alone(device, &reason, self.rules.rest, false, now);
+                self.leave_alone(device, &reason, self.rules.rest, Decider::Rest, now);
                 self.park_because(number, reason, spent, now);
             }
             StayOutcome::LeftAlone { reason } => {
                 // Otherwise it is known until when.
                 if self.left_alone(device, now).is_none() {
-                    self.leave_alone(device, &reason, self.rules.rest, false, now);
+                    self.leave_alone(device, &reason, self.rules.rest, Decider::Rest, now);
                 }
                 self.park_because(number, reason, spent, now);
             }
@@ -242,7 +255,7 @@ impl LabState {
                 self.fail_attempt(number, Some(device), reason, spent, now);
             }
             StayOutcome::DeviceFailed { reason } => {
-                self.leave_alone(device, &reason, self.rules.quarantine, true, now);
+                self.leave_alone(device, &reason, self.rules.quarantine, Decider::Daemon, now);
                 self.fail_attempt(number, Some(device), reason, spent, now);
             }
             StayOutcome::JournalLost { reason } => {

@@ -68,8 +68,13 @@ fn of_job<'a>(
             (Some(reason), _) if state.unpublished.contains_key(&number) => reason.clone(),
             (_, Some(held_back)) => held_back.clone(),
             (_, None) if state.is_elsewhere(run) => {
-                format!("host `{}` has it", run.host.as_deref().unwrap_or_default())
+                let host = run.host.as_deref().unwrap_or_default();
+                match state.absence(host, now) {
+                    None => format!("host `{host}` has it"),
+                    Some(why) => format!("host `{host}` has it, and {why}"),
+                }
             }
+            (_, None) if !state.is_for_this_host(&job.spec) => state.turn_elsewhere(&job.spec, now),
             (_, None) => {
                 let parked = run.phone.as_deref();
                 let parked = parked.filter(|_| run.state == RunState::Parked);
@@ -100,6 +105,12 @@ fn for_a_device(state: &LabState, job: &Job, run: &Run, now: Timestamp) -> Strin
     });
     if let Some(home) = home {
         meant = vec![meant[home]];
+    }
+    let is_somewhere = !meant.is_empty();
+    meant.retain(|device| state.is_on_chosen_host(&job.spec, &device.name));
+    if is_somewhere && meant.is_empty() {
+        let hosts = job.spec.hosts.join("`, `");
+        return format!("no device that it is for is on host `{hosts}`");
     }
     if meant.is_empty() {
         return match &run.only {
@@ -145,7 +156,7 @@ fn of_device(state: &LabState, device: &Device, now: Timestamp) -> String {
     match state.left_alone(name, now) {
         _ if !place.is_there => format!("{name} is gone"),
         Some(entry) => {
-            let (until, reason) = (told(entry.until), &entry.reason);
+            let (until, reason) = (told(entry.until), entry.why());
             format!("{name} is quarantined until {until}: {reason}")
         }
         None => format!("its turn on {name}"),

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::obstacle::Obstacle;
+use crate::journal;
+use crate::record::RunNumber;
 
 /// So many entries are written by one statement: a server is asked once for all of them.
 const ROWS: usize = 64;
@@ -14,13 +16,26 @@ const ROWS: usize = 64;
 /// The last entry that was kept of each run, as far as it was asked for since the last rollback.
 pub(super) type LastEntries = HashMap<RunId, u64>;
 
-/// Keeps what a journal goes on with; entries that are there already must be the same.
+/// Keeps what a journal goes on with; entries that are there already must be the same. `host` is the number of this host's row, if
+/// there are any: a run that another host has claimed is that one's to write of.
 pub(super) async fn keep_entries(
     to: &mut AnyConnection,
     last_entries: &mut LastEntries,
     run: &RunId,
     entries: &[Entry],
+    host: Option<i64>,
 ) -> Result<(), Obstacle> {
+    if let (Some(host), Some(number)) = (host, journal::run_of(run))
+        && !is_claimed(to, number, host).await?
+    {
+        let reason =
+            format!("run {number} is another host's by now, which goes on with its journal");
+        // Nothing is wrong with the journal.
+        return Err(Obstacle::Refused {
+            reason,
+            journal: None,
+        });
+    }
     let refused = |reason: String| Obstacle::Refused {
         reason,
         journal: Some(run.clone()),
@@ -53,6 +68,23 @@ pub(super) async fn keep_entries(
     keep_new(to, run, &mut new).await?;
     last_entries.insert(run.clone(), last);
     Ok(())
+}
+
+/// Whether no other host than that of this row has claimed the run, and none does before the transaction ends.
+async fn is_claimed(
+    in_transaction: &mut AnyConnection,
+    run: RunNumber,
+    host: i64,
+) -> Result<bool, sqlx::Error> {
+    let claimed: Option<i64> = sqlx::query_scalar(
+        "SELECT runs.number FROM runs JOIN hosts ON COALESCE(CAST(runs.body AS JSON) ->> 'host', hosts.name) = hosts.name \
+         WHERE runs.number = $1 AND hosts.id = $2 FOR SHARE OF runs",
+    )
+    .bind(run)
+    .bind(host)
+    .fetch_optional(in_transaction)
+    .await?;
+    Ok(claimed.is_some())
 }
 
 async fn last_entry(of: &mut AnyConnection, run: &RunId) -> Result<u64, Obstacle> {

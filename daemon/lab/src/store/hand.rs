@@ -304,6 +304,10 @@ impl StoreHand {
         in_time(turn::fence(&mut transaction, host, patience)).await?;
         let others = turn::others(&self.place, &mut transaction, host, self.revision);
         let others = in_time(others).await?;
+        if others.as_ref().is_ok_and(OthersChanges::has_runs) {
+            // Their journals may have gone on.
+            self.last_entries.clear();
+        }
         Ok((transaction, revision, others))
     }
 

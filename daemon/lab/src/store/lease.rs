@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use jiff::tz::TimeZone;
 use sqlx::{AnyConnection, query, query_as, query_scalar};
 
 use super::error::StoreError;
@@ -120,13 +121,14 @@ impl HostLease {
         }
         let number = query_scalar(
             "UPDATE hosts SET number = number + 1, batch = 0, machine = $2, process = $3, version = $4, devices = '[]', \
-             seen_at = lab_time(), lease_until = lab_time() + $5 WHERE id = $1 RETURNING number",
+             zone = $6, seen_at = lab_time(), lease_until = lab_time() + $5 WHERE id = $1 RETURNING number",
         )
         .bind(id)
         .bind(sysinfo::System::host_name().unwrap_or_default())
         .bind(i64::from(std::process::id()))
         .bind(env!("CARGO_PKG_VERSION"))
         .bind(LEASE.as_secs().cast_signed())
+        .bind(TimeZone::system().iana_name().unwrap_or_default())
         .fetch_one(connection)
         .await
         .map_err(failed)?;

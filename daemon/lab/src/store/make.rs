@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 use super::entries::{LastEntries, keep_entries};
 use super::obstacle::Obstacle;
 use super::rows;
-use crate::record::{Device, Event, Job, RecordChange, Reservation, Run};
+use crate::record::{Device, DeviceQuarantine, Event, Job, RecordChange, Reservation, Run};
 
 /// Times as texts in the order of the times.
 pub(super) fn text(time: Timestamp) -> String {
@@ -37,9 +37,19 @@ pub(super) async fn make(
                 .await?;
             Ok(())
         }
+        // Where one host has the lab, its file has them.
+        RecordChange::Quarantine(_) | RecordChange::QuarantineGone(_) if host.is_none() => Ok(()),
+        RecordChange::Quarantine(quarantine) => keep_quarantine(to, quarantine).await,
+        RecordChange::QuarantineGone(device) => {
+            sqlx::query("DELETE FROM quarantine WHERE device = $1")
+                .bind(device)
+                .execute(to)
+                .await?;
+            Ok(())
+        }
         RecordChange::Event(event) => keep_event(to, event).await,
         RecordChange::Entries { run, entries } => {
-            keep_entries(to, last_entries, run, entries).await
+            keep_entries(to, last_entries, run, entries, host).await
         }
         RecordChange::JournalGone(run) => {
             sqlx::query("DELETE FROM entries WHERE run = $1")
@@ -126,6 +136,21 @@ async fn keep_reservation(
     .bind(text(reservation.from))
     .bind(text(reservation.until))
     .bind(rows::body(reservation)?)
+    .execute(to)
+    .await?;
+    Ok(())
+}
+
+async fn keep_quarantine(
+    to: &mut AnyConnection,
+    quarantine: &DeviceQuarantine,
+) -> Result<(), Obstacle> {
+    sqlx::query(
+        "INSERT INTO quarantine (device, body) VALUES ($1, $2) \
+         ON CONFLICT (device) DO UPDATE SET body = excluded.body",
+    )
+    .bind(&quarantine.device)
+    .bind(rows::body(quarantine)?)
     .execute(to)
     .await?;
     Ok(())

@@ -13,10 +13,12 @@ const LAB: &str = include_str!("migrations/0001_lab.sql");
 const OWNER: &str = include_str!("migrations/0001_owner.sql");
 /// What several daemons on one server need.
 const HOSTS: &str = include_str!("migrations/0002_hosts.sql");
+/// What holds for all of them.
+const LAB_WIDE: &str = include_str!("migrations/0003_lab_wide.sql");
 
 /// The version of the tables at `place` that this program reads and writes.
 fn newest(place: &StorePlace) -> i64 {
-    if place.is_on_server() { 2 } else { 1 }
+    if place.is_on_server() { 3 } else { 1 }
 }
 
 fn migrator(place: &StorePlace) -> Migrator {
@@ -40,6 +42,7 @@ fn migrator(place: &StorePlace) -> Migrator {
             vec![
                 migration(1, "lab", collated(format!("{LAB}{OWNER}"))),
                 migration(2, "hosts", collated(HOSTS.to_owned())),
+                migration(3, "lab wide", collated(LAB_WIDE.to_owned())),
             ]
         }
     };

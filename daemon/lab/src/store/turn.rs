@@ -14,7 +14,8 @@ use super::place::StorePlace;
 use super::request::KeepRequest;
 use super::rows::StoredRecord;
 use crate::record::{
-    Device, Host, Job, JobId, JobWithRuns, LeaseState, RecordChange, Reservation, Run,
+    Device, DeviceQuarantine, Host, Job, JobId, JobWithRuns, LeaseState, RecordChange, Reservation,
+    Run,
 };
 
 /// Where hosts tell each other that they have changed something.
@@ -61,10 +62,19 @@ pub struct OthersChanges {
     pub devices: Vec<Device>,
     /// All reservations; nothing if there are no other hosts.
     pub reservations: Option<BTreeMap<i64, Reservation>>,
+    /// All devices that the hosts leave alone, by their serials.
+    pub quarantine: BTreeMap<String, DeviceQuarantine>,
     /// The numbers of the last event, of the last job and of the last run in the store.
     pub last: (i64, i64, i64),
     /// The other hosts.
     pub hosts: Vec<Host>,
+}
+
+impl OthersChanges {
+    /// Whether any run has changed.
+    pub(super) fn has_runs(&self) -> bool {
+        !self.runs.is_empty() || self.jobs.iter().any(|job| !job.runs.is_empty())
+    }
 }
 
 /// Takes the turn in `transaction`, and says which change of the lab this is.
@@ -173,6 +183,9 @@ pub(super) async fn others(
     let reservations: Vec<String> = query_scalar("SELECT body FROM reservations")
         .fetch_all(&mut *connection)
         .await?;
+    let quarantine: Vec<String> = query_scalar("SELECT body FROM quarantine")
+        .fetch_all(&mut *connection)
+        .await?;
     let last = query_as(
         "SELECT (SELECT COALESCE(MAX(number), 0) FROM events), (SELECT COALESCE(MAX(id), 0) FROM jobs), \
          (SELECT COALESCE(MAX(number), 0) FROM runs)",
@@ -193,11 +206,14 @@ pub(super) async fn others(
         let jobs = with_runs.collect();
         let reservations: Vec<Reservation> = records(place, &reservations)?;
         let reservations = reservations.into_iter().map(|one| (one.id, one));
+        let quarantine: Vec<DeviceQuarantine> = records(place, &quarantine)?;
+        let quarantine = quarantine.into_iter().map(|one| (one.device.clone(), one));
         Ok(OthersChanges {
             jobs,
             runs: runs_of.into_values().flatten().collect(),
             devices: records(place, &devices)?,
             reservations: Some(reservations.collect()),
+            quarantine: quarantine.collect(),
             last,
             hosts,
         })
@@ -227,7 +243,7 @@ pub(super) async fn hosts(
     patience: Duration,
 ) -> Result<Vec<Host>, sqlx::Error> {
     let rows: Vec<HostRow> = query_as(
-        "SELECT name, machine, process, version, devices, seen_at, lab_time() - lease_until FROM hosts \
+        "SELECT name, machine, process, version, zone, devices, seen_at, lab_time() - lease_until FROM hosts \
          WHERE id <> $1 ORDER BY name",
     )
     .bind(except)
@@ -236,11 +252,11 @@ pub(super) async fn hosts(
     Ok(rows.into_iter().map(|row| host(row, patience)).collect())
 }
 
-/// Name, machine, process, version, devices, when it was seen last, and how long ago its lease ended.
-type HostRow = (String, String, i64, String, String, i64, i64);
+/// Name, machine, process, version, time zone, devices, when it was seen last, and how long ago its lease ended.
+type HostRow = (String, String, i64, String, String, String, i64, i64);
 
 fn host(
-    (name, machine, process, version, devices, seen_at, over): HostRow,
+    (name, machine, process, version, zone, devices, seen_at, over): HostRow,
     patience: Duration,
 ) -> Host {
     let lease = match (process, over) {
@@ -254,6 +270,7 @@ fn host(
         machine,
         process: u32::try_from(process).ok().filter(|&process| process > 0),
         version,
+        zone: Some(zone).filter(|zone| !zone.is_empty()),
         devices: serde_json::from_str(&devices).unwrap_or_default(),
         lease,
         seen: Timestamp::from_second(seen_at).unwrap_or_default(),

@@ -42,6 +42,7 @@ fn trouble_comes_first_and_names_steer_no_terminal() {
     let status = Status {
         trouble: Some("the disk is full\u{1b}[2J".to_owned()),
         devices: vec![DeviceStatus {
+            host: None,
             device: device(),
             state: DeviceState::Busy,
             since: now(),
@@ -126,6 +127,7 @@ fn busy_lab(jobs: i64) -> (Kept, Status) {
     });
     let status = Status {
         devices: vec![DeviceStatus {
+            host: None,
             device: Device {
                 name: "a phone on a server with a long name@lab2.example.org:5037".to_owned(),
                 ..device()

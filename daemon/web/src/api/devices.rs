@@ -26,6 +26,8 @@ pub(super) struct ShownDevice {
     name: String,
     /// Its own serial.
     serial: String,
+    /// The host that has it, or had it last, where several share the lab; of another host than the one that answers, less is known.
+    host: Option<String>,
     /// What it is, for a person.
     description: String,
     /// Whether it is simulated: its times are then modelled, not measured.
@@ -65,6 +67,7 @@ impl From<DeviceStatus> for ShownDevice {
         ShownDevice {
             name: device.name,
             serial: device.serial,
+            host: status.host,
             description: device.description,
             simulated: device.simulated,
             processors: device.processors,
@@ -114,6 +117,9 @@ pub(super) struct ShownQuarantine {
     since: Timestamp,
     /// When it is used again.
     until: Timestamp,
+    /// Whose decision it is, for a person, where several hosts share the lab.
+    #[schema(example = "host `rack-1`")]
+    by: Option<String>,
 }
 
 impl From<Entry> for ShownQuarantine {
@@ -124,6 +130,7 @@ impl From<Entry> for ShownQuarantine {
             until: instant(entry.until.unix_timestamp()),
             device: entry.phone,
             reason: entry.reason,
+            by: entry.by,
         }
     }
 }

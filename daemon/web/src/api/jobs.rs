@@ -40,6 +40,8 @@ pub(super) struct ShownJob {
     link: Option<String>,
     /// The devices that it is for, in words.
     devices: Vec<String>,
+    /// The hosts whose devices will do; those of all hosts of the lab if it names none.
+    hosts: Vec<String>,
     /// Jobs with more go first.
     priority: i32,
     /// When it was submitted.
@@ -59,6 +61,7 @@ impl From<&Job> for ShownJob {
             models: models.map(|model| model.name.clone()).collect(),
             link: job.spec.link.as_ref().map(|link| link.name.clone()),
             devices: devices.map(ToString::to_string).collect(),
+            hosts: job.spec.hosts.clone(),
             priority: job.spec.priority,
             submitted: job.submitted,
             deadline: job.spec.deadline,

@@ -3,6 +3,7 @@
 mod devices;
 mod events;
 mod files;
+mod hosts;
 mod jobs;
 mod list;
 mod plans;
@@ -57,6 +58,7 @@ impl Modify for WithTokens {
 pub(crate) fn routes() -> OpenApiRouter<WebState> {
     OpenApiRouter::with_openapi(Api::openapi())
         .routes(routes!(devices::list))
+        .routes(routes!(hosts::list))
         .routes(routes!(jobs::list, jobs::submit))
         .routes(routes!(jobs::show))
         .routes(routes!(jobs::pause))

@@ -22,12 +22,14 @@ const BAR: i64 = 1440;
 pub(super) async fn show(State(state): State<WebState>) -> Result<Page, ProblemPage> {
     let kept = state.lab.reader.unfinished().await?;
     let left_alone = state.quarantined().await?;
+    let status = state.status().await?;
     let (window, zone) = (&state.lab.window, TimeZone::system());
     let calendar = Calendar::of(&kept, window, Timestamp::now(), &zone);
     let content = html! {
         h1 { "Calendar" }
         p.note {
-            "By the clock of the lab's host"
+            "By the clock of "
+            @if let Some(host) = &status.host { "host " (host) } @else { "the lab's host" }
             @if let Some(name) = zone.iana_name() { " (" (name) ")" }
             ". A bar is a day, from midnight to midnight; its marks are at 6, 12 and 18 hours."
         }
@@ -35,7 +37,7 @@ pub(super) async fn show(State(state): State<WebState>) -> Result<Page, ProblemP
             @for (number, day) in calendar.days.iter().enumerate() { (one_day(number, day, &kept, &zone)) }
         }
         h2 { "Windows" }
-        (windows(&calendar, window))
+        (windows(&calendar, window, status.host.is_some()))
         h2 { "Jobs that come again" }
         (recurring(&calendar.recurring))
         h2 { "Devices that are left alone" }
@@ -127,10 +129,14 @@ fn device(name: &str, kept: &Kept) -> Markup {
     }
 }
 
-fn windows(calendar: &Calendar<'_>, lab: &Window) -> Markup {
+fn windows(calendar: &Calendar<'_>, lab: &Window, has_hosts: bool) -> Markup {
+    let by_host = |window: &Window| match has_hosts && window.is_by_host() {
+        true => ", on each host by its own clock",
+        false => "",
+    };
     html! {
         dl {
-            dt { "The lab's" } dd { (lab) }
+            dt { "The lab's" } dd { (lab) (by_host(lab)) }
             dt { "Jobs that follow it" }
             dd {
                 @if calendar.without_window.is_empty() { "none" }
@@ -142,7 +148,7 @@ fn windows(calendar: &Calendar<'_>, lab: &Window) -> Markup {
             @for (job, window) in &calendar.with_window {
                 dt { (link(job)) " " (badge(&job.state.to_string())) }
                 dd {
-                    (window)
+                    (window) (by_host(window))
                     @if let Some(at) = job.spec.not_before { "; not before " (when(at)) }
                     @if let Some(at) = job.spec.deadline { "; not after " (when(at)) }
                 }
@@ -175,7 +181,7 @@ fn quarantine(left_alone: &[Entry], kept: &Kept) -> Markup {
         @if left_alone.is_empty() { p { "No device is left alone." } } @else {
             ul.plain {
                 @for entry in left_alone {
-                    li { (device(&entry.phone, kept)) " until " (entry.until_here()) ": " (Printable(&entry.reason)) }
+                    li { (device(&entry.phone, kept)) " until " (entry.until_here()) ": " (Printable(&entry.why())) }
                 }
             }
         }

@@ -166,6 +166,7 @@ fn doing(device: &Device, status: Option<&DeviceStatus>, may_change: bool) -> Ma
     };
     html! {
         p { (status.state) " since " (when(status.since)) }
+        @if let Some(host) = &status.host { p.note { "on host " (Printable(host)) } }
         @if let Some(run) = status.run { p { a href={ "/runs/" (run) } { "Run " (run) } } }
         @if let Some(done) = status.progress { (progress(done)) }
         @if let Some(reason) = &status.reason { p.reason { (Printable(reason)) } }

@@ -97,6 +97,7 @@ async fn page(
             }
             @if let Some(deadline) = job.spec.deadline { dt { "Deadline" } dd { (when(deadline)) } }
             dt { "For" } dd { (Printable(&devices.join("; "))) }
+            @if !job.spec.hosts.is_empty() { dt { "On hosts" } dd { (job.spec.hosts.join(", ")) } }
             @if !waiting_for.is_empty() { dt { "Waits for" } dd { (Printable(&waiting_for)) } }
         }
         h2 { "Runs" }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use layerlab_farm::adb::Printable;
 use layerlab_lab::job_file::JobFile;
-use layerlab_lab::record::Kept;
+use layerlab_lab::record::{Host, Kept};
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -25,6 +25,7 @@ struct Filled {
     name: String,
     models: Vec<String>,
     devices: Vec<String>,
+    hosts: Vec<String>,
     processors: Vec<String>,
     file: String,
     /// Whether a job from before asks for the same, so that another one is to be asked for twice.
@@ -39,6 +40,7 @@ impl Filled {
             name: text("name"),
             models: list("model"),
             devices: list("device"),
+            hosts: list("host"),
             processors: list("processor"),
             file: text("file"),
             is_known: posted.field("again").is_some(),
@@ -61,6 +63,7 @@ impl Filled {
         let mut job = json!({
             "models": self.models,
             "devices": devices,
+            "hosts": self.hosts,
             "measure": { "processors": self.processors },
         });
         if !self.name.is_empty() {
@@ -111,6 +114,7 @@ pub(super) async fn take(
 
 async fn page(state: &WebState, filled: &Filled) -> Result<Page, ProblemPage> {
     let kept = state.lab.reader.unfinished().await?;
+    let hosts = state.lab.reader.hosts().await?;
     let content = match state.lab.models.clone() {
         None => html! {
             h1 { "New job" }
@@ -121,7 +125,7 @@ async fn page(state: &WebState, filled: &Filled) -> Result<Page, ProblemPage> {
             let models = models.await.map_err(Problem::internal)??;
             html! {
                 h1 { "New job" }
-                (chosen(&models, &kept, filled))
+                (chosen(&models, &kept, &hosts, filled))
                 (pasted(filled))
             }
         }
@@ -153,7 +157,7 @@ fn models(folder: &Path) -> Result<Vec<String>, Problem> {
     Ok(names)
 }
 
-fn chosen(models: &[String], kept: &Kept, filled: &Filled) -> Markup {
+fn chosen(models: &[String], kept: &Kept, hosts: &[Host], filled: &Filled) -> Markup {
     let devices = kept.devices.values();
     let processors: BTreeSet<&String> = devices
         .clone()
@@ -170,6 +174,13 @@ fn chosen(models: &[String], kept: &Kept, filled: &Filled) -> Markup {
                 legend { "Devices, each of which gives a profile of each model" }
                 @if kept.devices.is_empty() { p { "The lab has seen none yet; plug one in." } }
                 @for device in devices { (tick("device", &device.name, &filled.devices, &simulated_mark(device.simulated, false))) }
+            }
+            @if hosts.len() > 1 {
+                fieldset {
+                    legend { "Hosts" }
+                    p.note { "Whichever has the device, if none is ticked." }
+                    @for host in hosts { (tick("host", &host.name, &filled.hosts, &Markup::default())) }
+                }
             }
             fieldset {
                 legend { "Processors" }

@@ -36,7 +36,7 @@ fn a_device_that_is_lifted_out_of_quarantine_is_used_at_once_whatever_it_is_call
 fn a_device_that_a_user_puts_into_quarantine_is_left_alone() {
     let mut state = lab(&["a"]);
     let hour = std::time::Duration::from_secs(3600);
-    state.quarantine("a", "its screen is being mended", hour, now());
+    state.quarantine("a", "its screen is being mended", hour, None, now());
     submit(&mut state, spec(1, 0));
     let decisions = follow(&mut state, later(1));
     assert_eq!((decisions.start, decisions.wake), (vec![], Some(later(60))));

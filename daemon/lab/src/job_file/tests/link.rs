@@ -225,7 +225,7 @@ fn a_job_of_a_link_does_not_come_from_elsewhere() {
     let text = job(LINK);
     let path = folder.write("night.toml", &text);
     let refused = "the server's secret stays on the lab's host";
-    let error = OutgoingJob::read(&path, now()).expect_err("it stays");
+    let error = OutgoingJob::read(&path, &[], now()).expect_err("it stays");
     assert!(error.to_string().contains(refused), "{error}");
     let sent = SentJob::parse(&text).expect("a job");
     let error = sent.within(folder.0.path()).expect_err("it stays");

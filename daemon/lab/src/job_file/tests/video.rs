@@ -230,7 +230,7 @@ fn frames_that_cannot_be_measured_are_refused_in_a_sentence() {
 fn a_job_of_frames_brings_its_set() {
     let folder = folder(2, 45);
     let path = folder.write("night.toml", job("set = 'frames.set'\n"));
-    let outgoing = OutgoingJob::read(&path, now()).expect("a job");
+    let outgoing = OutgoingJob::read(&path, &[], now()).expect("a job");
     let names: Vec<&str> = outgoing
         .files
         .iter()

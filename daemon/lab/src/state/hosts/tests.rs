@@ -9,13 +9,13 @@ use crate::job::{JobSpec, ModelSpec, Selector};
 use crate::record::Kept;
 use crate::state::{Rules, StayOutcome};
 
-fn minute(minute: i64) -> Timestamp {
+pub(in crate::state) fn minute(minute: i64) -> Timestamp {
     let start: Timestamp = "2026-11-20T20:00:00Z".parse().expect("an instant");
     start + SignedDuration::from_mins(minute)
 }
 
 /// Host `name`, which has `device`.
-fn host(name: &str, device: &str) -> LabState {
+pub(in crate::state) fn host(name: &str, device: &str) -> LabState {
     let kept = Kept {
         host: Some(name.to_owned()),
         ..Kept::default()
@@ -31,7 +31,7 @@ fn host(name: &str, device: &str) -> LabState {
 }
 
 /// What `state` has changed, as it comes to others.
-fn changes(state: &mut LabState) -> OthersChanges {
+pub(in crate::state) fn changes(state: &mut LabState) -> OthersChanges {
     state.take_changes();
     let jobs = state.kept.jobs.values().map(|job| JobWithRuns {
         job: job.clone(),
@@ -47,6 +47,36 @@ fn changes(state: &mut LabState) -> OthersChanges {
             state.kept.last_run,
         ),
         ..OthersChanges::default()
+    }
+}
+
+/// The same, with the host itself, which is as it is with this lease.
+pub(in crate::state) fn changes_of_host(state: &mut LabState, lease: LeaseState) -> OthersChanges {
+    let host = Host {
+        name: state.kept.host.clone().expect("a host"),
+        machine: String::new(),
+        process: Some(7),
+        version: String::new(),
+        zone: None,
+        devices: state.hosts.told.clone().unwrap_or_default(),
+        lease,
+        seen: minute(0),
+        lease_over: std::time::Duration::ZERO,
+        is_given_up: false,
+    };
+    OthersChanges {
+        hosts: vec![host],
+        ..changes(state)
+    }
+}
+
+/// A job of one run that any device will do for, on these hosts.
+pub(in crate::state) fn job_on(hosts: &[&str]) -> JobSpec {
+    JobSpec {
+        models: vec![ModelSpec::default()],
+        devices: vec![Selector::default()],
+        hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+        ..JobSpec::default()
     }
 }
 

@@ -25,11 +25,14 @@ pub(in crate::store) struct DeviceRow {
     /// Neither has what was kept while phones on a network were called by their addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     address: Option<String>,
+    // Since version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boot_id: Option<String>,
 }
 
 impl StoredRecord for Device {
     const WHAT: &'static str = "a device";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     type Row = DeviceRow;
 }
 
@@ -46,6 +49,7 @@ impl From<Device> for DeviceRow {
             pools: device.pools,
             processors: device.processors,
             address: device.address,
+            boot_id: device.boot_id,
         }
     }
 }
@@ -64,6 +68,7 @@ impl From<DeviceRow> for Device {
             pools: row.pools,
             processors: row.processors,
             address: row.address,
+            boot_id: row.boot_id,
         }
     }
 }

@@ -38,6 +38,9 @@ pub(super) struct JobSpecRow {
     // Since version 4.
     #[serde(default)]
     link: Option<LinkRow>,
+    // Since version 5.
+    #[serde(default)]
+    hosts: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -157,6 +160,7 @@ impl From<JobSpec> for JobSpecRow {
             accuracy: spec.accuracy.map(Into::into),
             video: spec.video.map(Into::into),
             link: spec.link.map(Into::into),
+            hosts: spec.hosts,
         }
     }
 }
@@ -178,6 +182,7 @@ impl From<JobSpecRow> for JobSpec {
             accuracy: row.accuracy.map(Into::into),
             video: row.video.map(Into::into),
             link: row.link.map(Into::into),
+            hosts: row.hosts,
         }
     }
 }

@@ -6,6 +6,7 @@ mod event;
 mod happening;
 mod job;
 mod job_spec;
+mod quarantine;
 mod reservation;
 mod run;
 mod states;

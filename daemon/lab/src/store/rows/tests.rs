@@ -10,7 +10,9 @@ use layerlab_profiles::link::LinkKind;
 
 use super::*;
 use crate::job::{TwinSpec, VideoSpec};
-use crate::record::{Device, Event, Job, JobState, Run, RunState, Spent, Verdict, What};
+use crate::record::{
+    Device, DeviceQuarantine, Event, Job, JobState, Run, RunState, Spent, Verdict, What,
+};
 use crate::store::tests::samples;
 
 fn time() -> Timestamp {
@@ -154,15 +156,34 @@ fn check_newest<T: StoredRecord + PartialEq + Debug>(frozen: &str, records: &[T]
 
 #[test]
 fn version_1_is_written_and_read() {
-    check_newest(include_str!("frozen/device-1.jsonl"), &[full_device()]);
     let reservations = [samples::reservation(1)];
     check_newest(include_str!("frozen/reservation-1.jsonl"), &reservations);
+    let quarantine = DeviceQuarantine {
+        device: "PHONE1".to_owned(),
+        reason: "it's hot".to_owned(),
+        since: samples::time(0),
+        until: time(),
+        by: "a command on host `rack-1`".to_owned(),
+    };
+    check_newest(include_str!("frozen/quarantine-1.jsonl"), &[quarantine]);
+}
+
+/// Devices have been of version 2 since phones may be carried from one host to another.
+#[test]
+fn devices_of_older_versions_are_read_and_version_2_is_written() {
+    check(include_str!("frozen/device-1.jsonl"), &[full_device()]);
+    let booted = Device {
+        boot_id: Some("6f9619ff-8b86-d011-b42d-00cf4fc964ff".to_owned()),
+        ..full_device()
+    };
+    let all = [full_device(), booted];
+    check_newest(include_str!("frozen/device-2.jsonl"), &all);
 }
 
 /// Jobs have been of version 2 since they may ask for steady times and for energy, of version 3 since they may ask for frames,
-/// and of version 4 since they may ask for a link.
+/// of version 4 since they may ask for a link, and of version 5 since they may choose hosts.
 #[test]
-fn jobs_of_older_versions_are_read_and_version_4_is_written() {
+fn jobs_of_older_versions_are_read_and_version_5_is_written() {
     check(include_str!("frozen/job-1.jsonl"), &[full_job()]);
     let mut hot = full_job();
     hot.spec.measure.visits = 7;
@@ -204,8 +225,13 @@ fn jobs_of_older_versions_are_read_and_version_4_is_written() {
         seed: u64::MAX,
     });
     link.content_sha256 = link.spec.content_sha256();
-    let all = [&older[..], &[link]].concat();
-    check_newest(include_str!("frozen/job-4.jsonl"), &all);
+    let older = [&older[..], &[link]].concat();
+    check(include_str!("frozen/job-4.jsonl"), &older);
+    let mut on_hosts = full_job();
+    on_hosts.spec.hosts = vec!["rack-1".to_owned(), "rack-2".to_owned()];
+    on_hosts.content_sha256 = on_hosts.spec.content_sha256();
+    let all = [&older[..], &[on_hosts]].concat();
+    check_newest(include_str!("frozen/job-5.jsonl"), &all);
 }
 
 /// Runs have been of version 2 since their profiles are compared with those before them, of version 3 since they may measure

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::proxy::ForgetfulProxy;
 use super::*;
-use crate::record::LeaseState;
+use crate::record::{DeviceQuarantine, LeaseState};
 
 /// A host that has the store in the database at `url`; it waits for others for `patience`.
 struct TestHost {
@@ -24,6 +24,16 @@ async fn host(url: &str, name: &str, patience: Duration) -> TestHost {
         _folder: folder,
         store,
         kept,
+    }
+}
+
+fn quarantine(device: &str, reason: &str) -> DeviceQuarantine {
+    DeviceQuarantine {
+        device: device.to_owned(),
+        reason: reason.to_owned(),
+        since: time(0),
+        until: time(3600),
+        by: "host `one`".to_owned(),
     }
 }
 
@@ -54,6 +64,10 @@ async fn a_host_knows_what_others_have_changed_when_it_has_the_turn() {
         RecordChange::Device(device("PHONE1")),
         RecordChange::DevicesHere(vec!["PHONE1".to_owned()]),
         RecordChange::Reservation(reservation(1)),
+        RecordChange::Quarantine(quarantine("PHONE2", "over")),
+        RecordChange::Quarantine(quarantine("PHONE1", "it's hot")),
+        RecordChange::Quarantine(quarantine("PHONE1", "it's wet")),
+        RecordChange::QuarantineGone("PHONE2".to_owned()),
         RecordChange::Event(event(1)),
     ];
     turn(&one).await.keep(changes).await.expect("kept");
@@ -78,6 +92,7 @@ async fn a_host_knows_what_others_have_changed_when_it_has_the_turn() {
             }],
             devices: vec![device("PHONE1")],
             reservations: Some([(1, reservation(1))].into()),
+            quarantine: [("PHONE1".to_owned(), quarantine("PHONE1", "it's wet"))].into(),
             last: (1, 1, 2),
             hosts: others.hosts.clone(),
             ..OthersChanges::default()
@@ -375,4 +390,42 @@ async fn a_turn_that_is_dropped_changes_nothing_and_keeps_nobody_waiting() {
         drop(turn(&two).await);
     }
     assert_eq!(server.sql(&url, "SELECT revision FROM layerlab.lab"), "0");
+}
+
+#[tokio::test]
+async fn a_journal_is_written_by_the_host_that_has_claimed_its_run() {
+    let Some(server) = postgres() else { return };
+    let url = server.database();
+    let (one, two) = (host(&url, "one", LONG).await, host(&url, "two", LONG).await);
+    let id = crate::journal::name(&one.kept.lab, 1, 1, CampaignPart::Times);
+    let entries = |range| {
+        let (run, entries) = (id.clone(), entries(range));
+        vec![RecordChange::Entries { run, entries }]
+    };
+    let claimed = |host: &str| {
+        RecordChange::Run(Run {
+            host: Some(host.to_owned()),
+            ..run(1)
+        })
+    };
+    let claim = async |host: &TestHost, name: &str| {
+        let claimed = turn(host).await.keep(vec![claimed(name)]).await;
+        claimed.expect("kept");
+    };
+    claim(&one, "one").await;
+    one.store.keep(entries(1..=5)).await.expect("its own");
+    // The phone was carried to another host, which goes on, and back.
+    claim(&two, "two").await;
+    two.store.keep(entries(4..=9)).await.expect("its own");
+    claim(&one, "one").await;
+    one.store.keep(entries(10..=12)).await.expect("its own");
+    let late = two.store.keep(entries(10..=13)).await;
+    let sentence = late.expect_err("not its own").to_string();
+    assert!(
+        sentence.contains("run 1 is another host's by now"),
+        "{sentence}"
+    );
+    assert_eq!(*two.store.trouble().borrow(), None, "nothing is wrong");
+    let kept = two.store.entries(&id).await.expect("entries");
+    assert_eq!(kept.len(), 12);
 }
