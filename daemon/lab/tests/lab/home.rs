@@ -79,6 +79,19 @@ impl Home {
     }
 
     /// What reads its store, as people do: without being told where it is.
+    /// Waits until no daemon has its folder any more.
+    pub(crate) async fn wait_until_free(&self) {
+        let lock = std::fs::File::open(self.folder.path().join("lab.lock"));
+        let lock = lock.expect("a daemon had it");
+        let free = async {
+            while lock.try_lock().is_err() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let free = tokio::time::timeout(Duration::from_secs(60), free).await;
+        free.expect("it is given back");
+    }
+
     pub(crate) async fn reader(&self) -> Reader {
         let opened = async || Reader::open(self.folder.path()).await.expect("a store");
         self.reader.get_or_init(opened).await.clone()

@@ -234,8 +234,9 @@ async fn killed(url: &str, devices: &PacedDevices, patience: Duration) -> (Home,
     let reader = two.reader().await;
     wait_for(&reader, |kept| on_devices(kept).len() == 1).await;
     let home = one.kill().await;
-    // Its store is closed, a moment later.
+    // Its store is closed, a moment later, and then its folder is free.
     wait_for_end(&reader).await;
+    home.wait_until_free().await;
     (home, two)
 }
 
