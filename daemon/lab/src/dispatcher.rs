@@ -249,7 +249,9 @@ impl<B: Bench> Dispatcher<B> {
         let mut turn = self.store.turn().await?;
         let now = self.clock.now();
         self.state.follow(take(&mut turn.others), now);
-        self.state.tell(now, None, None, None, What::DaemonStopped);
+        let host = self.state.kept.host.clone();
+        self.state
+            .tell(now, None, None, None, What::DaemonStopped { host });
         turn.keep(self.state.take_changes()).await
     }
 
@@ -303,7 +305,9 @@ impl<B: Bench> Dispatcher<B> {
             Happening::Begin => {
                 self.state.take_up();
                 let now = self.clock.now();
-                self.state.tell(now, None, None, None, What::DaemonStarted);
+                let host = self.state.kept.host.clone();
+                self.state
+                    .tell(now, None, None, None, What::DaemonStarted { host });
             }
             Happening::News(device, news) => return self.hear(&device, news, then),
             Happening::Message(message) => self.take(message, then),

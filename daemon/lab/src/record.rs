@@ -247,10 +247,18 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
-    /// The daemon began.
-    DaemonStarted,
-    /// The daemon was told to end, and did.
-    DaemonStopped,
+    /// A daemon began.
+    DaemonStarted {
+        /// Of which host, where several may share the lab.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
+    },
+    /// A daemon was told to end, and did.
+    DaemonStopped {
+        /// Of which host, where several may share the lab.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
+    },
     /// A job came.
     Submitted,
     /// A job is over.

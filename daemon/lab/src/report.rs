@@ -15,6 +15,7 @@ mod sections;
 mod text;
 mod video;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -378,17 +379,24 @@ impl RunReport {
 
 /// What the lab says went wrong, and its own ends that nobody asked for.
 fn troubles(history: &History) -> Vec<Trouble> {
-    let mut running = false;
+    // The hosts that have a daemon; the one without a name is that of a lab that has one host.
+    let mut running = BTreeSet::new();
     let mut troubles = Vec::new();
     for event in history.all() {
         let reason = match &event.what {
             What::Trouble { reason } => Some(reason.clone()),
-            What::DaemonStarted if std::mem::replace(&mut running, true) => Some(
-                "the daemon began anew without having been told to end; it went on where it was"
-                    .to_owned(),
-            ),
-            What::DaemonStopped => {
-                running = false;
+            What::DaemonStarted { host } => {
+                let is_unasked = !running.insert(host.as_ref());
+                is_unasked.then(|| {
+                    let of_host = host.as_ref().map(|host| format!(" of host `{host}`"));
+                    format!(
+                        "the daemon{} began anew without having been told to end; it went on where it was",
+                        of_host.unwrap_or_default()
+                    )
+                })
+            }
+            What::DaemonStopped { host } => {
+                running.remove(&host.as_ref());
                 None
             }
             _ => None,

@@ -22,7 +22,7 @@ pub(super) fn log(events: &[Event]) {
         let (job, run, device) = (event.job, event.run, event.device.as_deref());
         match &event.what {
             // The daemon says these itself.
-            What::DaemonStarted | What::DaemonStopped => {}
+            What::DaemonStarted { .. } | What::DaemonStopped { .. } => {}
             What::Failed { .. }
             | What::AttemptFailed { .. }
             | What::Quarantined { .. }

@@ -14,8 +14,10 @@ impl What {
     pub fn words(&self, now: Timestamp, zone: &TimeZone) -> String {
         let moment = |at: &Timestamp| moment(*at, now, zone);
         match self {
-            What::DaemonStarted => "the lab opened".to_owned(),
-            What::DaemonStopped => "the lab closed".to_owned(),
+            What::DaemonStarted { host: None } => "the lab opened".to_owned(),
+            What::DaemonStarted { host: Some(host) } => format!("host `{host}` opened the lab"),
+            What::DaemonStopped { host: None } => "the lab closed".to_owned(),
+            What::DaemonStopped { host: Some(host) } => format!("host `{host}` left the lab"),
             What::Submitted => "submitted".to_owned(),
             What::JobEnded { state } => format!("the job is {state}"),
             What::Paused => "paused".to_owned(),

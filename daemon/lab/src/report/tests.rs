@@ -143,8 +143,14 @@ fn night() -> Lab {
 
     let (first, second) = (Some(1), Some(2));
     let phone = Some("R58");
-    lab.event("20 16:00", None, None, What::DaemonStarted);
-    lab.event("20 17:30", None, None, What::DaemonStarted);
+    let host = None;
+    lab.event(
+        "20 16:00",
+        None,
+        None,
+        What::DaemonStarted { host: host.clone() },
+    );
+    lab.event("20 17:30", None, None, What::DaemonStarted { host });
     lab.event("20 22:00", first, phone, What::Started { attempt: 1 });
     for _ in 0..2 {
         let reason = because("the phone became too warm");
@@ -283,6 +289,30 @@ fn nothing_is_said_in_words() {
     assert_eq!(report.headline, "Nothing was asked for.");
     let text = report.text(&TimeZone::UTC);
     assert!(text.contains("Nothing was asked for."), "{text}");
+}
+
+#[test]
+fn a_daemon_that_was_not_told_to_end_is_told_from_those_of_other_hosts() {
+    let mut lab = Lab::default();
+    let started = |host: &str| What::DaemonStarted {
+        host: Some(host.to_owned()),
+    };
+    let stopped = What::DaemonStopped {
+        host: Some("rack-1".to_owned()),
+    };
+    lab.event("20 18:00", None, None, started("rack-1"));
+    lab.event("20 18:01", None, None, started("rack-2"));
+    lab.event("20 19:00", None, None, stopped);
+    lab.event("20 20:00", None, None, started("rack-1"));
+    lab.event("20 21:00", None, None, started("rack-2"));
+    let troubles = lab.report().troubles;
+    let troubles: Vec<&str> = troubles.iter().map(|it| it.reason.as_str()).collect();
+    assert_eq!(
+        troubles,
+        [
+            "the daemon of host `rack-2` began anew without having been told to end; it went on where it was"
+        ]
+    );
 }
 
 /// The only run of a job for `kirin980` after `change`, which waits.

@@ -19,7 +19,7 @@ pub(in crate::store) struct EventRow {
 
 impl StoredRecord for Event {
     const WHAT: &'static str = "an event";
-    const VERSION: u32 = 6;
+    const VERSION: u32 = 7;
     type Row = EventRow;
 }
 

@@ -11,8 +11,14 @@ use crate::record::What;
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum WhatRow {
-    DaemonStarted,
-    DaemonStopped,
+    DaemonStarted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
+    },
+    DaemonStopped {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
+    },
     Submitted,
     JobEnded {
         state: JobStateRow,
@@ -80,8 +86,8 @@ pub(super) enum WhatRow {
 impl From<What> for WhatRow {
     fn from(what: What) -> WhatRow {
         match what {
-            What::DaemonStarted => WhatRow::DaemonStarted,
-            What::DaemonStopped => WhatRow::DaemonStopped,
+            What::DaemonStarted { host } => WhatRow::DaemonStarted { host },
+            What::DaemonStopped { host } => WhatRow::DaemonStopped { host },
             What::Submitted => WhatRow::Submitted,
             What::JobEnded { state } => WhatRow::JobEnded {
                 state: state.into(),
@@ -117,8 +123,8 @@ impl From<What> for WhatRow {
 impl From<WhatRow> for What {
     fn from(row: WhatRow) -> What {
         match row {
-            WhatRow::DaemonStarted => What::DaemonStarted,
-            WhatRow::DaemonStopped => What::DaemonStopped,
+            WhatRow::DaemonStarted { host } => What::DaemonStarted { host },
+            WhatRow::DaemonStopped { host } => What::DaemonStopped { host },
             WhatRow::Submitted => What::Submitted,
             WhatRow::JobEnded { state } => What::JobEnded {
                 state: state.into(),

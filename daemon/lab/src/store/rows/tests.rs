@@ -59,8 +59,8 @@ fn full_device() -> Device {
 fn events() -> Vec<Event> {
     let reason = || "it's hot".to_owned();
     let kinds = [
-        What::DaemonStarted,
-        What::DaemonStopped,
+        What::DaemonStarted { host: None },
+        What::DaemonStopped { host: None },
         What::Submitted,
         What::JobEnded {
             state: JobState::Expired,
@@ -280,9 +280,9 @@ fn runs_of_older_versions_are_read_and_version_5_is_written() {
 
 /// Events have been of version 2 since devices in quarantine may be used again before its end, of version 3 since
 /// profiles are compared with those before them, of version 4 since the lab is on the web, of version 5 since runs may
-/// measure frames, and of version 6 since they may measure a link.
+/// measure frames, of version 6 since they may measure a link, and of version 7 since a lab may have several hosts.
 #[test]
-fn events_of_older_versions_are_read_and_version_6_is_written() {
+fn events_of_older_versions_are_read_and_version_7_is_written() {
     check(include_str!("frozen/event-1.jsonl"), &events());
     let mut all = events();
     all.push(Event {
@@ -326,7 +326,19 @@ fn events_of_older_versions_are_read_and_version_6_is_written() {
         },
         ..samples::event(26)
     });
-    check_newest(include_str!("frozen/event-6.jsonl"), &all);
+    check(include_str!("frozen/event-6.jsonl"), &all);
+    let host = || Some("rack-1".to_owned());
+    let of_hosts = [
+        What::DaemonStarted { host: host() },
+        What::DaemonStopped { host: host() },
+    ];
+    let of_hosts = (27..).zip(of_hosts).map(|(number, what)| Event {
+        run: Some(2),
+        what,
+        ..samples::event(number)
+    });
+    all.extend(of_hosts);
+    check_newest(include_str!("frozen/event-7.jsonl"), &all);
 }
 
 #[test]
