@@ -34,11 +34,13 @@ agent-test: ## The tests that need agents for phones, which it builds first: a v
 test: ## All tests, also after one of them failed, and how many there were; those of the crates alone: cargo test
 	tests/run
 
-slow-test: ## The tests that take minutes: adbd killed 20 times, a phone unplugged 50 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up and with its store on PostgreSQL
+slow-test: ## The tests that take minutes: adbd killed 20 times, a phone unplugged 50 times, servers that hang, placements run, the daemon killed 100 times, also while its disk fills up and with its store on PostgreSQL, and four hosts with all that they share
+	tests/s3-server/folder-server target/s3s-fs
 	cargo build --bins
 	cargo test --workspace --quiet --no-fail-fast -- --ignored --skip arm64::
 
-postgres-test: ## Those of them with a store on PostgreSQL: thirty nights, and the daemon killed 100 times; needs the package postgresql
+postgres-test: ## Those of them with a store on PostgreSQL: thirty nights, the daemon killed 100 times, a host cut off for five minutes, four hosts and all that they share killed 200 times; needs the package postgresql
+	tests/s3-server/folder-server target/s3s-fs
 	cargo build --bins
 	cargo test --workspace --quiet --no-fail-fast -- --ignored on_a_server
 

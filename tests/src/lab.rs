@@ -326,10 +326,15 @@ impl Daemon {
 
     /// Kills it as a power cut would. It must not have ended by itself.
     pub fn kill(mut self) {
-        let ended = self.0.try_wait().expect("it was started");
+        let ended = self.has_ended();
         assert!(ended.is_none(), "{ended:?}");
         self.0.kill().expect("it runs");
         self.0.wait().expect("it ran");
+    }
+
+    /// How it ended, if it has by itself.
+    pub fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().expect("it was started")
     }
 
     /// How it ended, once it has by itself.

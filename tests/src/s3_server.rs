@@ -1,12 +1,11 @@
-//! An S3 server of the tests' own: moto, which keeps buckets in its memory; and gates before it, which can be closed.
+//! An S3 server of the tests' own: moto, which keeps buckets in its memory.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
 
 use super::skip::skip;
 
@@ -114,90 +113,5 @@ impl Drop for S3Server {
         // It ends with its input.
         drop(self.server.stdin.take());
         let _ = self.server.wait();
-    }
-}
-
-/// What is before a server: open, it passes everything on; closed, it hangs up on everybody.
-#[derive(Debug)]
-pub struct Gate {
-    /// Where it listens.
-    pub address: SocketAddr,
-    state: Arc<Mutex<GateState>>,
-}
-
-#[derive(Debug, Default)]
-struct GateState {
-    is_closed: bool,
-    /// Whoever is being served, and by whom.
-    passing: Vec<TcpStream>,
-}
-
-impl Gate {
-    /// An open gate before the server at `address`, for as long as the process lives. What goes to the server becomes what
-    /// `change` makes of it.
-    pub fn before(address: SocketAddr, change: fn(&mut [u8])) -> Gate {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-        let gate = Gate {
-            address: listener.local_addr().expect("it is bound"),
-            state: Arc::default(),
-        };
-        let state = Arc::clone(&gate.state);
-        thread::spawn(move || {
-            for guest in listener.incoming().flatten() {
-                let _ = pass(&state, guest, address, change);
-            }
-        });
-        gate
-    }
-
-    /// Hangs up on everybody, and on whoever comes.
-    pub fn close(&self) {
-        let mut state = lock(&self.state);
-        state.is_closed = true;
-        for stream in state.passing.drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    /// Lets everybody pass again.
-    pub fn open(&self) {
-        lock(&self.state).is_closed = false;
-    }
-}
-
-fn lock(state: &Mutex<GateState>) -> std::sync::MutexGuard<'_, GateState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn pass(
-    state: &Mutex<GateState>,
-    guest: TcpStream,
-    address: SocketAddr,
-    change: fn(&mut [u8]),
-) -> io::Result<()> {
-    let mut state = lock(state);
-    if state.is_closed {
-        return guest.shutdown(Shutdown::Both);
-    }
-    let server = TcpStream::connect(address)?;
-    state
-        .passing
-        .extend([guest.try_clone()?, server.try_clone()?]);
-    let (from_guest, to_guest) = (guest.try_clone()?, guest);
-    let (from_server, to_server) = (server.try_clone()?, server);
-    thread::spawn(move || carry(from_guest, to_server, change));
-    thread::spawn(move || carry(from_server, to_guest, |_| {}));
-    Ok(())
-}
-
-fn carry(mut from: TcpStream, mut to: TcpStream, change: fn(&mut [u8])) -> io::Result<()> {
-    let mut portion = vec![0; 1 << 16];
-    loop {
-        let count = from.read(&mut portion)?;
-        if count == 0 {
-            return to.shutdown(Shutdown::Write);
-        }
-        change(&mut portion[..count]);
-        to.write_all(&portion[..count])?;
     }
 }

@@ -87,7 +87,7 @@ impl Provision {
             agent.sha256().to_owned(),
             simulate.map_or("", |device| device.sha256()).to_owned(),
             match &self.lab {
-                Some(lab) => format!("lab {lab}"),
+                Some(lab) => format!("lab {lab} {}", identity.serial),
                 None => token.to_owned(),
             },
         ];

@@ -1,7 +1,7 @@
 //! Appends what the lab publishes to the tables for analysis (docs/analysis.md), in its own time. Nothing of the lab depends on
 //! it: what cannot be appended is told, and made up for later.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,16 +10,19 @@ use layerlab_analysis::{ExportError, export, exported_profiles};
 use layerlab_profiles::document::ProfileDigest;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::dispatcher::Message;
 use crate::published_after::published_after;
 use crate::query::indexed_profiles;
-use crate::record::RunNumber;
-use crate::store::{Reader, StoreError};
+use crate::record::{RunNumber, RunState};
+use crate::store::Reader;
 
 /// How soon what was not appended is tried again, unless something is published before.
 const AGAIN: Duration = Duration::from_secs(3600);
+
+/// How soon the store is asked again that did not answer.
+const SOON: Duration = Duration::from_secs(60);
 
 /// The tables to which the lab appends.
 #[derive(Clone, Debug)]
@@ -30,15 +33,6 @@ pub struct AnalysisTables {
     pub folder: PathBuf,
 }
 
-/// What is known of the lab's profiles.
-#[derive(Default)]
-struct Progress {
-    /// Those that need no more work: they are in the tables, or were removed before they could be.
-    done: BTreeSet<RunNumber>,
-    /// Those of which it was told why they are not in the tables.
-    told: BTreeSet<RunNumber>,
-}
-
 impl AnalysisTables {
     /// Appends what the lab has published and what it publishes, for ever. `last_event` is the number of the store's last event,
     /// and `messages` leads to the dispatcher, which notes what could not be appended.
@@ -47,42 +41,70 @@ impl AnalysisTables {
         mut last_event: watch::Receiver<i64>,
         messages: mpsc::Sender<Message>,
     ) {
-        let mut progress = Progress::default();
+        let mut seen = *last_event.borrow_and_update();
+        let mut missing = self.published().await;
+        let mut told = BTreeSet::new();
         loop {
-            let seen = *last_event.borrow_and_update();
-            if let Err(error) = self.append_missing(&mut progress, &messages).await {
-                tracing::warn!(%error, "the tables for analysis lack what was published last");
-            }
+            self.append_missing(&mut missing, &mut told, &messages)
+                .await;
             let published = published_after(&self.store, seen, &mut last_event);
-            match timeout(AGAIN, published).await {
-                Ok(Ok(true)) | Err(_) => {}
-                Ok(Ok(false)) => return,
-                Ok(Err(error)) => tracing::warn!(%error, "what was published is not known"),
+            let next = match missing.is_empty() {
+                true => Ok(published.await),
+                false => timeout(AGAIN, published).await,
+            };
+            match next {
+                Ok(Ok(Some(published))) => {
+                    seen = published.seen;
+                    let done = published.runs.into_iter();
+                    let done = done.filter(|run| run.state == RunState::Done);
+                    missing.extend(done.filter_map(|run| Some((run.number, run.profile?))));
+                }
+                Ok(Ok(None)) => return,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "what was published is not known");
+                    sleep(SOON).await;
+                }
+                Err(_) => {}
             }
         }
     }
 
-    /// Appends what is not there yet, the oldest first, and tells once for each profile why it could not be.
+    /// What the lab has published before.
+    async fn published(&self) -> BTreeMap<RunNumber, PathBuf> {
+        loop {
+            let looked = async { Reader::open(&self.store).await?.all().await };
+            match looked.await {
+                Ok(kept) => {
+                    let profiles = indexed_profiles(&kept, None, None).into_iter();
+                    return profiles
+                        .map(|profile| (profile.run, profile.folder))
+                        .collect();
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the tables for analysis lack what was published before");
+                    sleep(SOON).await;
+                }
+            }
+        }
+    }
+
+    /// Appends what is missing, the oldest first, and tells once for each profile why it could not be.
     async fn append_missing(
         &self,
-        progress: &mut Progress,
+        missing: &mut BTreeMap<RunNumber, PathBuf>,
+        told: &mut BTreeSet<RunNumber>,
         messages: &mpsc::Sender<Message>,
-    ) -> Result<(), StoreError> {
-        let kept = Reader::open(&self.store).await?.all().await?;
-        let mut profiles = indexed_profiles(&kept, None, None);
-        profiles.retain(|profile| !progress.done.contains(&profile.run));
-        profiles.sort_by_key(|profile| profile.run);
-        for profile in profiles {
-            let (run, out) = (profile.run, self.folder.clone());
-            let Ok(appended) = spawn_blocking(move || append_one(&profile.folder, &out)).await
-            else {
+    ) {
+        for (run, folder) in missing.clone() {
+            let out = self.folder.clone();
+            let Ok(appended) = spawn_blocking(move || append_one(&folder, &out)).await else {
                 continue;
             };
             let Err(error) = appended else {
-                progress.done.insert(run);
+                missing.remove(&run);
                 continue;
             };
-            if progress.told.insert(run) {
+            if told.insert(run) {
                 let trouble = self.trouble(run, &error);
                 // A dispatcher that is gone does not hear it.
                 let _ = messages.send(Message::Trouble(trouble)).await;
@@ -92,7 +114,6 @@ impl AnalysisTables {
                 break;
             }
         }
-        Ok(())
     }
 
     fn trouble(&self, run: RunNumber, error: &ExportError) -> String {

@@ -82,16 +82,16 @@ pub(super) fn runs_to_stop(state: &LabState) -> Vec<(RunNumber, String)> {
         let Work::Busy(run) = place.work else {
             return None;
         };
-        let is_wanted = state.run(run).is_some_and(|(job, _)| is_wanted(job))
-            && state.claimed_by_another(run).is_none();
+        let is_wanted = (state.run(run)).is_some_and(|(job, _)| is_wanted(state, job, run));
         (place.may_be_left() || !is_wanted).then(|| (run, name.clone()))
     });
     busy.collect()
 }
 
-/// Whether anybody still wants what the runs of `job` would give.
-fn is_wanted(job: &Job) -> bool {
+/// Whether anybody still wants this host to go on with a run of `job`.
+fn is_wanted(state: &LabState, job: &Job, number: RunNumber) -> bool {
     matches!(job.state, JobState::Open | JobState::Paused)
+        && state.claimed_by_another(number).is_none()
 }
 
 /// Decides what is to be done at `now`.
@@ -227,8 +227,7 @@ impl<'a> Choice<'a> {
                     let Some((job, _)) = self.state.run(number) else {
                         continue;
                     };
-                    let is_wanted =
-                        is_wanted(job) && self.state.claimed_by_another(number).is_none();
+                    let is_wanted = is_wanted(self.state, job, number);
                     match self.must_leave(job, number, name) {
                         Some(reason) if place.may_be_left() || !is_wanted => {
                             self.decisions.leave.push((number, name.clone(), reason));

@@ -2,39 +2,31 @@
 //! happens on them. Nothing is answered, begun or forgotten before what it rests on is in the store.
 
 mod answer;
+mod device_task;
 mod logged;
 mod lookup;
 mod quarantine;
 
 use std::collections::HashMap;
 use std::mem::take;
-use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesOrdered, StreamExt};
-use jiff::SignedDuration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use super::bench::{Assignment, Bench, Desk, LeaveAsked, News};
 use super::clock::Clock;
 use super::decide::{decide, runs_to_stop};
-use super::record::{Device, JobId, RunNumber, Spent, What};
-use super::state::{LabState, StayOutcome, Work};
+use super::record::{Device, JobId, RunNumber, What};
+use super::state::{LOOK, LabState, StayOutcome, Work};
 use super::talk::{Answer, RefusalCode, Request};
 use crate::store::{Store, StoreError, Turn};
+use device_task::DeviceTask;
 use layerlab_farm::quarantine::Quarantine;
 use lookup::{Found, Lookups};
 use quarantine::{FileOfLab, HostQuarantine};
-
-/// A device stays open so long for the next run.
-const LINGER: Duration = Duration::from_secs(10);
-
-/// Whoever shares the lab with other hosts looks as often whether they are alive, though nothing is heard of them.
-const LOOK: SignedDuration = SignedDuration::from_secs(30);
 
 /// Something that the dispatcher should know.
 #[derive(Debug)]
@@ -88,13 +80,6 @@ enum Happening {
     Heard,
     /// It is time to look.
     Time,
-}
-
-/// A device's task.
-struct DeviceTask {
-    assignments: mpsc::UnboundedSender<Assignment>,
-    /// Tells the run on the device to leave it.
-    leave: watch::Sender<LeaveAsked>,
 }
 
 /// The one owner of what the lab knows: takes commands and news, stores changes and has things done.
@@ -419,16 +404,11 @@ impl<B: Bench> Dispatcher<B> {
         self.device_tasks
             .entry(device.to_owned())
             .or_insert_with(|| {
-                let (assignments, from) = mpsc::unbounded_channel();
                 let desk = Desk {
                     device: device.to_owned(),
                     messages: self.desk.clone(),
                 };
-                self.tasks.spawn(attend(self.bench.clone(), desk, from));
-                DeviceTask {
-                    assignments,
-                    leave: watch::channel(LeaveAsked::No).0,
-                }
+                DeviceTask::begin(self.bench.clone(), desk, &mut self.tasks)
             })
     }
 
@@ -555,44 +535,5 @@ impl<B: Bench> Dispatcher<B> {
                 tracing::warn!(device, %error, "nothing is known of how long such runs take");
             }
         }
-    }
-}
-
-/// One device's task: works on one run after the other.
-async fn attend<B: Bench>(
-    bench: B,
-    desk: Desk,
-    mut assignments: mpsc::UnboundedReceiver<Assignment>,
-) {
-    let mut open_device = None;
-    loop {
-        let next = match timeout(LINGER, assignments.recv()).await {
-            Ok(next) => next,
-            Err(_) => {
-                if let Some(open) = open_device.take() {
-                    bench.close(open).await;
-                }
-                assignments.recv().await
-            }
-        };
-        let Some(assignment) = next else { break };
-        let working = AssertUnwindSafe(bench.work(&mut open_device, &assignment, &desk));
-        let (outcome, spent) = working.catch_unwind().await.unwrap_or_else(|_| {
-            let reason = "layerlab itself failed; its log says where".to_owned();
-            (StayOutcome::DeviceFailed { reason }, Spent::default())
-        });
-        let (kept, is_over) = oneshot::channel();
-        desk.tell(News::Left {
-            outcome,
-            spent,
-            kept,
-        })
-        .await;
-        if is_over.await.unwrap_or(false) {
-            bench.forget(&mut open_device, &assignment).await;
-        }
-    }
-    if let Some(open) = open_device {
-        bench.close(open).await;
     }
 }

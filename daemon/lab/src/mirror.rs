@@ -1,14 +1,13 @@
 //! Brings what other hosts of the lab have published from the object store into this host's folder of profiles, where all that
 //! reads profiles finds it. Nothing of the lab depends on it: what cannot be brought is told, and tried again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use layerlab_objects::ObjectsError;
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::dispatcher::Message;
 use crate::library::SharingError;
@@ -40,74 +39,70 @@ impl Mirror {
         mut last_event: watch::Receiver<i64>,
         messages: mpsc::Sender<Message>,
     ) {
-        let began = Timestamp::now();
-        // What is there, or was: when somebody removes it, it is not brought again.
-        let mut done = BTreeSet::new();
+        let mut seen = *last_event.borrow_and_update();
+        let mut missing = self.wanted().await;
         let mut told = BTreeSet::new();
         loop {
-            let seen = *last_event.borrow_and_update();
-            let looked = async { Reader::open(&self.store).await?.all().await };
-            let is_all_here = match looked.await {
-                Ok(kept) => {
-                    self.bring_missing(&kept, began, &mut done, &mut told, &messages)
-                        .await
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "what other hosts have published is not known");
-                    false
-                }
-            };
+            // What is there, or was, is not missing: when somebody removes it, it is not brought again.
+            self.bring(&mut missing, &mut told, &messages).await;
             let published = published_after(&self.store, seen, &mut last_event);
-            let next = match is_all_here {
+            let next = match missing.is_empty() {
                 true => Ok(published.await),
                 false => timeout(AGAIN, published).await,
             };
             match next {
-                Ok(Ok(true)) | Err(_) => {}
-                Ok(Ok(false)) => return,
+                Ok(Ok(Some(published))) => {
+                    seen = published.seen;
+                    missing.extend(placed(published.runs, &self.profiles));
+                }
+                Ok(Ok(None)) => return,
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "what is published is not known");
-                    tokio::time::sleep(AGAIN).await;
+                    sleep(AGAIN).await;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// What is to be on this host of what was published before.
+    async fn wanted(&self) -> BTreeMap<RunNumber, Publication> {
+        loop {
+            let looked = async { Reader::open(&self.store).await?.all().await };
+            match looked.await {
+                Ok(kept) => return wanted(kept, &self.profiles),
+                Err(error) => {
+                    tracing::warn!(%error, "what other hosts have published is not known");
+                    sleep(AGAIN).await;
                 }
             }
         }
     }
 
-    /// Brings what is not here and is to be, the oldest first. Whether all of it is here now; why not is told once.
-    async fn bring_missing(
+    /// Brings what is missing, the oldest first. Why something could not be brought is told once.
+    async fn bring(
         &self,
-        kept: &Kept,
-        began: Timestamp,
-        done: &mut BTreeSet<RunNumber>,
+        missing: &mut BTreeMap<RunNumber, Publication>,
         told: &mut BTreeSet<RunNumber>,
         messages: &mpsc::Sender<Message>,
-    ) -> bool {
-        let mut is_all_here = true;
-        for (run, folder) in wanted(kept, began, &self.profiles) {
-            if done.contains(&run.number) {
-                continue;
-            }
+    ) {
+        for (number, Publication { run, folder }) in std::mem::take(missing) {
             let brought = match folder.exists() {
                 true => Ok(()),
-                false => self.shared.bring(run, folder).await,
+                false => self.shared.bring(&run, &folder).await,
             };
             match brought {
-                Ok(()) => drop(done.insert(run.number)),
-                Err(_) if folder.exists() => drop(done.insert(run.number)),
+                Ok(()) => {}
+                Err(_) if folder.exists() => {}
                 // It was published before there was an object store.
                 Err(SharingError::Objects(ObjectsError::Missing { .. })) => {
-                    tracing::info!(
-                        run = run.number,
-                        "what it published is not in the object store"
-                    );
-                    done.insert(run.number);
+                    tracing::info!(run = number, "what it published is not in the object store");
                 }
                 Err(error) => {
-                    is_all_here = false;
-                    if told.insert(run.number) {
+                    missing.insert(number, Publication { run, folder });
+                    if told.insert(number) {
                         let trouble = format!(
-                            "what run {} has published is not on this host: {error}; this is tried again every minute",
-                            run.number
+                            "what run {number} has published is not on this host: {error}; this is tried again every minute"
                         );
                         // A dispatcher that is gone does not hear it.
                         let _ = messages.send(Message::Trouble(trouble)).await;
@@ -115,34 +110,44 @@ impl Mirror {
                 }
             }
         }
-        is_all_here
     }
 }
 
-/// What is to be on this host below `profiles`, with its place there: the newest and the last good profile of each model on each
-/// device, which nothing removes, and whatever was published since `began`.
-fn wanted<'a>(kept: &'a Kept, began: Timestamp, profiles: &Path) -> Vec<(&'a Run, &'a Path)> {
+/// What a run has published, and its place on this host.
+#[derive(Debug)]
+struct Publication {
+    run: Run,
+    folder: PathBuf,
+}
+
+/// What is to be on this host below `profiles` of what was published before: the newest and the last good profile of each model on
+/// each device, which nothing removes.
+fn wanted(mut kept: Kept, profiles: &Path) -> BTreeMap<RunNumber, Publication> {
     let (mut newest, mut good) = (BTreeSet::new(), BTreeSet::new());
     let mut stay = BTreeSet::new();
     // The newest of each model on each device comes first.
-    for profile in indexed_profiles(kept, None, None) {
+    for profile in indexed_profiles(&kept, None, None) {
         let of = (profile.model, profile.device);
         let is_good = kept.runs[&profile.run].worse().is_none();
         if newest.insert(of.clone()) | (is_good && good.insert(of)) {
             stay.insert(profile.run);
         }
     }
-    let is_wanted =
-        |run: &Run| stay.contains(&run.number) || run.ended.is_some_and(|ended| ended >= began);
-    let done = kept.runs.values().filter(|run| run.state == RunState::Done);
-    let wanted = done.filter(|run| is_wanted(run));
-    let placed = wanted.filter_map(|run| {
-        let folders = [&run.profile, &run.video, &run.link].into_iter().flatten();
-        Some((run, folders.map(PathBuf::as_path).next()?))
-    });
-    placed
-        .filter(|(_, folder)| is_within(folder, profiles))
-        .collect()
+    kept.runs.retain(|number, _| stay.contains(number));
+    placed(kept.runs.into_values(), profiles).collect()
+}
+
+/// What the runs have published below `profiles`.
+fn placed(
+    runs: impl IntoIterator<Item = Run>,
+    profiles: &Path,
+) -> impl Iterator<Item = (RunNumber, Publication)> {
+    let done = runs.into_iter().filter(|run| run.state == RunState::Done);
+    done.filter_map(move |run| {
+        let mut folders = [&run.profile, &run.video, &run.link].into_iter().flatten();
+        let folder = folders.next()?.clone();
+        is_within(&folder, profiles).then_some((run.number, Publication { run, folder }))
+    })
 }
 
 /// Whether a folder is below another one, whatever hosts write.
@@ -156,19 +161,20 @@ pub(crate) fn is_within(folder: &Path, profiles: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
     use crate::job::{JobSpec, ModelSpec};
     use crate::record::{Job, JobState};
 
     #[test]
-    fn what_stays_and_what_is_new_is_wanted_where_this_host_has_its_profiles() {
-        let second = |second| Timestamp::from_second(second).expect("a time");
-        let run = |number, device: &str, ended, folder: &str| Run {
+    fn what_stays_is_wanted_and_what_is_new_is_placed_where_this_host_has_its_profiles() {
+        let run = |number, device: &str, folder: &str| Run {
             number,
             job: 1,
             state: RunState::Done,
             phone: Some(device.to_owned()),
-            ended: Some(second(ended)),
+            ended: Some(Timestamp::from_second(10 * number).expect("a time")),
             profile: Some(folder.into()),
             ..Run::default()
         };
@@ -186,26 +192,28 @@ mod tests {
         };
         let runs = [
             // There is a newer one.
-            run(1, "a", 10, "/lab/a/1"),
-            run(2, "a", 20, "/lab/a/2"),
-            // It is new.
-            run(3, "b", 100, "/lab/b/3"),
-            run(4, "b", 110, "/lab/b/4"),
-            run(5, "c", 120, "/elsewhere/c/5"),
-            run(6, "d", 130, "/lab/../etc/6"),
+            run(1, "a", "/lab/a/1"),
+            run(2, "a", "/lab/a/2"),
+            run(3, "b", "/lab/b/3"),
+            run(4, "b", "/lab/b/4"),
+            run(5, "c", "/elsewhere/c/5"),
+            run(6, "d", "/lab/../etc/6"),
             Run {
                 state: RunState::Failed,
-                ..run(7, "e", 140, "/lab/e/7")
+                ..run(7, "e", "/lab/e/7")
             },
         ];
         let kept = Kept {
             jobs: [(1, job)].into(),
-            runs: runs.into_iter().map(|run| (run.number, run)).collect(),
+            runs: runs.clone().map(|run| (run.number, run)).into(),
             ..Kept::default()
         };
-        let wanted = wanted(&kept, second(100), Path::new("/lab"));
-        let numbers: Vec<RunNumber> = wanted.iter().map(|(run, _)| run.number).collect();
-        assert_eq!(numbers, [2, 3, 4]);
-        assert_eq!(wanted[0].1, Path::new("/lab/a/2"));
+        let profiles = Path::new("/lab");
+        let stay = wanted(kept, profiles);
+        let numbers: Vec<RunNumber> = stay.keys().copied().collect();
+        assert_eq!(numbers, [2, 4]);
+        assert_eq!(stay[&2].folder, Path::new("/lab/a/2"));
+        let new: Vec<RunNumber> = placed(runs, profiles).map(|(number, _)| number).collect();
+        assert_eq!(new, [1, 2, 3, 4]);
     }
 }

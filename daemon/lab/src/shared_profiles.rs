@@ -47,10 +47,15 @@ impl SharedProfiles {
         SharedProfiles { objects, lab }
     }
 
-    /// What the note of a run's publication is called. Each attempt has one of its own, and is made by one host.
+    /// What the note of a run's publication is called. Each attempt has one of its own, and is made by one host. A lab that was
+    /// restored from a backup may number another run alike, which did not begin in the same nanosecond.
     fn note(&self, run: &Run) -> String {
         let (number, attempt) = (run.number, run.attempt);
-        format!("runs/{}/run-{number}-attempt-{attempt}.json", self.lab)
+        let began = run.started.map_or(0, |started| started.as_nanosecond());
+        format!(
+            "runs/{}/run-{number}-attempt-{attempt}-{began}.json",
+            self.lab
+        )
     }
 
     /// Puts what a run has published in `folder` into the object store. If the run has been there before, because the daemon was

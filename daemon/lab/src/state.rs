@@ -31,6 +31,7 @@ use super::talk::{DaemonCounts, DeviceReadings};
 use super::window::{Window, WindowState};
 
 pub use archive::ArchiveLookup;
+pub(crate) use hosts::LOOK;
 use hosts::OtherHosts;
 pub use journals::OldJournals;
 use lacking::Lacking;

@@ -25,6 +25,7 @@ use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_protocol::{Entry, Event};
 use layerlab_tests::farm::Farm;
 use layerlab_tests::interposer::Interposer;
+use layerlab_tests::process_usage::ProcessUsage;
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::virtual_phone::VirtualPhone;
 use layerlab_tests::{in_real_time, model, succeed};
@@ -46,9 +47,6 @@ const PHONES: usize = 32;
 
 /// The idle time before each inference: a phone then gives some forty samples a second.
 const GAP: Nanos = Nanos::from_micros(20_000);
-
-/// The kernel counts processor time in hundredths of a second.
-const TICKS_PER_S: f64 = 100.0;
 
 /// Without the tools of virtual phones there is nothing to measure.
 const UNAVAILABLE: u8 = 69;
@@ -202,9 +200,9 @@ async fn phones(farm: &Farm, count: usize) {
     let model = Arc::new(model);
     // Made once: it is stripped on the way.
     farm.agent();
-    let before = Used::of("self");
+    let before = ProcessUsage::own();
     let fleet = Fleet::open(&farm.settings()).await;
-    let server = Used::of(&farm.server_process());
+    let server = of_server(&farm);
     let begin = Instant::now();
     let mut runs = JoinSet::new();
     for phone in &virtual_phones {
@@ -231,9 +229,9 @@ async fn phones(farm: &Farm, count: usize) {
         "{count} virtual phones at once, {samples} samples of alexnet in {:.0} s\n",
         wall.as_secs_f64()
     );
-    let row = |what: &str, before: &Used, now: &Used| {
+    let row = |what: &str, before: &ProcessUsage, now: &ProcessUsage| {
         let cpu = now.cpu_s - before.cpu_s;
-        let memory = now.peak_bytes - before.bytes;
+        let memory = now.peak_bytes as f64 - before.memory_bytes as f64;
         vec![
             what.to_owned(),
             format!("{cpu:.2}"),
@@ -244,8 +242,8 @@ async fn phones(farm: &Farm, count: usize) {
         ]
     };
     let rows = [
-        row("daemon", &before, &Used::of("self")),
-        row("adb server", &server, &Used::of(&farm.server_process())),
+        row("daemon", &before, &ProcessUsage::own()),
+        row("adb server", &server, &of_server(&farm)),
     ];
     let heads = [
         "process",
@@ -280,43 +278,9 @@ fn settings() -> TimesSettings {
     }
 }
 
-/// What a process has used.
-struct Used {
-    cpu_s: f64,
-    bytes: f64,
-    peak_bytes: f64,
-}
-
-impl Used {
-    /// Of a process id, or `self`.
-    fn of(process: &str) -> Used {
-        let read = |name: &str| {
-            std::fs::read_to_string(format!("/proc/{}/{name}", process.trim())).expect("a process")
-        };
-        // The name of the program, in brackets, may contain anything; utime and stime are fields 14 and 15.
-        let stat = read("stat");
-        let fields = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .split_whitespace();
-        let ticks: f64 = fields
-            .skip(11)
-            .take(2)
-            .filter_map(|n| n.parse::<f64>().ok())
-            .sum();
-        let status = read("status");
-        let kib = |key: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(key));
-            let number = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-            number.expect("a number of KiB") * 1024.0
-        };
-        Used {
-            cpu_s: ticks / TICKS_PER_S,
-            bytes: kib("VmRSS:"),
-            peak_bytes: kib("VmHWM:"),
-        }
-    }
+fn of_server(farm: &Farm) -> ProcessUsage {
+    let process = farm.server_process();
+    ProcessUsage::of(process.trim()).expect("an adb server")
 }
 
 // -- arithmetic --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ use std::time::Instant;
 use layerlab_tests::fuzz::mutate;
 use layerlab_tests::fuzz::targets::{TARGETS, Target};
 use layerlab_tests::fuzz::work::{DEADLINE, HUNG, feed};
+use layerlab_tests::process_usage::ProcessUsage;
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::root;
 use tempfile::TempDir;
@@ -187,7 +188,7 @@ fn work(name: &str, first: &str, end: &str, folder: &Path) -> ExitCode {
     );
     println!("accepted {}", outcome.accepted);
     println!("longest {}", outcome.longest.as_millis());
-    println!("memory {}", most_memory_kib());
+    println!("memory {}", ProcessUsage::own().peak_bytes / 1024);
     ExitCode::SUCCESS
 }
 
@@ -207,12 +208,4 @@ fn progress(folder: &Path) -> u64 {
     file.read_exact_at(&mut bytes, 0)
         .expect("a process that died at an input");
     u64::from_le_bytes(bytes)
-}
-
-/// The most memory that this process ever had, as Linux says it.
-fn most_memory_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    kib.unwrap_or(0)
 }

@@ -22,6 +22,7 @@ use layerlab_lab::state::{LabState, Rules, StayOutcome};
 use layerlab_lab::store::{Store, StoreError, StorePlace, StoreServer};
 use layerlab_lab::talk::{Answer, DaemonCounts, Request};
 use layerlab_tests::postgres::PostgresServer;
+use layerlab_tests::process_usage::ProcessUsage;
 use layerlab_tests::proof::table::markdown;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -48,9 +49,6 @@ const BEGINNING: Duration = Duration::from_secs(900);
 
 /// So many jobs are submitted at once.
 const AT_ONCE: usize = 64;
-
-/// The kernel counts processor time in hundredths of a second.
-const TICKS_PER_S: f64 = 100.0;
 
 /// Without a server there is nothing to measure.
 const UNAVAILABLE: u8 = 69;
@@ -342,7 +340,7 @@ async fn measure(
         for_each_end(after.server_s - before.server_s),
         for_each_end(after.hosts_s - before.hosts_s),
         format!("{:.0} MB", size / 1e6),
-        format!("{:.0} MB", peak_memory_mb()),
+        format!("{} MB", ProcessUsage::own().peak_bytes / 1_000_000),
     ];
     join_all(daemons.into_iter().map(Daemon::kill)).await;
     row
@@ -366,47 +364,18 @@ impl Spending {
         }
         Spending {
             server_s: of_process_and_children(server.process()),
-            hosts_s: processor_time(std::process::id()).map_or(f64::NAN, |time| time.own_s),
+            hosts_s: ProcessUsage::own().cpu_s,
             decisions,
             deciding_s,
         }
     }
 }
 
-/// Processor time in seconds, of a process and of those of its children that have ended.
-struct ProcessorTime {
-    parent: u32,
-    own_s: f64,
-    ended_children_s: f64,
-}
-
-fn processor_time(process: u32) -> Option<ProcessorTime> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in parentheses, may have spaces; the parent is the second field after it, times are the 12th to 15th.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
-    Some(ProcessorTime {
-        parent: fields.get(1)?.parse().ok()?,
-        own_s: (ticks(11)? + ticks(12)?) / TICKS_PER_S,
-        ended_children_s: (ticks(13)? + ticks(14)?) / TICKS_PER_S,
-    })
-}
-
+/// Processor time of a process and all its children, in seconds.
 fn of_process_and_children(process: u32) -> f64 {
-    let own = processor_time(process).map_or(0.0, |time| time.own_s + time.ended_children_s);
+    let own = ProcessUsage::of(&process.to_string()).expect("a server");
     let all = std::fs::read_dir("/proc").expect("Linux").flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let children = numbers.filter_map(processor_time);
-    own + children
-        .filter(|child| child.parent == process)
-        .map(|child| child.own_s)
-        .sum::<f64>()
-}
-
-/// Of this process, since it began.
-fn peak_memory_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kib.unwrap_or(f64::NAN) / 1024.0
+    let all = all.filter_map(|entry| ProcessUsage::of(entry.file_name().to_str()?));
+    let children = all.filter(|one| one.parent == process);
+    own.cpu_s + own.ended_children_cpu_s + children.map(|child| child.cpu_s).sum::<f64>()
 }

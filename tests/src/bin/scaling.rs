@@ -20,6 +20,7 @@ use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, Purpose};
 use layerlab_profiles::summary::Summary;
 use layerlab_profiles::{Nanos, Placement, Segment};
+use layerlab_tests::process_usage::ProcessUsage;
 use layerlab_tests::proof::table::markdown;
 use layerlab_tests::proof::yolo_small::yolo_small;
 use layerlab_tests::proof::{Measured, SimulatedProcessor};
@@ -176,7 +177,7 @@ impl Row {
             millis(planning[planning.len() / 2]),
             millis(planning[planning.len() - 1]),
             millis(self.observing),
-            most_memory(),
+            format!("{} MiB", ProcessUsage::own().peak_bytes >> 20),
             seconds(self.whole),
             self.blocks.to_string(),
             seconds(self.timed),
@@ -254,19 +255,4 @@ fn medians_of(fit: &Fit, cpu: &[LayerTime], placements: &[(Placement, f64)]) -> 
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// The most memory that this process ever had, as Linux tells it.
-fn most_memory() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib: Option<f64> = line.and_then(|line| {
-        line.split_whitespace()
-            .next()
-            .and_then(|kib| kib.parse().ok())
-    });
-    kib.map_or_else(
-        || "unknown".to_owned(),
-        |kib| format!("{:.0} MiB", kib / 1024.0),
-    )
 }

@@ -2,6 +2,8 @@
 
 mod carried;
 mod chosen;
+mod cut_off;
+mod killed;
 mod pages;
 mod quarantine;
 mod zones;

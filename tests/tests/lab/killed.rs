@@ -85,23 +85,26 @@ fn a_daemon_that_is_killed_a_hundred_times_loses_nothing_on_a_server() {
 fn a_daemon_that_is_killed_while_its_disk_fills_up_and_is_freed_loses_nothing() {
     let name = "killed::a_daemon_that_is_killed_while_its_disk_fills_up_and_is_freed_loses_nothing";
     // Half as much again as is there when all is done.
-    let size = format!("{}m", 28 * kills().max(10));
+    let size = format!("{}m", 28 * kills(KILLS).max(10));
     if let Some(disk) = small_disk(&size, name) {
         kill_often(Some(&disk), None);
     }
 }
 
-fn kills() -> usize {
+/// How often something is killed: `usual` times, unless LAYERLAB_KILLS says otherwise.
+pub(crate) fn kills(usual: usize) -> usize {
     match std::env::var("LAYERLAB_KILLS") {
         Ok(kills) => kills.parse().expect("a number"),
-        Err(_) => 100,
+        Err(_) => usual,
     }
 }
+
+const KILLS: usize = 100;
 
 /// Kills the daemon of a lab with four phones at random instants. With a small disk, which then holds its store and its
 /// profiles, that disk is filled and freed about as often, at random instants, too. With a database, its store is there.
 fn kill_often(disk: Option<&Path>, database: Option<&str>) {
-    let kills = kills();
+    let kills = kills(KILLS);
     let Some(farm) = Farm::new() else { return };
     let phones: Vec<_> = (1..=4)
         .map(|number| farm.phone(&format!("P{number}")))

@@ -7,14 +7,15 @@ use std::path::Path;
 
 use layerlab_lab::record::{Run, RunState};
 use layerlab_tests::device;
+use layerlab_tests::gate::Gate;
 use layerlab_tests::lab::Lab;
 use layerlab_tests::postgres::postgres;
-use layerlab_tests::s3_server::{Gate, s3_server};
+use layerlab_tests::s3_server::s3_server;
 
 use super::{EACH, LONG, SIMULATED, job, wait_for_job};
 
 /// What leads to the S3 server at this address.
-fn variables(address: impl std::fmt::Display) -> [(&'static str, OsString); 3] {
+pub(crate) fn variables(address: impl std::fmt::Display) -> [(&'static str, OsString); 3] {
     [
         ("AWS_ACCESS_KEY_ID", "key".into()),
         ("AWS_SECRET_ACCESS_KEY", "topsecret".into()),

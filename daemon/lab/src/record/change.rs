@@ -2,7 +2,7 @@
 
 use layerlab_protocol::{Entry, RunId};
 
-use super::{Device, DeviceQuarantine, Event, Job, JobState, Reservation, Run};
+use super::{Device, DeviceQuarantine, Event, Job, JobState, Reservation, Run, RunState};
 
 /// Something that is to be kept. A record that is there already is replaced.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +50,13 @@ impl RecordChange {
     }
 
     /// Whether other hosts of the lab may have something to do because of it, which they are to decide at once. What becomes of
-    /// a run that this host has claimed is nothing for them to decide: they learn of it with their next turn.
+    /// a run on a device of this host's is nothing for them to decide: they learn of it with their next turn.
     pub(crate) fn concerns_other_hosts(&self) -> bool {
         match self {
             // That of a job which was cancelled or has expired may be in progress on theirs.
             RecordChange::Job(job) => !matches!(job.state, JobState::Done | JobState::Failed),
-            RecordChange::Run(run) => run.host.is_none() && !run.state.is_over(),
+            // One that waits may be another's to begin, or to go on with.
+            RecordChange::Run(run) => matches!(run.state, RunState::Queued | RunState::Parked),
             RecordChange::DevicesHere(_)
             | RecordChange::Quarantine(_)
             | RecordChange::QuarantineGone(_)

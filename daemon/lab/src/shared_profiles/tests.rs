@@ -1,5 +1,6 @@
 //! What is published is found whole by whoever finds its note, or not at all.
 
+use jiff::Timestamp;
 use layerlab_objects::{ObjectsPlace, S3Variables};
 use tempfile::TempDir;
 
@@ -18,6 +19,7 @@ fn run(attempt: u32) -> Run {
     Run {
         number: 7,
         attempt,
+        started: Timestamp::from_second(1_700_000_000).ok(),
         ..Run::default()
     }
 }
@@ -49,7 +51,7 @@ async fn what_one_host_publishes_another_one_has_whole() {
     let early = shared.bring(&run(1), &two).await.expect_err("no note");
     let early = early.to_string();
     assert!(
-        early.starts_with("runs/lab/run-7-attempt-1.json is not in "),
+        early.starts_with("runs/lab/run-7-attempt-1-1700000000000000000.json is not in "),
         "{early}"
     );
     assert!(!two.exists());
@@ -73,6 +75,29 @@ async fn of_one_attempt_what_was_published_first_stays() {
     publish(&one, "third");
     shared.put(&run(2), &one).await.expect("room");
     assert_eq!(content(&one)[0].1, "third layers.csv");
+}
+
+/// A lab that was restored from a backup numbers its runs as those were that it does not know any more.
+#[tokio::test]
+async fn a_run_that_is_numbered_as_another_one_was_is_told_from_it() {
+    let (folder, shared) = shared();
+    let [before, after, brought] = ["before", "after", "brought"].map(|it| folder.path().join(it));
+    let again = Run {
+        started: Timestamp::from_second(1_800_000_000).ok(),
+        ..run(1)
+    };
+    publish(&before, "another model");
+    publish(&after, "measured");
+    shared.put(&run(1), &before).await.expect("room");
+    shared.put(&again, &after).await.expect("room");
+    shared
+        .bring(&again, &brought)
+        .await
+        .expect("it is published");
+    let measured = brought.join("layers.csv");
+    let measured = fs::read_to_string(measured).expect("it is there");
+    assert_eq!(measured, "measured layers.csv");
+    assert_eq!(content(&after), content(&brought));
 }
 
 #[tokio::test]

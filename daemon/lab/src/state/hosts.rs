@@ -31,8 +31,9 @@ pub(in super::super) struct OtherHosts {
     looked: Option<Timestamp>,
 }
 
-/// How often it is looked for runs that are waited for in vain.
-const LOOK: SignedDuration = SignedDuration::from_secs(30);
+/// Whoever shares the lab with other hosts looks as often whether they are alive, and for runs that are waited for in vain,
+/// though nothing is heard of them.
+pub(crate) const LOOK: SignedDuration = SignedDuration::from_secs(30);
 
 impl LabState {
     /// Parks the runs that were on this host's devices when its daemon ended: they go on from what is known of them. What nobody

@@ -1,6 +1,8 @@
 //! The quarantine of a lab that several hosts share: all of them leave alone whom one does. The lab's store has it, and each host's
 //! file says the same, for commands that work without the daemon. What is decided by those, the next daemon tells the lab.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use layerlab_farm::quarantine::{Entry, SharedQuarantine};
 
@@ -54,7 +56,7 @@ impl LabState {
     /// Takes in whom the lab leaves alone.
     pub(super) fn follow_quarantine(
         &mut self,
-        quarantine: std::collections::BTreeMap<String, DeviceQuarantine>,
+        quarantine: BTreeMap<String, DeviceQuarantine>,
         now: Timestamp,
     ) {
         let before = std::mem::replace(&mut self.lab_quarantine, quarantine);

@@ -1,6 +1,6 @@
 //! Reading the store, also while a daemon writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::place::StorePlace;
 use super::rows::StoredRecord;
 use super::schema;
 use super::turn;
-use crate::record::{self, Device, Host, Job, JobState, Kept, Reservation, Run};
+use crate::record::{self, Device, Host, Job, JobState, Kept, Reservation, Run, RunNumber};
 
 /// The pause before a patient reader asks again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -105,7 +105,22 @@ impl Reader {
         self.load(Extent::All).await
     }
 
-    /// The same without the jobs that are over.
+    /// The runs of these numbers, as far as they are known.
+    pub(crate) async fn runs(&self, numbers: &BTreeSet<RunNumber>) -> Result<Vec<Run>, StoreError> {
+        let numbers = numbers.clone();
+        let bodies = self.ask(async move |connection: &mut AnyConnection| {
+            let mut bodies: Vec<String> = Vec::with_capacity(numbers.len());
+            for number in &numbers {
+                let run = sqlx::query_scalar("SELECT body FROM runs WHERE number = $1");
+                bodies.extend(run.bind(number).fetch_optional(&mut *connection).await?);
+            }
+            Ok(bodies)
+        });
+        let bodies = bodies.await?;
+        bodies.iter().map(|body| self.record(body)).collect()
+    }
+
+    /// Everything but journals and events without the jobs that are over.
     pub async fn unfinished(&self) -> Result<Kept, StoreError> {
         self.load(Extent::Open).await
     }

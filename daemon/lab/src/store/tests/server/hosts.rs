@@ -142,6 +142,7 @@ async fn others_are_told_of_all_events_and_woken_by_what_concerns_them() {
     is_woken.expect("there is a new job").expect("a store");
 
     let claimed = Run {
+        state: RunState::Running,
         host: Some("one".to_owned()),
         ..run(1)
     };
