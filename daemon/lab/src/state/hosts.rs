@@ -81,7 +81,7 @@ impl LabState {
                     continue;
                 }
             }
-            self.kept.jobs.insert(job.id, job);
+            self.put_job(job);
             for run in runs {
                 self.follow_run(run, now);
             }
@@ -228,15 +228,14 @@ impl LabState {
 
     /// Lets other hosts have runs that were parked on a device of this one's that is not waited for any more.
     fn unclaim(&mut self, now: Timestamp) {
-        let parked = self.waiting.values().flatten();
-        let given_up = parked.filter(|&number| {
+        let given_up = self.queue.runs().filter(|number| {
             let run = &self.kept.runs[number];
             run.state == RunState::Parked
                 && run.host == self.kept.host
                 && !self.unpublished.contains_key(number)
                 && self.has_given_up(run, now)
         });
-        let given_up: Vec<RunNumber> = given_up.copied().collect();
+        let given_up: Vec<RunNumber> = given_up.collect();
         for number in given_up {
             self.set_run(number, |run| run.host = None);
         }
