@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -63,10 +63,15 @@ impl Gate {
         Gate::with(connect, change)
     }
 
-    /// The same before a server that listens at a socket file, which changes nothing.
-    pub fn before_file(socket: PathBuf) -> Gate {
+    /// An open gate before the PostgreSQL server of tests that has the database at `url`, and the URL of that database through it.
+    pub fn before_database(url: &str) -> (Gate, String) {
+        let (user, place) = url.split_once('@').expect("a user");
+        let (folder, database) = place.split_once('/').expect("a database");
+        let socket = Path::new(&folder.replace("%2F", "/")).join(".s.PGSQL.5432");
         let connect = move || Ok(Box::new(UnixStream::connect(&socket)?) as Box<dyn End>);
-        Gate::with(connect, |_| {})
+        let gate = Gate::with(connect, |_| {});
+        let through = format!("{user}@{}/{database}?sslmode=disable", gate.address);
+        (gate, through)
     }
 
     fn with(

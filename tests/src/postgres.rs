@@ -1,6 +1,5 @@
 //! A PostgreSQL server of the tests' own.
 
-use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -151,12 +150,6 @@ impl PostgresServer {
         self.url(&name)
     }
 
-    /// The URL of the database at `url` for whoever reaches it at `address`.
-    pub fn through(url: &str, address: SocketAddr) -> String {
-        let (_, database) = url.rsplit_once('/').expect("a database");
-        format!("postgres://{USER}@{address}/{database}?sslmode=disable")
-    }
-
     /// Has the database at `url` do something, and says what it answered.
     #[track_caller]
     pub fn sql(&self, url: &str, statement: &str) -> String {
@@ -164,14 +157,6 @@ impl PostgresServer {
         succeeded(statement, &output);
         let said = String::from_utf8(output.stdout).expect("UTF-8");
         said.trim_end().to_owned()
-    }
-
-    /// The file of the socket at which it listens.
-    pub fn socket(&self) -> PathBuf {
-        let ServerPlace::Own { folder, .. } = &self.place else {
-            panic!("{GIVEN} names a server that tests reach in no other way");
-        };
-        folder.join(".s.PGSQL.5432")
     }
 
     /// Asks this user for its password from now on.

@@ -60,6 +60,11 @@ pub trait Bench: Clone + Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
+    /// It was decided which runs go where, which took so long.
+    fn decided(&self, took: Duration) {
+        let _ = took;
+    }
+
     /// Leaves a device as it was found.
     fn close(&self, open_device: Self::Opened) -> impl Future<Output = ()> + Send;
 }

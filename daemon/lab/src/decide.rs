@@ -7,13 +7,13 @@
 //! it leaves, unless nobody wants it any more. A run that was parked goes on where its journal is; once that device is
 //! given up, it begins anew on another.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, btree_set};
+mod assign;
+
+use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::job::Selector;
-use super::record::{Job, JobId, JobState, Run, RunNumber, RunState};
+use super::record::{Job, JobState, RunNumber};
 use super::state::{LabState, Work};
 use super::window::{Window, WindowState};
 
@@ -57,24 +57,14 @@ impl Set {
         Set(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
     }
 
+    fn meets(&self, other: &Set) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
     fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.0.len() * 64).filter(|&device| self.contains(device))
     }
 }
-
-/// What decides which job is next: the greatest.
-type Rank = (
-    i32,
-    Reverse<Option<Timestamp>>,
-    Reverse<u32>,
-    Reverse<JobId>,
-);
-
-/// What says which devices a run may have: the name of one, or a selector, and whether one that is simulated will do.
-type Meant<'a> = (Option<&'a str>, &'a Selector, bool);
-
-/// A job with runs that wait, how many it has on devices, and those that wait.
-type Open<'a> = (&'a Job, u32, btree_set::Iter<'a, RunNumber>);
 
 /// The runs that leave their devices now because the daemon is to stop.
 pub(super) fn runs_to_stop(state: &LabState) -> Vec<(RunNumber, String)> {
@@ -111,11 +101,6 @@ struct Choice<'a> {
     /// The lowest of those priorities.
     lowest: Option<i32>,
     windows: HashMap<&'a Window, WindowState>,
-    /// Which devices are meant.
-    meant: HashMap<Meant<'a>, Set>,
-    /// For these no device is free, nor will any be left. Jobs are looked at from the highest priority to the lowest, so
-    /// that this holds for all that come after.
-    in_vain: HashSet<Meant<'a>>,
     wake: Option<Timestamp>,
     decisions: Decisions,
 }
@@ -133,8 +118,6 @@ impl<'a> Choice<'a> {
             busy: HashMap::new(),
             lowest: None,
             windows: HashMap::new(),
-            meant: HashMap::new(),
-            in_vain: HashSet::new(),
             wake: None,
             decisions: Decisions::default(),
         }
@@ -142,6 +125,7 @@ impl<'a> Choice<'a> {
 
     fn decide(mut self) -> Decisions {
         self.look_at_devices();
+        self.look_at_times();
         self.find_lowest();
         self.assign();
         self.decisions.wake = self.wake.filter(|&wake| wake > self.now);
@@ -155,8 +139,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn window(&mut self, job: &'a Job) -> WindowState {
-        let window = self.state.window(job);
+    fn window(&mut self, window: &'a Window) -> WindowState {
         let state = *(self.windows.entry(window)).or_insert_with(|| window.state(self.now));
         match state {
             WindowState::Open { until: Some(at) } | WindowState::Closed { opens: at } => {
@@ -187,7 +170,7 @@ impl<'a> Choice<'a> {
                 false => format!("the device is reserved: {}", reserved.note),
             });
         }
-        match self.window(job) {
+        match self.window(self.state.window(job)) {
             WindowState::Open { .. } => None,
             WindowState::Closed { .. } => Some(format!(
                 "outside its window, {}",
@@ -197,16 +180,6 @@ impl<'a> Choice<'a> {
     }
 
     fn look_at_devices(&mut self) {
-        for reservation in self.state.kept.reservations.values() {
-            self.wake(reservation.from);
-            self.wake(reservation.until);
-        }
-        for until in self.state.ends_of_quarantines() {
-            self.wake(until);
-        }
-        if let Some(at) = self.state.next_publication() {
-            self.wake(at);
-        }
         for (index, (name, place)) in self.state.places.iter().enumerate() {
             match place.work {
                 Work::Free => {
@@ -265,70 +238,24 @@ impl<'a> Choice<'a> {
         self.state.reservation(device, self.now).is_some()
     }
 
-    /// The jobs that could go on now, with their ranks. Notes when deadlines, beginnings, windows and recurring jobs
-    /// change something by themselves.
-    fn look_at_jobs(&mut self) -> (Vec<(Rank, usize)>, Vec<Open<'a>>) {
-        let (mut ranks, mut open) = (Vec::new(), Vec::new());
-        let mut waiting = self.state.waiting.iter().peekable();
-        for (id, job) in &self.state.kept.jobs {
-            let runs = waiting.next_if(|(of, _)| *of == id).map(|(_, runs)| runs);
-            if let Some(deadline) = job.spec.deadline
-                && matches!(job.state, JobState::Open | JobState::Paused)
-            {
-                self.wake(deadline);
-            }
-            if job.state == JobState::Recurring
-                && let Some(every) = &job.spec.every
-                && let Some(next) = every.next_after(self.now)
-            {
-                self.wake(next);
-            }
-            let Some(runs) = runs.filter(|_| job.state == JobState::Open) else {
-                continue;
-            };
-            if let Some(from) = job.spec.not_before.filter(|&from| self.now < from) {
-                self.wake(from);
-                continue;
-            }
-            if matches!(self.window(job), WindowState::Closed { .. }) {
-                continue;
-            }
-            // It is for others.
-            if !self.state.is_for_this_host(&job.spec) {
-                continue;
-            }
-            // Other hosts may have what this one lacks.
-            if self.state.lacks(*id, self.now).is_some() {
-                if let Some(again) = self.state.looked_for_again(*id) {
-                    self.wake(again);
-                }
-                continue;
-            }
-            let running = self.state.running.get(id).copied().unwrap_or_default();
-            ranks.push((rank(job, running), open.len()));
-            open.push((job, running, runs.iter()));
+    /// Notes when reservations, quarantines, publications, deadlines and recurring jobs change something by themselves.
+    fn look_at_times(&mut self) {
+        let state = self.state;
+        for reservation in state.kept.reservations.values() {
+            self.wake(reservation.from);
+            self.wake(reservation.until);
         }
-        (ranks, open)
-    }
-
-    /// Gives free devices to runs, and has runs of a lower priority leave where there are none.
-    fn assign(&mut self) {
-        let (ranks, mut jobs) = self.look_at_jobs();
-        let mut heap = BinaryHeap::from(ranks);
-        while let Some((_, index)) = heap.pop() {
-            let priority = jobs[index].0.spec.priority;
-            let someone_may_leave = self.lowest.is_some_and(|lowest| lowest < priority);
-            if self.free.is_empty() && !someone_may_leave {
-                return;
-            }
-            let (job, running, runs) = &mut jobs[index];
-            // A run that finds no device says nothing about the job's next one, which may want another.
-            for &number in runs.by_ref() {
-                if self.place(job, number) {
-                    *running += 1;
-                    heap.push((rank(job, *running), index));
-                    break;
-                }
+        for until in state.ends_of_quarantines() {
+            self.wake(until);
+        }
+        let deadline = state.agenda.next_deadline(self.now);
+        for at in state.next_publication().into_iter().chain(deadline) {
+            self.wake(at);
+        }
+        for id in state.agenda.recurring() {
+            let every = state.kept.jobs[&id].spec.every.as_ref();
+            if let Some(next) = every.and_then(|every| every.next_after(self.now)) {
+                self.wake(next);
             }
         }
     }
@@ -336,118 +263,6 @@ impl<'a> Choice<'a> {
     fn find_lowest(&mut self) {
         self.lowest = self.busy.values().map(|&(priority, _)| priority).min();
     }
-
-    /// Finds a device for a run. Whether it got one now.
-    fn place(&mut self, job: &'a Job, number: RunNumber) -> bool {
-        let Some(run) = self.state.kept.runs.get(&number) else {
-            return false;
-        };
-        if self.state.is_elsewhere(run) {
-            return false;
-        }
-        // What is measured needs no device any more.
-        if self.state.unpublished.contains_key(&number) {
-            return false;
-        }
-        let meant: Meant<'a> = (
-            run.only.as_deref(),
-            &job.spec.devices[run.selector],
-            job.spec.takes_simulated(),
-        );
-        let is_particular = run.state == RunState::Parked || !run.failed_on.is_empty();
-        if !is_particular && self.in_vain.contains(&meant) {
-            return false;
-        }
-        let candidates = self.candidates(job, run, meant);
-        if let Some(device) = candidates.and(&self.free).iter().next() {
-            self.free.remove(device);
-            let name = self.names[device].to_owned();
-            self.decisions.start.push((number, name));
-            return true;
-        }
-        // One that is being left will do; otherwise somebody of a lower priority leaves.
-        if let Some(device) = candidates.and(&self.leaving).iter().next() {
-            self.leaving.remove(device);
-            return false;
-        }
-        let victim = candidates
-            .iter()
-            .filter_map(|device| Some((self.busy.get(&device)?.0, device)))
-            .filter(|&(priority, _)| priority < job.spec.priority)
-            .min();
-        if let Some((_, device)) = victim
-            && let Some((_, leaves)) = self.busy.remove(&device)
-        {
-            self.find_lowest();
-            let name = self.names[device];
-            // Otherwise it is found again once a block of it has ended.
-            if self.state.places[name].may_be_left() {
-                let reason = format!("job {} has a higher priority", job.id);
-                self.decisions.leave.push((leaves, name.to_owned(), reason));
-            }
-        } else if !is_particular {
-            self.in_vain.insert(meant);
-        }
-        false
-    }
-
-    /// The devices that a run may have, whatever they are doing.
-    fn candidates(&mut self, job: &'a Job, run: &'a Run, meant: Meant<'a>) -> Set {
-        if run.state == RunState::Parked
-            && let Some(device) = self.home(run)
-        {
-            let mut only = Set::none(self.names.len());
-            only.insert(device);
-            return only;
-        }
-        let (state, names) = (self.state, &self.names);
-        let meant = self.meant.entry(meant).or_insert_with(|| {
-            let mut meant = Set::none(names.len());
-            for (index, (name, place)) in state.places.iter().enumerate() {
-                let device = state.kept.devices.get(name);
-                let suits = device.is_some_and(|device| state.suits(job, run, device));
-                // Nobody knows when one that is away comes back.
-                if suits && place.is_there {
-                    meant.insert(index);
-                }
-            }
-            meant
-        });
-        let mut fresh = meant.clone();
-        for failed in &run.failed_on {
-            if let Ok(index) = self.names.binary_search(&failed.as_str()) {
-                fresh.remove(index);
-            }
-        }
-        // Where every device has failed, they are tried again.
-        match fresh.is_empty() {
-            true => meant.clone(),
-            false => fresh,
-        }
-    }
-
-    /// The device that has a parked run's journal, unless it was given up.
-    fn home(&self, run: &Run) -> Option<usize> {
-        let name = run.phone.as_deref()?;
-        let place = self.state.places.get(name)?;
-        let patience = SignedDuration::try_from(self.state.rules.patience).ok()?;
-        let is_lost = !place.is_there && self.now.duration_since(place.since) > patience;
-        if is_lost || !self.is_fit(name) {
-            return None;
-        }
-        self.names.binary_search(&name).ok()
-    }
-}
-
-fn rank(job: &Job, running: u32) -> Rank {
-    // No deadline is the farthest.
-    let deadline = Some(job.spec.deadline.unwrap_or(Timestamp::MAX));
-    (
-        job.spec.priority,
-        Reverse(deadline),
-        Reverse(running),
-        Reverse(job.id),
-    )
 }
 
 #[cfg(test)]

@@ -160,8 +160,10 @@ impl<B: Bench> Dispatcher<B> {
             if is_to_decide {
                 let began = Instant::now();
                 wake = self.decide(&mut then);
+                let took = began.elapsed();
+                self.bench.decided(took);
                 self.state.counts.decisions += 1;
-                self.state.counts.deciding += began.elapsed();
+                self.state.counts.deciding += took;
                 let is_working = !self.is_idle();
                 self.is_working
                     .send_if_modified(|was| std::mem::replace(was, is_working) != is_working);
@@ -217,7 +219,11 @@ impl<B: Bench> Dispatcher<B> {
                         self.note(message.unwrap_or(Message::Stop), &mut happened);
                     }
                     error = &mut lost => return Err(error),
-                    found = self.lookups.next() => happened.push(Happening::Found(found)),
+                    found = self.lookups.next() => match found {
+                        // It changes nothing that is kept or decided on.
+                        Found::Took(device, run, took) => self.took(&device, run, took),
+                        found => happened.push(Happening::Found(found)),
+                    },
                     Ok(()) = heard.changed() => happened.push(Happening::Heard),
                     () = self.clock.sleep_until(until), if happened.is_empty() => {
                         happened.push(Happening::Time);
@@ -530,8 +536,14 @@ impl<B: Bench> Dispatcher<B> {
             Found::Files(job, outcome) => {
                 self.state.fetched(job, outcome, self.clock.now());
             }
-            Found::Took(device, run, Ok(wall_ms)) => self.state.took(&device, run, wall_ms),
-            Found::Took(device, _, Err(error)) => {
+            Found::Took(device, run, took) => self.took(&device, run, took),
+        }
+    }
+
+    fn took(&mut self, device: &str, run: RunNumber, took: Result<Vec<u64>, StoreError>) {
+        match took {
+            Ok(wall_ms) => self.state.took(device, run, wall_ms),
+            Err(error) => {
                 tracing::warn!(device, %error, "nothing is known of how long such runs take");
             }
         }

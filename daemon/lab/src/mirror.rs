@@ -144,8 +144,12 @@ fn placed(
 ) -> impl Iterator<Item = (RunNumber, Publication)> {
     let done = runs.into_iter().filter(|run| run.state == RunState::Done);
     done.filter_map(move |run| {
-        let mut folders = [&run.profile, &run.video, &run.link].into_iter().flatten();
-        let folder = folders.next()?.clone();
+        let folder = (run
+            .profile
+            .as_ref()
+            .or(run.video.as_ref())
+            .or(run.link.as_ref()))?
+        .clone();
         is_within(&folder, profiles).then_some((run.number, Publication { run, folder }))
     })
 }

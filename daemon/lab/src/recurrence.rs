@@ -20,7 +20,8 @@ use super::zone::Zone;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Recurrence {
-    cron: Cron,
+    /// In a box: it is large, and most jobs do not recur.
+    cron: Box<Cron>,
     /// As it was written, with single spaces.
     fields: String,
     zone: Zone,
@@ -216,7 +217,7 @@ impl FromStr for Recurrence {
             [_, more, ..] => return Err(RecurrenceError::TooMany((*more).to_owned())),
         };
         let recurrence = Recurrence {
-            cron: cron(fields)?,
+            cron: Box::new(cron(fields)?),
             fields: fields.join(" "),
             zone,
         };

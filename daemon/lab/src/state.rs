@@ -1,6 +1,7 @@
 //! What the lab knows and how it changes. Only the dispatcher changes it; what must outlive the daemon is noted as it
 //! changes, to be kept in the store.
 
+mod agenda;
 mod archive;
 mod carried;
 mod chosen_hosts;
@@ -13,6 +14,7 @@ mod lab_quarantine;
 mod lacking;
 mod publications;
 mod quarantine;
+mod queue;
 mod reservations;
 mod runs;
 
@@ -25,18 +27,22 @@ use jiff::{SignedDuration, Timestamp};
 use super::config::Config;
 use super::record::{
     Device, DeviceQuarantine, Event, Job, JobId, JobState, Kept, RecordChange, Reservation, Run,
-    RunNumber, RunState, What,
+    RunNumber, What,
 };
 use super::talk::{DaemonCounts, DeviceReadings};
 use super::window::{Window, WindowState};
 
+use agenda::JobAgenda;
 pub use archive::ArchiveLookup;
 pub(crate) use hosts::LOOK;
 use hosts::OtherHosts;
+pub(super) use impossible::AskedOfDevices;
 pub use journals::OldJournals;
 use lacking::Lacking;
 pub use publications::PublicationOutcome;
 pub use quarantine::{Decider, LeftAlone, QuarantineChange};
+use queue::RunQueue;
+pub(super) use queue::{Lane, LaneKey, LaneTarget, MeantDevices, QueuedJob};
 pub use runs::StayOutcome;
 
 /// How long a device rests that was not ready in time.
@@ -91,8 +97,12 @@ pub struct LabState {
     pub(super) hosts: OtherHosts,
     /// What this host lacks for the runs of jobs.
     lacking: Lacking,
-    /// The runs of open jobs that wait for a device.
-    pub(super) waiting: BTreeMap<JobId, BTreeSet<RunNumber>>,
+    /// The runs that wait for a device.
+    pub(super) queue: RunQueue,
+    /// The jobs with which time does something.
+    pub(super) agenda: JobAgenda,
+    /// All runs that are here, by their jobs.
+    runs_by_job: BTreeSet<(JobId, RunNumber)>,
     /// Runs that lack nothing but publication, and when that is tried again.
     pub(super) unpublished: BTreeMap<RunNumber, Timestamp>,
     /// Those among them that ended otherwise.
@@ -182,7 +192,9 @@ impl LabState {
             counts: DaemonCounts::default(),
             hosts: OtherHosts::default(),
             lacking: Lacking::default(),
-            waiting: BTreeMap::new(),
+            queue: RunQueue::default(),
+            agenda: JobAgenda::default(),
+            runs_by_job: BTreeSet::new(),
             unpublished: BTreeMap::new(),
             unwanted_publications: Vec::new(),
             left_alone: BTreeMap::new(),
@@ -195,6 +207,9 @@ impl LabState {
             changes: Vec::new(),
         };
         state.count_on();
+        for job in state.kept.jobs.values() {
+            state.agenda.take_in(job);
+        }
         let numbers: Vec<RunNumber> = state.kept.runs.keys().copied().collect();
         for number in numbers {
             state.file(number);
@@ -275,22 +290,42 @@ impl LabState {
         }
     }
 
-    /// Keeps the index of waiting runs true after a run has changed.
+    /// Keeps true what runs are found by, after one has changed.
     fn file(&mut self, number: RunNumber) {
         let run = &self.kept.runs[&number];
-        let is_waiting = matches!(run.state, RunState::Queued | RunState::Parked);
         let is_of_another = run.host.is_some() && run.host != self.kept.host;
         if (run.state.is_over() || is_of_another) && self.unpublished.remove(&number).is_some() {
             self.unwanted_publications.push(number);
         }
-        let of_job = self.waiting.entry(run.job).or_default();
-        match is_waiting {
-            true => of_job.insert(number),
-            false => of_job.remove(&number),
-        };
-        if of_job.is_empty() {
-            let job = run.job;
-            self.waiting.remove(&job);
+        self.runs_by_job.insert((run.job, number));
+        if let Some(job) = self.kept.jobs.get(&run.job) {
+            let is_for_this_host = self.is_for_this_host(&job.spec);
+            self.queue.take_out(job, number);
+            self.queue.take_in(job, run, is_for_this_host);
+        }
+    }
+
+    /// The runs of a job, in order.
+    fn runs_of_job(&self, job: JobId) -> impl Iterator<Item = &Run> {
+        let of_job = (job, RunNumber::MIN)..=(job, RunNumber::MAX);
+        let numbers = self.runs_by_job.range(of_job);
+        numbers.filter_map(|(_, number)| self.kept.runs.get(number))
+    }
+
+    /// Puts a job's record in the place of what was known of it, and keeps true what it and its runs are found by.
+    fn put_job(&mut self, job: Job) {
+        let id = job.id;
+        let runs: Vec<RunNumber> = self.runs_of_job(id).map(|run| run.number).collect();
+        if let Some(before) = self.kept.jobs.get(&id) {
+            self.agenda.take_out(before);
+            for number in &runs {
+                self.queue.take_out(before, *number);
+            }
+        }
+        self.agenda.take_in(&job);
+        self.kept.jobs.insert(id, job);
+        for number in runs {
+            self.file(number);
         }
     }
 
@@ -304,11 +339,12 @@ impl LabState {
     }
 
     fn set_job(&mut self, id: JobId, change: impl FnOnce(&mut Job)) {
-        let Some(job) = self.kept.jobs.get_mut(&id) else {
+        let Some(mut job) = self.kept.jobs.get(&id).cloned() else {
             return;
         };
-        change(job);
+        change(&mut job);
         self.changes.push(RecordChange::Job(job.clone()));
+        self.put_job(job);
     }
 
     /// Notes an event.

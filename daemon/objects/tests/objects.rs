@@ -7,6 +7,13 @@
     reason = "it is shared with the tests of the whole"
 )]
 mod certificate;
+#[path = "../../../tests/src/gate.rs"]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is shared with the tests of the whole"
+)]
+mod gate;
 #[path = "../../../tests/src/s3_server.rs"]
 #[expect(
     dead_code,
@@ -23,9 +30,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use certificate::Certificate;
+use gate::Gate;
 use layerlab_objects::{Objects, ObjectsError, ObjectsPlace, S3Variables};
 use layerlab_profiles::sha256;
-use s3_server::{Gate, S3Server, s3_server};
+use s3_server::{S3Server, s3_server};
 use tempfile::TempDir;
 
 /// Has each of the tests that are named done in a folder and in a bucket.

@@ -202,7 +202,7 @@ async fn phones(farm: &Farm, count: usize) {
     farm.agent();
     let before = ProcessUsage::own();
     let fleet = Fleet::open(&farm.settings()).await;
-    let server = of_server(&farm);
+    let server = of_server(farm);
     let begin = Instant::now();
     let mut runs = JoinSet::new();
     for phone in &virtual_phones {
@@ -243,7 +243,7 @@ async fn phones(farm: &Farm, count: usize) {
     };
     let rows = [
         row("daemon", &before, &ProcessUsage::own()),
-        row("adb server", &server, &of_server(&farm)),
+        row("adb server", &server, &of_server(farm)),
     ];
     let heads = [
         "process",

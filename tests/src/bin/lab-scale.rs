@@ -1,5 +1,5 @@
-//! What a lab of many hosts costs: `lab-scale [JOBS] [SECONDS]` has 8, 16 and 32 hosts with 32 devices each work on as many queued
-//! jobs in a PostgreSQL server of its own for so long, and prints a Markdown table. The devices are played: they do nothing until
+//! What a lab of many hosts costs: `lab-scale [JOBS] [SECONDS] [HOSTS]...` has 8, 16 and 32 hosts with 32 devices each work on as
+//! many queued jobs in a PostgreSQL server of its own for so long, and prints a Markdown table. The devices are played: they do nothing until
 //! their run ends, after 100 s on average. Dispatchers and stores are the lab's own, all in this process; the server is real.
 
 #![expect(clippy::print_stdout, reason = "its table is what it is for")]
@@ -20,14 +20,14 @@ use layerlab_lab::job::{JobSpec, ModelSpec, Selector};
 use layerlab_lab::record::{Device, Spent};
 use layerlab_lab::state::{LabState, Rules, StayOutcome};
 use layerlab_lab::store::{Store, StoreError, StorePlace, StoreServer};
-use layerlab_lab::talk::{Answer, DaemonCounts, Request};
+use layerlab_lab::talk::{Answer, Request};
 use layerlab_tests::postgres::PostgresServer;
 use layerlab_tests::process_usage::ProcessUsage;
 use layerlab_tests::proof::table::markdown;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tempfile::TempDir;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -57,21 +57,28 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let jobs = arguments.next().map_or(Ok(JOBS), |jobs| jobs.parse());
     let seconds = arguments.next().map_or(Ok(SECONDS), |one| one.parse());
-    let (Ok(jobs), Ok(seconds)) = (jobs, seconds) else {
-        eprintln!("usage: lab-scale [JOBS] [SECONDS]");
+    let hosts: Result<Vec<usize>, _> = arguments.map(|hosts| hosts.parse()).collect();
+    let (Ok(jobs), Ok(seconds), Ok(mut hosts)) = (jobs, seconds, hosts) else {
+        eprintln!("usage: lab-scale [JOBS] [SECONDS] [HOSTS]...");
         return ExitCode::from(2);
     };
+    if hosts.is_empty() {
+        hosts.extend(HOSTS);
+    }
     let Some(server) = PostgresServer::new() else {
         return ExitCode::from(UNAVAILABLE);
     };
     let runtime = tokio::runtime::Runtime::new().expect("threads");
-    let rows = HOSTS.map(|hosts| {
-        runtime.block_on(async {
-            let row = measure(&server, hosts, jobs, Duration::from_secs(seconds)).await;
-            eprintln!("{}", row.join(" "));
-            row
-        })
-    });
+    let queued = server.database();
+    runtime.block_on(submit(&queued, jobs));
+    let mut rows = Vec::new();
+    for hosts in hosts {
+        let url = copy(&server, &queued, hosts);
+        let during = Duration::from_secs(seconds);
+        let row = runtime.block_on(measure(&server, &url, hosts, jobs, during));
+        eprintln!("{}", row.join(" "));
+        rows.push(row);
+    }
     let header = [
         "hosts",
         "devices",
@@ -80,7 +87,8 @@ fn main() -> ExitCode {
         "to the next run, median",
         "p99",
         "longest",
-        "a decision, mean",
+        "a decision, median",
+        "p99",
         "decisions for each end",
         "the server's processor time for each end",
         "the hosts'",
@@ -106,6 +114,8 @@ struct Seen {
     ended: HashMap<String, Instant>,
     /// From the end of a run to the beginning of the next on the same device.
     waits: Vec<Duration>,
+    /// How long each decision took.
+    decisions: Vec<Duration>,
 }
 
 impl PlayedDevices {
@@ -115,6 +125,16 @@ impl PlayedDevices {
             seen: Arc::default(),
             begun: Arc::new(Semaphore::new(0)),
         }
+    }
+
+    /// What was seen since this was asked last: how long devices waited, and how long decisions took, each in order.
+    fn take_seen(&self) -> (Vec<Duration>, Vec<Duration>) {
+        let mut seen = self.seen.lock().expect("no panic");
+        let mut waits = std::mem::take(&mut seen.waits);
+        let mut decisions = std::mem::take(&mut seen.decisions);
+        waits.sort_unstable();
+        decisions.sort_unstable();
+        (waits, decisions)
     }
 }
 
@@ -154,6 +174,10 @@ impl Bench for PlayedDevices {
 
     async fn forget(&self, _: &mut Option<()>, _: &Assignment) {}
 
+    fn decided(&self, took: Duration) {
+        self.seen.lock().expect("no panic").decisions.push(took);
+    }
+
     async fn close(&self, (): ()) {}
 }
 
@@ -162,6 +186,8 @@ struct Daemon {
     _folder: TempDir,
     messages: mpsc::Sender<Message>,
     ended: JoinHandle<Result<(), StoreError>>,
+    /// Ends with what writes to the store.
+    trouble: watch::Receiver<Option<String>>,
 }
 
 impl Daemon {
@@ -172,6 +198,7 @@ impl Daemon {
         let (store, kept) = Store::open(&place).await.expect("a store");
         let state = LabState::new(kept, Rules::of(&Config::default()));
         let dispatcher = Dispatcher::new(state, store.clone(), devices, Clock::Host);
+        let trouble = store.trouble();
         let (messages, inbox) = mpsc::channel(AT_ONCE);
         let ended = tokio::spawn(async move {
             let ended = dispatcher.run(inbox).await;
@@ -182,6 +209,7 @@ impl Daemon {
             _folder: folder,
             messages,
             ended,
+            trouble,
         }
     }
 
@@ -194,13 +222,6 @@ impl Daemon {
         let by = None;
         self.send(Message::Ask(Question { request, by, to })).await;
         answer
-    }
-
-    async fn counts(&self) -> DaemonCounts {
-        match self.ask(Request::Status).await.await.expect("an answer") {
-            Answer::Status(status) => status.counts,
-            other => panic!("{other:?}"),
-        }
     }
 
     async fn submit(&self, jobs: usize) {
@@ -219,10 +240,18 @@ impl Daemon {
         }
     }
 
+    /// Ends it, on whose devices there are no runs.
+    async fn stop(self) {
+        self.send(Message::Stop).await;
+        let ended = self.ended.await.expect("no panic");
+        ended.expect("a store");
+    }
+
     /// Ends it as if it were killed: stopped, it would wait for its runs.
-    async fn kill(self) {
+    async fn kill(mut self) {
         self.ended.abort();
         assert!(self.ended.await.is_err(), "it had ended by itself");
+        while self.trouble.changed().await.is_ok() {}
     }
 }
 
@@ -277,25 +306,45 @@ fn job(number: usize) -> JobSpec {
     }
 }
 
-/// The table's row for a lab of so many hosts.
+/// A database for so many hosts with what the one at `url` holds, to which nobody is connected.
+fn copy(server: &PostgresServer, url: &str, hosts: usize) -> String {
+    let path = url.split('?').next().unwrap_or(url);
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let copy = format!("{name}_{hosts}");
+    server.sql(url, &format!("CREATE DATABASE {copy} TEMPLATE {name}"));
+    url.replace(name, &copy)
+}
+
+/// Puts so many jobs into the database at `url`.
+async fn submit(url: &str, jobs: usize) {
+    let began = Instant::now();
+    let daemon = Daemon::begin("host00", url, PlayedDevices::new()).await;
+    daemon.submit(jobs).await;
+    daemon.stop().await;
+    let took = began.elapsed();
+    eprintln!("{jobs} jobs submitted in {took:.1?}");
+}
+
+/// The table's row for a lab of so many hosts, with the database at `url`.
 async fn measure(
     server: &PostgresServer,
+    url: &str,
     hosts: usize,
     jobs: usize,
     during: Duration,
 ) -> Vec<String> {
-    let url = server.database();
     let devices = PlayedDevices::new();
-    let first = Daemon::begin("host00", &url, devices.clone()).await;
     let began = Instant::now();
-    first.submit(jobs).await;
-    let took = began.elapsed();
-    eprintln!("{jobs} jobs submitted in {took:.1?}");
-    let began = Instant::now();
-    let mut daemons = vec![first];
-    for host in 1..hosts {
-        daemons.push(Daemon::begin(&format!("host{host:02}"), &url, devices.clone()).await);
-    }
+    let names = (0..hosts).map(|host| format!("host{host:02}"));
+    let beginning = names.map(|name| {
+        let (url, devices) = (url.to_owned(), devices.clone());
+        tokio::spawn(async move { Daemon::begin(&name, &url, devices).await })
+    });
+    let daemons = join_all(beginning).await;
+    let daemons: Vec<Daemon> = daemons
+        .into_iter()
+        .map(|it| it.expect("no panic"))
+        .collect();
     for (host, daemon) in daemons.iter().enumerate() {
         let here = (0..DEVICES).map(|number| device(host, number)).collect();
         daemon.send(Message::Devices(here)).await;
@@ -309,34 +358,26 @@ async fn measure(
         .forget();
     eprintln!("{hosts} hosts began, and {all} devices, in {took:.1?}");
 
-    devices.seen.lock().expect("no panic").waits.clear();
-    let before = Spending::of(server, &daemons).await;
+    devices.take_seen();
+    let before = Spending::of(server);
     tokio::time::sleep(during).await;
-    let after = Spending::of(server, &daemons).await;
-    let mut waits = std::mem::take(&mut devices.seen.lock().expect("no panic").waits);
-    waits.sort_unstable();
+    let after = Spending::of(server);
+    let (waits, decisions) = devices.take_seen();
     let ends = waits.len().max(1);
-    let at = |share: usize| {
-        let wait = waits.get((ends * share / 100).min(ends - 1));
-        wait.map_or_else(String::new, |wait| {
-            format!("{:.1} ms", 1e3 * wait.as_secs_f64())
-        })
-    };
-    let decisions = after.decisions - before.decisions;
-    let deciding = after.deciding_s - before.deciding_s;
     let for_each_end = |one: f64| format!("{:.1} ms", 1e3 * one / ends as f64);
-    let size = server.sql(&url, "SELECT pg_database_size(current_database())");
+    let size = server.sql(url, "SELECT pg_database_size(current_database())");
     let size: f64 = size.parse().expect("a number");
     let row = vec![
         hosts.to_string(),
         all.to_string(),
         jobs.to_string(),
         waits.len().to_string(),
-        at(50),
-        at(99),
-        at(100),
-        format!("{:.2} ms", 1e3 * deciding / decisions.max(1.0)),
-        format!("{:.1}", decisions / ends as f64),
+        percentile(&waits, 50),
+        percentile(&waits, 99),
+        percentile(&waits, 100),
+        percentile(&decisions, 50),
+        percentile(&decisions, 99),
+        format!("{:.1}", decisions.len() as f64 / ends as f64),
         for_each_end(after.server_s - before.server_s),
         for_each_end(after.hosts_s - before.hosts_s),
         format!("{:.0} MB", size / 1e6),
@@ -346,27 +387,27 @@ async fn measure(
     row
 }
 
+/// So many hundredths of the times, which are in order, are not longer.
+fn percentile(times: &[Duration], hundredths: usize) -> String {
+    let last = times.len().saturating_sub(1);
+    let time = times.get((times.len() * hundredths / 100).min(last));
+    time.map_or_else(String::new, |time| {
+        format!("{:.2} ms", 1e3 * time.as_secs_f64())
+    })
+}
+
 /// What a lab has spent since it began.
 struct Spending {
     server_s: f64,
     /// Processor time of this process, in which all hosts are.
     hosts_s: f64,
-    decisions: f64,
-    deciding_s: f64,
 }
 
 impl Spending {
-    async fn of(server: &PostgresServer, daemons: &[Daemon]) -> Spending {
-        let (mut decisions, mut deciding_s) = (0.0, 0.0);
-        for counts in join_all(daemons.iter().map(Daemon::counts)).await {
-            decisions += counts.decisions as f64;
-            deciding_s += counts.deciding.as_secs_f64();
-        }
+    fn of(server: &PostgresServer) -> Spending {
         Spending {
             server_s: of_process_and_children(server.process()),
             hosts_s: ProcessUsage::own().cpu_s,
-            decisions,
-            deciding_s,
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 mod held_back;
+mod plain;
+mod random;
 
 use super::*;
 use crate::config::Config;
 use crate::job::{JobSpec, ModelSpec, Selector};
-use crate::record::{Device, Kept, Spent};
+use crate::record::{Device, Kept, Run, RunState, Spent};
 use crate::state::{Rules, StayOutcome};
 use crate::talk::Answer;
 

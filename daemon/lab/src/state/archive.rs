@@ -1,7 +1,7 @@
 //! Jobs that are over stay in the store alone. One that somebody asks about is brought back for as long as that takes.
 
 use super::LabState;
-use crate::record::{JobId, JobWithRuns, RunNumber};
+use crate::record::{JobId, JobWithRuns, Run, RunNumber};
 use crate::talk::Request;
 
 /// What has to be found in the store before a request can be answered.
@@ -45,10 +45,12 @@ impl LabState {
             return;
         }
         self.over.insert(job.id);
-        self.kept.jobs.insert(job.id, job);
-        self.kept
-            .runs
-            .extend(runs.into_iter().map(|run| (run.number, run)));
+        self.put_job(job);
+        for run in runs {
+            let number = run.number;
+            self.kept.runs.insert(number, run);
+            self.file(number);
+        }
     }
 
     /// The jobs that ended, or were brought back, since this was asked last.
@@ -68,23 +70,23 @@ impl LabState {
             if !is_over {
                 continue;
             }
-            let runs = self.kept.runs.values().filter(|run| run.job == *id);
             let is_left = |number: RunNumber| {
                 let mut places = self.places.values();
                 places.all(|place| place.work.run() != Some(number))
             };
-            if !runs
-                .clone()
-                .all(|run| run.state.is_over() && is_left(run.number))
-            {
+            let runs: Vec<&Run> = self.runs_of_job(*id).collect();
+            let may_go = |run: &&Run| run.state.is_over() && is_left(run.number);
+            if !runs.iter().all(may_go) {
                 continue;
             }
-            let numbers: Vec<RunNumber> = runs.map(|run| run.number).collect();
+            let numbers: Vec<RunNumber> = runs.iter().map(|run| run.number).collect();
             for number in numbers {
                 self.kept.runs.remove(&number);
+                self.runs_by_job.remove(&(*id, number));
             }
             self.kept.jobs.remove(id);
             self.running.remove(id);
+            self.forget_what_lacks(*id);
         }
     }
 }

@@ -11,15 +11,15 @@ impl LabState {
     /// Takes a job in, unless the same is known.
     pub fn submit(&mut self, spec: JobSpec, again: bool, now: Timestamp) -> Answer {
         let content_sha256 = spec.content_sha256();
-        let known = self.kept.jobs.values().rev().find(|job| {
+        let is_known = |job: &&Job| {
             job.content_sha256 == content_sha256
                 && job.occurrence_of.is_none()
                 && !matches!(
                     job.state,
                     JobState::Failed | JobState::Cancelled | JobState::Expired
                 )
-        });
-        if let Some(known) = known.filter(|_| !again) {
+        };
+        if !again && let Some(known) = self.kept.jobs.values().rev().find(is_known) {
             return Answer::Known {
                 job: known.id,
                 state: known.state,
@@ -106,7 +106,7 @@ impl LabState {
             state,
         };
         self.changes.push(RecordChange::Job(job.clone()));
-        self.kept.jobs.insert(id, job);
+        self.put_job(job);
         self.tell(now, Some(id), None, None, What::Submitted);
         id
     }
@@ -174,11 +174,10 @@ impl LabState {
     /// Submits what is due of recurring jobs. Of several times that the daemon missed, the last one counts.
     pub fn recur(&mut self, now: Timestamp) {
         let due: Vec<(JobId, Timestamp)> = self
-            .kept
-            .jobs
-            .values()
-            .filter(|job| job.state == JobState::Recurring)
-            .filter_map(|job| {
+            .agenda
+            .recurring()
+            .filter_map(|id| {
+                let job = self.kept.jobs.get(&id)?;
                 let latest = job.spec.every.as_ref()?.latest_before(now)?;
                 let is_new = latest > job.submitted && !self.has_occurrence(job.id, latest);
                 is_new.then_some((job.id, latest))
@@ -207,15 +206,7 @@ impl LabState {
 
     /// Gives up the jobs whose deadline is over.
     pub fn lapse(&mut self, now: Timestamp) {
-        let late: Vec<JobId> = self
-            .kept
-            .jobs
-            .values()
-            .filter(|job| matches!(job.state, JobState::Open | JobState::Paused))
-            .filter(|job| job.spec.deadline.is_some_and(|deadline| deadline <= now))
-            .map(|job| job.id)
-            .collect();
-        for job in late {
+        for job in self.agenda.late(now) {
             self.stop_job(
                 job,
                 JobState::Expired,
@@ -286,10 +277,7 @@ impl LabState {
             Ok(state) => state,
         };
         let given_up: Vec<RunNumber> = self
-            .kept
-            .runs
-            .values()
-            .filter(|run| run.job == id)
+            .runs_of_job(id)
             .filter(|run| {
                 matches!(
                     run.state,
@@ -351,8 +339,8 @@ impl LabState {
         reason: &str,
         now: Timestamp,
     ) {
-        let runs = self.kept.runs.values().filter(|run| run.job == id);
-        let open: Vec<RunNumber> = runs
+        let open: Vec<RunNumber> = self
+            .runs_of_job(id)
             .filter(|run| !run.state.is_over())
             .map(|run| run.number)
             .collect();

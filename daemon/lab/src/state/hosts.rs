@@ -1,7 +1,7 @@
 //! Other hosts of the lab: what they change is followed, what they have claimed is theirs, and what they leave behind when they
 //! are gone is taken up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,6 +15,8 @@ use crate::store::OthersChanges;
 #[derive(Debug, Default)]
 pub(in super::super) struct OtherHosts {
     all: Vec<Host>,
+    /// Which of them has a device, by the devices' names: its place in `all`.
+    owners: HashMap<String, usize>,
     /// Since when it is known that devices of theirs are as they are.
     since: BTreeMap<String, Timestamp>,
     /// The devices that can be reached, be they another host's or not.
@@ -68,6 +70,7 @@ impl LabState {
         self.kept.last_event = event.max(self.kept.last_event);
         self.kept.last_job = job.max(self.kept.last_job);
         self.kept.last_run = run.max(self.kept.last_run);
+        let devices_changed = !others.devices.is_empty();
         for device in others.devices {
             self.kept.devices.insert(device.name.clone(), device);
         }
@@ -82,7 +85,7 @@ impl LabState {
                     continue;
                 }
             }
-            self.kept.jobs.insert(job.id, job);
+            self.put_job(job);
             for run in runs {
                 self.follow_run(run, now);
             }
@@ -92,10 +95,9 @@ impl LabState {
                 self.follow_run(run, now);
             }
         }
-        self.follow_hosts(others.hosts, now);
-        let reached = self.hosts.reached.clone();
-        if !reached.is_empty() {
-            self.devices(reached, now);
+        let owners_changed = self.follow_hosts(others.hosts, now);
+        if (devices_changed || owners_changed) && !self.hosts.reached.is_empty() {
+            self.devices(self.hosts.reached.clone(), now);
         }
         self.look_after_claims(now);
     }
@@ -114,21 +116,32 @@ impl LabState {
         self.unclaim(now);
     }
 
-    /// Takes in which other hosts there are, and notes which devices have come to them.
-    fn follow_hosts(&mut self, hosts: Vec<Host>, now: Timestamp) {
+    /// Takes in which other hosts there are, and notes which devices have come to them. Whether others have other devices now.
+    fn follow_hosts(&mut self, hosts: Vec<Host>, now: Timestamp) -> bool {
         let before = std::mem::replace(&mut self.hosts.all, hosts);
-        let devices = |hosts: &[Host]| -> BTreeSet<(String, String)> {
-            let of_host = |host: &Host| {
-                let name = host.name.clone();
-                let devices = host.devices.clone().into_iter();
-                devices.map(move |device| (device, name.clone()))
-            };
-            hosts.iter().flat_map(of_host).collect()
+        let after = &self.hosts.all;
+        let has_same = |(one, other): (&Host, &Host)| {
+            one.name == other.name && one.lease == other.lease && one.devices == other.devices
         };
-        let before = devices(&before);
-        for (device, _) in devices(&self.hosts.all).difference(&before) {
-            self.hosts.since.insert(device.clone(), now);
+        if before.len() == after.len() && before.iter().zip(after).all(has_same) {
+            return false;
         }
+        for host in after {
+            let before = before.iter().find(|before| before.name == host.name);
+            let had: BTreeSet<&String> = before.iter().flat_map(|it| &it.devices).collect();
+            for device in host.devices.iter().filter(|device| !had.contains(device)) {
+                self.hosts.since.insert(device.clone(), now);
+            }
+        }
+        self.hosts.owners.clear();
+        for (place, host) in after.iter().enumerate() {
+            if host.lease == LeaseState::Alive {
+                for device in &host.devices {
+                    self.hosts.owners.entry(device.clone()).or_insert(place);
+                }
+            }
+        }
+        true
     }
 
     /// Since when it is known that the device `name`, another host's, is as it is.
@@ -162,10 +175,8 @@ impl LabState {
 
     /// The other host that has the device `name` now.
     pub(in super::super) fn host_of(&self, name: &str) -> Option<&Host> {
-        let mut hosts = self.hosts.all.iter();
-        hosts.find(|host| {
-            host.lease == LeaseState::Alive && host.devices.iter().any(|device| device == name)
-        })
+        let place = self.hosts.owners.get(name)?;
+        self.hosts.all.get(*place)
     }
 
     /// All other hosts that the lab has seen, by their names.
@@ -229,15 +240,14 @@ impl LabState {
 
     /// Lets other hosts have runs that were parked on a device of this one's that is not waited for any more.
     fn unclaim(&mut self, now: Timestamp) {
-        let parked = self.waiting.values().flatten();
-        let given_up = parked.filter(|&number| {
+        let given_up = self.queue.runs().filter(|number| {
             let run = &self.kept.runs[number];
             run.state == RunState::Parked
                 && run.host == self.kept.host
                 && !self.unpublished.contains_key(number)
                 && self.has_given_up(run, now)
         });
-        let given_up: Vec<RunNumber> = given_up.copied().collect();
+        let given_up: Vec<RunNumber> = given_up.collect();
         for number in given_up {
             self.set_run(number, |run| run.host = None);
         }

@@ -6,6 +6,34 @@ use super::LabState;
 use crate::job::{JobSpec, Selector};
 use crate::record::Device;
 
+/// What a job asks of devices: for jobs that ask for the same, the same is impossible.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct AskedOfDevices<'a> {
+    hosts: &'a [String],
+    devices: &'a [Selector],
+    processors: BTreeSet<&'a String>,
+    link: Option<&'a str>,
+}
+
+impl<'a> AskedOfDevices<'a> {
+    pub(crate) fn by(spec: &'a JobSpec) -> AskedOfDevices<'a> {
+        AskedOfDevices {
+            hosts: &spec.hosts,
+            devices: &spec.devices,
+            processors: processors(spec),
+            link: spec.link.as_ref().map(|link| link.name.as_str()),
+        }
+    }
+}
+
+/// The processors that each device must have.
+fn processors(spec: &JobSpec) -> BTreeSet<&String> {
+    let accuracy = spec.accuracy.iter().flat_map(|of| &of.processors);
+    let video = spec.video.iter().flat_map(|of| &of.processor);
+    let times = spec.measure.processors.iter();
+    times.chain(accuracy).chain(video).collect()
+}
+
 impl LabState {
     /// What `spec` asks for that nothing known to the lab can give, each in a sentence with what to do. A device that comes
     /// later may give it.
@@ -51,10 +79,7 @@ impl LabState {
                 link.name
             ));
         }
-        let accuracy = spec.accuracy.iter().flat_map(|of| &of.processors);
-        let video = spec.video.iter().flat_map(|of| &of.processor);
-        let times = spec.measure.processors.iter();
-        let wanted: BTreeSet<&String> = times.chain(accuracy).chain(video).collect();
+        let wanted = processors(spec);
         let lacks = |device: &Device| -> Option<String> {
             let known = device.processors.as_ref()?;
             let lacking = wanted.iter().find(|name| !known.contains(name))?;

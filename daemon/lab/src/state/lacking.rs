@@ -45,6 +45,11 @@ impl LabState {
         }
     }
 
+    /// The job is over, and forgotten here.
+    pub(super) fn forget_what_lacks(&mut self, job: JobId) {
+        self.lacking.missing.remove(&job);
+    }
+
     /// What this host lacks for the runs of a job at `now`.
     pub(in super::super) fn lacks(&self, job: JobId, now: Timestamp) -> Option<&str> {
         if self.lacking.fetching.contains(&job) {
@@ -52,6 +57,12 @@ impl LabState {
         }
         let (what, until) = self.lacking.missing.get(&job)?;
         (now < *until).then_some(what)
+    }
+
+    /// The jobs for whose runs something is lacking, or was when it was last looked for.
+    pub(in super::super) fn lacking_jobs(&self) -> impl Iterator<Item = JobId> {
+        let Lacking { missing, fetching } = &self.lacking;
+        missing.keys().chain(fetching).copied()
     }
 
     /// When that is looked for again.

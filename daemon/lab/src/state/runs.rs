@@ -387,7 +387,7 @@ impl LabState {
     pub(super) fn settle_job(&mut self, id: JobId, number: RunNumber, now: Timestamp) {
         let is_live = (self.kept.jobs.get(&id))
             .is_some_and(|job| matches!(job.state, JobState::Open | JobState::Paused));
-        if !is_live || self.waiting.contains_key(&id) {
+        if !is_live || self.queue.has_runs_of(id) {
             return;
         }
         let (mut is_over, mut is_done) = (true, true);

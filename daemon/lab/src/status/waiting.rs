@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::record::{Device, Job, JobId, Run, RunNumber, RunState};
-use crate::state::{LabState, Work};
+use crate::record::{Device, Job, JobId, Run, RunState};
+use crate::state::{AskedOfDevices, LabState, Work};
 use crate::talk::WaitingRuns;
 use crate::when::moment;
 
@@ -15,11 +15,11 @@ const NAMED: usize = 3;
 
 /// Why runs wait, those of a job together that wait for the same.
 pub(super) fn waiting(state: &LabState, now: Timestamp) -> Vec<WaitingRuns> {
-    let of_jobs = state.waiting.iter().filter_map(|(id, numbers)| {
-        let job = state.kept.jobs.get(id)?;
-        Some(of_job(state, job, numbers, now))
-    });
-    let mut all: Vec<WaitingRuns> = of_jobs.flatten().collect();
+    let mut all = Vec::new();
+    let mut known = KnownReasons::new();
+    for job in state.queue.jobs().filter_map(|id| state.kept.jobs.get(&id)) {
+        all.extend(of_job(state, job, &mut known, now));
+    }
     // A run that has a device may wait as well: until that is ready.
     for (name, place) in &state.places {
         if let (Work::Busy(number), Some(reason)) = (place.work, &place.not_ready)
@@ -38,29 +38,33 @@ pub(super) fn waiting(state: &LabState, now: Timestamp) -> Vec<WaitingRuns> {
 
 /// What open jobs ask for that nothing known to the lab can give.
 pub(super) fn impossible(state: &LabState) -> Vec<(JobId, String)> {
-    let waiting = state.waiting.keys();
-    let jobs = waiting.filter_map(|id| state.kept.jobs.get(id));
-    let problems = jobs.flat_map(|job| {
-        let problems = state.impossible(&job.spec).into_iter();
-        problems.map(|problem| (job.id, problem))
-    });
-    problems.collect()
+    let mut known: HashMap<AskedOfDevices<'_>, Vec<String>> = HashMap::new();
+    let mut all = Vec::new();
+    for job in state.queue.jobs().filter_map(|id| state.kept.jobs.get(&id)) {
+        let problems = known.entry(AskedOfDevices::by(&job.spec));
+        let problems = problems.or_insert_with(|| state.impossible(&job.spec));
+        all.extend(problems.iter().map(|problem| (job.id, problem.clone())));
+    }
+    all
 }
 
 /// What decides which devices a run may have: the place of its selector, the one device that it is for, and the one where
 /// it was parked.
 type Meant<'a> = (usize, Option<&'a str>, Option<&'a str>);
 
+/// Why no device has runs, by what their jobs ask for and which devices they may have.
+type KnownReasons<'a> = HashMap<(AskedOfDevices<'a>, Meant<'a>), String>;
+
 fn of_job<'a>(
     state: &'a LabState,
     job: &'a Job,
-    numbers: impl IntoIterator<Item = &'a RunNumber>,
+    known: &mut KnownReasons<'a>,
     now: Timestamp,
 ) -> Vec<WaitingRuns> {
     let held_back = state.held_back(job, now);
-    let mut known: HashMap<Meant<'_>, String> = HashMap::new();
+    let asked = AskedOfDevices::by(&job.spec);
     let mut groups: BTreeMap<String, WaitingRuns> = BTreeMap::new();
-    for &number in numbers {
+    for number in state.queue.runs_of(job.id) {
         let Some(run) = state.kept.runs.get(&number) else {
             continue;
         };
@@ -79,7 +83,7 @@ fn of_job<'a>(
                 let parked = run.phone.as_deref();
                 let parked = parked.filter(|_| run.state == RunState::Parked);
                 let meant = (run.selector, run.only.as_deref(), parked);
-                let reason = known.entry(meant);
+                let reason = known.entry((asked.clone(), meant));
                 let reason = reason.or_insert_with(|| for_a_device(state, job, run, now));
                 reason.clone()
             }

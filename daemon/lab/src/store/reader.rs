@@ -143,10 +143,10 @@ impl Reader {
         let tables = tables.await?;
         Ok(Kept {
             lab: tables.lab,
-            jobs: self.by(&tables.jobs, |job: &Job| job.id)?,
-            runs: self.by(&tables.runs, |run: &Run| run.number)?,
-            devices: self.by(&tables.devices, |device: &Device| device.name.clone())?,
-            reservations: self.by(&tables.reservations, |it: &Reservation| it.id)?,
+            jobs: self.by(tables.jobs, |job: &Job| job.id)?,
+            runs: self.by(tables.runs, |run: &Run| run.number)?,
+            devices: self.by(tables.devices, |device: &Device| device.name.clone())?,
+            reservations: self.by(tables.reservations, |it: &Reservation| it.id)?,
             last_event: tables.last_event,
             last_job: tables.last_job,
             last_run: tables.last_run,
@@ -286,16 +286,17 @@ impl Reader {
         })
     }
 
+    /// Each text goes as soon as it is read: there may be hundreds of megabytes.
     fn by<K: Ord, T: StoredRecord>(
         &self,
-        bodies: &[String],
+        bodies: Vec<String>,
         key: impl Fn(&T) -> K,
     ) -> Result<BTreeMap<K, T>, StoreError> {
-        let record = |body: &String| {
-            let record: T = self.record(body)?;
+        let record = |body: String| {
+            let record: T = self.record(&body)?;
             Ok((key(&record), record))
         };
-        bodies.iter().map(record).collect()
+        bodies.into_iter().map(record).collect()
     }
 
     pub(super) fn record<T: StoredRecord>(&self, body: &str) -> Result<T, StoreError> {

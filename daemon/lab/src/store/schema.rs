@@ -15,10 +15,12 @@ const OWNER: &str = include_str!("migrations/0001_owner.sql");
 const HOSTS: &str = include_str!("migrations/0002_hosts.sql");
 /// What holds for all of them.
 const LAB_WIDE: &str = include_str!("migrations/0003_lab_wide.sql");
+/// What makes that fast.
+const INDEXES: &str = include_str!("migrations/0004_indexes.sql");
 
 /// The version of the tables at `place` that this program reads and writes.
 fn newest(place: &StorePlace) -> i64 {
-    if place.is_on_server() { 3 } else { 1 }
+    if place.is_on_server() { 4 } else { 1 }
 }
 
 fn migrator(place: &StorePlace) -> Migrator {
@@ -43,6 +45,7 @@ fn migrator(place: &StorePlace) -> Migrator {
                 migration(1, "lab", collated(format!("{LAB}{OWNER}"))),
                 migration(2, "hosts", collated(HOSTS.to_owned())),
                 migration(3, "lab wide", collated(LAB_WIDE.to_owned())),
+                migration(4, "indexes", collated(INDEXES.to_owned())),
             ]
         }
     };

@@ -94,8 +94,7 @@ fn a_host_that_is_cut_off_for_five_minutes_goes_on_with_its_run_on_a_server() {
     let shared = folder.path();
     let phones = [farm.phone("P1"), farm.phone("P2")];
     let url = server.database();
-    let gate = Gate::before_file(server.socket());
-    let way = PostgresServer::through(&url, gate.address);
+    let (gate, way) = Gate::before_database(&url);
     let one = host("rack-1", &way, shared, "30m", &farm, &phones[0]);
     let first = one.daemon();
     one.wait_until_open();
@@ -153,8 +152,7 @@ fn what_a_host_that_was_cut_off_for_too_long_measured_is_refused_on_a_server() {
     let shared = folder.path();
     let phones = [farm.phone("P1"), farm.phone("P2")];
     let url = server.database();
-    let gate = Gate::before_file(server.socket());
-    let way = PostgresServer::through(&url, gate.address);
+    let (gate, way) = Gate::before_database(&url);
     let one = host("rack-1", &way, shared, "1m", &farm, &phones[0]);
     let first = one.daemon();
     one.wait_until_open();

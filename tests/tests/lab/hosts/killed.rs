@@ -185,9 +185,8 @@ fn four_hosts_whose_daemons_and_servers_are_killed_lose_nothing_on_a_server() {
     let shared = tempfile::tempdir().expect("a folder");
     let profiles = shared.path().join("profiles");
     objects.bucket("lab");
-    let to_database = Gate::before_file(database.socket());
+    let (to_database, store) = Gate::before_database(&database.database());
     let to_objects = Gate::before(objects.address, |_| {});
-    let store = PostgresServer::through(&database.database(), to_database.address);
 
     let phones: Vec<VirtualPhone> = (1..=HOSTS * PHONES)
         .map(|number| farm.phone(&format!("P{number:02}")))

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::job::VideoSpec;
-use crate::record::{RecordChange, RunState, What};
+use crate::record::{RecordChange, What};
 use crate::state::PublicationOutcome;
 use crate::talk::{DeviceState, RefusalCode};
 use layerlab_campaign::LinkSettings;

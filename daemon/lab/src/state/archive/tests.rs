@@ -106,7 +106,10 @@ fn a_job_that_is_tried_again_before_it_could_be_forgotten_stays() {
 
 /// Job 7 with one run, which was given up.
 fn failed() -> JobWithRuns {
-    let spec = JobSpec::default();
+    let spec = JobSpec {
+        devices: vec![Selector::default()],
+        ..JobSpec::default()
+    };
     let job = Job {
         id: 7,
         content_sha256: spec.content_sha256(),
@@ -134,8 +137,10 @@ fn a_job_that_was_asked_about_is_forgotten_again_unless_it_goes_on() {
     assert_eq!(state.lookup_for(&retry), Some(ArchiveLookup::Job(7)));
     state.bring_back(failed());
     assert_eq!(state.lookup_for(&retry), None);
+    state.lack(7, "no model".to_owned(), now());
     archive(&mut state);
     assert!(!state.kept.jobs.contains_key(&7));
+    assert_eq!(state.lacking_jobs().count(), 0);
     state.bring_back(failed());
     assert_eq!(state.retry(7, now()), Answer::Done);
     archive(&mut state);

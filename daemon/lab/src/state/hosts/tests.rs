@@ -187,3 +187,37 @@ fn runs_wait_for_files_that_are_fetched_and_what_keeps_them_is_told_once() {
     one.fetched(2, Err("nobody answers".to_owned()), minute(6));
     assert_eq!(one.take_changes(), []);
 }
+
+#[test]
+fn devices_are_looked_at_again_when_others_have_other_devices_and_not_otherwise() {
+    let (mut one, mut two) = (host("one", "a"), host("two", "a"));
+    one.follow(nothing(), minute(0));
+    let others = changes_of_host(&mut one, LeaseState::Alive);
+    two.follow(others.clone(), minute(1));
+    let (a, b) = (
+        two.kept.devices["a"].clone(),
+        host("b", "b").kept.devices["b"].clone(),
+    );
+    two.devices(vec![a, b], minute(1));
+    assert!(!two.places["a"].is_there, "the first host has it");
+    two.take_changes();
+    // Nothing of what is here is compared again as long as the others are as they were.
+    if let Some(known) = two.kept.devices.get_mut("b") {
+        known.android = Some(7);
+    }
+    let still = OthersChanges {
+        devices: Vec::new(),
+        ..others.clone()
+    };
+    two.follow(still.clone(), minute(2));
+    assert_eq!(two.take_changes(), []);
+    assert_eq!(two.kept.devices["b"].android, Some(7));
+    // The first host is gone.
+    let gone = OthersChanges {
+        hosts: changes_of_host(&mut one, LeaseState::Ended).hosts,
+        ..still
+    };
+    two.follow(gone, minute(3));
+    assert!(two.places["a"].is_there);
+    assert_eq!(two.host_of("a"), None);
+}

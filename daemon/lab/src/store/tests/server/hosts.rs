@@ -1,6 +1,7 @@
 //! Several hosts share a store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::proxy::ForgetfulProxy;
@@ -429,4 +430,40 @@ async fn a_journal_is_written_by_the_host_that_has_claimed_its_run() {
     assert_eq!(*two.store.trouble().borrow(), None, "nothing is wrong");
     let kept = two.store.entries(&id).await.expect("entries");
     assert_eq!(kept.len(), 12);
+}
+
+#[tokio::test]
+async fn no_host_waits_for_its_turn_while_others_have_theirs_again_and_again() {
+    const HOSTS: usize = 12;
+    const TURNS: usize = 40;
+    let Some(server) = postgres() else { return };
+    let url = server.database();
+    let mut hosts = Vec::new();
+    for number in 0..HOSTS {
+        hosts.push(host(&url, &format!("host{number}"), LONG).await);
+    }
+    // Each asks again at once, until each has had so many turns.
+    let taken = Arc::new(Mutex::new([0; HOSTS]));
+    let taking = hosts.iter().enumerate().map(|(number, host)| {
+        let (store, taken) = (host.store.clone(), Arc::clone(&taken));
+        tokio::spawn(async move {
+            while taken
+                .lock()
+                .expect("no panic")
+                .iter()
+                .any(|&turns| turns < TURNS)
+            {
+                let turn = store.turn().await.expect("a turn");
+                let changes = vec![RecordChange::Reservation(reservation(number as i64))];
+                turn.keep(changes).await.expect("kept");
+                taken.lock().expect("no panic")[number] += 1;
+            }
+        })
+    });
+    for taking in taking.collect::<Vec<_>>() {
+        taking.await.expect("no panic");
+    }
+    let taken = *taken.lock().expect("no panic");
+    let most = taken.iter().max().expect("hosts");
+    assert!(*most <= TURNS + TURNS / 4, "{taken:?}");
 }
