@@ -57,13 +57,19 @@ impl Published {
     /// next.
     #[must_use]
     pub fn clockless(mut self) -> Published {
-        let timeless = without_column(self.file("samples.csv"), STARTED);
-        self.0.insert("samples.csv".to_owned(), timeless);
-        self.0.remove("blocks.csv");
+        let timed = ["samples.csv", "probes.csv"];
+        for name in timed {
+            if let Some(table) = self.0.get_mut(name) {
+                *table = without_column(table, STARTED);
+            }
+        }
+        let blocks = self.0.remove("blocks.csv");
+        assert!(blocks.is_some(), "no blocks.csv");
         self.change_header(|header| {
-            for name in ["samples.csv", "blocks.csv"] {
-                let hash = header["files"][name].take();
-                assert!(hash.is_string(), "{name}: {hash} in {HEADER}");
+            for name in timed.into_iter().chain(["blocks.csv"]) {
+                if let Some(hash) = header["files"].get_mut(name) {
+                    *hash = serde_json::Value::Null;
+                }
             }
         });
         self
