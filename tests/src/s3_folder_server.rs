@@ -82,6 +82,12 @@ impl S3FolderServer {
     pub fn bucket(&self, name: &str) {
         std::fs::create_dir(self.folder.path().join(name)).expect("a new one");
     }
+
+    /// How many files there are whose names are `prefix`, which begins with the bucket, and one word more.
+    pub fn files_in(&self, prefix: &str) -> usize {
+        let files = std::fs::read_dir(self.folder.path().join(prefix));
+        files.expect("it is there").count()
+    }
 }
 
 impl Drop for S3FolderServer {
