@@ -10,19 +10,14 @@ use layerlab_analysis::{ExportError, export, exported_profiles};
 use layerlab_profiles::document::ProfileDigest;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
 
 use crate::dispatcher::Message;
-use crate::published_after::published_after;
+use crate::publications::Publications;
 use crate::query::indexed_profiles;
 use crate::record::{RunNumber, RunState};
-use crate::store::Reader;
 
 /// How soon what was not appended is tried again, unless something is published before.
 const AGAIN: Duration = Duration::from_secs(3600);
-
-/// How soon the store is asked again that did not answer.
-const SOON: Duration = Duration::from_secs(60);
 
 /// The tables to which the lab appends.
 #[derive(Clone, Debug)]
@@ -36,55 +31,22 @@ pub struct AnalysisTables {
 impl AnalysisTables {
     /// Appends what the lab has published and what it publishes, for ever. `last_event` is the number of the store's last event,
     /// and `messages` leads to the dispatcher, which notes what could not be appended.
-    pub async fn append(
-        self,
-        mut last_event: watch::Receiver<i64>,
-        messages: mpsc::Sender<Message>,
-    ) {
-        let mut seen = *last_event.borrow_and_update();
-        let mut missing = self.published().await;
+    pub async fn append(self, last_event: watch::Receiver<i64>, messages: mpsc::Sender<Message>) {
+        let mut publications = Publications::of(self.store.clone(), last_event);
+        let so_far = indexed_profiles(&publications.so_far().await, None, None).into_iter();
+        let mut missing: BTreeMap<RunNumber, PathBuf> = so_far
+            .map(|profile| (profile.run, profile.folder))
+            .collect();
         let mut told = BTreeSet::new();
         loop {
             self.append_missing(&mut missing, &mut told, &messages)
                 .await;
-            let published = published_after(&self.store, seen, &mut last_event);
-            let next = match missing.is_empty() {
-                true => Ok(published.await),
-                false => timeout(AGAIN, published).await,
+            let at_most = (!missing.is_empty()).then_some(AGAIN);
+            let Some(runs) = publications.next(at_most).await else {
+                return;
             };
-            match next {
-                Ok(Ok(Some(published))) => {
-                    seen = published.seen;
-                    let done = published.runs.into_iter();
-                    let done = done.filter(|run| run.state == RunState::Done);
-                    missing.extend(done.filter_map(|run| Some((run.number, run.profile?))));
-                }
-                Ok(Ok(None)) => return,
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, "what was published is not known");
-                    sleep(SOON).await;
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// What the lab has published before.
-    async fn published(&self) -> BTreeMap<RunNumber, PathBuf> {
-        loop {
-            let looked = async { Reader::open(&self.store).await?.all().await };
-            match looked.await {
-                Ok(kept) => {
-                    let profiles = indexed_profiles(&kept, None, None).into_iter();
-                    return profiles
-                        .map(|profile| (profile.run, profile.folder))
-                        .collect();
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the tables for analysis lack what was published before");
-                    sleep(SOON).await;
-                }
-            }
+            let done = runs.into_iter().filter(|run| run.state == RunState::Done);
+            missing.extend(done.filter_map(|run| Some((run.number, run.profile?))));
         }
     }
 

@@ -21,7 +21,7 @@ pub mod mirror;
 pub mod night;
 pub mod notice;
 pub mod page;
-mod published_after;
+mod publications;
 pub mod query;
 pub mod readings;
 pub mod record;

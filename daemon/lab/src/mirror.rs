@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use layerlab_objects::ObjectsError;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
 
 use crate::dispatcher::Message;
 use crate::library::SharingError;
-use crate::published_after::published_after;
+use crate::publications::Publications;
 use crate::query::indexed_profiles;
 use crate::record::{Kept, Run, RunNumber, RunState};
 use crate::shared_profiles::SharedProfiles;
-use crate::store::Reader;
 
 /// How soon what was not brought is tried again, unless something is published before.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -34,59 +32,29 @@ pub struct Mirror {
 impl Mirror {
     /// Brings what was published and what will be, for ever. `last_event` is the number of the store's last event, and `messages`
     /// leads to the dispatcher, which notes what could not be brought.
-    pub async fn follow(
-        self,
-        mut last_event: watch::Receiver<i64>,
-        messages: mpsc::Sender<Message>,
-    ) {
-        let mut seen = *last_event.borrow_and_update();
-        let mut missing = self.wanted().await;
+    pub async fn follow(self, last_event: watch::Receiver<i64>, messages: mpsc::Sender<Message>) {
+        let mut publications = Publications::of(self.store.clone(), last_event);
+        let mut missing = wanted(publications.so_far().await, &self.profiles);
         let mut told = BTreeSet::new();
         loop {
             // What is there, or was, is not missing: when somebody removes it, it is not brought again.
             self.bring(&mut missing, &mut told, &messages).await;
-            let published = published_after(&self.store, seen, &mut last_event);
-            let next = match missing.is_empty() {
-                true => Ok(published.await),
-                false => timeout(AGAIN, published).await,
+            let at_most = (!missing.is_empty()).then_some(AGAIN);
+            let Some(runs) = publications.next(at_most).await else {
+                return;
             };
-            match next {
-                Ok(Ok(Some(published))) => {
-                    seen = published.seen;
-                    missing.extend(placed(published.runs, &self.profiles));
-                }
-                Ok(Ok(None)) => return,
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, "what is published is not known");
-                    sleep(AGAIN).await;
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// What is to be on this host of what was published before.
-    async fn wanted(&self) -> BTreeMap<RunNumber, Publication> {
-        loop {
-            let looked = async { Reader::open(&self.store).await?.all().await };
-            match looked.await {
-                Ok(kept) => return wanted(kept, &self.profiles),
-                Err(error) => {
-                    tracing::warn!(%error, "what other hosts have published is not known");
-                    sleep(AGAIN).await;
-                }
-            }
+            missing.extend(placed(runs, &self.profiles));
         }
     }
 
     /// Brings what is missing, the oldest first. Why something could not be brought is told once.
     async fn bring(
         &self,
-        missing: &mut BTreeMap<RunNumber, Publication>,
+        missing: &mut BTreeMap<RunNumber, Placed>,
         told: &mut BTreeSet<RunNumber>,
         messages: &mpsc::Sender<Message>,
     ) {
-        for (number, Publication { run, folder }) in std::mem::take(missing) {
+        for (number, Placed { run, folder }) in std::mem::take(missing) {
             let brought = match folder.exists() {
                 true => Ok(()),
                 false => self.shared.bring(&run, &folder).await,
@@ -99,7 +67,7 @@ impl Mirror {
                     tracing::info!(run = number, "what it published is not in the object store");
                 }
                 Err(error) => {
-                    missing.insert(number, Publication { run, folder });
+                    missing.insert(number, Placed { run, folder });
                     if told.insert(number) {
                         let trouble = format!(
                             "what run {number} has published is not on this host: {error}; this is tried again every minute"
@@ -115,14 +83,14 @@ impl Mirror {
 
 /// What a run has published, and its place on this host.
 #[derive(Debug)]
-struct Publication {
+struct Placed {
     run: Run,
     folder: PathBuf,
 }
 
 /// What is to be on this host below `profiles` of what was published before: the newest and the last good profile of each model on
 /// each device, which nothing removes.
-fn wanted(mut kept: Kept, profiles: &Path) -> BTreeMap<RunNumber, Publication> {
+fn wanted(mut kept: Kept, profiles: &Path) -> BTreeMap<RunNumber, Placed> {
     let (mut newest, mut good) = (BTreeSet::new(), BTreeSet::new());
     let mut stay = BTreeSet::new();
     // The newest of each model on each device comes first.
@@ -141,7 +109,7 @@ fn wanted(mut kept: Kept, profiles: &Path) -> BTreeMap<RunNumber, Publication> {
 fn placed(
     runs: impl IntoIterator<Item = Run>,
     profiles: &Path,
-) -> impl Iterator<Item = (RunNumber, Publication)> {
+) -> impl Iterator<Item = (RunNumber, Placed)> {
     let done = runs.into_iter().filter(|run| run.state == RunState::Done);
     done.filter_map(move |run| {
         let folder = (run
@@ -150,7 +118,7 @@ fn placed(
             .or(run.video.as_ref())
             .or(run.link.as_ref()))?
         .clone();
-        is_within(&folder, profiles).then_some((run.number, Publication { run, folder }))
+        is_within(&folder, profiles).then_some((run.number, Placed { run, folder }))
     })
 }
 
