@@ -12,7 +12,6 @@ use layerlab_farm::adb::Printable;
 use layerlab_farm::folders::{Folders, make_private};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 use super::campaign::agent_program;
@@ -81,17 +80,13 @@ impl TokenArgs {
     }
 }
 
+/// Serves until the program is told to end.
 pub(super) async fn run(args: &EdgeServerArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     let token = args.token.read_or_make()?;
-    let mut terminate = signal(SignalKind::terminate()).exit_with(Code::Internal)?;
     if !args.model.is_empty() {
         let mut agent = ServingAgent::start(args, agent_program(agent)?).await?;
         announce(&agent.address, args)?;
-        return tokio::select! {
-            _ = tokio::signal::ctrl_c() => Ok(()),
-            _ = terminate.recv() => Ok(()),
-            failed = agent.ended() => Err(failed),
-        };
+        return Err(agent.ended().await);
     }
     let address = args.listen;
     let listener = TcpListener::bind(address).map_err(|error| {
@@ -106,12 +101,7 @@ pub(super) async fn run(args: &EdgeServerArgs, agent: Option<PathBuf>) -> Result
     );
     let server = server.exit_with(Code::Internal)?;
     announce(&server.address().to_string(), args)?;
-    // Ending this way is what it is for, and no interruption.
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
+    std::future::pending().await
 }
 
 fn announce(address: &str, args: &EdgeServerArgs) -> Result<(), Failure> {

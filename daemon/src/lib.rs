@@ -69,6 +69,7 @@ use adb::WithPhones;
 use clap::{Parser, Subcommand};
 use exit::{Code, ExitWith, Failure};
 use layerlab_farm::adb::direct::frames::CHILD_COMMAND;
+use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 use which_lab::{CommandWithLab, WithLab};
 
@@ -192,6 +193,17 @@ enum LayerlabCommand {
     DirectChild(direct_child::DirectChildArgs),
 }
 
+impl LayerlabCommand {
+    /// Does it go on until it is told to end, which is then no failure?
+    fn ends_when_told(&self) -> bool {
+        match self {
+            LayerlabCommand::EdgeServer(_) => true,
+            LayerlabCommand::Watch(WithLab { args, .. }) => args.looks_on(),
+            _ => false,
+        }
+    }
+}
+
 /// Runs layerlab with the process's arguments.
 pub fn main() -> ExitCode {
     match run(Cli::parse()) {
@@ -230,29 +242,43 @@ fn run(cli: Cli) -> Result<(), Failure> {
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_writer(std::io::stderr)
         .init();
+    let ends_when_told = cli.command.ends_when_told();
     runtime.block_on(async {
         let work = async {
             match cli.command {
                 LayerlabCommand::Daemon(_) | LayerlabCommand::DirectChild(_) => Ok(()),
                 LayerlabCommand::Demo(args) => demo::run(&args, cli.agent).await,
-                LayerlabCommand::Setup(WithPhones { args, adb }) => setup::run(&args, cli.agent, &adb).await,
-                LayerlabCommand::Profile(WithPhones { args, adb }) => profile::run(&args, cli.agent, &adb).await,
-                LayerlabCommand::Evaluate(WithPhones { args, adb }) => evaluate::run(&args, cli.agent, &adb).await,
+                LayerlabCommand::Setup(WithPhones { args, adb }) => {
+                    setup::run(&args, cli.agent, &adb).await
+                }
+                LayerlabCommand::Profile(WithPhones { args, adb }) => {
+                    profile::run(&args, cli.agent, &adb).await
+                }
+                LayerlabCommand::Evaluate(WithPhones { args, adb }) => {
+                    evaluate::run(&args, cli.agent, &adb).await
+                }
                 LayerlabCommand::Submit(WithLab { args, lab }) => submit::run(&args, &lab).await,
                 LayerlabCommand::Jobs(WithLab { args, lab }) => jobs::run(&args, &lab).await,
-                LayerlabCommand::Job(CommandWithLab { command, lab }) => job::run(&command, &lab).await,
-                LayerlabCommand::Reserve(WithLab { args, lab }) => reserve::run(&args, &lab).await,
-                LayerlabCommand::Release(WithLab { args, lab }) => reserve::release(&args, &lab).await,
-                LayerlabCommand::Devices(WithLab { args: WithPhones { args, adb }, lab }) => {
-                    devices::run(&args, &adb, &lab, cli.agent).await
+                LayerlabCommand::Job(CommandWithLab { command, lab }) => {
+                    job::run(&command, &lab).await
                 }
+                LayerlabCommand::Reserve(WithLab { args, lab }) => reserve::run(&args, &lab).await,
+                LayerlabCommand::Release(WithLab { args, lab }) => {
+                    reserve::release(&args, &lab).await
+                }
+                LayerlabCommand::Devices(WithLab {
+                    args: WithPhones { args, adb },
+                    lab,
+                }) => devices::run(&args, &adb, &lab, cli.agent).await,
                 LayerlabCommand::Doctor(WithPhones { args, adb }) => {
                     doctor::run(&args, &adb, campaign::agent_program(cli.agent)?).await
                 }
                 LayerlabCommand::Hosts(WithLab { args, lab }) => hosts::run(&args, &lab).await,
                 LayerlabCommand::Report(WithLab { args, lab }) => report::run(&args, &lab).await,
                 LayerlabCommand::Watch(WithLab { args, lab }) => watch::run(&args, &lab).await,
-                LayerlabCommand::Profiles(CommandWithLab { command, lab }) => profiles::run(&command, &lab).await,
+                LayerlabCommand::Profiles(CommandWithLab { command, lab }) => {
+                    profiles::run(&command, &lab).await
+                }
                 LayerlabCommand::Login(args) => login::login(&args).await,
                 LayerlabCommand::Logout(args) => login::logout(&args),
                 LayerlabCommand::Lab(command) => prune::run(&command).await,
@@ -284,11 +310,25 @@ fn run(cli: Cli) -> Result<(), Failure> {
             biased;
             result = work => result,
             // Dropping the work kills its agents and removes what is not published.
-            _ = tokio::signal::ctrl_c() => {
-                Err(Failure::new(Code::Interrupted, anyhow::anyhow!("interrupted; nothing unfinished was published")))
-            }
+            result = told_to_end(ends_when_told) => result,
         }
     })
+}
+
+/// Waits until a user or the system tells this program to end, which `is_well` if that is how it ends. Nobody else may wait for
+/// the same signals: of two that do, either may be told first.
+async fn told_to_end(is_well: bool) -> Result<(), Failure> {
+    if !is_well {
+        // SIGTERM ends it by itself.
+        tokio::signal::ctrl_c().await.exit_with(Code::Internal)?;
+        let error = anyhow::anyhow!("interrupted; nothing unfinished was published");
+        return Err(Failure::new(Code::Interrupted, error));
+    }
+    let mut terminate = signal(SignalKind::terminate()).exit_with(Code::Internal)?;
+    tokio::select! {
+        ended = tokio::signal::ctrl_c() => ended.exit_with(Code::Internal),
+        _ = terminate.recv() => Ok(()),
+    }
 }
 
 #[cfg(test)]

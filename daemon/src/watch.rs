@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::elsewhere::Elsewhere;
@@ -40,10 +39,17 @@ pub(super) struct WatchArgs {
     once: bool,
 }
 
+impl WatchArgs {
+    /// Does it look on until it is told to end?
+    pub(super) fn looks_on(&self) -> bool {
+        !self.once && std::io::stdout().is_terminal()
+    }
+}
+
 pub(super) async fn run(args: &WatchArgs, lab: &LabArgs) -> Result<(), Failure> {
     let mut eye = Eye::on(lab.open()?);
     let zone = TimeZone::system();
-    if args.once || !std::io::stdout().is_terminal() {
+    if !args.looks_on() {
         let lab = eye.look().await?;
         let first = JobsShown {
             skipped: 0,
@@ -53,7 +59,6 @@ pub(super) async fn run(args: &WatchArgs, lab: &LabArgs) -> Result<(), Failure> 
         let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
         return output::print(lines.join("\n"));
     }
-    let mut told_to_end = signal(SignalKind::terminate()).exit_with(Code::Internal)?;
     let mut screen = Screen::enter().exit_with(Code::Output)?;
     let mut keys = Keys::read();
     let help = keys.can_be_pressed().then_some(keys::HELP);
@@ -69,9 +74,6 @@ pub(super) async fn run(args: &WatchArgs, lab: &LabArgs) -> Result<(), Failure> 
                 Key::Next => skipped += FEW_JOBS,
                 Key::Before => skipped = usize::saturating_sub(skipped, FEW_JOBS),
             },
-            // Whoever has seen enough ends it so; that is no failure.
-            _ = tokio::signal::ctrl_c() => return Ok(()),
-            _ = told_to_end.recv() => return Ok(()),
         }
         let Some(lab) = &lab else { continue };
         // The last page stays when there are fewer jobs, or somebody leafs on.

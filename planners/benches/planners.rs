@@ -14,7 +14,7 @@ use layerlab_planners::{Algorithm, Goal, Problem, plan_keeping};
 use layerlab_profiles::Nanos;
 use recorded::network;
 
-#[path = "../tests/recorded/mod.rs"]
+#[path = "../tests/recorded/network.rs"]
 mod recorded;
 
 /// What the papers kept for Min-Time, and more than they kept for Max-Accuracy.

@@ -1,6 +1,6 @@
 //! The checker finds what is wrong: an outcome held against tables that it was not made from.
 
-mod planted;
+use crate::planted;
 
 use layerlab_planners::check::{Evidence, Fault, Loss, check};
 use layerlab_planners::regress::{RidgeSettings, Settings};

@@ -1,6 +1,6 @@
 //! Our answers against those of the papers' algorithms, on simulated networks of up to 30 layers.
 
-mod planted;
+use crate::planted;
 
 use layerlab_planners::Algorithm;
 use layerlab_planners::reason::{Reason, Verdict};

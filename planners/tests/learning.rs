@@ -1,6 +1,6 @@
 //! From measured combinations to plans: every kind of regressor, the choice between them, and the figures.
 
-mod planted;
+use crate::planted;
 
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::export::{

@@ -1,7 +1,7 @@
 //! The placement that draws least against every placement there is, on simulated networks of up to 14 layers. What a placement
 //! draws and takes is summed up here from the raw tables.
 
-mod planted;
+use crate::planted;
 
 use layerlab_planners::confidence::Confidence;
 use layerlab_planners::placement::PackedPlacement;

@@ -1,6 +1,6 @@
 //! Plans keep their word: on the profiles that ship with the repository, and on simulated networks.
 
-mod planted;
+use crate::planted;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! Wrong use is refused, in one sentence that says what to do.
 
-mod planted;
+use crate::planted;
 
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::placement::PackedPlacement;

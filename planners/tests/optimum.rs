@@ -1,6 +1,6 @@
 //! Our answers against every placement there is, on simulated networks of up to 16 layers.
 
-mod planted;
+use crate::planted;
 
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::regress::{GbrtSettings, Settings};

@@ -1,6 +1,6 @@
 //! Placements on three and four processors, against every placement there is.
 
-mod several;
+use crate::several;
 
 use layerlab_planners::accuracy::AccuracyModel;
 use layerlab_planners::check::Loss;

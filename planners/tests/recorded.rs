@@ -8,7 +8,7 @@ use layerlab_planners::regress::{
 use network::{folder, network};
 use serde_json::Value;
 
-#[path = "recorded/mod.rs"]
+#[path = "recorded/network.rs"]
 #[expect(
     dead_code,
     reason = "only the benchmark plans with the network's times"

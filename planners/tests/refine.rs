@@ -1,6 +1,6 @@
 //! Measuring what is in doubt: the plan gets better, keeps what it says, and ends up sure.
 
-mod planted;
+use crate::planted;
 
 use layerlab_planners::refine::doubts;
 use layerlab_planners::regress::{Grid, Kind};

@@ -1,6 +1,6 @@
 //! What a processor cannot run is a limit that every algorithm keeps, and that the checker holds every plan to.
 
-mod several;
+use crate::several;
 
 use layerlab_planners::check::{Evidence, Fault, Loss, check};
 use layerlab_planners::export::{ExportError, Source, dnn_partitioning, outcomes_json};

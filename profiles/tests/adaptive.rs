@@ -1,7 +1,7 @@
 //! The adaptive planner on planted devices: it ends at its target or within its budget, and its plan
 //! depends on nothing but what it was told.
 
-mod plant;
+use crate::plant;
 
 use std::collections::{BTreeMap, BTreeSet};
 

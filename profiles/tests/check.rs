@@ -1,6 +1,6 @@
 //! A good profile raises no finding, and each fault raises exactly its own.
 
-mod common;
+use crate::common;
 
 use std::fs;
 

@@ -1,7 +1,7 @@
 //! A profile written, read and written again is the same, byte for byte; what cannot be read is refused
 //! in one sentence.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Energies: derived as planted, with intervals that hold them; written and read as they are; and every derived number is made
 //! again by `check`.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Two profiles of one model: what became worse is found, and nothing else is.
 
-mod common;
+use crate::common;
 
 use common::visits::run_of_visits;
 use common::{CPU, NPU, layers};

@@ -1,6 +1,6 @@
 //! Least squares on the segment graph: exact without noise, honest with it, unmoved by what is wrong.
 
-mod plant;
+use crate::plant;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Profiles by least squares: built, checked, derived again by another method, compared.
 
-mod common;
-mod plant;
+use crate::common;
+use crate::plant;
 
 use common::{CPU, NPU, header};
 use layerlab_profiles::check::check;

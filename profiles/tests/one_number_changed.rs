@@ -1,7 +1,7 @@
 //! A sceptic changes one number of a profile: `check` refuses it, unless nothing in the profile determines that number.
 
-mod common;
-mod sceptic;
+use crate::common;
+use crate::sceptic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

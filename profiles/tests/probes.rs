@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+use crate::common;
 
 use common::probe_samples::{PLANTED, PlantedMoving, probe_samples};
 use common::{NPU, header, layers, measured, samples};

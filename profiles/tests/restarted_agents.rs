@@ -1,7 +1,7 @@
 //! An agent that is killed is started anew and goes on with the block by a clock that begins anew: honest profiles of that are
 //! sound, however the times of both agents lie.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The committed JSON Schema is the one that the code gives, and FORMAT.md speaks of all there is.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

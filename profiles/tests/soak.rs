@@ -1,6 +1,6 @@
 //! Steady profiles: written and read as they are, and every number of how the device became steady is made again by `check`.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! A processor that cannot run some layers is measured, derived and checked on the others.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! The examples lie in `tests/versions`. DO NOT CHANGE their bytes; a new version of the format gets an example of its
 //! own.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 #[path = "common/video.rs"]
 mod example;
-mod sceptic;
+use crate::sceptic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

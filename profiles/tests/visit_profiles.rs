@@ -1,6 +1,6 @@
 //! Profiles of measurements in several visits: states, and a whole that contradicts its parts.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

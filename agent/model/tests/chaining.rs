@@ -1,9 +1,6 @@
 //! Every committed model, cut anywhere, gives the answers of the model that was never cut, bit for bit.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use common::run::{self, Optimiser};
 use layerlab_model::Network;

@@ -1,9 +1,6 @@
 //! The tensors that cross cuts, each once.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use layerlab_model::{Network, NotCompressed};
 

@@ -1,9 +1,6 @@
 //! Where layers begin and what crosses their cuts, on small graphs worked out by hand.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,6 @@
 //! Files that are no good: each gets one sentence that says what to do, and none brings the process down.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,9 +1,6 @@
 //! Layers that a model's file names itself: they travel with the file, and cut at them the answers are those of the whole.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,6 @@
 //! int8 networks: made here from the committed models, and by others; cut anywhere they give the bits of the whole.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,7 @@
 //! Quantised networks give what ONNX Runtime gives, whole and cut: a network of each operator between pairs, and the
 //! committed quantised networks. `tests/models/pairs.py` recorded the answers.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,10 +1,7 @@
 //! Random graphs of convolutions, poolings, joins and cheap nodes: every tensor goes from a layer to the
 //! same or a later one, and every segment gives the bits of its layers chained.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use std::collections::HashMap;
 

@@ -1,10 +1,7 @@
 //! Models that lie, or that no device can run: each is refused in one sentence that names what is wrong and the remedy.
 //! Beside them what looks alike and is read.
 
-// A test that fails to unwrap has failed.
-#![allow(clippy::unwrap_used)]
-
-mod common;
+use crate::common;
 
 use common::build::{Builder, int, ints};
 use layerlab_model::{ElementType, ModelError, Network};

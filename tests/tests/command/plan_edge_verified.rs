@@ -331,7 +331,16 @@ fn a_servers_groups_of_layers_are_measured_by_themselves() {
     ]);
     command.args(["--samples", "6", "--visits", "3"]);
     command.args(["--device", "host", "--model"]);
-    succeed(command.arg(&model).arg("--out").arg(&out));
+    command.arg(&model).arg("--out").arg(&out);
+    // This machine is measured, and others may work on it: where they kept all samples waiting, the profile is refused.
+    let mut measured = output(&mut command);
+    for _ in 0..3 {
+        if measured.status.code() == Some(6) && stderr(&measured).contains("[block-contradiction]")
+        {
+            measured = output(&mut command);
+        }
+    }
+    assert!(measured.status.success(), "{}", stderr(&measured));
     let profiled = Profile::read(&out).expect("a profile");
     let [processor] = &profiled.header.processors[..] else {
         panic!("{:?}", profiled.header.processors);

@@ -1,0 +1,29 @@
+//! Tests of profiles: one program, which is linked once.
+
+mod adaptive;
+mod arithmetic;
+mod check;
+mod common;
+mod document;
+mod energy;
+mod evaluation_set;
+mod gate;
+mod graph;
+mod least_squares;
+mod link;
+mod link_document;
+mod metrics;
+mod one_number_changed;
+mod passes;
+mod plant;
+mod probes;
+mod processors;
+mod restarted_agents;
+mod sceptic;
+mod schema;
+mod soak;
+mod unsupported;
+mod versions;
+mod video;
+mod visit_profiles;
+mod visits;
