@@ -164,7 +164,9 @@ fn a_host_that_is_cut_off_for_five_minutes_goes_on_with_its_run_on_a_server() {
     }
     assert_eq!(racks.entries(), in_store);
     let hosts = racks.two.succeed(&["hosts"]);
-    let away = hosts.lines().find(|line| line.trim_start().starts_with("rack-1"));
+    let away = hosts
+        .lines()
+        .find(|line| line.trim_start().starts_with("rack-1"));
     assert!(away.is_some_and(|line| line.contains("lost")), "{hosts}");
 
     racks.gate.open();
