@@ -16,6 +16,7 @@ use layerlab_profiles::design::planned_block::Next;
 use plant::{phone, proportional};
 
 #[path = "../tests/plant/mod.rs"]
+#[expect(dead_code, reason = "tests use all of it")]
 mod plant;
 
 fn planner(layers: u32) -> Planner {

@@ -14,6 +14,7 @@ use layerlab_profiles::summary::Summary;
 use layerlab_profiles::{Bytes, Layer, Nanos, Segment};
 
 #[path = "../tests/common/mod.rs"]
+#[expect(dead_code, reason = "tests use all of it")]
 mod common;
 
 /// A deep network: 20,100 segments in a grouped table.

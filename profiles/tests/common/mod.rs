@@ -1,6 +1,4 @@
 //! A small good profile, made by hand: two processors, three layers, seven samples of each segment.
-// Each test binary uses some of this.
-#![allow(dead_code)]
 
 pub(crate) mod everything;
 pub(crate) mod probe_samples;

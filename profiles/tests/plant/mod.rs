@@ -1,6 +1,4 @@
 //! A processor of which everything is known, and samples of it with noise.
-// Each test binary uses some of this.
-#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 

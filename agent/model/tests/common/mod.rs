@@ -1,5 +1,4 @@
 //! What the tests share: the committed models, models built in code, and running either with tract.
-#![allow(dead_code)] // each test file uses its part
 
 pub(crate) mod build;
 pub(crate) mod run;

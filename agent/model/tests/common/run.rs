@@ -97,6 +97,7 @@ pub(crate) fn segment(
 #[derive(Debug)]
 pub(crate) struct Difference {
     /// The layers that were run as one.
+    #[expect(dead_code, reason = "a failed test shows it")]
     pub(crate) segment: Segment,
     /// The largest difference, as a part of the largest value.
     pub(crate) relative: f32,
