@@ -16,10 +16,11 @@ impl Marked {
     pub(super) fn new(command: &str, input_bytes: usize) -> Marked {
         let word = format!("layerlab-{:032x}", rand::random::<u128>());
         let command = quote(command);
-        // Standard input has no end of its own there, and may only be sent once something was written.
+        // Standard input has no end of its own there, and may only be sent once something was written. No byte too many may be
+        // read of it, and each that was passed on by itself would be a message of its own on its way back.
         let run = match input_bytes {
             0 => format!("sh -c {command} </dev/null"),
-            _ => format!("dd bs=1 count={input_bytes} 2>/dev/null | sh -c {command}"),
+            _ => format!("dd ibs=1 obs=4096 count={input_bytes} 2>/dev/null | sh -c {command}"),
         };
         let line = format!(
             "printf .; {{ e=$({{ {run}; }} 2>&1 >&3 3>&-); s=$?; \
