@@ -27,7 +27,8 @@ use layerlab_profiles::Placement;
 use layerlab_profiles::document::{Profile, judged_rows};
 use layerlab_protocol::Entry;
 use layerlab_tests::proof::table::markdown;
-use layerlab_tests::{agent_program, device, file, layerlab, model, root, succeed};
+use layerlab_tests::scenes::scenes_of_published;
+use layerlab_tests::{agent_program, device, model, root};
 
 const LIMITS: usize = 10;
 const MODELS: [&str; 2] = ["vocnet-mini", "yolo-mini"];
@@ -51,21 +52,7 @@ impl Bench {
     fn open(on: &str, of: &str, folder: &Path) -> Bench {
         let published = root().join("profiles/published").join(on).join(of);
         let profile = Profile::read(&published).expect("a published profile");
-        // A set is named after its file, and the profile's is `scenes`.
-        let path = folder.join(format!("{of}-{on}")).join("scenes.set");
-        std::fs::create_dir(path.parent().unwrap_or(folder)).expect("room");
-        let metric: &[&str] = match of {
-            "yolo-mini" => &["detection", "--threshold", "0.25"],
-            _ => &["multi-label"],
-        };
-        let scenes = file("models/scenes");
-        let mut command = layerlab();
-        command
-            .args(["set", "--size", "112x112", "--metric"])
-            .args(metric);
-        command.arg("--coco").arg(scenes.join("annotations.json"));
-        command.arg("--images").arg(scenes.join("images"));
-        succeed(command.arg("--out").arg(&path));
+        let path = scenes_of_published(of, &folder.join(format!("{of}-{on}")));
         let set = SetFile::open(&path).expect("a set");
         assert_eq!(set.sha256, profile.evaluations[0].set_sha256);
         let link = LocalLink::new(agent_program(), Choice::File(device(on)));
