@@ -296,8 +296,8 @@ fn page(sweeps: &[Sweep]) -> (String, bool) {
     say(format_args!(
         "## Broken limits\n\nPlans of `mlmp` that say that they keep their limit, with 95 % confidence, and those that were beyond \
          it when they were run. If each broke its limit with a probability of 5 %, as many or more would be broken with probability \
-         {probability:.4}: they are {}broken no more often than is said.\n\n",
-        if is_kept { "" } else { "not " }
+         {probability:.4}: they are broken {} often than is said.\n\n",
+        if is_kept { "no more" } else { "more" }
     ));
     let heads = ["profile", "goal", "limits", "sure", "not sure", "broken"];
     say(format_args!("{}\n", markdown(&heads, &rows)));
