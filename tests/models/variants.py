@@ -202,6 +202,23 @@ def gemm_matmul() -> onnx.ModelProto:
     return graph.model()
 
 
+def attention() -> onnx.ModelProto:
+    """Operator set 23: Attention in one node, with heads of queries that share keys, after two steps whose keys and values
+    are inputs, and those of all steps outputs."""
+    steps, past, heads, shared, width = 3, 2, 4, 2, 4
+    graph = Graph("attention", SEED, opset=23)
+    x = graph.input("states", (steps, heads * width))
+    keys, values = (graph.input(name, (shared, past, width)) for name in ("past_keys", "past_values"))
+    q = graph.fc_each(x, "Q", heads * width)
+    k, v = (graph.fc_each(x, name, shared * width) for name in ("K", "V"))
+    inputs = [q.name, k.name, v.name, "", keys.name, values.name]
+    graph.node("Attention", inputs, "A", ["A", "keys", "values"], q_num_heads=heads, kv_num_heads=shared, is_causal=1)
+    graph.output(graph.add(x, graph.fc_each(Tensor("A", x.shape), "O", heads * width), "sum"))
+    for name in ("keys", "values"):
+        graph.output(Tensor(name, (shared, past + steps, width)))
+    return graph.model()
+
+
 def unsorted_names() -> onnx.ModelProto:
     """Half of the nodes have no name, and the names of the others sort against the order of the graph."""
     model = chain(Graph("unsorted-names", SEED)).model()
@@ -229,6 +246,7 @@ VARIANTS: dict[str, Callable[[], onnx.ModelProto]] = {
     "unknown-operator": unknown_operator,
     "no-layers": no_layers,
     "gemm-matmul": gemm_matmul,
+    "attention": attention,
     "unsorted-names": unsorted_names,
 }
 

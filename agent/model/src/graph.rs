@@ -8,6 +8,7 @@ use std::path::Path;
 use tract_onnx::pb::{GraphProto, NodeProto, OperatorSetIdProto};
 
 use crate::constant::Constant;
+use crate::infer::reader;
 use crate::tensor::TensorSpec;
 use crate::{ModelError, dims};
 
@@ -289,7 +290,7 @@ fn domain(name: &str) -> &str {
 
 /// Refuses nodes that run other graphs and operators that nothing here can run.
 fn check_operators(nodes: &[NodeProto], imported: &[OperatorSetIdProto]) -> Result<(), ModelError> {
-    let supported = tract_onnx::onnx().op_register.0;
+    let supported = reader().op_register.0;
     for node in nodes {
         let own = domain(&node.domain);
         if !imported.iter().any(|import| domain(&import.domain) == own) {

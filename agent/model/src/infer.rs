@@ -9,6 +9,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::infer::Factoid;
 
 use crate::ModelError;
+use crate::attention;
 use crate::constant::Constant;
 use crate::graph::named;
 use crate::half_gemm;
@@ -120,10 +121,12 @@ pub(crate) fn one_line(error: &TractError) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Value infos are left out because they can carry the open dimensions that have been fixed.
-fn reader() -> tract_onnx::Onnx {
+/// What reads models: tract, with operators of our own. Value infos are left out because they can carry the open dimensions
+/// that have been fixed.
+pub(crate) fn reader() -> tract_onnx::Onnx {
     let mut reader = tract_onnx::onnx().with_ignore_value_info(true);
     quantise_linear::register(&mut reader.op_register);
+    attention::register(&mut reader.op_register);
     reader
 }
 

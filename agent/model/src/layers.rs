@@ -32,6 +32,8 @@ impl OperatorClass {
         match node.op_type.as_str() {
             "Conv" | "ConvTranspose" | "ConvInteger" | "QLinearConv" => OperatorClass::Convolution,
             "Gemm" | "MatMul" | "MatMulInteger" | "QLinearMatMul" => OperatorClass::FullyConnected,
+            // Of two products, between which a softmax is.
+            "Attention" => OperatorClass::FullyConnected,
             // Of one input it only turns or sums up axes.
             "Einsum" if node.input.len() > 1 => OperatorClass::FullyConnected,
             "MaxPool" | "AveragePool" | "LpPool" | "GlobalMaxPool" | "GlobalAveragePool"

@@ -26,6 +26,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod answer;
+mod attention;
 mod constant;
 mod contraction;
 mod count;

@@ -7,9 +7,13 @@ use layerlab_model::Network;
 use layerlab_profiles::Segment;
 use tract_onnx::prelude::Framework;
 
+/// What tract cannot read by itself; tests/attention.rs compares it with its definition.
+const NOT_READ_BY_TRACT: &str = "attention";
+
 #[test]
 fn chained_layers_give_the_bits_of_the_model_that_was_never_cut() {
-    for (name, path, dims) in common::profiled() {
+    let models = common::profiled().into_iter();
+    for (name, path, dims) in models.filter(|(name, ..)| name != NOT_READ_BY_TRACT) {
         let network = Network::open(&path, &dims).unwrap();
         let inputs = run::inputs(network.inputs(), 1);
         let reader = tract_onnx::onnx().with_ignore_value_info(true);

@@ -3,6 +3,7 @@
 // A test that fails to unwrap has failed.
 #![allow(clippy::unwrap_used)]
 
+mod attention;
 mod chaining;
 mod common;
 mod crossing;

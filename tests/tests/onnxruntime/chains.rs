@@ -10,13 +10,14 @@ use layerlab_protocol::ProcessorKind;
 use super::{Lab, cpu_alone, folders, input, network, relative_distance};
 
 /// Chains, branches, skips, and caches that are taken and given in the middle.
-const NETWORKS: [&str; 6] = [
+const NETWORKS: [&str; 7] = [
     "alexnet",
     "inception",
     "resnet50",
     "vocnet-mini",
     "gpt2-prefill",
     "gpt2-decode",
+    "variants/attention",
 ];
 
 #[test]
