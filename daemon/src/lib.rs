@@ -23,6 +23,7 @@ mod fetch;
 mod findings;
 mod fitness;
 mod hosts;
+mod interpolate;
 mod job;
 mod jobs;
 mod key;
@@ -180,6 +181,8 @@ enum LayerlabCommand {
     Baseline(baseline::BaselineCommand),
     /// Derive layer times anew from a profile's samples
     Derive(derive::DeriveArgs),
+    /// Calculate what a model would take at a size that was not profiled, from profiles of smaller and larger ones
+    Interpolate(interpolate::InterpolateArgs),
     /// Make an evaluation set from labelled images, to measure what placements cost in accuracy
     Set(set::SetArgs),
     /// Make an int8 model of a float one, with the ranges that activations have on an evaluation set
@@ -299,6 +302,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 LayerlabCommand::Compare(args) => compare::run(&args).await,
                 LayerlabCommand::Baseline(command) => baseline::run(&command).await,
                 LayerlabCommand::Derive(args) => derive::run(&args),
+                LayerlabCommand::Interpolate(args) => interpolate::run(&args),
                 LayerlabCommand::Set(args) => set::run(&args),
                 LayerlabCommand::Quantise(args) => quantise::run(&args),
                 LayerlabCommand::Completions(args) => completions::run(&args),

@@ -23,6 +23,65 @@ impl DimArgs {
     }
 }
 
+/// Sizes for the symbolic dimensions of a model, of which one may have several.
+#[derive(clap::Args)]
+pub(super) struct DimSizesArgs {
+    /// The size of a symbolic dimension of the model; may be repeated. With several sizes, such as N=1,64,256, there is a
+    /// profile for each, in folders such as N=64, and `layerlab interpolate` says what lies between
+    #[arg(long = "dim", value_name = "NAME=SIZE[,SIZE…]", value_parser = parse_dim_sizes)]
+    dims: Vec<(String, Vec<u64>)>,
+}
+
+/// One choice of sizes, and what its profile's folder is called among those of other choices.
+pub(super) struct DimChoice {
+    pub(super) folder: Option<String>,
+    pub(super) dims: BTreeMap<String, u64>,
+}
+
+impl DimSizesArgs {
+    /// The choices, in the order in which they are given.
+    pub(super) fn choices(&self) -> anyhow::Result<Vec<DimChoice>> {
+        let single = |(name, sizes): &(String, Vec<u64>)| Some((name.clone(), *sizes.first()?));
+        let dims: BTreeMap<String, u64> = self.dims.iter().filter_map(single).collect();
+        let mut several = self.dims.iter().filter(|(_, sizes)| sizes.len() > 1);
+        let choices = match (several.next(), several.next()) {
+            (None, _) => vec![DimChoice { folder: None, dims }],
+            (Some((name, sizes)), None) => {
+                let choice = |&size: &u64| DimChoice {
+                    folder: Some(format!("{name}={size}")),
+                    dims: [dims.clone(), BTreeMap::from([(name.clone(), size)])]
+                        .into_iter()
+                        .flatten()
+                        .collect(),
+                };
+                sizes.iter().map(choice).collect()
+            }
+            (Some((one, _)), Some((other, _))) => anyhow::bail!(
+                "the dimensions {one} and {other} both have several sizes: give several to one, and run the command for each \
+                 size of the other"
+            ),
+        };
+        Ok(choices)
+    }
+}
+
+/// `NAME=SIZE[,SIZE…]`, each size once.
+fn parse_dim_sizes(text: &str) -> Result<(String, Vec<u64>), String> {
+    let (name, sizes) = text
+        .split_once('=')
+        .ok_or("write NAME=SIZE, such as H=224")?;
+    let sizes = sizes
+        .split(',')
+        .map(|size| Ok(parse_dim(&format!("{name}={size}"))?.1));
+    let sizes: Vec<u64> = sizes.collect::<Result<_, String>>()?;
+    for (place, size) in sizes.iter().enumerate() {
+        if sizes[..place].contains(size) {
+            return Err(format!("the size {size} is there twice"));
+        }
+    }
+    Ok((name.to_owned(), sizes))
+}
+
 /// `NAME=SIZE`.
 pub(super) fn parse_dim(text: &str) -> Result<(String, u64), String> {
     let (name, size) = text
@@ -62,5 +121,50 @@ pub(super) fn refuse_other_twin(profiled: &Model, given: &ModelFile) -> anyhow::
             "--quantised is another quantised model than the profile's; measure this one first"
         ),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choices(dims: &[&str]) -> anyhow::Result<Vec<DimChoice>> {
+        let dims = dims.iter().map(|text| parse_dim_sizes(text));
+        let dims = dims.collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
+        DimSizesArgs { dims }.choices()
+    }
+
+    #[test]
+    fn several_sizes_of_one_dimension_are_a_choice_each() {
+        let one = choices(&["N=8", "H=224"]).expect("one choice");
+        assert_eq!(one.len(), 1);
+        assert_eq!(one[0].folder, None);
+        assert_eq!(
+            one[0].dims,
+            BTreeMap::from([("H".to_owned(), 224), ("N".to_owned(), 8)])
+        );
+        let three = choices(&["N=1,64,256", "H=224"]).expect("three choices");
+        let folders: Vec<Option<&str>> = three.iter().map(|it| it.folder.as_deref()).collect();
+        assert_eq!(folders, [Some("N=1"), Some("N=64"), Some("N=256")]);
+        assert_eq!(
+            three[1].dims,
+            BTreeMap::from([("H".to_owned(), 224), ("N".to_owned(), 64)])
+        );
+        assert_eq!(choices(&[]).expect("no dimension")[0].dims, BTreeMap::new());
+    }
+
+    #[test]
+    fn what_is_no_choice_of_sizes_is_refused() {
+        for (dims, expected) in [
+            (&["N=1,64,1"][..], "the size 1 is there twice"),
+            (&["N=1,,2"], "`` is no size"),
+            (
+                &["N=1,2", "M=3,4"],
+                "the dimensions N and M both have several sizes",
+            ),
+        ] {
+            let error = choices(dims).err().expect("refused").to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

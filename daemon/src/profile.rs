@@ -10,16 +10,16 @@ use time::OffsetDateTime;
 
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
 use super::campaign::{agent_program, campaign_failure};
-use super::exit::{Code, Failure};
+use super::exit::{Code, ExitWith, Failure};
 use super::fitness::{FitnessArgs, make_fit};
-use super::model_options::{DimArgs, open_with_twin};
+use super::model_options::{DimSizesArgs, open_with_twin};
 use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};
 use layerlab_campaign::publish::folder_name;
 use layerlab_campaign::{
-    Campaign, CampaignAccuracy, CampaignError, EnergySettings, InOut, Published, SteadySettings,
-    TimesSettings, UnfitDuration, UnfitWindow,
+    Campaign, CampaignAccuracy, CampaignError, EnergySettings, InOut, ModelFile, Published,
+    SteadySettings, TimesSettings, UnfitDuration, UnfitWindow,
 };
 use layerlab_farm::artifacts::{self, Artifacts};
 use layerlab_farm::discovery;
@@ -46,7 +46,7 @@ pub(super) struct ProfileArgs {
     #[command(flatten)]
     fitness: FitnessArgs,
     #[command(flatten)]
-    dims: DimArgs,
+    dims: DimSizesArgs,
     #[command(flatten)]
     settings: SettingsArgs,
     /// An evaluation set, as `layerlab set` makes it: measure accuracy, too
@@ -170,9 +170,29 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    let model = open_with_twin(&args.model, args.quantised.as_deref(), &args.dims.map())?;
+    // All are read before anything is measured.
+    let choices = args.dims.choices().exit_with(Code::Usage)?;
+    let models = choices.iter().map(|choice| {
+        let model = open_with_twin(&args.model, args.quantised.as_deref(), &choice.dims)?;
+        Ok((choice.folder.as_deref(), model))
+    });
+    let models: Vec<(Option<&str>, ModelFile)> = models.collect::<Result<_, Failure>>()?;
+    for (folder, model) in &models {
+        profile(args, model, *folder, agent.clone(), adb).await?;
+    }
+    Ok(())
+}
+
+/// Profiles one model, into a folder of this name if there are several.
+async fn profile(
+    args: &ProfileArgs,
+    model: &ModelFile,
+    folder: Option<&str>,
+    agent: Option<PathBuf>,
+    adb: &AdbArgs,
+) -> Result<(), Failure> {
     let set = match &args.set {
-        Some(file) => Some(evaluate::fitting_set(file, &model)?),
+        Some(file) => Some(evaluate::fitting_set(file, model)?),
         None => None,
     };
     let program = agent_program(agent)?;
@@ -188,9 +208,10 @@ pub(super) async fn run(
             .join(folder_name(&device))
             .join(folder_name(model.network.name())),
     };
+    let out = folder.map_or(out.clone(), |folder| out.join(folder));
     let fit = make_fit(&link, &args.fitness, args.phone.patience().into()).await?;
     let campaign = Campaign {
-        model: &model,
+        model,
         times: args.settings.settings(),
         accuracy: set.as_ref().map(|set| CampaignAccuracy {
             set,

@@ -69,6 +69,13 @@ pub(super) fn tables(profile: &Profile) -> String {
     tables_in(profile, output::columns())
 }
 
+/// What each layer costs where, and all of them.
+pub(super) fn layers_and_totals(profile: &Profile) -> String {
+    let mut parts = layers::tables(profile, output::columns());
+    parts.extend(totals(profile));
+    parts.join("\n\n")
+}
+
 /// The same for so many columns of text.
 fn tables_in(profile: &Profile, columns: Option<usize>) -> String {
     let mut parts = vec![title(&profile.header)];

@@ -8,6 +8,7 @@
 extern crate self as layerlab_profiles;
 
 pub mod accuracy;
+pub mod between_sizes;
 pub mod check;
 pub mod compare;
 pub mod derive;

@@ -18,6 +18,7 @@ mod published;
 mod quantise;
 mod runtimes;
 mod sealed;
+mod sizes;
 mod tensors;
 mod terminal;
 mod versions;

@@ -1,0 +1,309 @@
+//! What a model with an open dimension, such as the length of a sequence, would take at a size that nobody measured, from its
+//! profiles at a smaller and a larger one.
+//!
+//! Between two sizes each layer's computing is taken to be linear in its operations, and moving its data in the bytes that
+//! cross the cut: `y = (1 - w) y_small + w y_large` with `w = (x - x_small) / (x_large - x_small)`. Of what has the same `x` at
+//! both sizes `w` is that of all operations together. Intervals are those of the two profiles, `√((1 - w)² h_small² + w² h_large²)`, and hold
+//! nothing of how far times are from being linear. That is seen where three sizes or more were profiled: each but the smallest
+//! and the largest is left out in turn, calculated from its neighbours, and compared with what was measured.
+
+use crate::Layer;
+use crate::derive::LayerTime;
+use crate::document::{LayerTimeRow, Profile};
+use crate::summary::Estimate;
+use crate::units::SignedNanos;
+
+/// Profiles of one model on one device, of different sizes.
+#[derive(Debug)]
+pub struct Sizes<'a> {
+    /// The profile with the fewest operations first.
+    profiles: Vec<&'a Profile>,
+}
+
+/// Profiles between which nothing can be calculated, or a size that does not lie between them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SizesError {
+    /// There is nothing between one size.
+    #[error("one size has nothing beside it: give profiles of two sizes or more")]
+    OneSize,
+    /// The profiles do not belong together.
+    #[error(
+        "the profiles differ in more than a size: in their {what}, {one} and {other}; give profiles of one model, one device \
+         and the same processors"
+    )]
+    Different {
+        /// What differs.
+        what: &'static str,
+        /// As the one profile has it.
+        one: String,
+        /// As the other has it.
+        other: String,
+    },
+    /// Two profiles have the same size.
+    #[error("two of the profiles are of the same size; give one for each")]
+    SameSize,
+    /// The model at the wanted size is another.
+    #[error(
+        "the model has {layers} layers at this size and {profiled} in the profiles: give the model that was profiled"
+    )]
+    OtherLayers {
+        /// How many layers it has.
+        layers: usize,
+        /// How many layers the profiles have.
+        profiled: usize,
+    },
+    /// Nothing is known beyond what was profiled.
+    #[error(
+        "the size lies outside of what was profiled: one inference would have {operations} operations, and the profiles have \
+         {fewest} to {most}; profile a {} size",
+        if operations < fewest { "smaller" } else { "larger" }
+    )]
+    Outside {
+        /// Of one inference at the wanted size.
+        operations: u64,
+        /// Of the smallest size that was profiled.
+        fewest: u64,
+        /// Of the largest.
+        most: u64,
+    },
+}
+
+/// What one profile says when its size is calculated from its neighbours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOut<'a> {
+    /// The profile that was left out.
+    pub profile: &'a Profile,
+    /// Of each of its processors that can run the whole model.
+    pub processors: Vec<Missed>,
+}
+
+/// How far the calculated times of one processor are from measured ones.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missed {
+    /// The processor's name.
+    pub processor: String,
+    /// All layers on it: how much longer the calculated time is, as a share of the measured one.
+    pub whole: f64,
+    /// The layer whose compute time is missed by most.
+    pub layer: u32,
+    /// By how much, as a share of the measured time of all layers.
+    pub of_layer: f64,
+}
+
+impl<'a> Sizes<'a> {
+    /// The sizes of these profiles.
+    ///
+    /// # Errors
+    /// When they are of fewer than two sizes, or differ in their model, device or processors.
+    pub fn of(profiles: &'a [Profile]) -> Result<Sizes<'a>, SizesError> {
+        let Some((first, others)) = profiles
+            .split_first()
+            .filter(|(_, others)| !others.is_empty())
+        else {
+            return Err(SizesError::OneSize);
+        };
+        for other in others {
+            for ((what, one), (_, other)) in told_apart(first).into_iter().zip(told_apart(other)) {
+                if one != other {
+                    return Err(SizesError::Different { what, one, other });
+                }
+            }
+        }
+        let mut profiles: Vec<&Profile> = profiles.iter().collect();
+        profiles.sort_by_key(|profile| size(&profile.layers));
+        let mut neighbours = profiles.windows(2);
+        if neighbours.any(|two| size(&two[0].layers) == size(&two[1].layers)) {
+            return Err(SizesError::SameSize);
+        }
+        Ok(Sizes { profiles })
+    }
+
+    /// The model with these `layers`: the profile of the next smaller size, with their numbers and times in place of its own. It
+    /// has no samples, segments or anything else that was measured.
+    ///
+    /// # Errors
+    /// When they are other layers, or more or less than any profile's.
+    pub fn at(&self, layers: &[Layer]) -> Result<Profile, SizesError> {
+        let [smallest, .., largest] = self.profiles[..] else {
+            return Err(SizesError::OneSize);
+        };
+        if layers.len() != smallest.layers.len() {
+            return Err(SizesError::OtherLayers {
+                layers: layers.len(),
+                profiled: smallest.layers.len(),
+            });
+        }
+        let wanted = size(layers);
+        let (least, most) = (size(&smallest.layers), size(&largest.layers));
+        if !(least..=most).contains(&wanted) {
+            return Err(SizesError::Outside {
+                operations: wanted.0,
+                fewest: least.0,
+                most: most.0,
+            });
+        }
+        let above = self
+            .profiles
+            .partition_point(|it| size(&it.layers) < wanted);
+        let above = above.max(1);
+        Ok(between(
+            self.profiles[above - 1],
+            self.profiles[above],
+            layers,
+        ))
+    }
+
+    /// Each size but the smallest and the largest, calculated from its neighbours.
+    pub fn left_out(&self) -> Vec<LeftOut<'a>> {
+        let three = self.profiles.windows(3);
+        three
+            .map(|three| LeftOut {
+                profile: three[1],
+                processors: missed(three[1], &between(three[0], three[2], &three[1].layers)),
+            })
+            .collect()
+    }
+}
+
+/// What profiles of one model at different sizes have in common.
+fn told_apart(profile: &Profile) -> [(&'static str, String); 4] {
+    let header = &profile.header;
+    let processors: Vec<&str> = header
+        .processors
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    [
+        ("model", header.model.sha256.chars().take(12).collect()),
+        ("number of layers", profile.layers.len().to_string()),
+        ("device", header.device.name.clone()),
+        ("processors", processors.join(", ")),
+    ]
+}
+
+/// Operations of one inference, and of models that do not compute the bytes that cross its cuts.
+fn size(layers: &[Layer]) -> (u64, u64) {
+    let bytes = layers.iter().map(|layer| layer.output_bytes.as_bytes());
+    (
+        layers.iter().map(operations).fold(0, u64::saturating_add),
+        bytes.fold(0, u64::saturating_add),
+    )
+}
+
+fn operations(layer: &Layer) -> u64 {
+    layer.additions.saturating_add(layer.multiplications)
+}
+
+fn between(small: &Profile, large: &Profile, layers: &[Layer]) -> Profile {
+    let (small_size, wanted, large_size) = (size(&small.layers), size(layers), size(&large.layers));
+    let of_all = weight([small_size.0, wanted.0, large_size.0]);
+    let of_all = of_all.or_else(|| weight([small_size.1, wanted.1, large_size.1]));
+    let of_all = of_all.unwrap_or(0.5);
+    let times = small.times.iter().filter_map(|row| {
+        let mut rows = large.times.iter();
+        let other = rows.find(|it| it.layer == row.layer && it.processor == row.processor)?;
+        let place = (row.layer as usize).checked_sub(1)?;
+        let three = [
+            small.layers.get(place)?,
+            layers.get(place)?,
+            large.layers.get(place)?,
+        ];
+        Some(LayerTimeRow {
+            time: time_between(&row.time, &other.time, three, of_all),
+            ..row.clone()
+        })
+    });
+    Profile {
+        header: small.header.clone(),
+        layers: layers.to_vec(),
+        times: times.collect(),
+        cuts: Vec::new(),
+        segments: Vec::new(),
+        samples: Vec::new(),
+        rejected: Vec::new(),
+        blocks: Vec::new(),
+        combinations: Vec::new(),
+        unsupported: small.unsupported.clone(),
+        loads: Vec::new(),
+        placements: Vec::new(),
+        evaluations: Vec::new(),
+        additivity: Vec::new(),
+        probes: Vec::new(),
+        moving: Vec::new(),
+        soaking: Default::default(),
+        energy: None,
+        steady: None,
+    }
+}
+
+/// `layers` are the same layer at the smaller, the wanted and the larger size, `of_all` the weight of all layers together.
+fn time_between(
+    small: &LayerTime,
+    large: &LayerTime,
+    layers: [&Layer; 3],
+    of_all: f64,
+) -> LayerTime {
+    let incoming = weight(layers.map(|layer| layer.input_bytes.as_bytes()));
+    let outgoing = weight(layers.map(|layer| layer.output_bytes.as_bytes()));
+    let computing = weight(layers.map(operations)).or(outgoing);
+    let both = |one: Option<Estimate>, other: Option<Estimate>, weight: Option<f64>| {
+        Some(estimate_between(&one?, &other?, weight.unwrap_or(of_all)))
+    };
+    LayerTime {
+        compute: estimate_between(&small.compute, &large.compute, computing.unwrap_or(of_all)),
+        compute_includes: small.compute_includes,
+        to_processor: both(small.to_processor, large.to_processor, incoming),
+        from_processor: both(small.from_processor, large.from_processor, outgoing),
+    }
+}
+
+/// How far the second lies on the way from the first to the third; nothing if there is no way.
+fn weight([small, wanted, large]: [u64; 3]) -> Option<f64> {
+    let (small, wanted, large) = (small as f64, wanted as f64, large as f64);
+    (large != small).then(|| (wanted - small) / (large - small))
+}
+
+fn estimate_between(small: &Estimate, large: &Estimate, weight: f64) -> Estimate {
+    let value = |estimate: &Estimate| estimate.value.as_nanos() as f64;
+    let half_width = |estimate: &Estimate| {
+        let (low, high) = estimate.ci95?;
+        Some((high - low).as_nanos() as f64 / 2.0)
+    };
+    let of_both = half_width(small).zip(half_width(large));
+    Estimate::around(
+        (1.0 - weight) * value(small) + weight * value(large),
+        of_both.map(|(small, large)| ((1.0 - weight) * small).hypot(weight * large)),
+    )
+}
+
+fn missed(measured: &Profile, calculated: &Profile) -> Vec<Missed> {
+    let nanos = |time: SignedNanos| time.as_nanos() as f64;
+    let processors = measured.header.processors.iter();
+    let wholes = measured.whole_model_times().into_iter();
+    let wholes = wholes.zip(calculated.whole_model_times());
+    processors
+        .zip(wholes)
+        .filter_map(|(processor, wholes)| {
+            let (whole, calculated_whole) = (nanos(wholes.0?), nanos(wholes.1?));
+            let of_processor = |profile: &Profile| -> Vec<(u32, f64)> {
+                let rows = profile.times.iter();
+                rows.filter(|row| row.processor == processor.name)
+                    .map(|row| (row.layer, nanos(row.time.compute.value)))
+                    .collect()
+            };
+            let pairs = of_processor(measured).into_iter();
+            let pairs = pairs.zip(of_processor(calculated));
+            let apart = pairs.map(|((layer, one), (_, other))| (layer, (other - one) / whole));
+            let (layer, of_layer) = apart.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+            Some(Missed {
+                processor: processor.name.clone(),
+                whole: calculated_whole / whole - 1.0,
+                layer,
+                of_layer,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
