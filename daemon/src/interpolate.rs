@@ -1,5 +1,6 @@
 //! `layerlab interpolate`: what a model would take at a size that was not profiled, from profiles of other sizes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use layerlab_campaign::ModelFile;
@@ -14,7 +15,7 @@ use super::{output, show};
 
 #[derive(clap::Args)]
 pub(super) struct InterpolateArgs {
-    /// Profiles of one model on one device, of two sizes or more; with three it is known how far to trust what lies between
+    /// Profiles of one model on one device, of two sizes or more; with three, what lies between is compared with what was measured
     #[arg(value_name = "FOLDER", required = true)]
     profiles: Vec<PathBuf>,
     /// The ONNX model that was profiled
@@ -56,19 +57,23 @@ pub(super) fn run(args: &InterpolateArgs) -> Result<(), Failure> {
         .into_iter()
         .map(|one| (folder(&one), one.processors))
         .collect();
-    let sizes: Vec<String> = args
-        .dims
-        .map()
+    let dims = args.dims.map();
+    if args.json {
+        return output::print_json(&as_json(&calculated, &dims, &left_out));
+    }
+    let sizes: Vec<String> = dims
         .iter()
         .map(|(name, size)| format!("{name}={size}"))
         .collect();
-    if args.json {
-        return output::print_json(&as_json(&calculated, &sizes, &left_out));
-    }
     output::print(format_args!(
-        "{}, calculated for {} from profiles of other sizes\n\n{}",
+        "{}, calculated from the profiles of {} sizes{}\n\n{}",
         show::title(&calculated.header),
-        sizes.join(", "),
+        profiles.len(),
+        if sizes.is_empty() {
+            String::new()
+        } else {
+            format!(" for {}", sizes.join(", "))
+        },
         show::layers_and_totals(&calculated)
     ))?;
     if left_out.is_empty() {
@@ -99,7 +104,11 @@ fn in_words(folder: &Path, missed: &Missed, profile: &Profile) -> String {
     )
 }
 
-fn as_json(profile: &Profile, sizes: &[String], left_out: &[(PathBuf, Vec<Missed>)]) -> Value {
+fn as_json(
+    profile: &Profile,
+    dims: &BTreeMap<String, u64>,
+    left_out: &[(PathBuf, Vec<Missed>)],
+) -> Value {
     let header = &profile.header;
     let estimate = |estimate: Option<Estimate>| {
         estimate.map(|it| {
@@ -112,6 +121,8 @@ fn as_json(profile: &Profile, sizes: &[String], left_out: &[(PathBuf, Vec<Missed
             "layer": row.layer,
             "processor": row.processor,
             "compute": estimate(Some(row.time.compute)),
+            "compute_includes_to_processor": row.time.compute_includes.to_processor,
+            "compute_includes_from_processor": row.time.compute_includes.from_processor,
             "to_processor": estimate(row.time.to_processor),
             "from_processor": estimate(row.time.from_processor),
         })
@@ -124,9 +135,9 @@ fn as_json(profile: &Profile, sizes: &[String], left_out: &[(PathBuf, Vec<Missed
         let processors = processors.iter().map(|missed| {
             json!({
                 "processor": missed.processor,
-                "whole": missed.whole,
+                "whole_error": missed.whole,
                 "layer": missed.layer,
-                "layer_of_whole": missed.of_layer,
+                "layer_error_of_whole": missed.of_layer,
             })
         });
         json!({ "profile": folder, "processors": processors.collect::<Vec<_>>() })
@@ -136,8 +147,9 @@ fn as_json(profile: &Profile, sizes: &[String], left_out: &[(PathBuf, Vec<Missed
         "model_sha256": header.model.sha256,
         "device": header.device.name,
         "simulated": header.device.simulated,
-        "emulated": header.processors.iter().any(|it| it.emulated),
-        "sizes": sizes,
+        "emulated": header.emulated,
+        "thermal": header.thermal,
+        "sizes": dims,
         "layers": profile.layers,
         "times": times.collect::<Vec<_>>(),
         "whole": wholes.collect::<Vec<_>>(),

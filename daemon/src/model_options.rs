@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use layerlab_campaign::ModelFile;
+use layerlab_campaign::publish::folder_name;
 use layerlab_profiles::document::Model;
 
 use super::exit::{Code, ExitWith, Failure};
@@ -41,6 +42,13 @@ pub(super) struct DimChoice {
 impl DimSizesArgs {
     /// The choices, in the order in which they are given.
     pub(super) fn choices(&self) -> anyhow::Result<Vec<DimChoice>> {
+        for (place, (name, _)) in self.dims.iter().enumerate() {
+            if self.dims[..place].iter().any(|(other, _)| other == name) {
+                anyhow::bail!(
+                    "the dimension {name} is there twice: write {name}=1,64 for several sizes"
+                );
+            }
+        }
         let single = |(name, sizes): &(String, Vec<u64>)| Some((name.clone(), *sizes.first()?));
         let dims: BTreeMap<String, u64> = self.dims.iter().filter_map(single).collect();
         let mut several = self.dims.iter().filter(|(_, sizes)| sizes.len() > 1);
@@ -48,7 +56,7 @@ impl DimSizesArgs {
             (None, _) => vec![DimChoice { folder: None, dims }],
             (Some((name, sizes)), None) => {
                 let choice = |&size: &u64| DimChoice {
-                    folder: Some(format!("{name}={size}")),
+                    folder: Some(format!("{}={size}", folder_name(name))),
                     dims: [dims.clone(), BTreeMap::from([(name.clone(), size)])]
                         .into_iter()
                         .flatten()

@@ -9,14 +9,14 @@ use layerlab_protocol::MeterChoice;
 use time::OffsetDateTime;
 
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
-use super::campaign::{agent_program, campaign_failure};
+use super::campaign::{agent_program, campaign_failure, publish_failure};
 use super::exit::{Code, ExitWith, Failure};
 use super::fitness::{FitnessArgs, make_fit};
 use super::model_options::{DimSizesArgs, open_with_twin};
 use super::percent::Percent;
 use super::progress::{Bars, CampaignBars};
 use super::{evaluate, output, show};
-use layerlab_campaign::publish::folder_name;
+use layerlab_campaign::publish::{PublishError, folder_name};
 use layerlab_campaign::{
     Campaign, CampaignAccuracy, CampaignError, EnergySettings, InOut, ModelFile, Published,
     SteadySettings, TimesSettings, UnfitDuration, UnfitWindow,
@@ -170,17 +170,46 @@ pub(super) async fn run(
     agent: Option<PathBuf>,
     adb: &AdbArgs,
 ) -> Result<(), Failure> {
-    // All are read before anything is measured.
     let choices = args.dims.choices().exit_with(Code::Usage)?;
-    let models = choices.iter().map(|choice| {
-        let model = open_with_twin(&args.model, args.quantised.as_deref(), &choice.dims)?;
-        Ok((choice.folder.as_deref(), model))
-    });
-    let models: Vec<(Option<&str>, ModelFile)> = models.collect::<Result<_, Failure>>()?;
-    for (folder, model) in &models {
-        profile(args, model, *folder, agent.clone(), adb).await?;
+    if choices.len() > 1 {
+        // What is known to fail does so before hours were measured.
+        for choice in &choices {
+            let model = open_with_twin(&args.model, args.quantised.as_deref(), &choice.dims)?;
+            if let Some(file) = &args.set {
+                evaluate::fitting_set(file, &model)?;
+            }
+            let path = args.out.iter().zip(&choice.folder);
+            for path in path.map(|(out, folder)| out.join(folder)) {
+                if path.exists() && !args.replace {
+                    return Err(publish_failure(PublishError::Exists { path }));
+                }
+            }
+        }
     }
-    Ok(())
+    let is_one = choices.len() == 1;
+    let mut summaries = Vec::new();
+    // A device that becomes unsteady at one size may be steady at the next.
+    let mut not_steady = None;
+    for choice in choices {
+        let model = open_with_twin(&args.model, args.quantised.as_deref(), &choice.dims)?;
+        let profiled = profile(args, &model, choice.folder.as_deref(), agent.clone(), adb).await?;
+        summaries.push(profiled.summary);
+        not_steady = not_steady.or(profiled.not_steady);
+    }
+    if args.json {
+        match (is_one, summaries.first()) {
+            (true, Some(summary)) => output::print_json(summary)?,
+            _ => output::print_json(&summaries)?,
+        }
+    }
+    not_steady.map_or(Ok(()), Err)
+}
+
+/// A profile that was published.
+struct Profiled {
+    summary: show::Published,
+    /// Why steady times are not part of it, if they should be.
+    not_steady: Option<Failure>,
 }
 
 /// Profiles one model, into a folder of this name if there are several.
@@ -190,7 +219,7 @@ async fn profile(
     folder: Option<&str>,
     agent: Option<PathBuf>,
     adb: &AdbArgs,
-) -> Result<(), Failure> {
+) -> Result<Profiled, Failure> {
     let set = match &args.set {
         Some(file) => Some(evaluate::fitting_set(file, model)?),
         None => None,
@@ -246,16 +275,19 @@ async fn profile(
         );
         Failure::new(Code::Device, anyhow::anyhow!(sentence))
     });
+    let profiled = Profiled {
+        summary: show::summary(&profile, &out),
+        not_steady,
+    };
     if args.json {
-        output::print_json(&show::summary(&profile, &out))?;
-        return not_steady.map_or(Ok(()), Err);
+        return Ok(profiled);
     }
     output::print(show::tables(&profile))?;
     for finding in findings {
         output::note(format_args!("\n{finding}"));
     }
     output::print(format_args!("\nPublished in {}", out.display()))?;
-    not_steady.map_or(Ok(()), Err)
+    Ok(profiled)
 }
 
 /// What the phone knows of a failure, in a folder beside the one that the profile would have become.

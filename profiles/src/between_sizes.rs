@@ -2,8 +2,8 @@
 //! profiles at a smaller and a larger one.
 //!
 //! Between two sizes each layer's computing is taken to be linear in its operations, and moving its data in the bytes that
-//! cross the cut: `y = (1 - w) y_small + w y_large` with `w = (x - x_small) / (x_large - x_small)`. Of what has the same `x` at
-//! both sizes `w` is that of all operations together. Intervals are those of the two profiles, `√((1 - w)² h_small² + w² h_large²)`, and hold
+//! cross the cut: `y = (1 - w) y_small + w y_large` with `w = (x - x_small) / (x_large - x_small)`. Of computing without
+//! operations `x` is the bytes that the layer gives, and of what has the same `x` at both sizes `w` is that of all operations together. Intervals are those of the two profiles, `√((1 - w)² h_small² + w² h_large²)`, and hold
 //! nothing of how far times are from being linear. That is seen where three sizes or more were profiled: each but the smallest
 //! and the largest is left out in turn, calculated from its neighbours, and compared with what was measured.
 
@@ -42,9 +42,21 @@ pub enum SizesError {
     /// Two profiles have the same size.
     #[error("two of the profiles are of the same size; give one for each")]
     SameSize,
-    /// The model at the wanted size is another.
+    /// The times of one layer mean something else in one of the profiles, or are not there.
     #[error(
-        "the model has {layers} layers at this size and {profiled} in the profiles: give the model that was profiled"
+        "the times of layer {layer} on `{processor}` are not there in one of the profiles, or contain other moving than in another; \
+         profile all sizes with the same design and processors"
+    )]
+    OtherTimes {
+        /// The layer.
+        layer: u32,
+        /// The processor.
+        processor: String,
+    },
+    /// The model at the wanted size has other layers.
+    #[error(
+        "the model has {layers} layers at this size and {profiled} in the profiles, so that nothing can be calculated: profile \
+         this size"
     )]
     OtherLayers {
         /// How many layers it has.
@@ -54,17 +66,21 @@ pub enum SizesError {
     },
     /// Nothing is known beyond what was profiled.
     #[error(
-        "the size lies outside of what was profiled: one inference would have {operations} operations, and the profiles have \
-         {fewest} to {most}; profile a {} size",
-        if operations < fewest { "smaller" } else { "larger" }
+        "the size lies outside of what was profiled; profile a {} one",
+        if *is_larger { "larger" } else { "smaller" }
     )]
     Outside {
-        /// Of one inference at the wanted size.
-        operations: u64,
-        /// Of the smallest size that was profiled.
-        fewest: u64,
-        /// Of the largest.
-        most: u64,
+        /// Whether it is larger than all that were profiled.
+        is_larger: bool,
+    },
+    /// Of several open dimensions, one is beyond what was profiled.
+    #[error(
+        "layer {layer} would compute or move more, or less, at this size than at both sizes around it; profile sizes that differ in \
+         one dimension"
+    )]
+    LayerOutside {
+        /// The layer.
+        layer: u32,
     },
 }
 
@@ -108,6 +124,7 @@ impl<'a> Sizes<'a> {
                     return Err(SizesError::Different { what, one, other });
                 }
             }
+            same_times(first, other)?;
         }
         let mut profiles: Vec<&Profile> = profiles.iter().collect();
         profiles.sort_by_key(|profile| size(&profile.layers));
@@ -134,51 +151,85 @@ impl<'a> Sizes<'a> {
             });
         }
         let wanted = size(layers);
-        let (least, most) = (size(&smallest.layers), size(&largest.layers));
-        if !(least..=most).contains(&wanted) {
-            return Err(SizesError::Outside {
-                operations: wanted.0,
-                fewest: least.0,
-                most: most.0,
-            });
+        let is_larger = wanted > size(&largest.layers);
+        if is_larger || wanted < size(&smallest.layers) {
+            return Err(SizesError::Outside { is_larger });
         }
         let above = self
             .profiles
             .partition_point(|it| size(&it.layers) < wanted);
         let above = above.max(1);
-        Ok(between(
-            self.profiles[above - 1],
-            self.profiles[above],
-            layers,
-        ))
+        between(self.profiles[above - 1], self.profiles[above], layers)
     }
 
-    /// Each size but the smallest and the largest, calculated from its neighbours.
+    /// Each size that lies between its neighbours in all layers, calculated from them.
     pub fn left_out(&self) -> Vec<LeftOut<'a>> {
         let three = self.profiles.windows(3);
         three
-            .map(|three| LeftOut {
-                profile: three[1],
-                processors: missed(three[1], &between(three[0], three[2], &three[1].layers)),
+            .filter_map(|three| {
+                let calculated = between(three[0], three[2], &three[1].layers).ok()?;
+                Some(LeftOut {
+                    profile: three[1],
+                    processors: missed(three[1], &calculated),
+                })
             })
             .collect()
     }
 }
 
 /// What profiles of one model at different sizes have in common.
-fn told_apart(profile: &Profile) -> [(&'static str, String); 4] {
+fn told_apart(profile: &Profile) -> Vec<(&'static str, String)> {
     let header = &profile.header;
-    let processors: Vec<&str> = header
-        .processors
-        .iter()
-        .map(|it| it.name.as_str())
-        .collect();
-    [
+    let processors = header.processors.iter().map(|it| {
+        let threads = it
+            .threads
+            .map_or(String::new(), |count| format!(", {count} threads"));
+        let software = format!("{} {}", it.runtime, it.runtime_version);
+        format!("{} ({:?} by {software}{threads})", it.name, it.numerics)
+    });
+    let processors: Vec<String> = processors.collect();
+    let twin = header.model.quantised.as_ref();
+    let layers: Vec<&str> = profile.layers.iter().map(|it| it.name.as_str()).collect();
+    vec![
         ("model", header.model.sha256.chars().take(12).collect()),
-        ("number of layers", profile.layers.len().to_string()),
+        (
+            "quantised twin",
+            twin.map_or("none".to_owned(), |it| it.sha256.chars().take(12).collect()),
+        ),
+        ("layers", layers.join(" ")),
         ("device", header.device.name.clone()),
+        (
+            "state",
+            header.mark().unwrap_or("measured, cold").to_owned(),
+        ),
         ("processors", processors.join(", ")),
     ]
+}
+
+/// Refuses times that are there at one size alone, or contain other moving.
+fn same_times(one: &Profile, other: &Profile) -> Result<(), SizesError> {
+    let meaning = |row: &LayerTimeRow| {
+        let time = &row.time;
+        let moving = (time.to_processor.is_some(), time.from_processor.is_some());
+        (
+            row.layer,
+            row.processor.clone(),
+            time.compute_includes,
+            moving,
+        )
+    };
+    let (ones, others): (Vec<_>, Vec<_>) = (
+        one.times.iter().map(meaning).collect(),
+        other.times.iter().map(meaning).collect(),
+    );
+    let alone = ones.iter().find(|row| !others.contains(row));
+    match alone.or_else(|| others.iter().find(|row| !ones.contains(row))) {
+        Some((layer, processor, ..)) => Err(SizesError::OtherTimes {
+            layer: *layer,
+            processor: processor.clone(),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Operations of one inference, and of models that do not compute the bytes that cross its cuts.
@@ -194,7 +245,23 @@ fn operations(layer: &Layer) -> u64 {
     layer.additions.saturating_add(layer.multiplications)
 }
 
-fn between(small: &Profile, large: &Profile, layers: &[Layer]) -> Profile {
+fn between(small: &Profile, large: &Profile, layers: &[Layer]) -> Result<Profile, SizesError> {
+    for ((wanted, small), large) in layers.iter().zip(&small.layers).zip(&large.layers) {
+        let counts = |layer: &Layer| {
+            let moved = [layer.input_bytes, layer.output_bytes].map(|bytes| bytes.as_bytes());
+            [operations(layer), moved[0], moved[1]]
+        };
+        let three = [small, wanted, large].map(counts);
+        let is_outside = |count: usize| {
+            let [small, wanted, large] = three.map(|counts| counts[count]);
+            !(small.min(large)..=small.max(large)).contains(&wanted)
+        };
+        if (0..3).any(is_outside) {
+            return Err(SizesError::LayerOutside {
+                layer: wanted.number,
+            });
+        }
+    }
     let (small_size, wanted, large_size) = (size(&small.layers), size(layers), size(&large.layers));
     let of_all = weight([small_size.0, wanted.0, large_size.0]);
     let of_all = of_all.or_else(|| weight([small_size.1, wanted.1, large_size.1]));
@@ -213,7 +280,14 @@ fn between(small: &Profile, large: &Profile, layers: &[Layer]) -> Profile {
             ..row.clone()
         })
     });
-    Profile {
+    let mut unsupported = small.unsupported.clone();
+    let others = large.unsupported.iter();
+    unsupported.extend(
+        others
+            .filter(|row| !small.unsupported.contains(row))
+            .cloned(),
+    );
+    Ok(Profile {
         header: small.header.clone(),
         layers: layers.to_vec(),
         times: times.collect(),
@@ -223,7 +297,7 @@ fn between(small: &Profile, large: &Profile, layers: &[Layer]) -> Profile {
         rejected: Vec::new(),
         blocks: Vec::new(),
         combinations: Vec::new(),
-        unsupported: small.unsupported.clone(),
+        unsupported,
         loads: Vec::new(),
         placements: Vec::new(),
         evaluations: Vec::new(),
@@ -233,7 +307,7 @@ fn between(small: &Profile, large: &Profile, layers: &[Layer]) -> Profile {
         soaking: Default::default(),
         energy: None,
         steady: None,
-    }
+    })
 }
 
 /// `layers` are the same layer at the smaller, the wanted and the larger size, `of_all` the weight of all layers together.
@@ -285,15 +359,17 @@ fn missed(measured: &Profile, calculated: &Profile) -> Vec<Missed> {
         .zip(wholes)
         .filter_map(|(processor, wholes)| {
             let (whole, calculated_whole) = (nanos(wholes.0?), nanos(wholes.1?));
-            let of_processor = |profile: &Profile| -> Vec<(u32, f64)> {
-                let rows = profile.times.iter();
-                rows.filter(|row| row.processor == processor.name)
-                    .map(|row| (row.layer, nanos(row.time.compute.value)))
-                    .collect()
-            };
-            let pairs = of_processor(measured).into_iter();
-            let pairs = pairs.zip(of_processor(calculated));
-            let apart = pairs.map(|((layer, one), (_, other))| (layer, (other - one) / whole));
+            let of_processor = |row: &&LayerTimeRow| row.processor == processor.name;
+            let apart = measured
+                .times
+                .iter()
+                .filter(of_processor)
+                .filter_map(|row| {
+                    let mut others = calculated.times.iter().filter(of_processor);
+                    let other = others.find(|other| other.layer == row.layer)?;
+                    let longer = other.time.compute.value - row.time.compute.value;
+                    Some((row.layer, nanos(longer) / whole))
+                });
             let (layer, of_layer) = apart.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
             Some(Missed {
                 processor: processor.name.clone(),

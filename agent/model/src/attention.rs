@@ -25,6 +25,17 @@ use tract_onnx::tract_hir::internal::{
 /// What the standard calls it.
 pub(crate) const ATTENTION: &str = "Attention";
 
+/// The attributes that are read; any other could change the answer.
+const ATTRIBUTES: [&str; 7] = [
+    "is_causal",
+    "kv_num_heads",
+    "q_num_heads",
+    "qk_matmul_output_mode",
+    "scale",
+    "softcap",
+    "softmax_precision",
+];
+
 /// Has `operators` read `Attention`.
 pub(crate) fn register(operators: &mut OnnxOpRegister) {
     operators.insert(ATTENTION, read);
@@ -32,6 +43,10 @@ pub(crate) fn register(operators: &mut OnnxOpRegister) {
 
 fn read(_: &ParsingContext, node: &NodeProto) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
     let has = |names: &[String], place: usize| names.get(place).is_some_and(|it| !it.is_empty());
+    let mut attributes = node.attribute.iter();
+    if let Some(other) = attributes.find(|it| !ATTRIBUTES.contains(&it.name.as_str())) {
+        return refused(&format!("the attribute `{}`", other.name));
+    }
     if has(&node.input, 6) {
         return refused("lengths of padded keys (`nonpad_kv_seqlen`)");
     }
@@ -60,8 +75,16 @@ fn read(_: &ParsingContext, node: &NodeProto) -> TractResult<(Box<dyn InferenceO
         (Some(query), Some(key)) if query > 0 && key > 0 => Some((query, key)),
         _ => None,
     };
+    let softmax = match int("softmax_precision") {
+        None => None,
+        Some(1) => Some(DatumType::F32),
+        Some(10) => Some(DatumType::F16),
+        Some(11) => Some(DatumType::F64),
+        Some(_) => return refused("a softmax in numbers other than floats of 16, 32 or 64 bits"),
+    };
     let attention = Attention {
         heads,
+        softmax,
         scale: float("scale"),
         softcap: float("softcap").filter(|&cap| cap != 0.0),
         is_causal: int("is_causal").is_some_and(|it| it != 0),
@@ -82,6 +105,8 @@ fn refused<T>(what: &str) -> TractResult<T> {
 struct Attention {
     /// Heads of queries, and of keys and values, where inputs are of three axes.
     heads: Option<(usize, usize)>,
+    /// What numbers the softmax is computed in, if in others than those of the inputs.
+    softmax: Option<DatumType>,
     scale: Option<f32>,
     softcap: Option<f32>,
     is_causal: bool,
@@ -132,18 +157,47 @@ impl Attention {
             },
             false => 0.to_dim(),
         };
-        let (query, key) = (split(0, |(query, _)| query)?, split(1, |(_, key)| key)?);
+        let sizes = Sizes {
+            query: split(0, |(query, _)| query)?,
+            key: split(1, |(_, key)| key)?,
+            value: split(2, |(_, key)| key)?,
+            past,
+        };
+        self.check(&sizes, inputs)?;
+        Ok(sizes)
+    }
+
+    /// What tract would widen in silence, or stop at, is refused.
+    fn check<S: AsRef<[TDim]>>(&self, sizes: &Sizes, inputs: &[S]) -> TractResult<()> {
+        let Sizes {
+            query,
+            key,
+            value,
+            past,
+        } = sizes;
         if let (Ok(heads), Ok(shared)) = (query[1].to_usize(), key[1].to_usize())
             && (shared == 0 || heads % shared != 0)
         {
             return refused("heads of queries that are no multiple of those of keys");
         }
-        Ok(Sizes {
-            query,
-            key,
-            value: split(2, |(_, key)| key)?,
-            past,
-        })
+        let differ = |one: &TDim, other: &TDim| match (one.to_usize(), other.to_usize()) {
+            (Ok(one), Ok(other)) => one != other,
+            _ => false,
+        };
+        if differ(&query[3], &key[3]) {
+            return refused("queries of another width than its keys");
+        }
+        if differ(&query[0], &key[0]) || (0..3).any(|axis| differ(&key[axis], &value[axis])) {
+            return refused("queries, keys and values that do not belong together");
+        }
+        if self.has_mask {
+            let mask = inputs[3].as_ref();
+            let all_keys = key[2].clone() + past;
+            if mask.len() > 4 || mask.last().is_none_or(|last| differ(last, &all_keys)) {
+                return refused("a mask that does not have a number for each key");
+            }
+        }
+        Ok(())
     }
 
     /// The shapes of the outputs.
@@ -183,8 +237,8 @@ impl Expansion for Attention {
         inputs: &'p [TensorProxy],
         outputs: &'p [TensorProxy],
     ) -> InferenceResult {
-        for output in outputs {
-            solver.equals(&inputs[0].datum_type, &output.datum_type)?;
+        for (input, output) in inputs.iter().zip(outputs) {
+            solver.equals(&input.datum_type, &output.datum_type)?;
         }
         let shapes = inputs.iter().map(|input| &input.shape);
         solver.given_all(shapes, move |solver, shapes: Vec<TVec<TDim>>| {
@@ -252,8 +306,9 @@ impl Wiring<'_> {
             Ok::<_, TractError>,
         )?;
         q = self.step(grouped, &[q])?;
+        // Before the product, which could be too large for 16 bits without.
+        q = self.with(mul(), q, scale, element)?;
         let mut scores = self.product("bhgqd,bhkd->bhgqk", element, &[q, k])?;
-        scores = self.with(mul(), scores, scale, element)?;
         if let Some(cap) = attention.softcap {
             scores = self.with(div(), scores, cap, element)?;
             scores = self.step(tanh(), &[scores])?;
@@ -263,12 +318,22 @@ impl Wiring<'_> {
             true => Some(self.mask(inputs[3], element, &groups)?),
             false => None,
         };
-        let causal = match attention.is_causal {
+        // A single key is seen by all queries.
+        let is_hidden = key[2].to_usize()? > 1;
+        let causal = match attention.is_causal && is_hidden {
             true => Some(self.causal(&query[2], &key[2], &past, element)?),
             false => None,
         };
-        for bias in [mask, causal].into_iter().flatten() {
+        let bias = match (mask, causal) {
+            (Some(mask), Some(causal)) => Some(self.joined(add(), &[mask, causal])?),
+            (one, other) => one.or(other),
+        };
+        if let Some(bias) = bias {
             scores = self.joined(add(), &[scores, bias])?;
+        }
+        let precision = attention.softmax.unwrap_or(element);
+        if precision != element {
+            scores = self.step(Cast::new(precision), &[scores])?;
         }
         let softmax = Softmax {
             axes: tvec![4],
@@ -276,8 +341,11 @@ impl Wiring<'_> {
             kind: SoftmaxKind::Softmax,
         };
         let mut weights = self.step(softmax, &[scores])?;
-        if mask.is_some() {
-            weights = self.without_empty_rows(weights, scores, element)?;
+        if precision != element {
+            weights = self.step(Cast::new(element), &[weights])?;
+        }
+        if let (Some(_), Some(bias)) = (mask, bias) {
+            weights = self.without_empty_rows(weights, bias, element)?;
         }
         let mut y = self.product("bhgqk,bhkd->bhgqd", element, &[weights, v])?;
         y = self.step(AxisOp::Reshape(1, groups, tvec![heads.to_dim()]), &[y])?;
@@ -357,11 +425,11 @@ impl Wiring<'_> {
     fn without_empty_rows(
         &mut self,
         weights: OutletId,
-        scores: OutletId,
+        bias: OutletId,
         element: DatumType,
     ) -> TractResult<OutletId> {
         let lowest = self.constant(f32::NEG_INFINITY, element)?;
-        let is_seen = self.joined(TypedBinOp(comp_gt(), None), &[scores, lowest])?;
+        let is_seen = self.joined(TypedBinOp(comp_gt(), None), &[bias, lowest])?;
         let any = Reduce {
             axes: tvec![4],
             reducer: Reducer::Any,

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use tract_onnx::pb::{GraphProto, NodeProto, OperatorSetIdProto};
 
+use crate::attention::ATTENTION;
 use crate::constant::Constant;
-use crate::infer::reader;
+use crate::reader::reader;
 use crate::tensor::TensorSpec;
 use crate::{ModelError, dims};
 
@@ -313,7 +314,9 @@ fn check_operators(nodes: &[NodeProto], imported: &[OperatorSetIdProto]) -> Resu
                 operator: node.op_type.clone(),
             });
         }
-        if !supported.contains_key(&node.op_type) || !KNOWN_DOMAINS.contains(&own) {
+        // tract tells operators apart by their names alone, and other domains have an Attention of their own.
+        let is_theirs = node.op_type == ATTENTION && own != "ai.onnx";
+        if is_theirs || !supported.contains_key(&node.op_type) || !KNOWN_DOMAINS.contains(&own) {
             let operator = match own {
                 "ai.onnx" => node.op_type.clone(),
                 domain => format!("{domain}.{}", node.op_type),

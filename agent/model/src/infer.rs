@@ -9,12 +9,11 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::infer::Factoid;
 
 use crate::ModelError;
-use crate::attention;
 use crate::constant::Constant;
 use crate::graph::named;
 use crate::half_gemm;
 use crate::optimize::optimize;
-use crate::quantise_linear;
+use crate::reader::reader;
 use crate::tensor::{ElementType, TensorSpec};
 
 /// What tract knows of the tensors that nodes give.
@@ -119,15 +118,6 @@ pub(crate) fn optimized(model: &ModelProto) -> Result<TypedModel, ModelError> {
 pub(crate) fn one_line(error: &TractError) -> String {
     let text = error.root_cause().to_string();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// What reads models: tract, with operators of our own. Value infos are left out because they can carry the open dimensions
-/// that have been fixed.
-pub(crate) fn reader() -> tract_onnx::Onnx {
-    let mut reader = tract_onnx::onnx().with_ignore_value_info(true);
-    quantise_linear::register(&mut reader.op_register);
-    attention::register(&mut reader.op_register);
-    reader
 }
 
 /// Runs `work`, turning a panic into an error: tract indexes and unwraps on the way through attributes

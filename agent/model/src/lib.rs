@@ -52,6 +52,7 @@ mod probe;
 mod quantise;
 mod quantise_linear;
 mod read;
+mod reader;
 mod sub_model;
 mod tensor;
 mod twin;

@@ -355,4 +355,29 @@ fn attention_that_is_not_read_says_why() {
     let network = Network::from_onnx(&uneven.model().bytes());
     let error = network.unwrap_err().to_string();
     assert!(error.contains("no multiple"), "{error}");
+    for (name, said) in [
+        ("left_window_size", "`left_window_size`"),
+        ("softmax_precision", "a softmax in"),
+    ] {
+        let mut builder = PLAIN.model();
+        builder.graph.node[0].attribute.push(int(name, 16));
+        let error = Network::from_onnx(&builder.bytes())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let mut short = Case {
+        mask: Mask::Numbers,
+        ..PLAIN
+    }
+    .model();
+    short.graph.input.pop();
+    short.input("mask", &[3, 1]);
+    let error = Network::from_onnx(&short.bytes()).unwrap_err().to_string();
+    assert!(error.contains("a number for each key"), "{error}");
+    let mut other = PLAIN.model();
+    other.graph.input.pop();
+    other.input("v", &[2, 4, 8]);
+    let error = Network::from_onnx(&other.bytes()).unwrap_err().to_string();
+    assert!(error.contains("do not belong together"), "{error}");
 }

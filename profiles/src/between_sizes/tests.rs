@@ -51,7 +51,10 @@ fn what_is_linear_in_operations_and_bytes_is_found_between_sizes() {
         }
     }
     assert_eq!(found.whole_model_times(), wanted.whole_model_times());
-    for left_out in sizes_of.left_out() {
+    let left_out = sizes_of.left_out();
+    assert_eq!(left_out.len(), 1);
+    for left_out in left_out {
+        assert_eq!(left_out.processors.len(), 2);
         assert_eq!(size(&left_out.profile.layers), size(&sizes[0].layers));
         for missed in left_out.processors {
             assert!(missed.whole.abs() < 1e-6, "{missed:?}");
@@ -66,6 +69,7 @@ fn what_is_not_linear_is_seen_where_a_size_is_left_out() {
     let sizes = [1, 2, 4].map(|factor| profile(factor, |factor| factor * factor));
     let left_out = Sizes::of(&sizes).expect("three sizes").left_out();
     assert_eq!(left_out.len(), 1);
+    assert_eq!(left_out[0].processors.len(), 2);
     // Between 1 and 16, a third of the way is 6 where 4 was measured.
     for missed in &left_out[0].processors {
         assert!((0.4..0.5).contains(&missed.whole), "{missed:?}");
@@ -85,10 +89,36 @@ fn what_does_not_belong_together_or_lies_outside_is_refused() {
     elsewhere.header.device.name = "another".to_owned();
     let other = refused(&[one.clone(), elsewhere]);
     assert!(other.contains("in their device"), "{other}");
-    let sizes = [one, two];
+    let mut hot = two.clone();
+    hot.header.thermal = crate::soak::Thermal::Steady;
+    let other = refused(&[one.clone(), hot]);
+    assert!(
+        other.contains("in their state, simulated and simulated, steady"),
+        "{other}"
+    );
+    let mut without = two.clone();
+    let row = without.times.pop().expect("a row");
+    let other = refused(&[one.clone(), without]);
+    assert!(
+        other.contains(&format!("layer {} on `{}`", row.layer, row.processor)),
+        "{other}"
+    );
+    let mut merged = two.clone();
+    merged.times[0].time.compute_includes.to_processor ^= true;
+    let other = refused(&[one.clone(), merged]);
+    assert!(other.contains("the times of layer 1 on `cpu`"), "{other}");
+    let sizes = [one, two.clone()];
     let sizes = Sizes::of(&sizes).expect("two sizes");
     let outside = sizes.at(&four.layers).expect_err("larger").to_string();
-    assert!(outside.ends_with("profile a larger size"), "{outside}");
+    assert!(outside.ends_with("profile a larger one"), "{outside}");
+    let mut crossed = two.layers;
+    crossed[3].additions *= 2;
+    crossed[0].additions /= 2;
+    let crossed = sizes
+        .at(&crossed)
+        .expect_err("layer 4 is larger")
+        .to_string();
+    assert!(crossed.starts_with("layer 4 would compute"), "{crossed}");
     let fewer = sizes.at(&four.layers[1..]).expect_err("fewer").to_string();
     assert!(fewer.starts_with("the model has 10 layers"), "{fewer}");
 }
