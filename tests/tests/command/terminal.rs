@@ -129,7 +129,7 @@ fn times_are_derived_anew_and_compared() {
 }
 
 /// In the order in which they are listed.
-pub(crate) const COMMANDS: [&str; 40] = [
+pub(crate) const COMMANDS: [&str; 41] = [
     "setup",
     "demo",
     "profile",
@@ -166,6 +166,7 @@ pub(crate) const COMMANDS: [&str; 40] = [
     "compare",
     "baseline",
     "derive",
+    "interpolate",
     "set",
     "quantise",
     "completions",
