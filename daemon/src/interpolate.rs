@@ -78,7 +78,7 @@ pub(super) fn run(args: &InterpolateArgs) -> Result<(), Failure> {
     ))?;
     if left_out.is_empty() {
         return output::print(
-            "\nHow far these times are from being measured ones is not known: that takes profiles of three sizes.",
+            "\nHow far these times are from being measured ones is not known: that takes profiles of three sizes that differ in one dimension.",
         );
     }
     output::print(

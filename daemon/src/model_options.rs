@@ -55,12 +55,11 @@ impl DimSizesArgs {
         let choices = match (several.next(), several.next()) {
             (None, _) => vec![DimChoice { folder: None, dims }],
             (Some((name, sizes)), None) => {
-                let choice = |&size: &u64| DimChoice {
-                    folder: Some(format!("{}={size}", folder_name(name))),
-                    dims: [dims.clone(), BTreeMap::from([(name.clone(), size)])]
-                        .into_iter()
-                        .flatten()
-                        .collect(),
+                let choice = |&size: &u64| {
+                    let mut dims = dims.clone();
+                    dims.insert(name.clone(), size);
+                    let folder = Some(format!("{}={size}", folder_name(name)));
+                    DimChoice { folder, dims }
                 };
                 sizes.iter().map(choice).collect()
             }
@@ -166,6 +165,7 @@ mod tests {
         for (dims, expected) in [
             (&["N=1,64,1"][..], "the size 1 is there twice"),
             (&["N=1,,2"], "`` is no size"),
+            (&["N=1,2", "N=8"], "the dimension N is there twice"),
             (
                 &["N=1,2", "M=3,4"],
                 "the dimensions N and M both have several sizes",

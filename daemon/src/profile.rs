@@ -186,7 +186,6 @@ pub(super) async fn run(
             }
         }
     }
-    let is_one = choices.len() == 1;
     let mut summaries = Vec::new();
     // A device that becomes unsteady at one size may be steady at the next.
     let mut not_steady = None;
@@ -197,9 +196,9 @@ pub(super) async fn run(
         not_steady = not_steady.or(profiled.not_steady);
     }
     if args.json {
-        match (is_one, summaries.first()) {
-            (true, Some(summary)) => output::print_json(summary)?,
-            _ => output::print_json(&summaries)?,
+        match &summaries[..] {
+            [one] => output::print_json(one)?,
+            several => output::print_json(&several)?,
         }
     }
     not_steady.map_or(Ok(()), Err)

@@ -2,9 +2,10 @@
 //! profiles at a smaller and a larger one.
 //!
 //! Between two sizes each layer's computing is taken to be linear in its operations, and moving its data in the bytes that
-//! cross the cut: `y = (1 - w) y_small + w y_large` with `w = (x - x_small) / (x_large - x_small)`. Of computing without
-//! operations `x` is the bytes that the layer gives, and of what has the same `x` at both sizes `w` is that of all operations together. Intervals are those of the two profiles, `√((1 - w)² h_small² + w² h_large²)`, and hold
-//! nothing of how far times are from being linear. That is seen where three sizes or more were profiled: each but the smallest
+//! cross the cut: `y = (1 - w) y_small + w y_large` with `w = (x - x_small) / (x_large - x_small)`. Where a layer has the same
+//! operations at both sizes, `x` is the bytes that it gives, and of what has the same `x` then, `w` is that of all operations
+//! together. Intervals are those of the two profiles, `√((1 - w)² h_small² + w² h_large²)`, and hold nothing of how far times are
+//! from being linear. That is seen where three sizes or more were profiled: each but the smallest
 //! and the largest is left out in turn, calculated from its neighbours, and compared with what was measured.
 
 use crate::Layer;
@@ -124,6 +125,14 @@ impl<'a> Sizes<'a> {
                     return Err(SizesError::Different { what, one, other });
                 }
             }
+            let mut layers = first.layers.iter().zip(&other.layers);
+            if let Some((one, other)) = layers.find(|(one, other)| one.name != other.name) {
+                return Err(SizesError::Different {
+                    what: "layers",
+                    one: one.name.clone(),
+                    other: other.name.clone(),
+                });
+            }
             same_times(first, other)?;
         }
         let mut profiles: Vec<&Profile> = profiles.iter().collect();
@@ -189,14 +198,13 @@ fn told_apart(profile: &Profile) -> Vec<(&'static str, String)> {
     });
     let processors: Vec<String> = processors.collect();
     let twin = header.model.quantised.as_ref();
-    let layers: Vec<&str> = profile.layers.iter().map(|it| it.name.as_str()).collect();
     vec![
         ("model", header.model.sha256.chars().take(12).collect()),
         (
             "quantised twin",
             twin.map_or("none".to_owned(), |it| it.sha256.chars().take(12).collect()),
         ),
-        ("layers", layers.join(" ")),
+        ("number of layers", profile.layers.len().to_string()),
         ("device", header.device.name.clone()),
         (
             "state",
@@ -218,15 +226,22 @@ fn same_times(one: &Profile, other: &Profile) -> Result<(), SizesError> {
             moving,
         )
     };
-    let (ones, others): (Vec<_>, Vec<_>) = (
-        one.times.iter().map(meaning).collect(),
-        other.times.iter().map(meaning).collect(),
-    );
-    let alone = ones.iter().find(|row| !others.contains(row));
-    match alone.or_else(|| others.iter().find(|row| !ones.contains(row))) {
-        Some((layer, processor, ..)) => Err(SizesError::OtherTimes {
-            layer: *layer,
-            processor: processor.clone(),
+    // Both are in the order of processors and layers, so that the first that differ are those of the first such layer.
+    let longer = if one.times.len() < other.times.len() {
+        other
+    } else {
+        one
+    };
+    let pairs = one
+        .times
+        .iter()
+        .map(meaning)
+        .zip(other.times.iter().map(meaning));
+    let same = pairs.take_while(|(one, other)| one == other).count();
+    match longer.times.get(same) {
+        Some(row) => Err(SizesError::OtherTimes {
+            layer: row.layer,
+            processor: row.processor.clone(),
         }),
         None => Ok(()),
     }
@@ -266,20 +281,23 @@ fn between(small: &Profile, large: &Profile, layers: &[Layer]) -> Result<Profile
     let of_all = weight([small_size.0, wanted.0, large_size.0]);
     let of_all = of_all.or_else(|| weight([small_size.1, wanted.1, large_size.1]));
     let of_all = of_all.unwrap_or(0.5);
-    let times = small.times.iter().filter_map(|row| {
-        let mut rows = large.times.iter();
-        let other = rows.find(|it| it.layer == row.layer && it.processor == row.processor)?;
-        let place = (row.layer as usize).checked_sub(1)?;
-        let three = [
-            small.layers.get(place)?,
-            layers.get(place)?,
-            large.layers.get(place)?,
-        ];
-        Some(LayerTimeRow {
-            time: time_between(&row.time, &other.time, three, of_all),
-            ..row.clone()
-        })
-    });
+    let times = small
+        .times
+        .iter()
+        .zip(&large.times)
+        .filter_map(|(row, other)| {
+            let place = (row.layer as usize).checked_sub(1)?;
+            let three = [small, large].map(|profile| profile.layers.get(place));
+            Some(LayerTimeRow {
+                time: time_between(
+                    &row.time,
+                    &other.time,
+                    [three[0]?, layers.get(place)?, three[1]?],
+                    of_all,
+                ),
+                ..row.clone()
+            })
+        });
     let mut unsupported = small.unsupported.clone();
     let others = large.unsupported.iter();
     unsupported.extend(
@@ -359,17 +377,12 @@ fn missed(measured: &Profile, calculated: &Profile) -> Vec<Missed> {
         .zip(wholes)
         .filter_map(|(processor, wholes)| {
             let (whole, calculated_whole) = (nanos(wholes.0?), nanos(wholes.1?));
-            let of_processor = |row: &&LayerTimeRow| row.processor == processor.name;
-            let apart = measured
-                .times
-                .iter()
-                .filter(of_processor)
-                .filter_map(|row| {
-                    let mut others = calculated.times.iter().filter(of_processor);
-                    let other = others.find(|other| other.layer == row.layer)?;
-                    let longer = other.time.compute.value - row.time.compute.value;
-                    Some((row.layer, nanos(longer) / whole))
-                });
+            let pairs = measured.times.iter().zip(&calculated.times);
+            let of_processor = pairs.filter(|(row, _)| row.processor == processor.name);
+            let apart = of_processor.map(|(row, other)| {
+                let longer = other.time.compute.value - row.time.compute.value;
+                (row.layer, nanos(longer) / whole)
+            });
             let (layer, of_layer) = apart.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
             Some(Missed {
                 processor: processor.name.clone(),

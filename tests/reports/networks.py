@@ -5,7 +5,7 @@
 
 Profiles an encoder and a decoder of text in blocks (`layerlab model group`), MobileNetV3, a U-Net and a recogniser of speech with an
 LSTM, all of the committed small scale, and prints what `layerlab show` says of each. What is in FOLDER is not measured again.
-Needs a quiet machine and `cargo build --workspace --bins`. Takes about ten minutes.
+Needs a quiet machine and `cargo build --workspace --bins`. Takes some minutes.
 """
 
 import argparse
@@ -36,7 +36,7 @@ Made by
 Each network is of the committed small scale ([tests/models](../models/README.md)), with the layers that people know: the blocks of
 transformers are named by rules (`layerlab model group`). What they cost on this machine by tract, on all cores, is **measured**; what
 they cost on a phone in the shape of the OnePlus 7 is **simulated**. Networks this small spend nearly all of an accelerator's time
-on being invoked and on moving data, so that no accelerator is worth its while for one layer alone.
+on being invoked and on moving data: alone, no layer but the LSTM is worth taking to that phone's.
 """
 
 

@@ -58,18 +58,9 @@ fn read(_: &ParsingContext, node: &NodeProto) -> TractResult<(Box<dyn InferenceO
     if past[0] != past[1] || present[0] != present[1] {
         return refused("one of keys and values from earlier steps without the other");
     }
-    let int = |name: &str| {
-        node.attribute
-            .iter()
-            .find(|it| it.name == name)
-            .map(|it| it.i)
-    };
-    let float = |name: &str| {
-        node.attribute
-            .iter()
-            .find(|it| it.name == name)
-            .map(|it| it.f)
-    };
+    let attribute = |name: &str| node.attribute.iter().find(|it| it.name == name);
+    let int = |name: &str| attribute(name).map(|it| it.i);
+    let float = |name: &str| attribute(name).map(|it| it.f);
     let heads = |name: &str| int(name).and_then(|heads| usize::try_from(heads).ok());
     let heads = match (heads("q_num_heads"), heads("kv_num_heads")) {
         (Some(query), Some(key)) if query > 0 && key > 0 => Some((query, key)),
@@ -99,6 +90,11 @@ fn refused<T>(what: &str) -> TractResult<T> {
     Err(TractError::msg(format!(
         "Attention with {what} is not read"
     )))
+}
+
+/// Whether two lengths are known, and not the same.
+fn differ(one: &TDim, other: &TDim) -> bool {
+    matches!((one.to_usize(), other.to_usize()), (Ok(one), Ok(other)) if one != other)
 }
 
 #[derive(Clone, Debug)]
@@ -132,6 +128,10 @@ impl Attention {
 
     /// The sizes of what enters, with an axis for heads.
     fn sizes<S: AsRef<[TDim]>>(&self, inputs: &[S]) -> TractResult<Sizes> {
+        let axes = inputs[0].as_ref().len();
+        if inputs[..3].iter().any(|input| input.as_ref().len() != axes) {
+            return refused("queries, keys and values of different numbers of axes");
+        }
         let split = |place: usize, heads: fn((usize, usize)) -> usize| {
             let shape = inputs[place].as_ref();
             match (shape, self.heads) {
@@ -141,8 +141,7 @@ impl Attention {
                         return refused("heads that do not divide its inputs' width");
                     }
                     let width = width.clone() / heads;
-                    Ok([batch.clone(), places.clone(), heads.to_dim(), width])
-                        .map(|[batch, places, heads, width]| [batch, heads, places, width])
+                    Ok([batch.clone(), heads.to_dim(), places.clone(), width])
                 }
                 ([batch, heads, places, width], _) => {
                     Ok([batch, heads, places, width].map(TDim::clone))
@@ -150,21 +149,41 @@ impl Attention {
                 _ => refused("inputs that have neither four axes nor three and a number of heads"),
             }
         };
-        let past = match self.has_past {
-            true => match inputs[self.past_at()].as_ref() {
-                [_, _, places, _] => places.clone(),
-                _ => return refused("keys from earlier steps that have other than four axes"),
-            },
-            false => 0.to_dim(),
-        };
+        let (key, value) = (split(1, |(_, key)| key)?, split(2, |(_, key)| key)?);
         let sizes = Sizes {
             query: split(0, |(query, _)| query)?,
-            key: split(1, |(_, key)| key)?,
-            value: split(2, |(_, key)| key)?,
-            past,
+            past: match self.has_past {
+                true => self.past(inputs, &key, &value)?,
+                false => 0.to_dim(),
+            },
+            key,
+            value,
         };
         self.check(&sizes, inputs)?;
         Ok(sizes)
+    }
+
+    /// How many keys and values come from earlier steps, which are like those of this step otherwise.
+    fn past<S: AsRef<[TDim]>>(
+        &self,
+        inputs: &[S],
+        key: &[TDim; 4],
+        value: &[TDim; 4],
+    ) -> TractResult<TDim> {
+        let at = self.past_at();
+        let (keys, values) = (inputs[at].as_ref(), inputs[at + 1].as_ref());
+        let like = |past: &[TDim], now: &[TDim; 4]| {
+            past.len() == 4
+                && ![0, 1, 3]
+                    .iter()
+                    .any(|&axis| differ(&past[axis], &now[axis]))
+        };
+        if !like(keys, key) || !like(values, value) || differ(&keys[2], &values[2]) {
+            return refused(
+                "keys and values from earlier steps that are unlike those of this step",
+            );
+        }
+        Ok(keys[2].clone())
     }
 
     /// What tract would widen in silence, or stop at, is refused.
@@ -180,10 +199,6 @@ impl Attention {
         {
             return refused("heads of queries that are no multiple of those of keys");
         }
-        let differ = |one: &TDim, other: &TDim| match (one.to_usize(), other.to_usize()) {
-            (Ok(one), Ok(other)) => one != other,
-            _ => false,
-        };
         if differ(&query[3], &key[3]) {
             return refused("queries of another width than its keys");
         }

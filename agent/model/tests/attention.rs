@@ -1,6 +1,7 @@
 //! `Attention` (operator set 23) against its definition, number by number, and cut anywhere.
 
 use layerlab_model::{Network, OperatorClass};
+use layerlab_profiles::Segment;
 use tract_onnx::pb::AttributeProto;
 use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::prelude::*;
@@ -212,9 +213,8 @@ impl Case {
             }
             inputs[place] = mask.into_tvalue();
         }
-        let whole = network
-            .segment(layerlab_profiles::Segment::new(1, network.layer_count()).unwrap())
-            .unwrap();
+        let whole = Segment::whole(network.layer_count());
+        let whole = network.segment(whole).unwrap();
         let named = network.inputs().iter().map(|it| it.name.as_str());
         let tensors: Vec<Tensor> = inputs.iter().map(|it| it.clone().into_tensor()).collect();
         let named: Vec<(&str, &Tensor)> = named.zip(&tensors).collect();
@@ -375,9 +375,51 @@ fn attention_that_is_not_read_says_why() {
     short.input("mask", &[3, 1]);
     let error = Network::from_onnx(&short.bytes()).unwrap_err().to_string();
     assert!(error.contains("a number for each key"), "{error}");
+    let mut decode = Case { past: 3, ..PLAIN }.model();
+    decode.graph.input.pop();
+    decode.input("past.v", &[2, 2, 4, 4]);
+    let error = Network::from_onnx(&decode.bytes()).unwrap_err().to_string();
+    assert!(error.contains("from earlier steps"), "{error}");
+    let mut mixed = PLAIN.model();
+    mixed.graph.input.pop();
+    mixed.input("v", &[2, 2, 5, 4]);
+    let error = Network::from_onnx(&mixed.bytes()).unwrap_err().to_string();
+    assert!(error.contains("different numbers of axes"), "{error}");
     let mut other = PLAIN.model();
     other.graph.input.pop();
     other.input("v", &[2, 4, 8]);
     let error = Network::from_onnx(&other.bytes()).unwrap_err().to_string();
     assert!(error.contains("do not belong together"), "{error}");
+}
+
+/// In 16 bits a product of queries and keys is infinite where it is not scaled before: these would be 90,000.
+#[test]
+fn attention_in_16_bits_scales_before_it_multiplies() {
+    let mut builder = Builder::default();
+    builder.input("x", &[1, 1, 2, 4]);
+    builder.node("Cast x half", vec![int("to", 10)]);
+    let attributes = vec![float("scale", 1e-5), int("softmax_precision", 1)];
+    builder.node("Attention half,half,half a", attributes);
+    builder.node("Cast a y", vec![int("to", 1)]);
+    builder.output("y");
+    let network = Network::from_onnx(&builder.bytes()).unwrap();
+    let whole = network.segment(Segment::whole(1)).unwrap();
+    let x = [150.0_f32, 150.0, 150.0, 150.0, -150.0, 150.0, 150.0, 150.0];
+    let input = Tensor::from_shape(&[1, 1, 2, 4], &x).unwrap().into_tvalue();
+    // Scores are 0.9 and 0.45.
+    let (first, second) = (0.9_f32.exp(), 0.45_f32.exp());
+    let expected = 150.0 * (first - second) / (first + second);
+    for optimiser in [Optimiser::None, Optimiser::Layerlab] {
+        let outputs = run::segment(&whole, [input.clone()].into_iter().collect(), optimiser);
+        let view = outputs[0].to_plain_array_view::<f32>().unwrap();
+        let found = [view[[0, 0, 0, 0]], view[[0, 0, 1, 0]]];
+        assert!(
+            (found[0] - expected).abs() < 0.5,
+            "{found:?} instead of {expected}"
+        );
+        assert!(
+            (found[1] + expected).abs() < 0.5,
+            "{found:?} instead of {expected}"
+        );
+    }
 }

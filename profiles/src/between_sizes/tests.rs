@@ -1,3 +1,5 @@
+//! Times that are planted at each size.
+
 use std::path::Path;
 
 use super::*;
@@ -96,6 +98,10 @@ fn what_does_not_belong_together_or_lies_outside_is_refused() {
         other.contains("in their state, simulated and simulated, steady"),
         "{other}"
     );
+    let mut renamed = two.clone();
+    renamed.layers[2].name = "other".to_owned();
+    let other = refused(&[one.clone(), renamed]);
+    assert!(other.contains("in their layers, C2 and other;"), "{other}");
     let mut without = two.clone();
     let row = without.times.pop().expect("a row");
     let other = refused(&[one.clone(), without]);

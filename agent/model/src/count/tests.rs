@@ -1,3 +1,5 @@
+//! Operators whose operations were counted by hand.
+
 use std::collections::HashMap;
 
 use super::*;
@@ -223,4 +225,23 @@ fn attention_counts_as_what_it_consists_of() {
     let heads = vec![int("q_num_heads", 2), int("kv_num_heads", 2)];
     let side_by_side = counted("Attention", &[q, k, k], q, heads, 23);
     assert_eq!(side_by_side, (2 * additions, 2 * multiplications));
+    // Three keys of earlier steps beside six: 36 scores.
+    let (q, k, past): (&[u64], &[u64], &[u64]) = (&[1, 1, 4, 8], &[1, 1, 6, 8], &[1, 1, 3, 8]);
+    let none: &[u64] = &[4, 9];
+    let with_past = counted("Attention", &[q, k, k, none, past, past], q, vec![], 23);
+    let additions = 36 * 7 + 36 + (3 * 36 - 2 * 4) + 32 * 8;
+    assert_eq!(with_past, (additions, 36 * 9 + 2 * 36 + 32 * 9));
+    let softcap = AttributeProto {
+        name: "softcap".into(),
+        f: 2.0,
+        ..AttributeProto::default()
+    };
+    let capped = counted("Attention", &[q, k, k], q, vec![softcap], 23);
+    assert_eq!(
+        capped,
+        (
+            24 * 7 + (3 * 24 - 2 * 4) + 32 * 5,
+            24 * 12 + 2 * 24 + 32 * 6
+        )
+    );
 }
