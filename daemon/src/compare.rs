@@ -31,6 +31,14 @@ pub(super) struct CompareArgs {
         conflicts_with = "baseline"
     )]
     other: Option<PathBuf>,
+    /// With --gate, more profiles: the last one is tested, and all before it are good ones. How far these differ counts as well,
+    /// so that a device which is faster on some days than on others raises no alarm for it; eight or more tell that best
+    #[arg(
+        value_name = "FOLDER",
+        requires = "gate",
+        conflicts_with = "baseline"
+    )]
+    more: Vec<PathBuf>,
     /// Compare the profile with the baseline of its model, device and runtime, which comes first (`layerlab baseline set`)
     #[arg(long)]
     baseline: bool,
@@ -44,33 +52,41 @@ pub(super) struct CompareArgs {
     gate: GateArgs,
 }
 
-/// Two profiles with their folders, the one that is to be no better first.
-async fn profiles(args: &CompareArgs) -> Result<[(PathBuf, Profile); 2], Failure> {
-    let one = Profile::read(&args.one).exit_with(Code::Input)?;
-    let one = (args.one.clone(), one);
-    let Some(other) = &args.other else {
-        let baseline = baseline::of_profile(&one.0, &one.1).await?;
-        return Ok([baseline, one]);
-    };
-    let read = Profile::read(other).exit_with(Code::Input)?;
-    Ok([one, (other.clone(), read)])
+/// Profiles with their folders: the one that is to be no worse than those before it last.
+type Compared = Vec<(PathBuf, Profile)>;
+
+async fn profiles(args: &CompareArgs) -> Result<Compared, Failure> {
+    let folders = [&args.one].into_iter().chain(&args.other).chain(&args.more);
+    let mut read = Compared::new();
+    for folder in folders {
+        let profile = Profile::read(folder).exit_with(Code::Input)?;
+        read.push((folder.clone(), profile));
+    }
+    if args.baseline {
+        let baseline = baseline::of_profile(&read[0].0, &read[0].1).await?;
+        read.insert(0, baseline);
+    }
+    Ok(read)
 }
 
 pub(super) async fn run(args: &CompareArgs) -> Result<(), Failure> {
-    let both = profiles(args).await?;
-    let [(_, one), (_, other)] = &both;
+    let all = profiles(args).await?;
+    let profiles: Vec<&Profile> = all.iter().map(|(_, profile)| profile).collect();
     if let Some(settings) = args.gate.settings() {
         if !args.json {
-            print_names(&both)?;
+            print_names(&all)?;
         }
-        return gate::pass(one, other, settings, &args.gate, (args.all, args.json));
+        return gate::pass(&profiles, settings, &args.gate, (args.all, args.json));
     }
+    let [one, other] = profiles[..] else {
+        unreachable!("more than two are compared with --gate alone")
+    };
     let differences = compare(one, other).exit_with(Code::Input)?;
     if args.json {
         let views: Vec<DifferenceView<'_>> = differences.iter().map(DifferenceView::from).collect();
         return output::print_json(&views);
     }
-    print_names(&both)?;
+    print_names(&all)?;
     let significant = differences.iter().filter(|d| d.is_significant()).count();
     let shown = differences
         .iter()
@@ -131,20 +147,19 @@ fn rank_lines(ranks: &Ranks) -> String {
 }
 
 /// What is compared.
-fn print_names([one, other]: &[(PathBuf, Profile); 2]) -> Result<(), Failure> {
-    let named = |(folder, profile): &(PathBuf, Profile)| -> Result<String, Failure> {
+fn print_names(all: &Compared) -> Result<(), Failure> {
+    let good = all.len() - 1;
+    for (place, (folder, profile)) in all.iter().enumerate() {
+        let role = match (good, place) {
+            _ if place == good => "other".to_owned(),
+            (1, _) => "one".to_owned(),
+            _ => format!("good {}", place + 1),
+        };
         let digest = ProfileDigest::of_folder(folder).exit_with(Code::Input)?;
-        Ok(format!(
-            "{} ({})",
-            show::title(&profile.header),
-            digest.short()
-        ))
-    };
-    output::print(format_args!(
-        "one: {}\nother: {}\n",
-        named(one)?,
-        named(other)?
-    ))
+        let title = show::title(&profile.header);
+        output::print(format_args!("{role}: {title} ({})", digest.short()))?;
+    }
+    output::print("")
 }
 
 /// Which profile says that a processor cannot run a layer that it runs in the other, and why.

@@ -18,7 +18,7 @@ pub enum Code {
     Output = 5,
     /// The profile, the measured link or what was measured of frames contradicts itself, or the profile is not the one with the digest or the signature that was asked for.
     Check = 6,
-    /// `compare --gate`: the second profile is worse than the first by more than is tolerated.
+    /// `compare --gate`: the last profile is worse than the one before it, or than several, by more than is tolerated.
     Worse = 7,
     /// `plan`: no placement that the algorithm finds keeps the limit. `video replay` and `video stream`: nothing answers a frame in time.
     NoPlan = 8,

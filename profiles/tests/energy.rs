@@ -270,7 +270,7 @@ fn passes(one: &Profile, other: &Profile) -> GateResult {
         tolerance: 0.05,
         alpha: 0.01,
     };
-    gate(one, other, settings).expect("of one model")
+    gate(&[one], other, settings).expect("of one model")
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn energies_give_no_more_false_alarms_than_alpha_says() {
     };
     let alarms = nights
         .filter(|(one, other)| {
-            let found = gate(one, other, settings).expect("of one model");
+            let found = gate(&[one], other, settings).expect("of one model");
             let mut worse = found.worse();
             worse.any(|gated| matches!(gated.number, GatedNumber::Energy { .. }))
         })

@@ -50,7 +50,7 @@ fn slower(nanos: u64) -> impl FnOnce(&mut Measured) {
 }
 
 fn passes(one: &Profile, other: &Profile, tolerance: f64) -> GateResult {
-    gate(one, other, tolerating(tolerance)).expect("of one model")
+    gate(&[one], other, tolerating(tolerance)).expect("of one model")
 }
 
 fn worse(found: &GateResult) -> Vec<&GatedNumber> {
@@ -172,18 +172,26 @@ fn a_layer_that_became_less_accurate_is_named() {
     assert!(!passes(&other, &one, 0.0).fails());
 }
 
+/// About normal with mean 1: a sum of twelve uniform numbers is nearly so.
+fn about_one(random: &mut ChaCha8Rng, sigma: f64) -> f64 {
+    let sum: f64 = (0..12).map(|_| random.random::<f64>()).sum();
+    1.0 + sigma * (sum - 6.0)
+}
+
 /// Runs of the same device, whose visits differ in speed and whose inferences scatter; layer 2 takes so much longer on the
 /// CPU.
 fn run(random: &mut ChaCha8Rng, visits: usize, slower: f64) -> Profile {
-    // A sum of twelve uniform numbers is nearly normal.
-    let mut normal = |sigma: f64| {
-        let sum: f64 = (0..12).map(|_| random.random::<f64>()).sum();
-        1.0 + sigma * (sum - 6.0)
-    };
-    let speeds: Vec<f64> = (0..visits).map(|_| normal(0.01)).collect();
+    run_at_speed(random, 1.0, visits, slower)
+}
+
+/// A run in which all takes so many times as long.
+fn run_at_speed(random: &mut ChaCha8Rng, speed: f64, visits: usize, slower: f64) -> Profile {
+    let speeds = (0..visits).map(|_| speed * about_one(random, 0.01));
+    let speeds: Vec<f64> = speeds.collect();
     profile(&speeds, |measured| {
         let mut scatter = |time: Nanos| {
-            Nanos::from_nanos((time.as_nanos() as f64 * normal(0.005)).round() as u64)
+            let scattered = time.as_nanos() as f64 * about_one(random, 0.005);
+            Nanos::from_nanos(scattered.round() as u64)
         };
         for sample in &mut measured.samples {
             sample.duration = scatter(sample.duration);
@@ -199,6 +207,93 @@ fn run(random: &mut ChaCha8Rng, visits: usize, slower: f64) -> Profile {
     })
 }
 
+/// Runs between which the device differs by a tenth, as its state of that day is, and of which each is steady in itself.
+fn runs_of_days(random: &mut ChaCha8Rng, count: usize) -> Vec<Profile> {
+    let run = |_| {
+        let speed = about_one(random, 0.1);
+        run_at_speed(random, speed, 5, 0.0)
+    };
+    (0..count).map(run).collect()
+}
+
+/// What the samples of one run cannot tell, good runs do: how far runs differ. Beside one of them the next raises an alarm on
+/// most days; beside eight no more often than alpha says.
+#[test]
+fn how_far_good_runs_differ_raises_no_alarm() {
+    const GATES: usize = 200;
+    let mut random = ChaCha8Rng::seed_from_u64(8);
+    let settings = GateSettings {
+        tolerance: 0.0,
+        alpha: 0.05,
+    };
+    let (mut beside_one, mut beside_eight) = (0, 0);
+    for _ in 0..GATES {
+        let runs = runs_of_days(&mut random, 9);
+        let runs: Vec<&Profile> = runs.iter().collect();
+        let [good @ .., new] = &runs[..] else {
+            unreachable!("nine of them")
+        };
+        let fails = |good: &[&Profile]| {
+            let found = gate(good, new, settings).expect("of one model");
+            assert_eq!((found.good, found.untested), (good.len(), 0));
+            found.fails()
+        };
+        beside_one += usize::from(fails(&good[..1]));
+        beside_eight += usize::from(fails(good));
+    }
+    // Of 200 with a chance of 5 % more than 18 are alarms once in a hundred times.
+    assert!(beside_eight <= 18, "{beside_eight} of {GATES} gates");
+    assert!(beside_one > 60, "{beside_one} of {GATES} gates");
+}
+
+/// A change is found beside several good runs if it is large beside what these differ by, and said to be found from so much.
+#[test]
+fn what_is_more_than_good_runs_differ_by_is_found() {
+    let mut random = ChaCha8Rng::seed_from_u64(88);
+    let steady: Vec<Profile> = (0..8).map(|_| run(&mut random, 5, 0.0)).collect();
+    let days = runs_of_days(&mut random, 8);
+    let layer = GatedNumber::Layer {
+        processor: CPU.to_owned(),
+        layer: 2,
+    };
+    // The layer's own time, which becomes a third longer.
+    let rows = &steady[0].times;
+    let row = rows.iter().find(|row| row.processor == CPU && row.layer == 2);
+    let third = row.expect("the layer").time.compute.value.as_nanos() as f64 / 3.0;
+    let slower = run(&mut random, 5, third);
+    let against = |good: &[Profile]| {
+        let good: Vec<&Profile> = good.iter().collect();
+        let found = gate(&good, &slower, tolerating(0.05)).expect("of one model");
+        let mut numbers = found.numbers.into_iter();
+        numbers.find(|gated| gated.number == layer).expect("tested")
+    };
+    let (sure, unsure) = (against(&steady), against(&days));
+    assert!(sure.is_worse && sure.worse > sure.detectable, "{sure:?}");
+    assert!(!unsure.is_worse && unsure.may_be_worse, "{unsure:?}");
+    assert!(unsure.detectable > unsure.worse, "{unsure:?}");
+    assert!(unsure.half_width > 3.0 * sure.half_width, "{unsure:?}");
+}
+
+/// Where samples tell less than runs differ by, the samples' errors count; a number that a good profile lacks is not tested.
+#[test]
+fn several_good_profiles_hide_nothing_of_what_samples_leave_open() {
+    let unsteady = profile(&[1.0, 1.1, 0.9, 1.05, 0.95], |_| {});
+    // The same run four times differs by nothing.
+    let same = [&unsteady; 4];
+    let slower = profile(&[1.05, 1.155, 0.945, 1.1025, 0.9975], |_| {});
+    let found = gate(&same, &slower, tolerating(0.0)).expect("of one model");
+    assert!(!found.fails(), "{found:?}");
+    assert!(found.numbers.iter().all(|gated| gated.may_be_worse));
+
+    let one = common::evaluated(profile(&STEADY, |_| {}));
+    let without_accuracy = profile(&STEADY, |_| {});
+    let tested = |good: &[&Profile]| gate(good, &one, tolerating(0.0)).expect("of one model");
+    let (all, some) = (tested(&[&one; 3]), tested(&[&without_accuracy, &one, &one]));
+    assert_eq!((all.numbers.len(), all.untested), (15, 0));
+    assert_eq!((some.numbers.len(), some.untested), (10, 5));
+    assert!(!all.fails() && !some.fails());
+}
+
 /// Of few visits the variances are known badly, and only Student's t says what that does to many tests.
 #[test]
 fn false_alarms_are_no_more_than_alpha_even_of_three_visits() {
@@ -211,7 +306,7 @@ fn false_alarms_are_no_more_than_alpha_even_of_three_visits() {
             tolerance: 0.0,
             alpha: 0.05,
         };
-        let found = gate(&one, &other, settings).expect("of one model");
+        let found = gate(&[&one], &other, settings).expect("of one model");
         alarms += usize::from(found.fails());
         let differences = compare(&one, &other).expect("of one model");
         differing += usize::from(

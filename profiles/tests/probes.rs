@@ -78,7 +78,7 @@ fn slower(one: &Profile, other: &Profile) -> Vec<f64> {
         tolerance: 0.0,
         alpha: 0.01,
     };
-    let found = gate(one, other, settings).unwrap();
+    let found = gate(&[one], other, settings).unwrap();
     let layers = found.numbers.iter().filter(
         |gated| matches!(&gated.number, GatedNumber::Layer { processor, .. } if processor == NPU),
     );

@@ -72,7 +72,7 @@ fn passed(
     settings: GateSettings,
     against: &Path,
 ) -> Option<GateResult> {
-    let found: Result<GateResult, CompareError> = gate(one, other, settings);
+    let found: Result<GateResult, CompareError> = gate(&[one], other, settings);
     found
         .inspect_err(|error| tracing::info!(against = %against.display(), %error, "not gated"))
         .ok()

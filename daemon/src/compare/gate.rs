@@ -17,9 +17,9 @@ use layerlab_lab::text_table::{Cells, p_value, table};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Gate")]
 pub(super) struct GateArgs {
-    /// End with exit code 7 if the second profile is worse than the first by more than so much of any number: of the time of
-    /// a layer, of a cut or of the whole model, of the energy of a layer or of the whole model where both profiles have
-    /// that by meters of one kind, or of accuracy. 0% tolerates nothing
+    /// End with exit code 7 if the last profile is worse than the one before it, or than several on average and as they differ,
+    /// by more than so much of any number: of the time of a layer, of a cut or of the whole model, of the energy of a layer or
+    /// of the whole model where all profiles have that by meters of one kind, or of accuracy. 0% tolerates nothing
     #[arg(long, value_name = "PERCENT")]
     gate: Option<Tolerance>,
     /// With --gate: the chance of a false alarm, over all numbers together
@@ -76,45 +76,54 @@ impl GateArgs {
     }
 }
 
-/// Prints what became worse, and fails if anything did.
+/// Prints what became worse in the last of the profiles, and fails if anything did.
 pub(super) fn pass(
-    one: &Profile,
-    other: &Profile,
+    profiles: &[&Profile],
     settings: GateSettings,
     args: &GateArgs,
     (all, json): (bool, bool),
 ) -> Result<(), Failure> {
-    let found = gate(one, other, settings).exit_with(Code::Input)?;
+    let [good @ .., new] = profiles else {
+        unreachable!("one profile at least is read")
+    };
+    let found = gate(good, new, settings).exit_with(Code::Input)?;
     let wanted = args.to_see.share();
-    let sights = found.sight(other, wanted);
+    let sights = found.sight(new, wanted);
     match json {
         true => output::print_json(&GateView::of(&found, sights))?,
         false => {
-            let has_energy = [one, other].map(|profile| profile.energy.is_some());
-            output::print(text(&one.layers, &found, has_energy, all))?;
+            let has_energy = profiles.iter().any(|profile| profile.energy.is_some());
+            output::print(text(&new.layers, &found, has_energy, all))?;
             // What was found needs no word about what might have been.
             if !found.fails() && !sights.is_empty() {
-                output::print(sight::text(&sights, other, wanted))?;
+                output::print(sight::text(&sights, new, wanted, found.good))?;
             }
         }
     }
     if !found.fails() {
         return Ok(());
     }
-    let message = format!(
-        "the second profile is worse than the first by more than {} %",
-        percent(settings.tolerance)
-    );
+    let tolerated = percent(settings.tolerance);
+    let message = match found.good {
+        0 | 1 => format!("the second profile is worse than the first by more than {tolerated} %"),
+        good => format!(
+            "the last profile is worse than the {good} before it by more than {tolerated} %"
+        ),
+    };
     Err(Failure::new(Code::Worse, anyhow::anyhow!(message)))
 }
 
 /// What became worse, or with `all` every number; then in words.
-fn text(layers: &[Layer], found: &GateResult, has_energy: [bool; 2], all: bool) -> String {
+fn text(layers: &[Layer], found: &GateResult, has_energy: bool, all: bool) -> String {
     let shown = found.numbers.iter().filter(|gated| all || gated.is_worse);
     let rows: Vec<Cells> = shown.map(|gated| row(layers, gated)).collect();
     let mut parts = Vec::new();
     if !rows.is_empty() {
-        let heads = ["what", "on", "one", "other", "worse by", "found from", "p"];
+        let good = match found.good {
+            0 | 1 => "one",
+            _ => "mean of good ones",
+        };
+        let heads = ["what", "on", good, "other", "worse by", "found from", "p"];
         parts.push(table(&heads, &[2, 3, 4, 5, 6], rows) + "\n");
     }
     parts.extend(found.lost.iter().map(|lacked| lacks(layers, lacked)));
@@ -129,25 +138,32 @@ fn text(layers: &[Layer], found: &GateResult, has_energy: [bool; 2], all: bool) 
     let unsure = unsure.filter(|gated| !gated.is_worse).count();
     if unsure > 0 {
         parts.push(format!(
-            "{unsure} more may be: their 95 % intervals reach beyond {tolerated} %; longer measurements would tell"
+            "{unsure} more may be: their 95 % intervals reach beyond {tolerated} %; {} would tell",
+            match found.good {
+                0 | 1 => "longer measurements",
+                _ => "longer measurements, or more good profiles,",
+            }
         ));
     }
     if found.untested > 0 {
         let untested = found.untested;
         parts.push(format!(
-            "{untested} numbers have no interval in one of the profiles and were not tested"
+            "{untested} numbers have no interval in {} and were not tested",
+            match found.good {
+                0 | 1 => "one of the profiles",
+                _ => "one of the profiles, or are not in all of them,",
+            }
         ));
     }
-    let [ours, theirs] = has_energy;
-    if !found.has_energy && (ours || theirs) {
+    if !found.has_energy && has_energy {
         parts.push(
-            "energy was not compared: the profiles do not both have it by meters of one kind"
+            "energy was not compared: the profiles do not all have it by meters of one kind"
                 .to_owned(),
         );
     }
     if !found.has_accuracy {
         parts.push(
-            "accuracy was not compared: the profiles do not both have it of the same images"
+            "accuracy was not compared: the profiles do not all have it of the same images"
                 .to_owned(),
         );
     }
@@ -171,6 +187,7 @@ fn row(layers: &[Layer], gated: &Gated) -> Cells {
 struct GateView<'a> {
     tolerance: f64,
     alpha: f64,
+    good: usize,
     passed: bool,
     has_accuracy: bool,
     has_energy: bool,
@@ -214,6 +231,7 @@ impl<'a> GateView<'a> {
         GateView {
             tolerance: found.settings.tolerance,
             alpha: found.settings.alpha,
+            good: found.good,
             passed: !found.fails(),
             has_accuracy: found.has_accuracy,
             has_energy: found.has_energy,

@@ -12,8 +12,8 @@ const MOST_LONGER: f64 = 1000.0;
 /// Less is not worth another measurement.
 const ENOUGH: f64 = 1.0;
 
-/// What was seen, as a table; then what it takes to see `wanted` beyond the tolerated.
-pub(super) fn text(sights: &[GateSight], second: &Profile, wanted: f64) -> String {
+/// What was seen, as a table; then what it takes to see `wanted` beyond the tolerated, where there is one good profile.
+pub(super) fn text(sights: &[GateSight], second: &Profile, wanted: f64, good: usize) -> String {
     let share = |share: Option<f64>| share.map_or_else(String::new, |share| told(&[share]));
     let range = |range: Option<(f64, f64)>| {
         range.map_or_else(String::new, |(least, most)| told(&[least, most]))
@@ -34,7 +34,13 @@ pub(super) fn text(sights: &[GateSight], second: &Profile, wanted: f64) -> Strin
         ),
         table(&heads, &[1], rows),
     ];
-    parts.extend(sights.iter().map(|sight| advice(sight, second, wanted)));
+    match good {
+        0 | 1 => parts.extend(sights.iter().map(|sight| advice(sight, second, wanted))),
+        // How long a run is changes nothing of how far runs differ.
+        _ => parts.push(format!(
+            "That is as far as the {good} good profiles differ; more of them, or a steadier device, would let less be seen."
+        )),
+    }
     parts.join("\n")
 }
 

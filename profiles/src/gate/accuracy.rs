@@ -70,6 +70,7 @@ fn of_evaluation(
             other: counterpart.score,
             worse,
             errors,
+            between: None,
             rounding: ROUNDING,
         })
     };

@@ -75,6 +75,7 @@ fn candidate(
         other: theirs.value_ns,
         worse: theirs.value_ns - ours.value_ns,
         errors: [ours.error?, theirs.error?],
+        between: None,
         rounding: ROUNDING_NJ,
     })
 }

@@ -6,11 +6,13 @@
 //! processor and with each layer alone elsewhere. Tests are one-sided, by Student's t with
 //! the errors that the profiles' samples give, and adjusted by Holm's method over all numbers of both profiles: where nothing
 //! became worse by more than is tolerated, the chance that anything is said to is no more than alpha in all, as far as the
-//! errors hold what differs between the two runs (docs/method.md §8).
+//! errors hold what differs between the two runs (docs/method.md §8). Of several good profiles, how far their numbers differ says
+//! that as well: then a number is worse only if it is by both errors.
 
 mod accuracy;
 mod energy;
 mod power;
+mod several;
 mod share;
 mod subject;
 mod times;
@@ -22,6 +24,7 @@ use crate::document::Profile;
 use crate::holm;
 use crate::placement::Placement;
 use crate::summary::Z_95;
+use several::BetweenRuns;
 
 pub use power::{GateSight, POWER};
 pub use share::share_ci95;
@@ -41,7 +44,7 @@ impl GateSettings {
     pub const ALPHA: f64 = 0.01;
 }
 
-/// A number that both profiles have.
+/// A number that all profiles have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatedNumber {
     /// The compute time of a layer.
@@ -79,14 +82,14 @@ pub enum GatedNumber {
     },
 }
 
-/// A number of two profiles: is the second worse?
+/// A number of the good profiles and of a new one: is the new one's worse?
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gated {
     /// Which number.
     pub number: GatedNumber,
-    /// The first profile's: in ns, in nJ, or an accuracy as a share.
+    /// The good profile's, or the mean of several: in ns, in nJ, or an accuracy as a share.
     pub one: f64,
-    /// The second profile's.
+    /// The new profile's.
     pub other: f64,
     /// By how much it is worse, in the same unit: longer, or less accurate. Negative where it is better.
     pub worse: f64,
@@ -102,8 +105,10 @@ pub struct Gated {
     pub may_be_worse: bool,
     /// What is put up with, in the same unit.
     tolerated: f64,
-    /// The errors of the first profile's number, with what is tolerated added to it, and of the second's.
+    /// The errors of the good profiles' number, with what is tolerated added to it, and of the new one's, by their samples.
     errors: [ErrorVariance; 2],
+    /// The error of the difference by how far good profiles differ, where there are several.
+    between: Option<ErrorVariance>,
 }
 
 /// What a gate found.
@@ -111,11 +116,13 @@ pub struct Gated {
 pub struct GateResult {
     /// What was put up with.
     pub settings: GateSettings,
+    /// How many good profiles the new one was compared with.
+    pub good: usize,
     /// Every number that was tested.
     pub numbers: Vec<Gated>,
     /// What a processor ran before and cannot run any more.
     pub lost: Vec<RunsInOne>,
-    /// How many numbers of both profiles have no interval in one of them, so that nothing can be said.
+    /// How many numbers have no interval in one of the profiles, or are not in all good ones, so that nothing can be said.
     pub untested: usize,
     /// Whether accuracies were compared: where both profiles have some, of the same images.
     pub has_accuracy: bool,
@@ -135,35 +142,65 @@ impl GateResult {
     }
 }
 
-/// Tests whether `other` is worse than `one`.
+/// Tests whether `new` is worse than the profile `good`, or, of several, than these are on average and differ from one another.
+/// The last of several says what a processor can run. Of none nothing is tested.
 pub fn gate(
-    one: &Profile,
-    other: &Profile,
+    good: &[&Profile],
+    new: &Profile,
     settings: GateSettings,
 ) -> Result<GateResult, CompareError> {
-    refuse_different_models(one, other)?;
-    let (mut candidates, mut untested) = times::candidates(one, other)?;
-    let energies = energy::candidates(one, other);
-    let has_energy = energies.is_some();
-    if let Some((energies, without)) = energies {
-        candidates.extend(energies);
-        untested += without;
-    }
-    let accuracies = accuracy::candidates(one, other);
-    let has_accuracy = !accuracies.is_empty();
-    candidates.extend(accuracies);
-    let tests = candidates.into_iter();
-    let mut numbers: Vec<Gated> = tests.map(|one| one.test(settings.tolerance)).collect();
+    let with = good.iter().map(|one| candidates(one, new));
+    let with = with.collect::<Result<Vec<_>, _>>()?;
+    let Candidates {
+        tests,
+        untested,
+        has_accuracy,
+        has_energy,
+    } = several::merge(with);
+    let mut numbers: Vec<Gated> = (tests.into_iter())
+        .map(|one| one.test(settings.tolerance))
+        .collect();
     power::tell_detectable(&mut numbers, settings.alpha);
     holm::adjust(numbers.iter_mut().map(|gated| &mut gated.p_value));
     for gated in &mut numbers {
         gated.is_worse = gated.p_value < settings.alpha;
     }
-    let lost = runs_in_one(one, other).into_iter();
+    let last = good.last().into_iter();
+    let lost = last.flat_map(|one| runs_in_one(one, new));
     Ok(GateResult {
         settings,
+        good: good.len(),
         numbers,
         lost: lost.filter(|lacked| lacked.lacks_other).collect(),
+        untested,
+        has_accuracy,
+        has_energy,
+    })
+}
+
+/// What can be tested of a new profile and a good one, or several.
+#[derive(Default)]
+struct Candidates {
+    tests: Vec<Candidate>,
+    untested: usize,
+    has_accuracy: bool,
+    has_energy: bool,
+}
+
+fn candidates(one: &Profile, other: &Profile) -> Result<Candidates, CompareError> {
+    refuse_different_models(one, other)?;
+    let (mut tests, mut untested) = times::candidates(one, other)?;
+    let energies = energy::candidates(one, other);
+    let has_energy = energies.is_some();
+    if let Some((energies, without)) = energies {
+        tests.extend(energies);
+        untested += without;
+    }
+    let accuracies = accuracy::candidates(one, other);
+    let has_accuracy = !accuracies.is_empty();
+    tests.extend(accuracies);
+    Ok(Candidates {
+        tests,
         untested,
         has_accuracy,
         has_energy,
@@ -178,6 +215,8 @@ struct Candidate {
     /// By how much it is worse, in the same unit.
     worse: f64,
     errors: [ErrorVariance; 2],
+    /// How far good profiles differ, where there are several.
+    between: Option<BetweenRuns>,
     /// What is as good as nothing, by rounding.
     rounding: f64,
 }
@@ -189,15 +228,18 @@ impl Candidate {
         let [one, other] = self.errors;
         let errors = [one.times(1.0 + tolerance), other];
         let error = ErrorVariance::of_difference(errors[0], errors[1]);
+        let between = (self.between.as_ref()).map(|runs| runs.of_difference(1.0 + tolerance));
         let beyond = self.worse - tolerated;
         // What rounding can do is no difference.
         let surely = beyond.signum() * (beyond.abs() - self.rounding).max(0.0);
-        let deviation = error.variance.sqrt();
-        let p_value = match deviation > 0.0 {
-            true => upper_p_student(surely / deviation, error.freedom),
+        let p_value = |error: ErrorVariance| match error.variance > 0.0 {
+            true => upper_p_student(surely / error.variance.sqrt(), error.freedom),
             false => f64::from(u8::from(surely <= 0.0)),
         };
+        let p_value = between.map_or(0.0, p_value).max(p_value(error));
         let half_width = ErrorVariance::of_difference(one, other).half_width();
+        let between_runs = (self.between.as_ref()).map(|runs| runs.of_difference(1.0).half_width());
+        let half_width = half_width.max(between_runs.unwrap_or(0.0));
         Gated {
             number: self.number,
             one: self.one,
@@ -210,6 +252,7 @@ impl Candidate {
             may_be_worse: self.worse + half_width > tolerated + self.rounding,
             tolerated,
             errors,
+            between,
         }
     }
 }

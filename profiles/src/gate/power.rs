@@ -24,11 +24,14 @@ impl Gated {
     /// By how much it must be worse, all in all, to be named with the power. The level is that of the first of Holm's
     /// steps: of more than one number that is worse, the others are found more easily.
     fn detectable_at(&self, level: f64) -> f64 {
-        let error = self.error();
-        self.tolerated + deviations_to_find(level, error.freedom) * error.variance.sqrt()
+        let beyond = |error: ErrorVariance| {
+            deviations_to_find(level, error.freedom) * error.variance.sqrt()
+        };
+        let between = self.between.map_or(0.0, beyond);
+        self.tolerated + between.max(beyond(self.error()))
     }
 
-    /// The error of the difference that is tested.
+    /// The error of the difference that is tested, by the samples.
     pub(super) fn error(&self) -> ErrorVariance {
         let [one, other] = self.errors;
         ErrorVariance::of_difference(one, other)
@@ -43,7 +46,8 @@ pub(super) fn tell_detectable(numbers: &mut [Gated], alpha: f64) {
     }
 }
 
-/// What a gate sees of the times on one processor, and what it takes to see more.
+/// What a gate sees of the times on one processor, and what it takes to see more: where there are several good profiles, as far
+/// as samples limit it, for what runs differ by is the same however long they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateSight {
     /// The processor, by its name.

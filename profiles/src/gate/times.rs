@@ -127,6 +127,7 @@ fn candidate(
         other,
         worse: other - one,
         errors: [ours, theirs],
+        between: None,
         rounding: ROUNDING_NS as f64,
     })
 }

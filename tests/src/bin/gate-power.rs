@@ -111,7 +111,7 @@ fn found(
     };
     let is_found = |(good, other): &&(Profile, Profile)| {
         let slower = with_slower_layer(other, processor, layer, more);
-        let found = gate(good, &slower, settings).expect("of one model");
+        let found = gate(&[good], &slower, settings).expect("of one model");
         found.worse().any(|gated| gated.number == wanted)
     };
     pairs.par_iter().filter(is_found).count()
@@ -128,7 +128,7 @@ fn found_from(
         layer,
     };
     let detectable = |(good, other): &(Profile, Profile)| {
-        let found = gate(good, other, settings).expect("of one model");
+        let found = gate(&[good], other, settings).expect("of one model");
         let gated = found.numbers.iter().find(|gated| gated.number == wanted);
         gated.expect("a layer that both have").detectable
     };
@@ -180,7 +180,7 @@ fn main() -> ExitCode {
             tolerance: NO_TOLERANCE,
             alpha,
         };
-        let results = pairs.iter().map(|(one, other)| gate(one, other, settings));
+        let results = pairs.iter().map(|(one, other)| gate(&[one], other, settings));
         let results: Vec<_> = results.map(|found| found.expect("of one model")).collect();
         let alarms = results.iter().filter(|found| found.fails()).count();
         let most = most_by_chance(count, alpha);
@@ -202,7 +202,7 @@ fn main() -> ExitCode {
     };
     let few = &pairs[..count.min(POWER_PAIRS)];
     let layers = 1..=network.layer_count();
-    let first = gate(&few[0].0, &few[0].1, settings);
+    let first = gate(&[&few[0].0], &few[0].1, settings);
     let numbers = first.expect("of one model").numbers;
     let (mut rows, mut at_all, mut tried) = (Vec::new(), 0, 0);
     for processor in &truth.processors {

@@ -82,10 +82,30 @@ fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
     let tolerant = output(&mut gate(&bad, &["--gate", "60%", "--alpha", "0.001"]));
     assert!(tolerant.status.success(), "{}", stdout(&tolerant));
 
+    // Against several good ones, how far they differ counts as well.
+    let third = publish(folder.path(), &phone, "4");
+    let against_all = |new: &Path, options: &[&str]| {
+        let mut command = gate(&again, options);
+        command.arg(&third).arg(new);
+        command
+    };
+    let failed = output(&mut against_all(&bad, &["--gate", "2%"]));
+    assert_fails(&failed, WORSE, &["worse than the 3 before it", "2 %"]);
+    let said = stdout(&failed);
+    assert!(said.contains("good 3: ") && said.contains("other: "), "{said}");
+    let whole = said.lines().find(|line| line.contains("whole model"));
+    assert!(whole.is_some_and(|line| line.contains(" cpu ")), "{said}");
+    let passed = succeed(&mut against_all(&good, &["--gate", "5%"]));
+    assert!(passed.contains("the 3 good profiles differ"), "{passed}");
+    let json = succeed(&mut against_all(&good, &["--gate", "5%", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["good"], &json["passed"]), (&3.into(), &true.into()));
+
     for (options, word) in [
         (&["--gate", "100%"][..], "such as 5%"),
         (&["--gate", "5%", "--alpha", "1"][..], "such as 0.01"),
         (&["--alpha", "0.1"][..], "--gate"),
+        (&["a-third-profile"][..], "--gate"),
     ] {
         let refused = output(&mut gate(&again, options));
         assert_eq!(refused.status.code(), Some(USAGE));
