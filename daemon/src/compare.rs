@@ -33,11 +33,7 @@ pub(super) struct CompareArgs {
     other: Option<PathBuf>,
     /// With --gate, more profiles: the last one is tested, and all before it are good ones. How far these differ counts as well,
     /// so that a device which is faster on some days than on others raises no alarm for it; eight or more tell that best
-    #[arg(
-        value_name = "FOLDER",
-        requires = "gate",
-        conflicts_with = "baseline"
-    )]
+    #[arg(value_name = "FOLDER", requires = "gate", conflicts_with = "baseline")]
     more: Vec<PathBuf>,
     /// Compare the profile with the baseline of its model, device and runtime, which comes first (`layerlab baseline set`)
     #[arg(long)]

@@ -258,7 +258,9 @@ fn what_is_more_than_good_runs_differ_by_is_found() {
     };
     // The layer's own time, which becomes a third longer.
     let rows = &steady[0].times;
-    let row = rows.iter().find(|row| row.processor == CPU && row.layer == 2);
+    let row = rows
+        .iter()
+        .find(|row| row.processor == CPU && row.layer == 2);
     let third = row.expect("the layer").time.compute.value.as_nanos() as f64 / 3.0;
     let slower = run(&mut random, 5, third);
     let against = |good: &[Profile]| {

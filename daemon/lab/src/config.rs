@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::gates::Thresholds;
 use super::window::Window;
 use crate::library::Library;
+use crate::regression::Judging;
 use crate::store::{StorePlace, StoreServer};
 use layerlab_farm::adb::Address;
 use layerlab_farm::folders::Folders;
@@ -178,6 +179,9 @@ pub struct Regression {
     /// The chance of a false alarm, over all numbers of a profile together.
     #[serde(deserialize_with = "value::alpha")]
     pub alpha: f64,
+    /// With how many of the last good profiles a new one is compared.
+    #[serde(deserialize_with = "value::good_profiles")]
+    pub good_profiles: usize,
 }
 
 /// `[report]`.
@@ -297,11 +301,14 @@ impl Config {
 }
 
 impl Regression {
-    /// What the gate puts up with.
-    pub fn settings(&self) -> GateSettings {
-        GateSettings {
-            tolerance: self.tolerance_percent / 100.0,
-            alpha: self.alpha,
+    /// How profiles are judged.
+    pub(crate) fn judging(&self) -> Judging {
+        Judging {
+            settings: GateSettings {
+                tolerance: self.tolerance_percent / 100.0,
+                alpha: self.alpha,
+            },
+            good: self.good_profiles,
         }
     }
 }

@@ -19,6 +19,7 @@ pub use change::RecordChange;
 pub use host::{Host, LeaseState, bad_host_name};
 pub use quarantine::DeviceQuarantine;
 pub use verdict::Verdict;
+pub(crate) use verdict::one;
 
 /// The number of a job.
 pub type JobId = i64;

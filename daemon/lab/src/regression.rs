@@ -1,4 +1,4 @@
-//! Is a profile that was just published worse than the last good one of the same thing? It is only told: the run has not
+//! Is a profile that was just published worse than the last good ones of the same thing? It is only told: the run has not
 //! failed, for what was measured is as true as any other.
 
 use std::path::Path;
@@ -10,25 +10,38 @@ use layerlab_profiles::gate::{GateResult, GateSettings, ProfileSubject, gate, kn
 use crate::baseline::Baseline;
 use crate::record::{Run, Verdict};
 
+/// How profiles are judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Judging {
+    /// What is put up with.
+    pub(crate) settings: GateSettings,
+    /// With how many of the last good profiles a new one is compared.
+    pub(crate) good: usize,
+}
+
+/// Fewer good profiles than this say next to nothing of how far runs differ: the last one counts alone then.
+const FEWEST_GOOD: usize = 3;
+
 /// What the gate says of `profile`, which is in the folder `own`, against `baseline` or else against the last good one of
-/// what `earlier` runs published on the same device, the newest first. Nothing if there is none to compare with. Reads
-/// profiles, which takes a while.
+/// what `earlier` runs published on the same device, the newest first, or the last good ones, between which nothing is known to
+/// have changed. Nothing if there is none to compare with. Reads profiles, which takes a while.
 pub(crate) fn verdict(
     profile: &Profile,
     own: &Path,
     earlier: &[Run],
     baseline: Option<&Baseline>,
-    settings: GateSettings,
+    judging: Judging,
 ) -> Option<Verdict> {
+    let settings = judging.settings;
     let subject = ProfileSubject::of(&profile.header);
-    let mut same = earlier.iter().filter_map(|run| {
+    let same = earlier.iter().filter_map(|run| {
         let folder = run.profile.as_deref().filter(|folder| *folder != own)?;
         let read = Profile::read(folder).ok()?;
         let is_same = ProfileSubject::of(&read.header).is_same(&subject);
-        is_same.then_some((run, folder, read))
+        is_same.then_some((run, (folder, read)))
     });
-    let before = same.next();
-    let is_good = |run: &Run| run.worse().is_none();
+    let mut same = same.peekable();
+    let before = same.peek().map(|(_, before)| before.clone());
     let baseline = baseline.and_then(|baseline| match baseline.read() {
         Ok(read) => Some((baseline.folder.as_path(), read)),
         Err(error) => {
@@ -37,22 +50,26 @@ pub(crate) fn verdict(
         }
     });
     let is_baseline = baseline.is_some();
-    let repeated = before.as_ref().and_then(|(_, folder, before)| {
-        let is_repeat = known_changes(&before.header, &profile.header).is_empty();
-        is_repeat.then(|| passed(before, profile, settings, folder))?
-    });
-    let reference = match (baseline, before) {
-        (Some(baseline), _) => Some(baseline),
-        (None, Some((run, folder, read))) if is_good(run) => Some((folder, read)),
-        (None, _) => same
-            .find(|(run, ..)| is_good(run))
-            .map(|(_, folder, read)| (folder, read)),
+    let good = match baseline {
+        Some(baseline) => vec![baseline],
+        None => last_good(same, judging.good),
     };
-    let (against, reference) = reference?;
-    let found = passed(&reference, profile, settings, against)?;
+    // The newest first.
+    let (against, newest) = good.first()?;
+    let compared: Vec<&Profile> = good.iter().rev().map(|(_, read)| read).collect();
+    let found = passed(&compared, profile, settings, against)?;
+    let repeated = before.and_then(|(folder, before)| {
+        let is_repeat = known_changes(&before.header, &profile.header).is_empty();
+        let alarmed = match folder == *against {
+            true => Some(found.fails()),
+            false => passed(&[&before], profile, settings, folder).map(|found| found.fails()),
+        };
+        is_repeat.then_some(alarmed)?
+    });
     Some(Verdict {
-        against: against.to_owned(),
+        against: (*against).to_owned(),
         is_baseline,
+        good: good.len(),
         tolerance: settings.tolerance,
         alpha: settings.alpha,
         numbers: found.numbers.len(),
@@ -60,19 +77,47 @@ pub(crate) fn verdict(
         may_be_worse: (found.numbers.iter())
             .filter(|gated| gated.may_be_worse && !gated.is_worse)
             .count(),
-        changed: known_changes(&reference.header, &profile.header),
-        repeat_alarmed: repeated.map(|found| found.fails()),
+        changed: known_changes(&newest.header, &profile.header),
+        repeat_alarmed: repeated,
     })
 }
 
-/// What the gate found; nothing if the two cannot be compared, such as times that were derived in different ways.
+/// A published profile and its folder.
+type Published<'a> = (&'a Path, Profile);
+
+/// The last good one, or up to so many of them between which nothing is known to have changed, the newest first.
+fn last_good<'a>(
+    same: impl Iterator<Item = (&'a Run, Published<'a>)>,
+    count: usize,
+) -> Vec<Published<'a>> {
+    let good = same.filter(|(run, _)| run.worse().is_none());
+    let mut found: Vec<Published<'a>> = Vec::new();
+    for (_, published) in good {
+        let is_repeat = found.first().is_none_or(|(_, newest)| {
+            known_changes(&published.1.header, &newest.header).is_empty()
+        });
+        if !is_repeat {
+            break;
+        }
+        found.push(published);
+        if found.len() >= count {
+            break;
+        }
+    }
+    if found.len() < FEWEST_GOOD {
+        found.truncate(1);
+    }
+    found
+}
+
+/// What the gate found; nothing if they cannot be compared, such as times that were derived in different ways.
 fn passed(
-    one: &Profile,
-    other: &Profile,
+    good: &[&Profile],
+    new: &Profile,
     settings: GateSettings,
     against: &Path,
 ) -> Option<GateResult> {
-    let found: Result<GateResult, CompareError> = gate(&[one], other, settings);
+    let found: Result<GateResult, CompareError> = gate(good, new, settings);
     found
         .inspect_err(|error| tracing::info!(against = %against.display(), %error, "not gated"))
         .ok()

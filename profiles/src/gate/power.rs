@@ -24,9 +24,8 @@ impl Gated {
     /// By how much it must be worse, all in all, to be named with the power. The level is that of the first of Holm's
     /// steps: of more than one number that is worse, the others are found more easily.
     fn detectable_at(&self, level: f64) -> f64 {
-        let beyond = |error: ErrorVariance| {
-            deviations_to_find(level, error.freedom) * error.variance.sqrt()
-        };
+        let beyond =
+            |error: ErrorVariance| deviations_to_find(level, error.freedom) * error.variance.sqrt();
         let between = self.between.map_or(0.0, beyond);
         self.tolerated + between.max(beyond(self.error()))
     }

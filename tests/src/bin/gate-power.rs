@@ -180,7 +180,9 @@ fn main() -> ExitCode {
             tolerance: NO_TOLERANCE,
             alpha,
         };
-        let results = pairs.iter().map(|(one, other)| gate(&[one], other, settings));
+        let results = pairs
+            .iter()
+            .map(|(one, other)| gate(&[one], other, settings));
         let results: Vec<_> = results.map(|found| found.expect("of one model")).collect();
         let alarms = results.iter().filter(|found| found.fails()).count();
         let most = most_by_chance(count, alpha);

@@ -92,7 +92,10 @@ fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
     let failed = output(&mut against_all(&bad, &["--gate", "2%"]));
     assert_fails(&failed, WORSE, &["worse than the 3 before it", "2 %"]);
     let said = stdout(&failed);
-    assert!(said.contains("good 3: ") && said.contains("other: "), "{said}");
+    assert!(
+        said.contains("good 3: ") && said.contains("other: "),
+        "{said}"
+    );
     let whole = said.lines().find(|line| line.contains("whole model"));
     assert!(whole.is_some_and(|line| line.contains(" cpu ")), "{said}");
     let passed = succeed(&mut against_all(&good, &["--gate", "5%"]));

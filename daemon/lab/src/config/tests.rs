@@ -152,6 +152,10 @@ fn what_is_refused_is_said_in_a_sentence() {
             "config.toml: `regression.alpha`: `0` is no chance of a false alarm; write more than 0 and at most 0.5",
         ),
         (
+            "[regression]\ngood-profiles = 0",
+            "config.toml: `regression.good-profiles`: `0` is no number of good profiles; write a whole number from 1 to 100",
+        ),
+        (
             "[lab]\nquarantine = '1m'",
             "config.toml: `lab.quarantine` is unknown; `attempts.quarantine` is the nearest key that there is, and \
              `layerlab config default` explains all of them",

@@ -125,6 +125,10 @@ pub(super) fn attempts<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Err
     whole(from, "number of attempts", 1, 100)
 }
 
+pub(super) fn good_profiles<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
+    whole(from, "number of good profiles", 1, 100)
+}
+
 pub(super) fn mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     whole(from, "size of a phone's storage", 0, 1 << 24)
 }

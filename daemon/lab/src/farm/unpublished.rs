@@ -167,11 +167,11 @@ impl Farm {
             tracing::warn!(%error, "the profiles before this one are not known");
             Vec::new()
         });
+        let judging = self.0.config.regression.judging();
         if let Some(shared) = shared {
             let profiles = self.0.config.profiles(&self.0.folders);
-            bring_reference(&shared, &earlier, &profiles).await;
+            bring_references(&shared, &earlier, &profiles, judging.good).await;
         }
-        let settings = self.0.config.regression.settings();
         let baselines = Baselines::in_state(&self.0.folders.state);
         let judged = spawn_blocking(move || {
             let subject = ProfileSubject::of(&profile.header);
@@ -181,7 +181,7 @@ impl Farm {
                     tracing::warn!(%error, "baselines are not known");
                     None
                 });
-            verdict(&profile, &target, &earlier, baseline.as_ref(), settings)
+            verdict(&profile, &target, &earlier, baseline.as_ref(), judging)
         });
         // Whatever breaks it off is no reason to doubt the profile.
         judged.await.ok().flatten()
@@ -189,8 +189,9 @@ impl Farm {
 }
 
 /// Brings what a new profile is compared with and another host has published: the earlier ones of its device and its model, the
-/// newest first, up to the last good one, as far as they belong below `profiles`.
-async fn bring_reference(shared: &SharedProfiles, earlier: &[Run], profiles: &Path) {
+/// newest first, until so many are good, as far as they belong below `profiles`.
+async fn bring_references(shared: &SharedProfiles, earlier: &[Run], profiles: &Path, good: usize) {
+    let mut found = 0;
     for run in earlier {
         let Some(folder) = run.profile.as_deref() else {
             continue;
@@ -201,7 +202,8 @@ async fn bring_reference(shared: &SharedProfiles, earlier: &[Run], profiles: &Pa
         {
             tracing::warn!(run = run.number, %error, "its profile is not compared with");
         }
-        if run.worse().is_none() {
+        found += usize::from(run.worse().is_none());
+        if found >= good {
             return;
         }
     }

@@ -16,6 +16,9 @@ pub struct Verdict {
     pub against: PathBuf,
     /// Whether that is the baseline that was set; else it is the last profile that was no worse than the one before it.
     pub is_baseline: bool,
+    /// With how many good profiles it was compared; the last of them is `against`.
+    #[serde(default = "one")]
+    pub good: usize,
     /// By how much a number may be worse, as a share of itself.
     pub tolerance: f64,
     /// The chance of a false alarm, over all numbers together.
@@ -50,11 +53,17 @@ impl Verdict {
     /// The profile that it was compared with: `the baseline profiles/a`.
     pub fn reference(&self) -> String {
         let what = match self.is_baseline {
-            true => "the baseline",
-            false => "the last good profile",
+            true => "the baseline".to_owned(),
+            false if self.good > 1 => format!("the last {} good profiles, such as", self.good),
+            false => "the last good profile".to_owned(),
         };
         format!("{what} {}", self.against.display())
     }
+}
+
+/// Older records are of one good profile each.
+pub(crate) fn one() -> usize {
+    1
 }
 
 impl Run {

@@ -10,9 +10,12 @@ use super::*;
 use crate::baseline::Baselines;
 use crate::record::RunState;
 
-const SETTINGS: GateSettings = GateSettings {
-    tolerance: 0.05,
-    alpha: 0.01,
+const JUDGING: Judging = Judging {
+    settings: GateSettings {
+        tolerance: 0.05,
+        alpha: 0.01,
+    },
+    good: 1,
 };
 
 /// A published profile whose every time on the CPU is so many per cent longer, in a folder of its own.
@@ -60,7 +63,7 @@ fn a_profile_is_compared_with_the_last_good_one_and_not_with_one_that_was_worse(
     let (good, _) = slower(folder.path(), 0);
     let (bad, of_bad) = slower(folder.path(), 30);
     let first = run(1, &good, None);
-    let found = verdict(&of_bad, &bad, std::slice::from_ref(&first), None, SETTINGS);
+    let found = verdict(&of_bad, &bad, std::slice::from_ref(&first), None, JUDGING);
     let found = found.expect("one before it");
     assert!(found.is_worse(), "{found:?}");
     assert_eq!(
@@ -80,7 +83,7 @@ fn a_profile_is_compared_with_the_last_good_one_and_not_with_one_that_was_worse(
     let second = run(2, &bad, Some(found));
     let (again, of_again) = slower(folder.path(), 31);
     let earlier = [second, first];
-    let found = verdict(&of_again, &again, &earlier, None, SETTINGS).expect("two before it");
+    let found = verdict(&of_again, &again, &earlier, None, JUDGING).expect("two before it");
     assert!(found.is_worse(), "{found:?}");
     assert_eq!(found.against, good);
     assert_eq!(found.repeat_alarmed, Some(false));
@@ -90,7 +93,7 @@ fn a_profile_is_compared_with_the_last_good_one_and_not_with_one_that_was_worse(
     let set = baselines
         .set(&bad, None, Timestamp::UNIX_EPOCH)
         .expect("room");
-    let found = verdict(&of_again, &again, &earlier, Some(&set), SETTINGS);
+    let found = verdict(&of_again, &again, &earlier, Some(&set), JUDGING);
     let found = found.expect("a baseline");
     assert!(!found.is_worse() && found.is_baseline, "{found:?}");
 }
@@ -106,5 +109,48 @@ fn what_is_of_another_device_or_gone_is_not_compared_with() {
         // What another daemon published that was killed then.
         run(1, &own, None),
     ];
-    assert_eq!(verdict(&profile, &own, &others, None, SETTINGS), None);
+    assert_eq!(verdict(&profile, &own, &others, None, JUDGING), None);
+}
+
+/// A device whose days differ by more than its samples tell raises an alarm beside the last good profile, and none beside
+/// several that differ as much; what changed, and what was worse, is not among them.
+#[test]
+fn beside_several_good_ones_how_far_these_differ_is_no_alarm() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let days = [0, 20, 3, 17, 9].map(|percent| slower(folder.path(), percent).0);
+    let runs = days.iter().zip(1..);
+    let mut earlier: Vec<Run> = runs
+        .map(|(profile, number)| run(number, profile, None))
+        .collect();
+    earlier.reverse();
+    let (own, profile) = slower(folder.path(), 18);
+    let several = Judging { good: 8, ..JUDGING };
+    let beside = |earlier: &[Run], judging| {
+        let found = verdict(&profile, &own, earlier, None, judging);
+        found.expect("some before it")
+    };
+    let alone = beside(&earlier, JUDGING);
+    assert!(alone.is_worse() && alone.good == 1, "{alone:?}");
+    assert_eq!(alone.repeat_alarmed, Some(true));
+    let among = beside(&earlier, several);
+    assert!(!among.is_worse(), "{among:?}");
+    assert_eq!((among.good, among.repeat_alarmed), (5, Some(false)));
+    assert_eq!(among.against, days[4], "the newest of them");
+    assert!(
+        among
+            .reference()
+            .starts_with("the last 5 good profiles, such as ")
+    );
+
+    // No more than were asked for, the newest; two tell too little of how far runs differ.
+    let four = Judging { good: 4, ..JUDGING };
+    assert_eq!(beside(&earlier, four).good, 4);
+    assert_eq!(beside(&earlier[3..], several).good, 1);
+    // One that was worse is not among them.
+    let mut with_worse = earlier;
+    with_worse[1].verdict = Some(Verdict {
+        worse: vec!["layer 1".to_owned()],
+        ..Verdict::default()
+    });
+    assert_eq!(beside(&with_worse, several).good, 4);
 }

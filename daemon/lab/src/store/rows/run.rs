@@ -58,7 +58,7 @@ struct SpentRow {
 
 impl StoredRecord for Run {
     const WHAT: &'static str = "a run";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
     type Row = RunRow;
 }
 

@@ -235,13 +235,15 @@ fn jobs_of_older_versions_are_read_and_version_5_is_written() {
 }
 
 /// Runs have been of version 2 since their profiles are compared with those before them, of version 3 since they may measure
-/// frames, of version 4 since they may measure a link, and of version 5 since a lab may have several hosts.
+/// frames, of version 4 since they may measure a link, of version 5 since a lab may have several hosts, and of version 6 since
+/// a profile may be compared with several.
 #[test]
-fn runs_of_older_versions_are_read_and_version_5_is_written() {
+fn runs_of_older_versions_are_read_and_version_6_is_written() {
     check(include_str!("frozen/run-1.jsonl"), &[full_run()]);
     let verdict = Verdict {
         against: "profiles/run-1".into(),
         is_baseline: true,
+        good: 1,
         tolerance: 0.05,
         alpha: 0.01,
         numbers: 34,
@@ -249,6 +251,14 @@ fn runs_of_older_versions_are_read_and_version_5_is_written() {
         may_be_worse: 3,
         changed: vec!["the threads on cpu".to_owned()],
         repeat_alarmed: Some(true),
+    };
+    let beside_several = Run {
+        verdict: Some(Verdict {
+            is_baseline: false,
+            good: 8,
+            ..verdict.clone()
+        }),
+        ..full_run()
     };
     let worse = Run {
         verdict: Some(verdict),
@@ -274,8 +284,10 @@ fn runs_of_older_versions_are_read_and_version_5_is_written() {
         host: Some("rack-1".to_owned()),
         ..full_run()
     };
-    let all = [&older[..], &[claimed]].concat();
-    check_newest(include_str!("frozen/run-5.jsonl"), &all);
+    let older = [&older[..], &[claimed]].concat();
+    check(include_str!("frozen/run-5.jsonl"), &older);
+    let all = [&older[..], &[beside_several]].concat();
+    check_newest(include_str!("frozen/run-6.jsonl"), &all);
 }
 
 /// Events have been of version 2 since devices in quarantine may be used again before its end, of version 3 since
@@ -358,9 +370,9 @@ fn a_job_with_a_quantised_twin_is_read_as_it_was_written() {
 
 #[test]
 fn a_body_of_a_newer_version_is_refused_even_if_it_could_be_read() {
-    let newer = body(&full_run()).expect("JSON").replacen(":5,", ":6,", 1);
+    let newer = body(&full_run()).expect("JSON").replacen(":6,", ":7,", 1);
     let refused = record::<Run>(&newer).expect_err("newer");
-    assert!(matches!(refused, BodyError::Newer(6)), "{refused:?}");
+    assert!(matches!(refused, BodyError::Newer(7)), "{refused:?}");
     let refused = record::<Run>("{}").expect_err("no run");
     assert!(matches!(refused, BodyError::Unreadable(_)), "{refused:?}");
 }

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::Verdict;
+use crate::record::{Verdict, one};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct VerdictRow {
     against: PathBuf,
     is_baseline: bool,
+    // Since version 6.
+    #[serde(default = "one")]
+    good: usize,
     tolerance: f64,
     alpha: f64,
     numbers: usize,
@@ -24,6 +27,7 @@ impl From<Verdict> for VerdictRow {
         VerdictRow {
             against: verdict.against,
             is_baseline: verdict.is_baseline,
+            good: verdict.good,
             tolerance: verdict.tolerance,
             alpha: verdict.alpha,
             numbers: verdict.numbers,
@@ -40,6 +44,7 @@ impl From<VerdictRow> for Verdict {
         Verdict {
             against: row.against,
             is_baseline: row.is_baseline,
+            good: row.good,
             tolerance: row.tolerance,
             alpha: row.alpha,
             numbers: row.numbers,
