@@ -19,7 +19,7 @@ use super::output;
 use super::percent::Percent;
 use super::processors::ByDigit;
 use super::progress::{Bars, title};
-use keep::AnswersFolder;
+use keep::{AnswersFolder, Overlap};
 use layerlab_campaign::evaluation_set::fits_network;
 use layerlab_campaign::publish::Staging;
 use layerlab_campaign::{
@@ -61,7 +61,7 @@ pub(super) struct EvaluateArgs {
         conflicts_with_all = ["placements", "profile"])]
     combinations: Vec<Placement>,
     /// Keep the raw answers under these placements and all layers on the CPU in a new folder, answers.npy (32-bit floats, which
-    /// NumPy reads, at most 64 MiB) and answers.json
+    /// NumPy reads, at most 64 MiB) and answers.json. Of a segmentation, mIoU is calculated of them
     #[arg(
         long,
         value_name = "FOLDER",
@@ -225,9 +225,10 @@ pub(super) async fn run(
     };
     let evaluated = evaluated.map_err(campaign_failure)?;
     drop(bar);
-    if let Some(folder) = answers_folder {
-        folder.publish(&model, &set, &hello.device, &evaluated.evaluation)?;
-    }
+    let overlaps = match answers_folder {
+        Some(folder) => folder.publish(&model, &set, &hello.device, &evaluated.evaluation)?,
+        None => Vec::new(),
+    };
     match (profile, staging) {
         (Some(profile), Some(staging)) => {
             let mut profile = profile
@@ -236,7 +237,7 @@ pub(super) async fn run(
                 .with_placements(evaluated.placements);
             profile.header.written_by = Some(this_program());
             let findings = staging.publish(&profile).map_err(publish_failure)?;
-            print(&profile.evaluations, &profile.combinations, args.json)?;
+            print(&profile.evaluations, &profile.combinations, &[], args.json)?;
             for finding in findings {
                 output::note(format_args!("\n{finding}"));
             }
@@ -248,7 +249,7 @@ pub(super) async fn run(
         }
         _ => {
             let rows = rows(&evaluated)?;
-            print(&[evaluated.evaluation], &rows, args.json)
+            print(&[evaluated.evaluation], &rows, &overlaps, args.json)
         }
     }
 }
@@ -299,6 +300,9 @@ struct Row {
 struct EvaluationView<'a> {
     evaluations: &'a [Evaluation],
     combinations: Vec<Row>,
+    /// Of a segmentation whose answers were kept.
+    #[serde(skip_serializing_if = "<[Overlap]>::is_empty")]
+    class_overlap: &'a [Overlap],
 }
 
 /// Rows of an evaluation that is published nowhere: those that were asked for may lack single layers, and
@@ -308,7 +312,32 @@ pub(super) fn rows(evaluated: &Evaluated) -> Result<Vec<CombinationRow>, Failure
         .map_err(evaluation_failure)
 }
 
-fn print(evaluations: &[Evaluation], rows: &[CombinationRow], json: bool) -> Result<(), Failure> {
+/// How well placements find classes of pixels.
+fn overlap_table(overlaps: &[Overlap]) -> String {
+    let rows = overlaps.iter().map(|overlap| {
+        let interval = overlap.loss_ci95;
+        vec![
+            overlap.combination.clone(),
+            format!("{:.4}", overlap.mean_iou),
+            format!("{:+.4}", overlap.loss),
+            interval.map_or_else(String::new, |(low, high)| {
+                format!("{low:+.4} to {high:+.4}")
+            }),
+        ]
+    });
+    table(
+        &["placement", "mIoU", "loss", "95 % interval"],
+        &[1, 2, 3],
+        rows,
+    )
+}
+
+fn print(
+    evaluations: &[Evaluation],
+    rows: &[CombinationRow],
+    overlaps: &[Overlap],
+    json: bool,
+) -> Result<(), Failure> {
     if json {
         let row = |row: &CombinationRow| Row {
             combination: row.combination.clone(),
@@ -321,6 +350,7 @@ fn print(evaluations: &[Evaluation], rows: &[CombinationRow], json: bool) -> Res
         return output::print_json(&EvaluationView {
             evaluations,
             combinations,
+            class_overlap: overlaps,
         });
     }
     let shown = rows.iter().filter(|row| row.part == Part::Reference);
@@ -335,6 +365,9 @@ fn print(evaluations: &[Evaluation], rows: &[CombinationRow], json: bool) -> Res
     });
     let heads = ["placement", "answers", "accuracy", "loss", "95 % interval"];
     output::print(table(&heads, &[1, 2, 3, 4], cells))?;
+    if !overlaps.is_empty() {
+        output::print(format_args!("\n{}", overlap_table(overlaps)))?;
+    }
     let mut losses: Vec<f64> = rows
         .iter()
         .filter(|row| row.part != Part::Reference)

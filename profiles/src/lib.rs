@@ -10,6 +10,7 @@ extern crate self as layerlab_profiles;
 pub mod accuracy;
 pub mod between_sizes;
 pub mod check;
+pub mod class_overlap;
 pub mod compare;
 pub mod derive;
 pub mod design;

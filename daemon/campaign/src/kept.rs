@@ -97,6 +97,12 @@ impl KeptAnswers {
         self.answers.keys().copied()
     }
 
+    /// The numbers under the placement at this place of the list, of one answer after the other.
+    pub fn under(&self, placement: usize) -> impl Iterator<Item = (u64, &[f32])> {
+        let answers = self.answers.iter();
+        answers.map(move |(&answer, placements)| (answer, placements[placement].as_slice()))
+    }
+
     /// All numbers as a file of NumPy's format, version 1.0: 32-bit floats of placements x answers x values.
     pub fn to_npy(&self) -> Vec<u8> {
         let shape = (self.placements.len(), self.answers.len(), self.values);
@@ -218,6 +224,9 @@ mod tests {
             kept.put(answer, placement, first, &bits(values));
         }
         assert_eq!(kept.answers().collect::<Vec<_>>(), [2, 7]);
+        let under: Vec<(u64, &[f32])> = kept.under(1).collect();
+        let of_7 = [4.0, 5.0, f32::INFINITY];
+        assert_eq!(under, [(2, &[7.0, 8.0, 9.0][..]), (7, &of_7[..])]);
         let file = kept.to_npy();
         let header = concat!(
             "\u{93}NUMPY\u{1}\0\u{76}\0",

@@ -5,6 +5,8 @@ use std::path::Path;
 use layerlab_campaign::publish::Staging;
 use layerlab_campaign::{KeptAnswers, ModelFile, SetFile};
 use layerlab_profiles::Placement;
+use layerlab_profiles::accuracy::{Metric, Tally, Truth};
+use layerlab_profiles::class_overlap::{class_overlap, class_overlap_loss, class_tallies};
 use layerlab_profiles::document::{Device, Evaluation};
 use layerlab_profiles::sha256;
 use serde::Serialize;
@@ -39,7 +41,23 @@ struct AnswersHeader<'a> {
     answers: Vec<u64>,
     file: &'static str,
     sha256: String,
+    /// Of a segmentation: how well each of the set's classes is found.
+    #[serde(skip_serializing_if = "<[Overlap]>::is_empty")]
+    class_overlap: &'a [Overlap],
     evaluation: &'a Evaluation,
+}
+
+/// How well a placement finds classes of pixels, by the mean over classes of intersection over union.
+#[derive(Serialize)]
+pub(super) struct Overlap {
+    pub(super) combination: String,
+    pub(super) mean_iou: f64,
+    /// In the order of the set's classes; `null` of one that neither is there nor was found.
+    iou_of_classes: Vec<Option<f64>>,
+    /// Less than the mean of all layers on the CPU.
+    pub(super) loss: f64,
+    /// By the jackknife over the answers; `null` of a single one.
+    pub(super) loss_ci95: Option<(f64, f64)>,
 }
 
 #[derive(Serialize)]
@@ -70,14 +88,47 @@ impl AnswersFolder {
         Ok(AnswersFolder { staging, kept })
     }
 
-    /// Writes both files and makes the folder visible.
+    /// How well each placement finds the classes of a segmentation, all layers on the CPU first; empty of another metric.
+    fn overlaps(&self, set: &SetFile) -> Vec<Overlap> {
+        if !matches!(set.set.metric, Metric::PixelAccuracy { .. }) {
+            return Vec::new();
+        }
+        let classes = set.set.classes.len();
+        let tallies = |placement: usize| -> Vec<Vec<Tally>> {
+            let answers = self.kept.under(placement);
+            let tallies = answers.filter_map(|(answer, values)| {
+                match set.set.truths.get(answer as usize)? {
+                    Truth::Pixels(runs) => Some(class_tallies(classes, values, runs)),
+                    _ => None,
+                }
+            });
+            tallies.collect()
+        };
+        let baseline = tallies(0);
+        let of = |(place, combination): (usize, &Placement)| {
+            let placed = tallies(place);
+            let (before, found) = (class_overlap(&baseline)?, class_overlap(&placed)?);
+            Some(Overlap {
+                combination: combination.to_string(),
+                mean_iou: found.mean,
+                iou_of_classes: found.of_classes,
+                loss: before.mean - found.mean,
+                loss_ci95: class_overlap_loss(&baseline, &placed).map(|loss| loss.ci95),
+            })
+        };
+        let placements = self.kept.placements.iter().enumerate();
+        placements.filter_map(of).collect()
+    }
+
+    /// Writes both files and makes the folder visible. How well placements find classes of pixels, if that is asked.
     pub(super) fn publish(
         self,
         model: &ModelFile,
         set: &SetFile,
         device: &Device,
         evaluation: &Evaluation,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<Overlap>, Failure> {
+        let overlaps = self.overlaps(set);
         let npy = self.kept.to_npy();
         let network = &model.network;
         let outputs = network.outputs().iter();
@@ -103,11 +154,15 @@ impl AnswersFolder {
             answers: self.kept.answers().collect(),
             file: NPY,
             sha256: sha256(&npy),
+            class_overlap: &overlaps,
             evaluation,
         };
         let mut json = serde_json::to_vec_pretty(&header).exit_with(Code::Internal)?;
         json.push(b'\n');
         let files = [(NPY, npy), (JSON, json)];
-        self.staging.publish_files(&files).map_err(publish_failure)
+        self.staging
+            .publish_files(&files)
+            .map_err(publish_failure)?;
+        Ok(overlaps)
     }
 }

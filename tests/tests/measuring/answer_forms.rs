@@ -415,6 +415,46 @@ fn a_segmentation_is_judged_pixel_by_pixel() {
     assert!((on_cpu - share(&of_cpu)).abs() < 1e-6, "{on_cpu}");
     assert!((on_npu - share(&of_npu)).abs() < 1e-6, "{on_npu}");
 
+    // The mean over classes of intersection over union, of the answers that were kept.
+    let mean_iou = |given: &[Vec<f32>]| -> f64 {
+        let (mut both, mut either) = ([0_u32; 3], [0_u32; 3]);
+        for (answer, image) in given.iter().zip(0..) {
+            let mask = image::open(bench.path("masks").join(format!("{image}.png")));
+            let mask = mask.expect("a mask").to_luma8();
+            for (pixel, Luma([class])) in mask.pixels().enumerate() {
+                let values = [0, 1, 2].map(|class| answer[class * 64 * 64 + pixel]);
+                let most = values.into_iter().fold(f32::MIN, f32::max);
+                let mut said = (0..3).filter(|&class| values[class] == most);
+                // Of two that are as large neither is said.
+                let said = said.next().filter(|_| said.next().is_none());
+                for shown in (0..3).filter(|_| *class < 3) {
+                    let (is_shown, is_said) = (usize::from(*class) == shown, said == Some(shown));
+                    both[shown] += u32::from(is_shown && is_said);
+                    either[shown] += u32::from(is_shown || is_said);
+                }
+            }
+        }
+        let shares = both
+            .iter()
+            .zip(either)
+            .map(|(&both, either)| f64::from(both) / f64::from(either));
+        shares.sum::<f64>() / 3.0
+    };
+    let header = std::fs::read(bench.path("kept").join("answers.json")).expect("it was kept");
+    let header: Value = serde_json::from_slice(&header).expect("JSON");
+    let overlaps = header["class_overlap"]
+        .as_array()
+        .expect("of each placement");
+    for (overlap, answers) in overlaps.iter().zip([&of_cpu, &of_npu]) {
+        let (said, expected) = (overlap["mean_iou"].as_f64(), mean_iou(answers));
+        assert!(
+            said.is_some_and(|said| (said - expected).abs() < 1e-12),
+            "{overlap}"
+        );
+        assert_eq!(overlap["iou_of_classes"].as_array().map(Vec::len), Some(3));
+    }
+    assert_eq!((overlaps.len(), &overlaps[0]["loss"]), (2, &json!(0.0)));
+
     let smaller = [&options[..], &["--answer-size", "32x32", "--replace"]].concat();
     bench.make_set("64x64", &smaller);
     refused(&bench.path("a.set"), "pix2pix", &["1x3x64x64", "1x3x32x32"]);
