@@ -37,6 +37,49 @@ fn a_job_gives_the_profiles_that_the_command_gives() {
     assert_eq!(lab.kept().jobs.len(), 1);
 }
 
+/// A model of an open dimension stands in a job once for each size, and what lies between is calculated of the profiles.
+#[test]
+fn a_job_measures_a_model_at_several_sizes() {
+    let lab = Lab::new("[phones]\nlocal = [\"mate10pro\"]\n[gates]\nload-percent = 100\n");
+    let _daemon = lab.daemon();
+    lab.wait_until_open();
+    let model = model("variants/symbolic-size").display().to_string();
+    let at = |height: u32| format!("{{ file = {model:?}, dims = {{ W = 32, H = {height} }} }}");
+    let sizes = [64, 256].map(at).join(", ");
+    lab.submit(&format!(
+        "models = [{sizes}]\n[[devices]]\nserial = 'mate10pro'\n[measure]\ndesign = 'local'\n"
+    ));
+    wait_for_job(&lab);
+    let folders: Vec<String> = (lab.kept().runs.values())
+        .filter_map(|run| Some(run.profile.as_ref()?.display().to_string()))
+        .collect();
+    assert_eq!(folders.len(), 2, "{folders:?}");
+    let between = [
+        "interpolate",
+        "--model",
+        &model,
+        "--dim",
+        "W=32",
+        "--dim",
+        "H=128",
+    ];
+    let folders = folders.iter().map(String::as_str);
+    let command: Vec<&str> = between.into_iter().chain(folders).collect();
+    let said = lab.succeed(&command);
+    assert!(said.contains("128"), "{said}");
+    // The same size twice is the same model twice.
+    let twice = [64, 64].map(at).join(", ");
+    std::fs::write(
+        lab.path("twice.toml"),
+        format!("models = [{twice}]\n[[devices]]\nserial = 'mate10pro'\n"),
+    )
+    .expect("room");
+    let path = lab.path("twice.toml").display().to_string();
+    let refused = lab.run(&["submit", &path]);
+    let said = layerlab_tests::stderr(&refused);
+    assert!(said.contains("are the same model"), "{said}");
+}
+
 #[test]
 fn a_job_measures_steady_times_as_the_command_does() {
     let lab = Lab::new("[phones]\nlocal = [\"mate10pro\"]\n[gates]\nload-percent = 100\n");
