@@ -3,7 +3,8 @@
 mod gate;
 mod sight;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use layerlab_profiles::compare::{
     Difference, Quantity, RunsInOne, SIGNIFICANCE, compare, runs_in_one,
@@ -31,8 +32,9 @@ pub(super) struct CompareArgs {
         conflicts_with = "baseline"
     )]
     other: Option<PathBuf>,
-    /// With --gate, more profiles: the last one is tested, and all before it are good ones. How far these differ counts as well,
-    /// so that a device which is faster on some days than on others raises no alarm for it; eight or more tell that best
+    /// With --gate, more profiles: the last one is tested, and all before it are good ones, four or more. How far these differ
+    /// counts as well, so that a device which is faster on some days than on others raises no alarm for it; eight or more tell
+    /// that best
     #[arg(value_name = "FOLDER", requires = "gate", conflicts_with = "baseline")]
     more: Vec<PathBuf>,
     /// Compare the profile with the baseline of its model, device and runtime, which comes first (`layerlab baseline set`)
@@ -58,11 +60,34 @@ async fn profiles(args: &CompareArgs) -> Result<Compared, Failure> {
         let profile = Profile::read(folder).exit_with(Code::Input)?;
         read.push((folder.clone(), profile));
     }
+    if read.len() > 2 {
+        refuse_repeated(&args.one, args.other.iter().chain(&args.more))?;
+    }
     if args.baseline {
         let baseline = baseline::of_profile(&read[0].0, &read[0].1).await?;
         read.insert(0, baseline);
     }
     Ok(read)
+}
+
+/// Refuses a profile that is given twice: it would be a run that differs from another by nothing.
+fn refuse_repeated<'a>(
+    first: &'a PathBuf,
+    others: impl Iterator<Item = &'a PathBuf>,
+) -> Result<(), Failure> {
+    let mut known: BTreeMap<String, &Path> = BTreeMap::new();
+    for folder in std::iter::once(first).chain(others) {
+        let digest = ProfileDigest::of_folder(folder).exit_with(Code::Input)?;
+        if let Some(same) = known.insert(digest.as_str().to_owned(), folder) {
+            let error = anyhow::anyhow!(
+                "{} and {} are the same profile; give each once",
+                same.display(),
+                folder.display()
+            );
+            return Err(Failure::new(Code::Input, error));
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn run(args: &CompareArgs) -> Result<(), Failure> {

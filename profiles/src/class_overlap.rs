@@ -10,10 +10,10 @@ use crate::derive::graph::t_95;
 /// How well classes are found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassOverlap {
-    /// The mean over the classes that are there or were found: mIoU.
+    /// The mean over the classes that are there: mIoU.
     pub mean: f64,
     /// Of each class the pixels that show it and were said to, over those that show it or were said to; nothing of a class that
-    /// neither is there nor was found.
+    /// is not there. What is falsely said to show that is missed by the class that it shows.
     pub of_classes: Vec<Option<f64>>,
 }
 
@@ -32,12 +32,12 @@ pub fn class_tallies(classes: usize, answer: &[f32], truth: &[PixelRun]) -> Vec<
         };
         for pixel in places {
             let found = found(classes, answer, pixels, pixel);
-            if found == Some(class as usize) {
-                tallies[class as usize].hits += 1;
-                continue;
+            let is_hit = found == Some(class as usize);
+            if let Some(own) = tallies.get_mut(class as usize) {
+                own.hits += u64::from(is_hit);
+                own.misses += u64::from(!is_hit);
             }
-            tallies[class as usize].misses += 1;
-            if let Some(other) = found {
+            if let Some(other) = found.filter(|_| !is_hit) {
                 tallies[other].false_alarms += 1;
             }
         }
@@ -74,14 +74,12 @@ pub fn class_overlap_loss(baseline: &[Vec<Tally>], placed: &[Vec<Tally>]) -> Opt
     let count = baseline.len() as f64;
     let (before, after) = (sums(baseline), sums(placed));
     let value = overlap_of(&before)?.mean - overlap_of(&after)?.mean;
-    let without = baseline.iter().zip(placed).filter_map(|(one, other)| {
+    let without = baseline.iter().zip(placed).map(|(one, other)| {
         let before = overlap_of(&less(&before, one))?;
         Some(before.mean - overlap_of(&less(&after, other))?.mean)
     });
-    let without: Vec<f64> = without.collect();
-    if without.len() < 2 {
-        return None;
-    }
+    // Where all pixels that count are of one answer, nothing is left without it.
+    let without: Vec<f64> = without.collect::<Option<_>>()?;
     let mean = without.iter().sum::<f64>() / without.len() as f64;
     let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
     let half_width = t_95(count - 1.0) * (squares * (count - 1.0) / count).sqrt();
@@ -109,8 +107,8 @@ fn less(sums: &[Tally], answer: &[Tally]) -> Vec<Tally> {
 
 fn overlap_of(sums: &[Tally]) -> Option<ClassOverlap> {
     let of_class = |tally: &Tally| {
-        let union = tally.hits + tally.false_alarms + tally.misses;
-        (union > 0).then(|| tally.hits as f64 / union as f64)
+        let there = tally.hits + tally.misses;
+        (there > 0).then(|| tally.hits as f64 / (there + tally.false_alarms) as f64)
     };
     let of_classes: Vec<Option<f64>> = sums.iter().map(of_class).collect();
     let known: Vec<f64> = of_classes.iter().copied().flatten().collect();
@@ -143,11 +141,11 @@ mod tests {
         assert!((overlap.mean - 0.5 / 3.0).abs() < 1e-15);
     }
 
-    /// By hand: 6 of 10, and 1 of 2; a class that is nowhere does not count. The mean is not that of pixels, 7 of 10.
+    /// By hand: 6 of 10, and 1 of 2; a class that is nowhere does not count, though a pixel was said to show it. The mean is not that of pixels, 7 of 10.
     #[test]
     fn rare_classes_count_as_much_as_frequent_ones() {
         let answers = [
-            [(4, 1, 1), (0, 0, 0), (0, 0, 1)],
+            [(4, 1, 1), (0, 1, 0), (0, 0, 1)],
             [(2, 1, 1), (0, 0, 0), (1, 0, 0)],
         ];
         let answers = answers.map(|answer| answer.map(Tally::from).to_vec());

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::derive::graph::{ErrorVariance, two_sided_p_student};
 use crate::document::{KnownErrors, LayerTimeRow, Profile};
+use crate::gate::{FEWEST_GOOD, ProfileSubject};
 use crate::holm;
 use crate::soak::Thermal;
 use crate::summary::Estimate;
@@ -47,6 +48,22 @@ pub enum CompareError {
         one: Thermal,
         /// The state of the second's.
         other: Thermal,
+    },
+    /// Too few good profiles to tell how far runs differ.
+    #[error(
+        "{given} good profiles do not tell how far runs differ; give one, or {FEWEST_GOOD} and more, best of different days"
+    )]
+    FewGood {
+        /// How many were given.
+        given: usize,
+    },
+    /// Good profiles are of different things, so that how far they differ says nothing of runs.
+    #[error("the good profiles are of different things: {one}, and {other}; give those of one")]
+    DifferentSubjects {
+        /// What one of them is of.
+        one: Box<ProfileSubject>,
+        /// What the last of them is of.
+        other: Box<ProfileSubject>,
     },
     /// No processor is in both profiles.
     #[error("no processor is in both profiles: {one} and {other}")]
@@ -162,16 +179,7 @@ pub fn runs_in_one(one: &Profile, other: &Profile) -> Vec<RunsInOne> {
 /// layer in one of them, its neighbours' times there include a transfer that they do not in the other: those are left out.
 pub fn compare(one: &Profile, other: &Profile) -> Result<Vec<Difference>, CompareError> {
     refuse_different_models(one, other)?;
-    let common: Vec<&str> = names(one)
-        .filter(|name| names(other).any(|known| known == *name))
-        .collect();
-    if common.is_empty() {
-        let list = |profile| names(profile).collect::<Vec<_>>().join(", ");
-        return Err(CompareError::NoCommonProcessor {
-            one: list(one),
-            other: list(other),
-        });
-    }
+    let common = refuse_without_common_processor(one, other)?;
     let mut differences = Vec::new();
     for processor in common {
         let mut of_processor = Vec::new();
@@ -223,6 +231,23 @@ pub(crate) fn refuse_different_models(one: &Profile, other: &Profile) -> Result<
         other: name(b),
         other_layers: b.layers,
     })
+}
+
+/// The processors that both have.
+pub(crate) fn refuse_without_common_processor<'a>(
+    one: &'a Profile,
+    other: &Profile,
+) -> Result<Vec<&'a str>, CompareError> {
+    let common = names(one).filter(|name| names(other).any(|known| known == *name));
+    let common: Vec<&str> = common.collect();
+    if common.is_empty() {
+        let list = |profile| names(profile).collect::<Vec<_>>().join(", ");
+        return Err(CompareError::NoCommonProcessor {
+            one: list(one),
+            other: list(other),
+        });
+    }
+    Ok(common)
 }
 
 pub(crate) fn names(profile: &Profile) -> impl Iterator<Item = &str> {

@@ -289,11 +289,37 @@ fn several_good_profiles_hide_nothing_of_what_samples_leave_open() {
 
     let one = common::evaluated(profile(&STEADY, |_| {}));
     let without_accuracy = profile(&STEADY, |_| {});
-    let tested = |good: &[&Profile]| gate(good, &one, tolerating(0.0)).expect("of one model");
-    let (all, some) = (tested(&[&one; 3]), tested(&[&without_accuracy, &one, &one]));
-    assert_eq!((all.numbers.len(), all.untested), (15, 0));
-    assert_eq!((some.numbers.len(), some.untested), (10, 5));
-    assert!(!all.fails() && !some.fails());
+    let tested = |good: &[&Profile]| {
+        let found = gate(good, &one, tolerating(0.0)).expect("of one model");
+        assert!(!found.fails(), "{found:?}");
+        (found.numbers.len(), found.untested, found.has_accuracy)
+    };
+    assert_eq!(tested(&[&one; 4]), (15, 0, true));
+    // What only the last has is tested against that alone, what only earlier ones have not at all.
+    let [with, without] = [&one, &without_accuracy];
+    assert_eq!(tested(&[without, without, without, with]), (15, 0, true));
+    assert_eq!(tested(&[with, with, with, without]), (10, 5, false));
+}
+
+#[test]
+fn few_good_profiles_or_such_of_different_devices_are_refused() {
+    let one = profile(&STEADY, |_| {});
+    let mut of_another = one.clone();
+    of_another.header.device.name = "another".to_owned();
+    let refused = |good: &[&Profile]| {
+        let refused = gate(good, &one, tolerating(0.0)).expect_err("no several of one thing");
+        refused.to_string()
+    };
+    let said = refused(&[&one; 3]);
+    assert!(said.starts_with("3 good profiles do not tell"), "{said}");
+    let said = refused(&[&one, &of_another, &one, &one]);
+    assert!(said.contains("another by "), "{said}");
+    let mut without = one.clone();
+    for processor in &mut without.header.processors {
+        processor.name.push_str("-other");
+    }
+    let said = refused(&[&without]);
+    assert!(said.starts_with("no processor is in both"), "{said}");
 }
 
 /// Of few visits the variances are known badly, and only Student's t says what that does to many tests.

@@ -49,8 +49,13 @@ def gate(layerlab: Path, tolerated: str, profiles: list[Path]) -> tuple[bool, fl
     layers = [number for number in numbers if number["what"] == "layer"]
     # As `compare` says it: of the layer's own time, or of an average layer's where that is longer.
     average = sum(number["one"] for number in whole) / len(layers)
-    of_whole = max(number["detectable_95"] / number["one"] for number in whole)
-    of_layers = max(number["detectable_95"] / max(number["one"], average) for number in layers)
+
+    def detectable(number: dict) -> float:
+        # JSON has no infinity.
+        return math.inf if number["detectable_95"] is None else number["detectable_95"]
+
+    of_whole = max(detectable(number) / number["one"] for number in whole)
+    of_layers = max(detectable(number) / max(number["one"], average) for number in layers)
     return ended.returncode == WORSE, of_whole, of_layers
 
 

@@ -19,9 +19,6 @@ pub(crate) struct Judging {
     pub(crate) good: usize,
 }
 
-/// Fewer good profiles than this say next to nothing of how far runs differ: the last one counts alone then.
-const FEWEST_GOOD: usize = 3;
-
 /// What the gate says of `profile`, which is in the folder `own`, against `baseline` or else against the last good one of
 /// what `earlier` runs published on the same device, the newest first, or the last good ones, between which nothing is known to
 /// have changed. Nothing if there is none to compare with. Reads profiles, which takes a while.
@@ -40,8 +37,8 @@ pub(crate) fn verdict(
         let is_same = ProfileSubject::of(&read.header).is_same(&subject);
         is_same.then_some((run, (folder, read)))
     });
-    let mut same = same.peekable();
-    let before = same.peek().map(|(_, before)| before.clone());
+    let same: Vec<(&Run, Published<'_>)> = same.collect();
+    let before = same.first().map(|(_, before)| before);
     let baseline = baseline.and_then(|baseline| match baseline.read() {
         Ok(read) => Some((baseline.folder.as_path(), read)),
         Err(error) => {
@@ -50,26 +47,30 @@ pub(crate) fn verdict(
         }
     });
     let is_baseline = baseline.is_some();
-    let good = match baseline {
-        Some(baseline) => vec![baseline],
-        None => last_good(same, judging.good),
+    let good = match &baseline {
+        Some((folder, read)) => vec![(*folder, read)],
+        None => last_good(&same, judging.good),
     };
     // The newest first.
-    let (against, newest) = good.first()?;
-    let compared: Vec<&Profile> = good.iter().rev().map(|(_, read)| read).collect();
-    let found = passed(&compared, profile, settings, against)?;
+    let &(against, newest) = good.first()?;
+    let compared: Vec<&Profile> = good.iter().rev().map(|(_, read)| *read).collect();
+    // What cannot be compared with all of them can be with the newest.
+    let found = passed(&compared, profile, settings, against)
+        .or_else(|| passed(&[newest], profile, settings, against))?;
     let repeated = before.and_then(|(folder, before)| {
-        let is_repeat = known_changes(&before.header, &profile.header).is_empty();
-        let alarmed = match folder == *against {
-            true => Some(found.fails()),
-            false => passed(&[&before], profile, settings, folder).map(|found| found.fails()),
-        };
-        is_repeat.then_some(alarmed)?
+        if !known_changes(&before.header, &profile.header).is_empty() {
+            return None;
+        }
+        if *folder == against {
+            return Some(found.fails());
+        }
+        let found = passed(&[before], profile, settings, folder)?;
+        Some(found.fails())
     });
     Some(Verdict {
-        against: (*against).to_owned(),
+        against: against.to_owned(),
         is_baseline,
-        good: good.len(),
+        good: found.good,
         tolerance: settings.tolerance,
         alpha: settings.alpha,
         numbers: found.numbers.len(),
@@ -85,29 +86,22 @@ pub(crate) fn verdict(
 /// A published profile and its folder.
 type Published<'a> = (&'a Path, Profile);
 
-/// The last good one, or up to so many of them between which nothing is known to have changed, the newest first.
-fn last_good<'a>(
-    same: impl Iterator<Item = (&'a Run, Published<'a>)>,
-    count: usize,
-) -> Vec<Published<'a>> {
-    let good = same.filter(|(run, _)| run.worse().is_none());
-    let mut found: Vec<Published<'a>> = Vec::new();
-    for (_, published) in good {
-        let is_repeat = found.first().is_none_or(|(_, newest)| {
-            known_changes(&published.1.header, &newest.header).is_empty()
-        });
-        if !is_repeat {
-            break;
-        }
-        found.push(published);
-        if found.len() >= count {
-            break;
-        }
+/// So many of the last good ones, the newest first, between which nothing is known to have changed; as long as there are fewer,
+/// the last one alone.
+fn last_good<'a>(same: &'a [(&Run, Published<'a>)], count: usize) -> Vec<(&'a Path, &'a Profile)> {
+    let good = same.iter().filter(|(run, _)| run.worse().is_none());
+    let mut good = good.map(|(_, (folder, read))| (*folder, read));
+    let Some(newest) = good.next() else {
+        return Vec::new();
+    };
+    let is_repeat =
+        |(_, one): &(&Path, &Profile)| known_changes(&one.header, &newest.1.header).is_empty();
+    let earlier = good.take_while(is_repeat).take(count.saturating_sub(1));
+    let earlier: Vec<(&Path, &Profile)> = earlier.collect();
+    match earlier.len() + 1 < count {
+        true => vec![newest],
+        false => std::iter::once(newest).chain(earlier).collect(),
     }
-    if found.len() < FEWEST_GOOD {
-        found.truncate(1);
-    }
-    found
 }
 
 /// What the gate found; nothing if they cannot be compared, such as times that were derived in different ways.

@@ -17,8 +17,8 @@ use layerlab_lab::text_table::{Cells, p_value, table};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Gate")]
 pub(super) struct GateArgs {
-    /// End with exit code 7 if the last profile is worse than the one before it, or than several on average and as they differ,
-    /// by more than so much of any number: of the time of a layer, of a cut or of the whole model, of the energy of a layer or
+    /// End with exit code 7 if the last profile is worse than the good one, or than several good ones, by more than so much of any
+    /// number: of the time of a layer, of a cut or of the whole model, of the energy of a layer or
     /// of the whole model where all profiles have that by meters of one kind, or of accuracy. 0% tolerates nothing
     #[arg(long, value_name = "PERCENT")]
     gate: Option<Tolerance>,
@@ -151,7 +151,7 @@ fn text(layers: &[Layer], found: &GateResult, has_energy: bool, all: bool) -> St
             "{untested} numbers have no interval in {} and were not tested",
             match found.good {
                 0 | 1 => "one of the profiles",
-                _ => "one of the profiles, or are not in all of them,",
+                _ => "one of the profiles, or are not in the last good one,",
             }
         ));
     }
@@ -237,7 +237,9 @@ impl<'a> GateView<'a> {
             has_energy: found.has_energy,
             untested: found.untested,
             lost: lost.collect(),
-            sight: sights.into_iter().map(SightView::from).collect(),
+            sight: (sights.into_iter())
+                .map(|sight| SightView::of(sight, found.good))
+                .collect(),
             numbers: found.numbers.iter().map(NumberView::from).collect(),
         }
     }

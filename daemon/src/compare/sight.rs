@@ -38,7 +38,8 @@ pub(super) fn text(sights: &[GateSight], second: &Profile, wanted: f64, good: us
         0 | 1 => parts.extend(sights.iter().map(|sight| advice(sight, second, wanted))),
         // How long a run is changes nothing of how far runs differ.
         _ => parts.push(format!(
-            "That is as far as the {good} good profiles differ; more of them, or a steadier device, would let less be seen."
+            "That follows from how far the {good} good profiles differ as well. More of them, or a steadier device, would show \
+             smaller changes."
         )),
     }
     parts.join("\n")
@@ -122,21 +123,23 @@ pub(super) struct SightView {
     whole: Option<f64>,
     layers: Option<(f64, f64)>,
     cuts: Option<(f64, f64)>,
-    both_longer: f64,
+    /// How much longer must be measured to see more; `null` beside several good profiles, of which that alone does not decide.
+    both_longer: Option<f64>,
     second_longer: Option<f64>,
-    more_time_ns: u64,
+    more_time_ns: Option<u64>,
 }
 
-impl From<GateSight> for SightView {
-    fn from(sight: GateSight) -> SightView {
+impl SightView {
+    pub(super) fn of(sight: GateSight, good: usize) -> SightView {
+        let beside_one = |value: f64| (good <= 1).then_some(value);
         SightView {
             processor: sight.processor,
             whole: sight.whole,
             layers: sight.layers,
             cuts: sight.cuts,
-            both_longer: sight.both_longer,
-            second_longer: sight.second_longer,
-            more_time_ns: sight.more_time.as_nanos(),
+            both_longer: beside_one(sight.both_longer),
+            second_longer: sight.second_longer.and_then(beside_one),
+            more_time_ns: (good <= 1).then(|| sight.more_time.as_nanos()),
         }
     }
 }

@@ -18,7 +18,9 @@ mod subject;
 mod times;
 mod words;
 
-use crate::compare::{CompareError, RunsInOne, refuse_different_models, runs_in_one};
+use crate::compare::{
+    CompareError, RunsInOne, refuse_different_models, refuse_without_common_processor, runs_in_one,
+};
 use crate::derive::graph::{ErrorVariance, upper_p_student};
 use crate::document::Profile;
 use crate::holm;
@@ -27,6 +29,7 @@ use crate::summary::Z_95;
 use several::BetweenRuns;
 
 pub use power::{GateSight, POWER};
+pub use several::FEWEST_GOOD;
 pub use share::share_ci95;
 pub use subject::{ProfileSubject, known_changes};
 
@@ -122,7 +125,8 @@ pub struct GateResult {
     pub numbers: Vec<Gated>,
     /// What a processor ran before and cannot run any more.
     pub lost: Vec<RunsInOne>,
-    /// How many numbers have no interval in one of the profiles, or are not in all good ones, so that nothing can be said.
+    /// How many numbers have no interval in one of the profiles, or are only in earlier ones of several good ones, so that nothing
+    /// can be said.
     pub untested: usize,
     /// Whether accuracies were compared: where both profiles have some, of the same images.
     pub has_accuracy: bool,
@@ -144,11 +148,29 @@ impl GateResult {
 
 /// Tests whether `new` is worse than the profile `good`, or, of several, than these are on average and differ from one another.
 /// The last of several says what a processor can run. Of none nothing is tested.
+///
+/// # Errors
+/// Profiles that cannot be compared; several good ones that are fewer than [`FEWEST_GOOD`], or not of one subject.
 pub fn gate(
     good: &[&Profile],
     new: &Profile,
     settings: GateSettings,
 ) -> Result<GateResult, CompareError> {
+    if let [first, others @ .., last] = good {
+        let given = good.len();
+        if given < FEWEST_GOOD {
+            return Err(CompareError::FewGood { given });
+        }
+        let subject = ProfileSubject::of(&last.header);
+        let mut others = std::iter::once(first).chain(others);
+        let other = others.find(|one| !ProfileSubject::of(&one.header).is_same(&subject));
+        if let Some(other) = other {
+            return Err(CompareError::DifferentSubjects {
+                one: Box::new(ProfileSubject::of(&other.header)),
+                other: Box::new(subject),
+            });
+        }
+    }
     let with = good.iter().map(|one| candidates(one, new));
     let with = with.collect::<Result<Vec<_>, _>>()?;
     let Candidates {
@@ -189,6 +211,7 @@ struct Candidates {
 
 fn candidates(one: &Profile, other: &Profile) -> Result<Candidates, CompareError> {
     refuse_different_models(one, other)?;
+    refuse_without_common_processor(one, other)?;
     let (mut tests, mut untested) = times::candidates(one, other)?;
     let energies = energy::candidates(one, other);
     let has_energy = energies.is_some();

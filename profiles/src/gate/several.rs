@@ -4,6 +4,9 @@
 use super::{Candidate, Candidates};
 use crate::derive::graph::ErrorVariance;
 
+/// So many good profiles tell how far runs differ; of fewer that is a guess, and nothing but changes of several times would be found.
+pub const FEWEST_GOOD: usize = 4;
+
 /// How far a number differs between good profiles, as the variance of one run's number.
 pub(super) struct BetweenRuns {
     /// The variance between good profiles, their samples' errors included.
@@ -27,29 +30,28 @@ impl BetweenRuns {
     }
 }
 
-/// What can be tested of a new profile against all of the good ones that it was compared with one by one; a number that not
-/// all of them have is untested.
+/// What can be tested of a new profile against the good ones that it was compared with one by one: what the last of them has,
+/// against all that have it, or against the last alone where these are too few. What only earlier ones have is untested.
 pub(super) fn merge(mut with: Vec<Candidates>) -> Candidates {
     let Some(mut last) = with.pop() else {
         return Candidates::default();
     };
-    if with.is_empty() {
-        return last;
-    }
-    let (mut tests, mut untested) = (Vec::new(), last.untested);
+    let mut tests = Vec::new();
     for test in last.tests {
-        let earlier = with.iter_mut().map(|candidates| {
+        let earlier = with.iter_mut().filter_map(|candidates| {
             let mut others = candidates.tests.iter();
             let place = others.position(|other| other.number == test.number)?;
             Some(candidates.tests.swap_remove(place))
         });
-        match earlier.collect::<Option<Vec<_>>>() {
-            Some(earlier) => tests.push(merged(earlier, test)),
-            None => untested += 1,
-        }
+        let earlier: Vec<Candidate> = earlier.collect();
+        tests.push(match earlier.len() + 1 < FEWEST_GOOD {
+            true => test,
+            false => merged(earlier, test),
+        });
     }
-    last.tests = tests;
-    Candidates { untested, ..last }
+    let left = with.iter().map(|candidates| candidates.tests.len());
+    last.untested += left.max().unwrap_or(0);
+    Candidates { tests, ..last }
 }
 
 /// One number, against all good profiles: their mean, with the errors by samples and by how far they differ.

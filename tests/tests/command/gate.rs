@@ -9,6 +9,7 @@ use super::metered;
 
 const WORSE: i32 = 7;
 const USAGE: i32 = 2;
+const INPUT: i32 = 3;
 
 /// A profile of the phone of this file.
 fn publish(folder: &Path, phone: &Path, seed: &str) -> PathBuf {
@@ -83,26 +84,37 @@ fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
     assert!(tolerant.status.success(), "{}", stdout(&tolerant));
 
     // Against several good ones, how far they differ counts as well.
-    let third = publish(folder.path(), &phone, "4");
+    let more = ["4", "5"].map(|seed| publish(folder.path(), &phone, seed));
     let against_all = |new: &Path, options: &[&str]| {
         let mut command = gate(&again, options);
-        command.arg(&third).arg(new);
+        command.args(&more).arg(new);
         command
     };
     let failed = output(&mut against_all(&bad, &["--gate", "2%"]));
-    assert_fails(&failed, WORSE, &["worse than the 3 before it", "2 %"]);
+    assert_fails(&failed, WORSE, &["worse than the 4 before it", "2 %"]);
     let said = stdout(&failed);
     assert!(
-        said.contains("good 3: ") && said.contains("other: "),
+        said.contains("good 4: ") && said.contains("other: "),
         "{said}"
     );
     let whole = said.lines().find(|line| line.contains("whole model"));
     assert!(whole.is_some_and(|line| line.contains(" cpu ")), "{said}");
-    let passed = succeed(&mut against_all(&good, &["--gate", "5%"]));
-    assert!(passed.contains("the 3 good profiles differ"), "{passed}");
-    let json = succeed(&mut against_all(&good, &["--gate", "5%", "--json"]));
+    let new = publish(folder.path(), &phone, "6");
+    let passed = succeed(&mut against_all(&new, &["--gate", "5%"]));
+    assert!(passed.contains("the 4 good profiles differ"), "{passed}");
+    let json = succeed(&mut against_all(&new, &["--gate", "5%", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((&json["good"], &json["passed"]), (&3.into(), &true.into()));
+    assert_eq!((&json["good"], &json["passed"]), (&4.into(), &true.into()));
+    assert!(json["sight"][0]["both_longer"].is_null(), "{json}");
+    // One of them is no new one, and two are too few.
+    let refused = output(&mut against_all(&good, &["--gate", "5%"]));
+    assert_fails(&refused, INPUT, &["are the same profile"]);
+    let refused = output(gate(&again, &["--gate", "5%"]).arg(&new));
+    assert_fails(
+        &refused,
+        INPUT,
+        &["2 good profiles do not tell", "give one, or 4"],
+    );
 
     for (options, word) in [
         (&["--gate", "100%"][..], "such as 5%"),

@@ -153,7 +153,11 @@ fn what_is_refused_is_said_in_a_sentence() {
         ),
         (
             "[regression]\ngood-profiles = 0",
-            "config.toml: `regression.good-profiles`: `0` is no number of good profiles; write a whole number from 1 to 100",
+            "config.toml: `regression.good-profiles`: `0` is no number of good profiles; write a whole number from 1 to 32",
+        ),
+        (
+            "[regression]\ngood-profiles = 3",
+            "config.toml: `regression.good-profiles`: 3 good profiles do not tell how far runs differ; write 1, or 4 to 32",
         ),
         (
             "[lab]\nquarantine = '1m'",

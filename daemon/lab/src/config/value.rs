@@ -14,6 +14,7 @@ use crate::when;
 use layerlab_farm::adb::Address;
 use layerlab_farm::discovery::{BUILT_IN, HOST};
 use layerlab_objects::ObjectsPlace;
+use layerlab_profiles::gate::FEWEST_GOOD;
 
 /// How the daemon logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +126,17 @@ pub(super) fn attempts<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Err
     whole(from, "number of attempts", 1, 100)
 }
 
+/// All of them are read when a profile is judged.
+const MOST_GOOD: usize = 32;
+
 pub(super) fn good_profiles<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
-    whole(from, "number of good profiles", 1, 100)
+    let count: usize = whole(from, "number of good profiles", 1, MOST_GOOD)?;
+    match count {
+        1 | FEWEST_GOOD.. => Ok(count),
+        _ => Err(D::Error::custom(format!(
+            "{count} good profiles do not tell how far runs differ; write 1, or {FEWEST_GOOD} to {MOST_GOOD}"
+        ))),
+    }
 }
 
 pub(super) fn mebibytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {

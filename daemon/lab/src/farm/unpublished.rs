@@ -202,7 +202,7 @@ async fn bring_references(shared: &SharedProfiles, earlier: &[Run], profiles: &P
         {
             tracing::warn!(run = run.number, %error, "its profile is not compared with");
         }
-        found += usize::from(run.worse().is_none());
+        found += usize::from(folder.exists() && run.worse().is_none());
         if found >= good {
             return;
         }

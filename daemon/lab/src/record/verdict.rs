@@ -54,7 +54,9 @@ impl Verdict {
     pub fn reference(&self) -> String {
         let what = match self.is_baseline {
             true => "the baseline".to_owned(),
-            false if self.good > 1 => format!("the last {} good profiles, such as", self.good),
+            false if self.good > 1 => {
+                format!("the last {} good profiles, the newest of them", self.good)
+            }
             false => "the last good profile".to_owned(),
         };
         format!("{what} {}", self.against.display())
