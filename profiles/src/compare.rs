@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::derive::graph::{ErrorVariance, two_sided_p_student};
 use crate::document::{KnownErrors, LayerTimeRow, Profile};
-use crate::gate::{FEWEST_GOOD, ProfileSubject};
 use crate::holm;
 use crate::soak::Thermal;
 use crate::summary::Estimate;
@@ -48,22 +47,6 @@ pub enum CompareError {
         one: Thermal,
         /// The state of the second's.
         other: Thermal,
-    },
-    /// Too few good profiles to tell how far runs differ.
-    #[error(
-        "{given} good profiles do not tell how far runs differ; give one, or {FEWEST_GOOD} and more, best of different days"
-    )]
-    FewGood {
-        /// How many were given.
-        given: usize,
-    },
-    /// Good profiles are of different things, so that how far they differ says nothing of runs.
-    #[error("the good profiles are of different things: {one}, and {other}; give those of one")]
-    DifferentSubjects {
-        /// What one of them is of.
-        one: Box<ProfileSubject>,
-        /// What the last of them is of.
-        other: Box<ProfileSubject>,
     },
     /// No processor is in both profiles.
     #[error("no processor is in both profiles: {one} and {other}")]

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use layerlab_profiles::compare::CompareError;
 use layerlab_profiles::document::Profile;
-use layerlab_profiles::gate::{GateResult, GateSettings, ProfileSubject, gate, known_changes};
+use layerlab_profiles::gate::{
+    GateError, GateResult, GateSettings, ProfileSubject, gate, known_changes,
+};
 
 use crate::baseline::Baseline;
 use crate::record::{Run, Verdict};
@@ -111,7 +112,7 @@ fn passed(
     settings: GateSettings,
     against: &Path,
 ) -> Option<GateResult> {
-    let found: Result<GateResult, CompareError> = gate(good, new, settings);
+    let found: Result<GateResult, GateError> = gate(good, new, settings);
     found
         .inspect_err(|error| tracing::info!(against = %against.display(), %error, "not gated"))
         .ok()

@@ -11,6 +11,7 @@
 
 mod accuracy;
 mod energy;
+mod error;
 mod power;
 mod several;
 mod share;
@@ -28,6 +29,7 @@ use crate::placement::Placement;
 use crate::summary::Z_95;
 use several::BetweenRuns;
 
+pub use error::GateError;
 pub use power::{GateSight, POWER};
 pub use several::FEWEST_GOOD;
 pub use share::share_ci95;
@@ -155,17 +157,17 @@ pub fn gate(
     good: &[&Profile],
     new: &Profile,
     settings: GateSettings,
-) -> Result<GateResult, CompareError> {
+) -> Result<GateResult, GateError> {
     if let [first, others @ .., last] = good {
         let given = good.len();
         if given < FEWEST_GOOD {
-            return Err(CompareError::FewGood { given });
+            return Err(GateError::FewGood { given });
         }
         let subject = ProfileSubject::of(&last.header);
         let mut others = std::iter::once(first).chain(others);
         let other = others.find(|one| !ProfileSubject::of(&one.header).is_same(&subject));
         if let Some(other) = other {
-            return Err(CompareError::DifferentSubjects {
+            return Err(GateError::DifferentSubjects {
                 one: Box::new(ProfileSubject::of(&other.header)),
                 other: Box::new(subject),
             });
