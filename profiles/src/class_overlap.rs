@@ -141,7 +141,8 @@ mod tests {
         assert!((overlap.mean - 0.5 / 3.0).abs() < 1e-15);
     }
 
-    /// By hand: 6 of 10, and 1 of 2; a class that is nowhere does not count, though a pixel was said to show it. The mean is not that of pixels, 7 of 10.
+    /// By hand: 6 of 10, and 1 of 2; a class that is nowhere does not count, though a pixel was said to show it. The mean is not
+    /// that of pixels, 7 of 10.
     #[test]
     fn rare_classes_count_as_much_as_frequent_ones() {
         let answers = [

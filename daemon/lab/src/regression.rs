@@ -2,6 +2,7 @@
 //! failed, for what was measured is as true as any other.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::gate::{
@@ -32,44 +33,44 @@ pub(crate) fn verdict(
 ) -> Option<Verdict> {
     let settings = judging.settings;
     let subject = ProfileSubject::of(&profile.header);
-    let same = earlier.iter().filter_map(|run| {
+    // Read one after the other, no more than are needed: a device may have published for years.
+    let mut same = earlier.iter().filter_map(|run| {
         let folder = run.profile.as_deref().filter(|folder| *folder != own)?;
         let read = Profile::read(folder).ok()?;
         let is_same = ProfileSubject::of(&read.header).is_same(&subject);
-        is_same.then_some((run, (folder, read)))
+        is_same.then(|| (run, (folder, Arc::new(read))))
     });
-    let same: Vec<(&Run, Published<'_>)> = same.collect();
-    let before = same.first().map(|(_, before)| before);
+    let before = same.next();
     let baseline = baseline.and_then(|baseline| match baseline.read() {
-        Ok(read) => Some((baseline.folder.as_path(), read)),
+        Ok(read) => Some((baseline.folder.as_path(), Arc::new(read))),
         Err(error) => {
             tracing::warn!(%error, "the last good profile takes the baseline's place");
             None
         }
     });
     let is_baseline = baseline.is_some();
-    let good = match &baseline {
-        Some((folder, read)) => vec![(*folder, read)],
-        None => last_good(&same, judging.good),
-    };
     // The newest first.
-    let &(against, newest) = good.first()?;
-    let compared: Vec<&Profile> = good.iter().rev().map(|(_, read)| *read).collect();
+    let good = match baseline {
+        Some(baseline) => vec![baseline],
+        None => last_good(before.clone().into_iter().chain(same), judging.good),
+    };
+    let (against, newest) = good.first()?;
+    let compared: Vec<&Profile> = good.iter().rev().map(|(_, read)| &**read).collect();
     // What cannot be compared with all of them can be with the newest.
     let found = passed(&compared, profile, settings, against)
         .or_else(|| passed(&[newest], profile, settings, against))?;
-    let repeated = before.and_then(|(folder, before)| {
+    let repeated = before.and_then(|(_, (folder, before))| {
         if !known_changes(&before.header, &profile.header).is_empty() {
             return None;
         }
-        if *folder == against {
+        if folder == *against {
             return Some(found.fails());
         }
-        let found = passed(&[before], profile, settings, folder)?;
+        let found = passed(&[&before], profile, settings, folder)?;
         Some(found.fails())
     });
     Some(Verdict {
-        against: against.to_owned(),
+        against: (*against).to_owned(),
         is_baseline,
         good: found.good,
         tolerance: settings.tolerance,
@@ -85,20 +86,25 @@ pub(crate) fn verdict(
 }
 
 /// A published profile and its folder.
-type Published<'a> = (&'a Path, Profile);
+type Published<'a> = (&'a Path, Arc<Profile>);
 
 /// So many of the last good ones, the newest first, between which nothing is known to have changed; as long as there are fewer,
 /// the last one alone.
-fn last_good<'a>(same: &'a [(&Run, Published<'a>)], count: usize) -> Vec<(&'a Path, &'a Profile)> {
-    let good = same.iter().filter(|(run, _)| run.worse().is_none());
-    let mut good = good.map(|(_, (folder, read))| (*folder, read));
+fn last_good<'a>(
+    same: impl Iterator<Item = (&'a Run, Published<'a>)>,
+    count: usize,
+) -> Vec<Published<'a>> {
+    let good = same.filter(|(run, _)| run.worse().is_none());
+    let mut good = good.map(|(_, published)| published);
     let Some(newest) = good.next() else {
         return Vec::new();
     };
     let is_repeat =
-        |(_, one): &(&Path, &Profile)| known_changes(&one.header, &newest.1.header).is_empty();
-    let earlier = good.take_while(is_repeat).take(count.saturating_sub(1));
-    let earlier: Vec<(&Path, &Profile)> = earlier.collect();
+        |(_, one): &Published<'a>| known_changes(&one.header, &newest.1.header).is_empty();
+    let earlier: Vec<Published<'a>> = good
+        .take_while(is_repeat)
+        .take(count.saturating_sub(1))
+        .collect();
     match earlier.len() + 1 < count {
         true => vec![newest],
         false => std::iter::once(newest).chain(earlier).collect(),

@@ -146,6 +146,15 @@ fn beside_several_good_ones_how_far_these_differ_is_no_alarm() {
     let four = Judging { good: 4, ..JUDGING };
     assert_eq!(beside(&earlier, four).good, 4);
     assert_eq!(beside(&earlier[1..], several).good, 1);
+    // What lies before a known change is not among them.
+    let mut of_another_system = Profile::read(&days[1]).expect("a profile");
+    of_another_system.header.provenance.device_system = "an older one".to_owned();
+    let changed = folder.path().join("of-an-older-system");
+    std::fs::create_dir(&changed).expect("room");
+    of_another_system.write(&changed).expect("room");
+    let mut with_change = earlier.clone();
+    with_change[3].profile = Some(changed);
+    assert_eq!(beside(&with_change, four).good, 1);
     // One that was worse is not among them.
     let mut with_worse = earlier;
     with_worse[1].verdict = Some(Verdict {
