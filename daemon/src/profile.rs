@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::units::Nanos;
-use layerlab_protocol::MeterChoice;
+use layerlab_protocol::{Hygiene, MeterChoice};
 use time::OffsetDateTime;
 
 use super::adb::{self, AdbArgs, Opened, PhoneArgs};
@@ -110,6 +110,10 @@ pub(super) struct SettingsArgs {
     /// The idle time before each inference, in microseconds
     #[arg(long, default_value_t = TimesSettings::GAP_US, value_name = "MICROSECONDS")]
     gap_us: u64,
+    /// How long a device that became slower may rest, in all, until it is as fast as it was; then the run ends as throttled.
+    /// A phone gets cool, a computer with other work may not
+    #[arg(long, default_value_t = Hygiene::COOL_DOWN.into(), value_name = "DURATION")]
+    cool_down: humantime::Duration,
     /// Seeds the models' inputs and the order in which segments are run
     #[arg(long, default_value_t = TimesSettings::SEED)]
     seed: u64,
@@ -147,6 +151,8 @@ impl SettingsArgs {
             visits: self.visits,
             gap: Nanos::from_micros(self.gap_us),
             seed: self.seed,
+            hygiene: Hygiene::default()
+                .resting_for(std::time::Duration::from(self.cool_down).into()),
             target: self.target_ci.share(),
             budget: std::time::Duration::from(self.budget).into(),
             over_budget: self.over_budget,

@@ -1,6 +1,7 @@
 //! Orders: what the daemon wants measured.
 
 use std::fmt;
+use std::time::Duration;
 
 use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::units::{Bytes, Nanos};
@@ -305,6 +306,23 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Hygiene {
+    /// For so long a device that is too slow rests, in all; then it will not become as fast as it was. Fleets wait for at
+    /// most 20 minutes.
+    pub const COOL_DOWN: Duration = Duration::from_secs(20 * 60);
+
+    /// How often one would look, if all of that passed, whether the device is fit: every 10 seconds of 20 minutes.
+    const POLLS: u64 = 120;
+
+    /// The same with so much rest in all.
+    #[must_use]
+    pub fn resting_for(self, cool_down: Nanos) -> Hygiene {
+        Hygiene {
+            cool_down_poll_ns: Nanos::from_nanos((cool_down.as_nanos() / Self::POLLS).max(1)),
+            cool_down_deadline_ns: cool_down,
+            ..self
+        }
+    }
+
     /// What holds on a processor that an emulator plays: its times are no device's, so that it proves nothing whether they
     /// are steady, and every block counts.
     pub fn of_emulated(self) -> Hygiene {
@@ -316,16 +334,16 @@ impl Hygiene {
 }
 
 impl Default for Hygiene {
-    /// docs/method.md §5: 10 %. Five redos outlast a passing disturbance. Fleets poll every 5 to 30 s, for at most
-    /// 20 minutes.
+    /// docs/method.md §5: 10 %. Five redos outlast a passing disturbance.
     fn default() -> Self {
-        Hygiene {
+        let restless = Hygiene {
             sentinel_tolerance_percent: 10,
             redos: 5,
-            cool_down_poll_ns: Nanos::from_millis(10_000),
-            cool_down_deadline_ns: Nanos::from_millis(1_200_000),
+            cool_down_poll_ns: Nanos::ZERO,
+            cool_down_deadline_ns: Nanos::ZERO,
             throttling_counts: false,
             steady: false,
-        }
+        };
+        restless.resting_for(Self::COOL_DOWN.into())
     }
 }

@@ -101,7 +101,11 @@ impl Blocks<'_> {
             if self.rested >= hygiene.cool_down_deadline_ns {
                 let loadings = std::mem::take(&mut self.slow_loadings);
                 if !differs_by_loading(&loadings, &self.baseline) {
-                    return Err(self.throttled(&why, "however long it rested"));
+                    let however = format!(
+                        "also after {} s of rest",
+                        self.rested.as_nanos() / 1_000_000_000
+                    );
+                    return Err(self.throttled(&why, &however));
                 }
                 let both_ends = loadings.into_iter().flat_map(|sentinel| [sentinel; 2]);
                 self.baseline.extend(both_ends);

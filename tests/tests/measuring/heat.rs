@@ -96,11 +96,26 @@ fn a_phone_that_cannot_cool_down_ends_throttled_and_publishes_nothing() {
         last.contains("throttled") && last.contains("nothing is published"),
         "{said}"
     );
+    // Twenty minutes are the usual patience.
+    assert!(last.contains("also after 1200 s of rest"), "{said}");
     // Nobody can carry a simulated phone into the shade.
     assert!(
         last.contains("its file says how warm it becomes") && !last.contains("cool the device"),
         "{said}"
     );
+    assert!(!out.exists());
+}
+
+/// It does cool down, as another test here shows, but in more than a second.
+#[test]
+fn a_phone_that_may_not_rest_as_long_as_it_must_ends_throttled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hot = device(folder.path(), "hot", &[]);
+    let out = folder.path().join("profile");
+    let run = output(profile_hot(&hot, &out).args(["--cool-down", "1s"]));
+    assert_eq!(run.status.code(), Some(4), "{}", stderr(&run));
+    let said = stderr(&run);
+    assert!(said.contains("also after 1 s of rest"), "{said}");
     assert!(!out.exists());
 }
 
