@@ -20,12 +20,11 @@ fn the_same_history_gives_the_same_profiles_in_a_file_and_on_a_server() {
         let daemon = lab.daemon();
         lab.wait_until_open();
         let twice = format!("repeats = 2\n{EACH}");
-        lab.submit(&job("alexnet", &twice));
-        lab.submit(&job(
-            "alexnet",
-            &format!("window = \"00:00-00:00\"\n{EACH}"),
-        ));
-        for number in ["1", "2"] {
+        let whenever = format!("window = \"00:00-00:00\"\n{EACH}");
+        // One after the other: which of two jobs is next on a device depends on when the other device was done, and a simulated
+        // device's clock runs on.
+        for (number, rest) in [("1", twice), ("2", whenever)] {
+            lab.submit(&job("alexnet", &rest));
             lab.succeed(&["job", "wait", number, "--timeout", "4m"]);
         }
         daemon.stop();
