@@ -46,7 +46,7 @@ postgres-test: ## Those of them with a store on PostgreSQL: thirty nights, the d
 
 web-screenshots: ## Pictures of each page of the lab on the web, in target/web-screenshots; needs Chromium and its driver
 	cargo build --workspace --bins
-	target/debug/web-screenshots target/web-screenshots
+	cargo tool web-screenshots target/web-screenshots
 
 INPUTS ?= 1000000
 

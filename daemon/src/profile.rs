@@ -166,7 +166,6 @@ impl SettingsArgs {
                 visits: self.energy_visits,
                 meter: self.meter.clone(),
             }),
-            ..TimesSettings::default()
         }
     }
 }

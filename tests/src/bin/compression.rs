@@ -431,7 +431,7 @@ fn statements(all: &[Told]) -> String {
 fn page(all: &[Told]) -> String {
     let mut page = String::from(
         "# Tensors that cross a cut, compressed\n\n\
-         `target/debug/compression tests/reports/compression.md` made this page. This machine ran eight networks by tract on the committed \
+         `cargo tool compression tests/reports/compression.md` made this page. This machine ran eight networks by tract on the committed \
          scenes and compressed each tensor that crosses a cut, by `layerlab tensors measure`: rounded to 8 bits, with its channels tiled \
          nearly square, as PNG, as in Eshratifar, Abrishami and Pedram, \"JointDNN\" (§4.2, Figure 14); and by Zstandard and LZ4. Ratios \
          are against one byte for each number, as in the paper, also where 32-bit floats are kept (there, 0.25 is no gain). What fully \

@@ -271,7 +271,7 @@ fn page(ran: &[Ran]) -> String {
         let _ = page.write_fmt(line);
     };
     say(format_args!(
-        "`target/debug/edge-plans tests/reports/edge_plans.md` made this page. A simulated phone and a real edge server on the same \
+        "`cargo tool edge-plans tests/reports/edge_plans.md` made this page. A simulated phone and a real edge server on the same \
          machine ran {} plans, each 30 times, over links that layerlab's shaper slowed down. The phone's time is simulated, the link's and the \
          server's are real. Profiles (20 ms of rest before each sample; of the phone 30 samples, of the server {} of each of all n(n+1)/2 groups of layers, each by itself, in {} visits) and \
          links ({REPEATS} transfers of each size on as many connections, {ECHOES} echoes and as many requests to run the model's last layer, with the same rest) were measured before, by the commands that users have: the phone once, the server anew for each link, since a shared machine is as fast as a minute ago, not as an hour ago. No real phone and no radio had part in it.\n\n",

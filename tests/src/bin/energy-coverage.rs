@@ -1,7 +1,7 @@
 //! Do the 95 % intervals of energies hold the planted ones 95 times in 100, and is the power found? 200 runs of the real agent on
 //! a simulated phone whose gauge is late, off, noisy and coarse. Prints a table, and fails unless the shares of layers lie between
 //! 92 and 98 % and every power within 3 %. The intervals of all layers together hold somewhat less often: layers share the windows
-//! in which the device idles, which their errors do not tell. `cargo run --bin energy-coverage [RUNS]`
+//! in which the device idles, which their errors do not tell. `cargo tool energy-coverage [RUNS]`
 
 #![expect(clippy::print_stdout, reason = "its table is what it is for")]
 

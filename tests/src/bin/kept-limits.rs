@@ -286,7 +286,7 @@ fn page(sweeps: &[Sweep]) -> (String, bool) {
         let _ = page.write_fmt(line);
     };
     say(format_args!(
-        "`target/debug/kept-limits tests/reports/kept_limits.md` made this page. On six profiles of simulated phones (those of {MEASURED_FIRST} \
+        "`cargo tool kept-limits tests/reports/kept_limits.md` made this page. On six profiles of simulated phones (those of {MEASURED_FIRST} \
          were measured for it, the others are published), `layerlab plan sweep --verify` planned within {STEPS} time limits and above {STEPS} \
          accuracy limits each and ran every plan: 100 passes for its time, and all pictures of the profile's evaluation set for \
          its accuracy, by the numerics of the phone's processors. Phones and times are simulated.\n\n"

@@ -145,7 +145,7 @@ Simulated, not measured: YOLO Small at full scale (30 layers) on the accelerator
 `tests/devices/mate10pro.toml`, whose planted times are known. Every design has 60 s of timed inference.
 Samples are taken in visits, which differ in nothing here: five of each segment, or as the adaptive design plans
 them. Errors are root mean squares over all layers and 30 seeds. Made by
-`cargo run --bin precision`; the same seeds give the same page.
+`cargo tool precision`; the same seeds give the same page.
 
 What counts as right are the layer times that follow from the planted segment times under the assumption
 that a cut costs the same both ways (docs/method.md §3); the device itself does not keep that assumption.

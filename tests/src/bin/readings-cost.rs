@@ -152,7 +152,7 @@ fn run_of(command: &mut Command, what: &'static str, device: &str, out: &Path) -
 fn print(places: &[Place], simulated: &Run) {
     println!(
         "# What reading a device's state costs\n\n\
-         Made by `cargo run --bin readings-cost > tests/reports/readings.md` on a machine that others used, too. Times are of that\n\
+         Made by `cargo tool readings-cost > tests/reports/readings.md` on a machine that others used, too. Times are of that\n\
          machine; on another one, only the ratios are to be expected. The agent reads at both ends of a block, never while an\n\
          inference is timed ([method.md, §5](../../docs/method.md)).\n\n\
          ## A reading\n"

@@ -194,7 +194,7 @@ fn page(ran: &[Ran], frames: &str) -> String {
     // Writing to a text does not fail.
     let _ = write!(
         page,
-        "`target/debug/stream-live tests/reports/stream_live.md` made this page. A virtual phone, reached by adb, played {PHONE} (its inferences \
+        "`cargo tool stream-live tests/reports/stream_live.md` made this page. A virtual phone, reached by adb, played {PHONE} (its inferences \
          take the time that is simulated; encoding is real), and a real edge server on the same machine answered what was sent over \
          links that layerlab's shaper slowed down. {frames} frames each, to be answered within {DEADLINE}, by {MODEL} on both sides. Both sides were measured \
          and the confidence calibrated before, by the commands that users have. No real phone and no radio had part in it.\n\n\

@@ -281,6 +281,7 @@ fn a_phone_measures_its_link_through_a_tunnel_whatever_becomes_of_the_daemon() {
 }
 
 #[test]
+#[ignore = "takes a minute: make slow-test"]
 fn a_phone_that_is_unplugged_while_it_measures_measures_again_when_it_is_back() {
     let Some(farm) = Farm::new() else { return };
     let phone = farm.phone("P1");
@@ -362,9 +363,8 @@ fn a_simulated_device_has_no_link() {
         said.contains("is simulated, and has no link such as lab"),
         "{said}"
     );
-    let waited = lab.run(&["job", "wait", "1", "--timeout", "2m"]);
-    assert_eq!(waited.status.code(), Some(4));
-    let jobs = lab.succeed(&["jobs"]);
-    assert!(jobs.contains("is simulated"), "{jobs}");
+    lab.wait_for("a job that says why it waits", || {
+        lab.succeed(&["jobs"]).contains("is simulated")
+    });
     assert!(!Path::new(&lab.data()).join("profiles/mate10pro").exists());
 }

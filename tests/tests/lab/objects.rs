@@ -89,6 +89,7 @@ fn hosts_that_share_a_folder_of_objects_share_a_job() {
 }
 
 #[test]
+#[ignore = "takes a minute: make slow-test"]
 fn hosts_that_share_a_bucket_share_a_job() {
     let Some(server) = s3_server() else { return };
     let objects = format!("s3://{}/lab", server.bucket());

@@ -18,6 +18,9 @@ use super::{SIMULATED, job, wait_for_job};
 /// So many take long enough to be interrupted three times.
 const IMAGES: u32 = 60;
 
+/// Where they are answered: an accelerator's rounding is simulated at length.
+const ON_A_CPU: &str = "processor = 'cpu'\n";
+
 /// A job for the frames of the first scenes on a device.
 fn frames(lab: &Lab, images: u32, device: &str, more: &str) -> String {
     let set = scenes(
@@ -136,7 +139,7 @@ fn interrupted(lab: &Lab, device: &str) -> PathBuf {
     let mut daemon = lab.daemon();
     lab.wait_until_open();
     lab.wait_for_devices(1);
-    lab.submit(&frames(lab, IMAGES, device, ""));
+    lab.submit(&frames(lab, IMAGES, device, ON_A_CPU));
     let so_far = || answers(&lab.journal(1, "video")).len();
     for is_killed in [true, false, true] {
         let before = so_far();
@@ -178,7 +181,7 @@ fn a_daemon_that_is_killed_and_stopped_while_frames_are_answered_loses_none_and_
     let undisturbed = Lab::new(SIMULATED);
     let daemon = undisturbed.daemon();
     undisturbed.wait_until_open();
-    undisturbed.submit(&frames(&undisturbed, IMAGES, "mate10pro", ""));
+    undisturbed.submit(&frames(&undisturbed, IMAGES, "mate10pro", ON_A_CPU));
     wait_for_job(&undisturbed);
     let other = published(&undisturbed, 1);
     assert_eq!(answered(&folder), answered(&other));

@@ -126,6 +126,7 @@ fn a_child_that_dies_again_and_again_is_an_error_that_names_segment_and_runtime(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes two minutes: make npu-test"]
 async fn a_run_whose_child_dies_ends_well() {
     let Some(folders) = folders() else {
         return;

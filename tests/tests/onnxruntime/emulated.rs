@@ -37,6 +37,7 @@ fn scenes(folder: &Path) -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes two minutes: make npu-test"]
 async fn an_emulated_hexagon_is_marked_and_proved_from_its_times_to_a_plan() {
     let Some(folders) = folders() else {
         return;

@@ -71,7 +71,7 @@ fn intro(measured: &Measured, planner: &Planner) -> String {
         ),
     };
     format!(
-        "`target/debug/jointdnn-paper tests/reports/jointdnn.md` made this page. It sets the figures of Eshratifar, Abrishami and \
+        "`cargo tool jointdnn-paper tests/reports/jointdnn.md` made this page. It sets the figures of Eshratifar, Abrishami and \
          Pedram, \"JointDNN: An Efficient Training and Inference Engine for Intelligent Mobile Cloud Computing Services\", beside \
          plans from {} profiles of our own, {reused}.\n\n\
          - The server is this machine's CPU, really measured; {undisturbed}.\n\

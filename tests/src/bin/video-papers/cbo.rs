@@ -8,7 +8,7 @@ use crate::calibrated;
 use crate::decisions;
 use crate::replays::{Setting, Videos};
 
-const INTRO: &str = "`target/debug/video-papers cbo tests/reports/cbo.md` made this page. It sets the figures of Tan and Cao, \"Deep \
+const INTRO: &str = "`cargo tool video-papers cbo tests/reports/cbo.md` made this page. It sets the figures of Tan and Cao, \"Deep \
 Learning on Mobile Devices Through Neural Processing Units and Edge Computing\" (INFOCOM 2022), beside replays. The times of the \
 models are those of Table III. Everything else that is replayed is SIMULATED: frames, their sizes as PNG, what the NPU is sure of, how \
 accuracy falls with the resolution (Figure 10 prints no numbers), and Compress's 180 ms and 0.7. Four videos of 300 frames each; T = 200 ms. \

@@ -10,7 +10,7 @@ use layerlab_tests::proof::figure::{Figure, Line, page as page_of};
 use crate::replays::{Setting, Videos};
 use crate::{calibrated, decisions};
 
-const INTRO: &str = "`target/debug/video-papers fastva tests/reports/fastva.md` made this page. It sets the figures of Tan and Cao, \"FastVA: \
+const INTRO: &str = "`cargo tool video-papers fastva tests/reports/fastva.md` made this page. It sets the figures of Tan and Cao, \"FastVA: \
 Deep Learning Video Analytics Through Edge Processing and NPU in Mobile\" (INFOCOM 2020), beside replays. Times and full accuracies of \
 the models are those of Table II. Everything else is SIMULATED: frames, their sizes as PNG, and how accuracy falls with the resolution \
 (Figure 4 prints no numbers). Two videos of 300 frames each, where Optimal is beside them eight of 24, which is as far as a search of all \
