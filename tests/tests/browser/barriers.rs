@@ -33,6 +33,7 @@ fn barriers(browser: &Browser, axe: &str) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "takes two minutes: make slow-test"]
 fn no_page_has_a_serious_barrier() {
     let Some(browser) = Browser::open() else {
         return;
