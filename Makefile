@@ -31,7 +31,7 @@ agent: ## Build agents for phones, static ones; ABI=armeabi-v7a chooses others; 
 agent-test: ## The tests that need agents for phones, which it builds first: a virtual phone runs that for arm64 by an emulator
 	tests/agent-test
 
-test: ## All tests, also after one of them failed, and how many there were; those of the crates alone: cargo test
+test: ## All tests but those that take minutes, also after one of them failed, and how many there were; those of the crates alone: cargo test
 	tests/run
 
 slow-test: ## The tests that take minutes: adbd killed 20 times, a phone unplugged 50 times, servers that hang, placements run, barriers looked for on each page of the web, the daemon killed 100 times, also while its disk fills up and with its store on PostgreSQL, and four hosts with all that they share

@@ -366,5 +366,7 @@ fn a_simulated_device_has_no_link() {
     lab.wait_for("a job that says why it waits", || {
         lab.succeed(&["jobs"]).contains("is simulated")
     });
+    let waited = lab.run(&["job", "wait", "1", "--timeout", "1s"]);
+    assert_eq!(waited.status.code(), Some(4), "it waits on");
     assert!(!Path::new(&lab.data()).join("profiles/mate10pro").exists());
 }
