@@ -44,10 +44,22 @@ fn better(seed: u64) -> [bool; 2] {
     })
 }
 
-#[test]
-fn mlmp_is_never_worse_than_a_heuristic_and_no_single_move_improves_it() {
-    let wins: Vec<[bool; 2]> = (0..60_u64).into_par_iter().map(better).collect();
+fn assert_mlmp_is_never_worse(seeds: std::ops::Range<u64>) {
+    let half = (seeds.end - seeds.start) as usize / 2;
+    let wins: Vec<[bool; 2]> = seeds.into_par_iter().map(better).collect();
     let count = |place: usize| wins.iter().filter(|wins| wins[place]).count();
     // Mostly it is better; with few layers there is often nothing to gain.
-    assert!(count(0) > 30 && count(1) > 30, "{} {}", count(0), count(1));
+    let counts = [count(0), count(1)];
+    assert!(counts.iter().all(|&count| count > half), "{counts:?}");
+}
+
+#[test]
+fn mlmp_is_never_worse_than_a_heuristic_and_no_single_move_improves_it() {
+    assert_mlmp_is_never_worse(10..30);
+}
+
+#[test]
+#[ignore = "takes a quarter of a minute: make slow-test"]
+fn mlmp_is_never_worse_than_a_heuristic_in_sixty_instances() {
+    assert_mlmp_is_never_worse(0..60);
 }

@@ -37,6 +37,7 @@ fn chained_segments_give_the_bits_of_the_whole_when_optimised() {
 }
 
 #[test]
+#[ignore = "takes a minute, and is of tract alone: make slow-test"]
 fn tracts_own_optimiser_differs_only_in_products_of_concatenations_and_little() {
     const MULTIPLY_A_CONCATENATION: [&str; 3] = ["inception", "newest-opset", "two-inputs"];
     // Sums of a few hundred products in another order: some units of the last place of the largest.

@@ -1,14 +1,17 @@
 //! Tensors as every runtime takes and gives them: an element type, a shape and the bytes of the elements.
 
+use std::sync::Arc;
+
 use half::f16;
 use layerlab_model::ElementType;
 
-/// A tensor in main memory. Two are equal when they are the same, bit for bit: a NaN is the same as itself.
+/// A tensor in main memory. Two are equal when they are the same, bit for bit: a NaN is the same as itself. Its copies share
+/// their elements, and are known to be equal without a look at them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tensor {
     element: ElementType,
     shape: Vec<usize>,
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
 }
 
 /// Bytes or numbers that are no tensor of the shape they should have.
@@ -58,7 +61,7 @@ impl Tensor {
         Ok(Tensor {
             element,
             shape,
-            bytes,
+            bytes: Arc::new(bytes),
         })
     }
 
@@ -97,7 +100,7 @@ impl Tensor {
         Ok(Tensor {
             element,
             shape,
-            bytes,
+            bytes: Arc::new(bytes),
         })
     }
 

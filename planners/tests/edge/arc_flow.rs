@@ -142,13 +142,13 @@ fn assert_same_costs(seeds: std::ops::Range<u64>) {
     assert_eq!(impossible, instances);
 }
 
-// Two tests, which run at once.
 #[test]
-fn a_hundred_chains_of_37_layers_cost_what_the_integer_program_says() {
-    assert_same_costs(0..100);
+fn chains_of_37_layers_cost_what_the_integer_program_says() {
+    assert_same_costs(0..20);
 }
 
 #[test]
-fn a_hundred_more_chains_of_37_layers_cost_what_the_integer_program_says() {
-    assert_same_costs(100..200);
+#[ignore = "takes a minute: make slow-test"]
+fn two_hundred_chains_of_37_layers_cost_what_the_integer_program_says() {
+    assert_same_costs(0..200);
 }

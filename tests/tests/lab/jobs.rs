@@ -87,18 +87,18 @@ fn a_job_measures_steady_times_as_the_command_does() {
     lab.wait_until_open();
     let measure = "design = 'local'\nsamples = 6\nvisits = 3\ngap-us = 100000\nsteady = '12m'";
     lab.submit(&job(
-        "alexnet",
+        "vocnet-mini",
         &format!("[[devices]]\nserial = 'mate10pro'\n[measure]\n{measure}\n"),
     ));
     wait_for_job(&lab);
-    let (model, out) = (model("alexnet"), lab.path("by-command"));
+    let (model, out) = (model("vocnet-mini"), lab.path("by-command"));
     let (model, folder) = (model.display().to_string(), out.display().to_string());
     let options = ["--device", "mate10pro", "--model", &model, "--out", &folder];
     let measure = ["--design", "local", "--samples", "6", "--visits", "3"];
     let hot = ["--gap-us", "100000", "--steady", "12m"];
     lab.succeed(&[&["profile"], &measure[..], &hot, &options].concat());
     let read = |folder: &Path| Profile::read(folder).expect("a profile");
-    let of_lab = read(&lab.data().join("profiles/mate10pro/alexnet/run-1"));
+    let of_lab = read(&lab.data().join("profiles/mate10pro/vocnet-mini/run-1"));
     let by_command = read(&out);
     assert!(of_lab.steady.is_some());
     assert_eq!(of_lab.times, by_command.times);

@@ -2,21 +2,21 @@
 
 use layerlab_tests::lab::Lab;
 
-use super::{LONG, SIMULATED, job, wait_for_job};
+use super::{EACH, LONG, SIMULATED, job, wait_for_job};
 
 /// A lab that has published a profile twice on each of two devices, with its daemon.
-fn published_twice() -> (Lab, layerlab_tests::lab::Daemon) {
+fn published_twice(devices: &str) -> (Lab, layerlab_tests::lab::Daemon) {
     let lab = Lab::new(SIMULATED);
     let daemon = lab.daemon();
     lab.wait_until_open();
-    lab.submit(&job("alexnet", &format!("repeats = 2\n{LONG}")));
+    lab.submit(&job("alexnet", &format!("repeats = 2\n{devices}")));
     wait_for_job(&lab);
     (lab, daemon)
 }
 
 #[test]
 fn profiles_are_found_by_model_and_device() {
-    let (lab, _daemon) = published_twice();
+    let (lab, _daemon) = published_twice(EACH);
     let list = lab.succeed(&["profiles", "list"]);
     assert_eq!(list.matches("alexnet ").count(), 2, "{list}");
     assert!(list.contains("oneplus7 (simulated)"), "{list}");
@@ -44,7 +44,7 @@ fn profiles_are_found_by_model_and_device() {
 
 #[test]
 fn a_lab_gives_room_back_when_it_is_asked_to_and_says_before_what_goes() {
-    let (lab, daemon) = published_twice();
+    let (lab, daemon) = published_twice(LONG);
     let journals = |lab: &Lab| {
         let runs = lab.kept().runs.into_values();
         runs.filter(|run| run.journals_removed.is_none()).count()
@@ -90,7 +90,7 @@ fn a_lab_gives_room_back_when_it_is_asked_to_and_says_before_what_goes() {
 
 #[test]
 fn without_a_daemon_the_command_removes_journals_itself() {
-    let (lab, daemon) = published_twice();
+    let (lab, daemon) = published_twice(LONG);
     daemon.stop();
     let file = lab.state().join("lab/lab.sqlite");
     let size = || std::fs::metadata(&file).expect("there").len();
