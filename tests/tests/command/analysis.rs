@@ -6,9 +6,10 @@ use std::process::Command;
 
 use layerlab_profiles::document::Profile;
 use layerlab_tests::fleet::Fleet;
+use layerlab_tests::proof::energy::PHONE;
 use layerlab_tests::skip::skip;
 use layerlab_tests::small_disk::small_disk;
-use layerlab_tests::{device, file, layerlab, model, output, root, succeed};
+use layerlab_tests::{file, layerlab, model, output, root, succeed};
 
 use super::assert_fails;
 
@@ -71,6 +72,9 @@ fn tables_hold_the_numbers_of_the_csv_tables_to_the_last_digit() {
     let name = folder.path().join("a 100% odd=name.onnx");
     std::fs::copy(model("alexnet"), &name).expect("a model");
     let hot = folder.path().join("hot");
+    // Slow: half an hour of its inferences is simulated soon.
+    let phone = folder.path().join("phone.toml");
+    std::fs::write(&phone, PHONE).expect("room");
     let mut profile = layerlab();
     profile.args([
         "profile",
@@ -88,7 +92,7 @@ fn tables_hold_the_numbers_of_the_csv_tables_to_the_last_digit() {
         profile
             .arg(&name)
             .arg("--device")
-            .arg(device("mate10pro"))
+            .arg(&phone)
             .arg("--out")
             .arg(&hot),
     );
