@@ -34,7 +34,7 @@ agent-test: ## The tests that need agents for phones, which it builds first: a v
 test: ## All tests but those that take minutes, also after one of them failed, and how many there were; those of the crates alone: cargo test
 	tests/run
 
-slow-test: ## The tests that take minutes: hundreds of networks planned and split against all that could be, adbd killed 20 times, a phone unplugged 50 times, servers that hang, placements run, barriers looked for on each page of the web, the daemon killed 100 times, also while its disk fills up and with its store on PostgreSQL, and four hosts with all that they share
+slow-test: ## The tests that take minutes: hundreds of networks planned and split against all that could be, long models cut at every layer, adbd killed 20 times, a phone unplugged 50 times, servers that hang, placements run, barriers looked for on each page of the web, the daemon killed 100 times, also while its disk fills up and with its store on PostgreSQL, and four hosts with all that they share
 	tests/s3-server/folder-server target/s3s-fs
 	cargo build --bins
 	cargo test --workspace --quiet --no-fail-fast -- --ignored --skip arm64::

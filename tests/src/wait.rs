@@ -5,16 +5,26 @@ use std::time::{Duration, Instant};
 /// The longest wait for what takes seconds, on a machine that is busy with other work.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// How often to look.
+/// The shortest time between two looks.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// How long to rest after a look that took this long, so that who waits leaves the machine to what is awaited: a look may
+/// read a whole lab.
+fn rest(look: Duration) -> Duration {
+    GLANCE.max(4 * look)
+}
 
 /// Waits until `has_come`, at most [`DEADLINE`]; then the test fails with `awaited` and what `clue` tells.
 #[track_caller]
 pub fn wait_for(awaited: &str, mut has_come: impl FnMut() -> bool, clue: impl FnOnce() -> String) {
     let end = Instant::now() + DEADLINE;
-    while !has_come() {
+    loop {
+        let begun = Instant::now();
+        if has_come() {
+            return;
+        }
         assert!(Instant::now() < end, "{}\n{}", in_vain(awaited), clue());
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(rest(begun.elapsed()));
     }
 }
 
@@ -22,11 +32,12 @@ pub fn wait_for(awaited: &str, mut has_come: impl FnMut() -> bool, clue: impl Fn
 pub async fn wait_until<T>(awaited: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;
     loop {
+        let begun = Instant::now();
         if let Some(found) = look().await {
             return found;
         }
         assert!(Instant::now() < end, "{}", in_vain(awaited));
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(rest(begun.elapsed())).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::run::{self, Optimiser};
+use common::run::{self, Compared, Optimiser};
 use layerlab_model::Network;
 use layerlab_profiles::Segment;
 use tract_onnx::prelude::Framework;
@@ -10,8 +10,7 @@ use tract_onnx::prelude::Framework;
 /// What tract cannot read by itself; tests/attention.rs compares it with its definition.
 const NOT_READ_BY_TRACT: &str = "attention";
 
-#[test]
-fn chained_layers_give_the_bits_of_the_model_that_was_never_cut() {
+fn assert_layers_give_the_bits_of_the_model(compared: Compared) {
     let models = common::profiled().into_iter();
     for (name, path, dims) in models.filter(|(name, ..)| name != NOT_READ_BY_TRACT) {
         let network = Network::open(&path, &dims).unwrap();
@@ -19,7 +18,7 @@ fn chained_layers_give_the_bits_of_the_model_that_was_never_cut() {
         let reader = tract_onnx::onnx().with_ignore_value_info(true);
         let file = reader.model_for_path(&path).unwrap();
         let answer = run::never_cut(file, network.inputs(), inputs.clone());
-        let (chained, found) = run::chain(&network, inputs, 12, Optimiser::None);
+        let (chained, found) = run::chain(&network, inputs, compared, Optimiser::None);
         let all = Segment::whole(network.layer_count());
         assert!(run::difference(all, &chained, &answer).is_none(), "{name}");
         assert!(found.is_empty(), "{name}: {found:?}");
@@ -27,13 +26,34 @@ fn chained_layers_give_the_bits_of_the_model_that_was_never_cut() {
 }
 
 #[test]
-fn chained_segments_give_the_bits_of_the_whole_when_optimised() {
+fn chained_layers_give_the_bits_of_the_model_that_was_never_cut() {
+    assert_layers_give_the_bits_of_the_model(Compared::EachThird);
+}
+
+#[test]
+#[ignore = "takes a minute: make slow-test"]
+fn wherever_it_is_cut_chained_layers_give_the_bits_of_the_model() {
+    assert_layers_give_the_bits_of_the_model(Compared::AllUpTo(12));
+}
+
+fn assert_optimised_segments_give_the_bits_of_the_whole(compared: Compared) {
     for (name, path, dims) in common::profiled() {
         let network = Network::open(&path, &dims).unwrap();
         let inputs = run::inputs(network.inputs(), 1);
-        let (_, found) = run::chain(&network, inputs, 12, Optimiser::Layerlab);
+        let (_, found) = run::chain(&network, inputs, compared, Optimiser::Layerlab);
         assert!(found.is_empty(), "{name}: {found:?}");
     }
+}
+
+#[test]
+fn chained_segments_give_the_bits_of_the_whole_when_optimised() {
+    assert_optimised_segments_give_the_bits_of_the_whole(Compared::EachThird);
+}
+
+#[test]
+#[ignore = "takes a minute: make slow-test"]
+fn wherever_it_is_cut_chained_segments_give_the_bits_of_the_whole_when_optimised() {
+    assert_optimised_segments_give_the_bits_of_the_whole(Compared::AllUpTo(12));
 }
 
 #[test]
@@ -45,7 +65,7 @@ fn tracts_own_optimiser_differs_only_in_products_of_concatenations_and_little() 
     for (name, path, dims) in common::profiled() {
         let network = Network::open(&path, &dims).unwrap();
         let inputs = run::inputs(network.inputs(), 1);
-        let (_, found) = run::chain(&network, inputs, 12, Optimiser::Tract);
+        let (_, found) = run::chain(&network, inputs, Compared::AllUpTo(12), Optimiser::Tract);
         assert!(
             found.iter().all(|difference| difference.relative <= BOUND),
             "{name}: {found:?}"

@@ -5,7 +5,7 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use common::build::{Builder, int, ints, text};
-use common::run::{self, Optimiser};
+use common::run::{self, Compared, Optimiser};
 use layerlab_model::{ModelError, Network, OperatorClass, TensorSpec};
 use layerlab_profiles::{Bytes, Segment};
 use tract_onnx::pb::NodeProto;
@@ -44,7 +44,7 @@ fn operators(network: &Network) -> Vec<Vec<&str>> {
 fn assert_chains(network: &Network) {
     for optimiser in [Optimiser::None, Optimiser::Layerlab] {
         let inputs = run::inputs(network.inputs(), 1);
-        let (_, found) = run::chain(network, inputs, 12, optimiser);
+        let (_, found) = run::chain(network, inputs, Compared::AllUpTo(12), optimiser);
         assert!(found.is_empty(), "{found:?}");
     }
 }

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::collections::BTreeMap;
 
-use common::run::{self, Optimiser};
+use common::run::{self, Compared, Optimiser};
 use layerlab_model::{NamedLayer, Network};
 use layerlab_profiles::Segment;
 
@@ -94,9 +94,14 @@ fn cut_at_named_layers_the_answers_are_those_of_the_whole() {
     let network = bert();
     let grouped = network.with_named_layers(blocks(&network)).unwrap();
     let inputs = run::inputs(grouped.inputs(), 1);
-    let (chained, found) = run::chain(&grouped, inputs.clone(), 4, Optimiser::None);
+    let (chained, found) = run::chain(
+        &grouped,
+        inputs.clone(),
+        Compared::AllUpTo(4),
+        Optimiser::None,
+    );
     assert!(found.is_empty(), "{found:?}");
-    let (by_rule, _) = run::chain(&network, inputs, 1, Optimiser::None);
+    let (by_rule, _) = run::chain(&network, inputs, Compared::EachThird, Optimiser::None);
     let all = Segment::whole(grouped.layer_count());
     assert!(run::difference(all, &chained, &by_rule).is_none());
 }

@@ -5,7 +5,7 @@ use crate::common;
 use std::collections::BTreeMap;
 
 use common::build::{Builder, int};
-use common::run::{self, Optimiser};
+use common::run::{self, Compared, Optimiser};
 use layerlab_model::{
     Network, QuantiseError, QuantiseOptions, Quantised, RangeMethod, WeightScales, quantise,
     twin_of,
@@ -106,7 +106,7 @@ fn quantised_segments_chain_to_the_bits_of_the_whole() {
         let twin = quantised(&network, PER_CHANNEL).unwrap().network;
         for optimiser in [Optimiser::None, Optimiser::Layerlab] {
             let inputs = run::inputs(network.inputs(), 1);
-            let (_, found) = run::chain(&twin, inputs, 1, optimiser);
+            let (_, found) = run::chain(&twin, inputs, Compared::AllUpTo(1), optimiser);
             assert!(found.is_empty(), "{name}: {found:?}");
         }
     }
@@ -174,7 +174,7 @@ fn a_network_quantised_by_others_gets_the_float_networks_layers() {
     let sent = Network::from_onnx(&twin.to_onnx()).unwrap();
     assert_eq!(sent.layers(), twin.layers());
     let inputs = run::inputs(float.inputs(), 1);
-    let (_, found) = run::chain(&sent, inputs, 1, Optimiser::None);
+    let (_, found) = run::chain(&sent, inputs, Compared::AllUpTo(1), Optimiser::None);
     assert!(found.is_empty(), "{found:?}");
     let loss = loss(&float, &sent);
     assert!(loss > 0.0 && loss < 0.1, "{loss}");

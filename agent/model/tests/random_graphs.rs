@@ -6,7 +6,7 @@ use crate::common;
 use std::collections::HashMap;
 
 use common::build::{Builder, int, ints};
-use common::run::{self, Optimiser};
+use common::run::{self, Compared, Optimiser};
 use layerlab_model::Network;
 use layerlab_profiles::Segment;
 use proptest::prelude::*;
@@ -149,7 +149,7 @@ proptest! {
         let inputs = run::inputs(network.inputs(), 1);
         let model = tract_onnx::onnx().model_for_proto_model(&builder.model()).unwrap();
         let answer = run::never_cut(model, network.inputs(), inputs.clone());
-        let (chained, found) = run::chain(&network, inputs, 12, Optimiser::None);
+        let (chained, found) = run::chain(&network, inputs, Compared::AllUpTo(12), Optimiser::None);
         let all = Segment::whole(network.layer_count());
         prop_assert!(run::difference(all, &chained, &answer).is_none());
         prop_assert!(found.is_empty(), "{:?}", found);
@@ -159,7 +159,7 @@ proptest! {
     fn any_cut_of_any_optimised_graph_gives_the_same_bits(steps in steps(), extra in any::<u16>()) {
         let network = Network::from_onnx(&graph(&steps, extra).bytes()).unwrap();
         let inputs = run::inputs(network.inputs(), 1);
-        let (_, found) = run::chain(&network, inputs, 12, Optimiser::Layerlab);
+        let (_, found) = run::chain(&network, inputs, Compared::AllUpTo(12), Optimiser::Layerlab);
         prop_assert!(found.is_empty(), "{:?}", found);
     }
 }

@@ -229,18 +229,43 @@ fn without_arguments_it_explains_itself() {
 fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("demo");
-    let demo_command = |options: &[&str]| {
+    // A page is there already.
+    let page = out.join("index.html");
+    std::fs::create_dir(&out).expect("room");
+    std::fs::write(&page, "somebody's").expect("room");
+    let demo = || {
         let mut command = layerlab();
         command.args(["demo", "--design", "prefix-suffix", "--samples"]);
         command.arg(FEW.to_string());
-        command
-            .args(["--images", "60", "--placements", "40"])
-            .args(options);
+        command.args(["--images", "60", "--placements", "40"]);
         command.arg("--out").arg(&out);
         command
     };
-    let demo = |options: &[&str]| output(&mut demo_command(options));
-    let run = demo(&[]);
+    let refused = output(&mut demo());
+    assert_eq!(
+        refused.status.code(),
+        Some(5),
+        "a published page is not overwritten unasked"
+    );
+    let kept = std::fs::read_to_string(&page).expect("the page");
+    assert_eq!(kept, "somebody's");
+
+    // A desktop that opens pages with a program that notes which.
+    let desktop = tempfile::tempdir().expect("a folder");
+    let (program, opened) = (
+        desktop.path().join("xdg-open"),
+        desktop.path().join("opened"),
+    );
+    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display());
+    std::fs::write(&program, script).expect("room");
+    std::fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .expect("ours");
+    let path = std::env::var("PATH").expect("a path");
+    let path = format!("{}:{path}", desktop.path().display());
+    let run = output(demo().args(["--replace", "--open"]).env("PATH", path));
     assert!(run.status.success(), "{}", stderr(&run));
     assert_eq!(
         stderr(&run),
@@ -268,7 +293,6 @@ fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
     ] {
         assert!(said.contains(words), "`{words}` in {said}");
     }
-    let page = out.join("index.html");
     assert!(
         said.trim_end().ends_with(page.to_str().expect("UTF-8")),
         "{said}"
@@ -280,29 +304,6 @@ fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
             .count(),
         10
     );
-    assert_eq!(
-        demo(&[]).status.code(),
-        Some(5),
-        "a published profile is not overwritten unasked"
-    );
-    // A desktop that opens pages with a program that notes which.
-    let desktop = tempfile::tempdir().expect("a folder");
-    let (program, opened) = (
-        desktop.path().join("xdg-open"),
-        desktop.path().join("opened"),
-    );
-    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display());
-    std::fs::write(&program, script).expect("room");
-    std::fs::set_permissions(
-        &program,
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .expect("ours");
-    let mut command = demo_command(&["--replace", "--open"]);
-    let path = std::env::var("PATH").expect("a path");
-    command.env("PATH", format!("{}:{path}", desktop.path().display()));
-    let replaced = output(&mut command);
-    assert!(replaced.status.success(), "{}", stderr(&replaced));
     let opened = std::fs::read_to_string(opened).expect("it was opened");
     assert_eq!(Path::new(opened.trim()), page);
 }

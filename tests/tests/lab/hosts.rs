@@ -18,7 +18,7 @@ use super::job;
 
 /// Many runs, each of which any device will do for.
 const ANY: &str =
-    "repeats = 12\n[[devices]]\nabi = \"x86_64\"\n[measure]\ndesign = \"local\"\nsamples = 400\n";
+    "repeats = 8\n[[devices]]\nabi = \"x86_64\"\n[measure]\ndesign = \"local\"\nsamples = 400\n";
 
 /// A host of the lab in the database at `url`, with two devices of these names, all of which play the same one.
 fn host(name: &str, url: &str, shared: &str, devices: [&str; 2]) -> Lab {
@@ -64,7 +64,7 @@ fn two_hosts_share_the_runs_of_a_job_and_each_is_run_once() {
     // Either of them is asked about the whole lab.
     two.succeed(&["job", "wait", "1", "--timeout", "4m"]);
     let kept = two.kept();
-    assert_eq!(kept.runs.len(), 12);
+    assert_eq!(kept.runs.len(), 8);
     let hosts: BTreeSet<_> = kept.runs.values().map(|run| run.host.as_deref()).collect();
     assert_eq!(hosts, [Some("rack-1"), Some("rack-2")].into());
     for run in kept.runs.values() {

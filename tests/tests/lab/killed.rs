@@ -25,7 +25,7 @@ use super::{LONG, job, wait_for_job};
 const DERIVED: [&str; 4] = ["layers.csv", "times.csv", "cuts.csv", "segments.csv"];
 
 /// So often is the daemon stopped.
-const STOPS: u32 = 3;
+const STOPS: u32 = 2;
 
 #[test]
 fn a_daemon_that_is_stopped_and_started_goes_on() {

@@ -68,7 +68,7 @@ fn two_hosts_share_a_job(objects: &str, variables: &[(&'static str, OsString)]) 
     }
     one.submit(&job(
         "alexnet",
-        "repeats = 12\n[[devices]]\nabi = \"x86_64\"\n[measure]\ndesign = \"local\"\nsamples = 400\n",
+        "repeats = 8\n[[devices]]\nabi = \"x86_64\"\n[measure]\ndesign = \"local\"\nsamples = 400\n",
     ));
     two.succeed(&["job", "wait", "1", "--timeout", "4m"]);
     let kept = two.kept();

@@ -17,6 +17,29 @@ pub(crate) enum Optimiser {
     Tract,
 }
 
+/// Which segments are compared.
+#[derive(Clone, Copy)]
+pub(crate) enum Compared {
+    /// All of a network of no more than so many layers; else singles, neighbours, prefixes and suffixes.
+    AllUpTo(u32),
+    /// The same, of a network of more than twelve layers each third prefix and suffix.
+    EachThird,
+}
+
+impl Compared {
+    /// Whether these are among them, in a network of so many layers.
+    fn are(self, segment: Segment, layers: u32) -> bool {
+        let (first, last) = (segment.first(), segment.last());
+        let (all_up_to, each) = match self {
+            Compared::AllUpTo(layers) => (layers, 1),
+            Compared::EachThird => (12, 3),
+        };
+        let is_prefix = first == 1 && (last % each == 0 || last == layers);
+        let is_suffix = last == layers && first % each == 0;
+        layers <= all_up_to || is_prefix || is_suffix || last == first + 1
+    }
+}
+
 /// A value for each of `specs`, the same in every run; small numbers of both signs.
 pub(crate) fn inputs(specs: &[TensorSpec], mut seed: u64) -> TVec<TValue> {
     let mut next = move || {
@@ -136,14 +159,13 @@ pub(crate) fn difference(
     found
 }
 
-/// Compares segments of `network`, the whole among them, with the layers chained one by one; all segments
-/// if there are no more than `all_up_to` layers, else singles, neighbours, prefixes and suffixes.
+/// Compares segments of `network`, the whole among them, with the layers chained one by one.
 ///
 /// Returns the answer of the chain with what differs.
 pub(crate) fn chain(
     network: &Network,
     inputs: TVec<TValue>,
-    all_up_to: u32,
+    compared: Compared,
     optimiser: Optimiser,
 ) -> (TVec<TValue>, Vec<Difference>) {
     let n = network.layer_count();
@@ -167,10 +189,10 @@ pub(crate) fn chain(
     let mut found = Vec::new();
     for first in 1..=n {
         for last in first + 1..=n {
-            if n > all_up_to && first != 1 && last != n && last != first + 1 {
+            let layers = Segment::new(first, last).unwrap();
+            if !compared.are(layers, n) {
                 continue;
             }
-            let layers = Segment::new(first, last).unwrap();
             let sub_model = network.segment(layers).unwrap();
             let inputs = tensors(&memory, &network.takes(layers));
             let outputs = segment(&sub_model, inputs, optimiser);

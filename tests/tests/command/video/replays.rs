@@ -32,11 +32,11 @@ fn accuracy(row: &Value) -> f64 {
 
 #[test]
 fn from_a_phone_to_a_calibration_and_a_replay() {
-    let place = Place::new(160);
-    let (phone, server) = place.phone_and_server(&["--frames", "80"]);
+    let place = Place::new(80);
+    let (phone, server) = place.phone_and_server(&["--frames", "40"]);
     let (calibration, said) = calibrate(&place, &phone);
     for words in [
-        "80 answers to learn from, 80 to judge by",
+        "40 answers to learn from, 40 to judge by",
         "platt top-1",
         "isotonic one-vs-rest",
         "Chosen by the least ECE on held-out answers",
@@ -50,7 +50,7 @@ fn from_a_phone_to_a_calibration_and_a_replay() {
     let error = |trial: &Value| trial["expected_error"].as_f64().expect("ECE");
     let chosen = &trials[document["chosen"].as_u64().expect("a place") as usize];
     assert!(trials.iter().all(|trial| error(chosen) <= error(trial)));
-    assert_eq!(document["fitted_on"]["answers"], 80);
+    assert_eq!(document["fitted_on"]["answers"], 40);
     assert_eq!(document["fitted_on"]["simulated"], true);
     // The bins make the ECE that is said.
     let bins = rows(&calibration, "reliability.csv");
@@ -62,14 +62,14 @@ fn from_a_phone_to_a_calibration_and_a_replay() {
             let number = |name: &str| row[name].parse::<f64>().ok();
             Some(number("answers")? * (number("mean_confidence")? - number("accuracy")?).abs())
         });
-        let ece = weighted.sum::<f64>() / 80.0;
+        let ece = weighted.sum::<f64>() / 40.0;
         assert!((ece - error(trial)).abs() < 1e-9, "{ece} {trial}");
     }
     let svg = fs::read_to_string(calibration.join("reliability.svg")).expect("a picture");
     assert!(svg.contains("SIMULATED") && svg.contains("platt top-1: ECE 0."));
 
     // On the phone alone, what is right is counted in the tables. Every frame of the test half was measured in all forms.
-    let frames = ["--frames", "80", "--policy", "cbo-local"];
+    let frames = ["--frames", "40", "--policy", "cbo-local"];
     let local = accuracy(&replay(&phone, &server, &frames)[0]);
     let answers = rows(&phone, "answers.csv");
     let test = answers.iter().filter(|row| row["split"] == "test");
@@ -79,14 +79,14 @@ fn from_a_phone_to_a_calibration_and_a_replay() {
     };
     let right = test.clone().filter(|row| is_right(row)).count();
     assert!(
-        (local - right as f64 / 80.0).abs() < 1e-9,
+        (local - right as f64 / 40.0).abs() < 1e-9,
         "{local} {right}"
     );
 
     // Sent over a fast link, what is right is what the server's table says of its best resolution.
     let fast = [
         "--frames",
-        "80",
+        "40",
         "--policy",
         "server",
         "--bandwidth",
