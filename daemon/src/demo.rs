@@ -19,7 +19,7 @@ use super::plan::{Predicted, beside_table};
 use super::profile::SettingsArgs;
 use super::progress::{Bars, CampaignBars};
 use super::show::{self, Whole};
-use layerlab_campaign::publish::StagedFile;
+use layerlab_campaign::publish::{StagedFile, Staging};
 use layerlab_campaign::{
     AccuracySettings, Campaign, CampaignAccuracy, ModelFile, Placements, SetFile,
 };
@@ -103,6 +103,7 @@ pub(super) async fn run(args: &DemoArgs, agent: Option<PathBuf>) -> Result<(), F
     let agent = campaign::agent_program(agent)?;
     let page = StagedFile::prepare(&args.out.join(PAGE), args.replace);
     let page = page.map_err(campaign::publish_failure)?;
+    prepare_profiles(args)?;
     let mut steps = Steps {
         quiet: args.json,
         begun: Instant::now(),
@@ -134,6 +135,18 @@ pub(super) async fn run(args: &DemoArgs, agent: Option<PathBuf>) -> Result<(), F
     ))?;
     if args.open {
         open(&args.out.join(PAGE));
+    }
+    Ok(())
+}
+
+/// Prepares to publish each profile, so that one that may not be published costs no measuring.
+fn prepare_profiles(args: &DemoArgs) -> Result<(), Failure> {
+    let trained = trained()?;
+    let untrained = |phone: &BuiltIn| MODELS.map(|(model, _)| (phone.name, model));
+    let all = BUILT_IN.iter().flat_map(untrained);
+    for (phone, model) in all.chain([(PHONE, trained.network.name())]) {
+        let target = args.out.join(phone).join(model);
+        Staging::prepare(&target, args.replace).map_err(campaign::publish_failure)?;
     }
     Ok(())
 }

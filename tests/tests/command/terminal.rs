@@ -6,6 +6,8 @@ use layerlab::exit::Code;
 use layerlab_tests::published::Published;
 use layerlab_tests::{FEW, device, layerlab, model, output, profile, stderr, stdout, succeed};
 
+use super::assert_fails;
+
 /// Publishes alexnet on the asymmetric phone, whose times are exact, in `folder`.
 fn publish(folder: &Path) -> PathBuf {
     let out = folder.join("alexnet");
@@ -229,10 +231,7 @@ fn without_arguments_it_explains_itself() {
 fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("demo");
-    // A page is there already.
     let page = out.join("index.html");
-    std::fs::create_dir(&out).expect("room");
-    std::fs::write(&page, "somebody's").expect("room");
     let demo = || {
         let mut command = layerlab();
         command.args(["demo", "--design", "prefix-suffix", "--samples"]);
@@ -241,14 +240,17 @@ fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
         command.arg("--out").arg(&out);
         command
     };
-    let refused = output(&mut demo());
-    assert_eq!(
-        refused.status.code(),
-        Some(5),
-        "a published page is not overwritten unasked"
-    );
-    let kept = std::fs::read_to_string(&page).expect("the page");
-    assert_eq!(kept, "somebody's");
+    // What is there is not overwritten unasked, and nothing is measured beside it: neither the last profile nor the page.
+    let last = out.join("oneplus7/vocnet-mini");
+    for taken in [&last.join("profile.json"), &page] {
+        std::fs::create_dir_all(taken.parent().expect("a folder")).expect("room");
+        std::fs::write(taken, "somebody's").expect("room");
+        let refused = output(&mut demo());
+        assert_fails(&refused, 5, &["exists already", "--replace"]);
+        assert_eq!(stdout(&refused), "");
+        let kept = std::fs::read_to_string(taken).expect("it is there");
+        assert_eq!(kept, "somebody's");
+    }
 
     // A desktop that opens pages with a program that notes which.
     let desktop = tempfile::tempdir().expect("a folder");
