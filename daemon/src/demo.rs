@@ -19,7 +19,7 @@ use super::plan::{Predicted, beside_table};
 use super::profile::SettingsArgs;
 use super::progress::{Bars, CampaignBars};
 use super::show::{self, Whole};
-use layerlab_campaign::publish::{StagedFile, Staging};
+use layerlab_campaign::publish::{PublishError, StagedFile};
 use layerlab_campaign::{
     AccuracySettings, Campaign, CampaignAccuracy, ModelFile, Placements, SetFile,
 };
@@ -103,7 +103,7 @@ pub(super) async fn run(args: &DemoArgs, agent: Option<PathBuf>) -> Result<(), F
     let agent = campaign::agent_program(agent)?;
     let page = StagedFile::prepare(&args.out.join(PAGE), args.replace);
     let page = page.map_err(campaign::publish_failure)?;
-    prepare_profiles(args)?;
+    refuse_published(args)?;
     let mut steps = Steps {
         quiet: args.json,
         begun: Instant::now(),
@@ -139,16 +139,20 @@ pub(super) async fn run(args: &DemoArgs, agent: Option<PathBuf>) -> Result<(), F
     Ok(())
 }
 
-/// Prepares to publish each profile, so that one that may not be published costs no measuring.
-fn prepare_profiles(args: &DemoArgs) -> Result<(), Failure> {
+/// Refuses what is published already, before anything is measured.
+fn refuse_published(args: &DemoArgs) -> Result<(), Failure> {
+    if args.replace {
+        return Ok(());
+    }
     let trained = trained()?;
     let untrained = |phone: &BuiltIn| MODELS.map(|(model, _)| (phone.name, model));
     let all = BUILT_IN.iter().flat_map(untrained);
-    for (phone, model) in all.chain([(PHONE, trained.network.name())]) {
-        let target = args.out.join(phone).join(model);
-        Staging::prepare(&target, args.replace).map_err(campaign::publish_failure)?;
+    let all = all.chain([(PHONE, trained.network.name())]);
+    let mut folders = all.map(|(phone, model)| args.out.join(phone).join(model));
+    match folders.find(|folder| folder.symlink_metadata().is_ok()) {
+        Some(path) => Err(campaign::publish_failure(PublishError::Exists { path })),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// All phones measure the times of all networks, side by side.

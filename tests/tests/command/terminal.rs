@@ -240,7 +240,7 @@ fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
         command.arg("--out").arg(&out);
         command
     };
-    // What is there is not overwritten unasked, and nothing is measured beside it: neither the last profile nor the page.
+    // What is there is not overwritten unasked, be it the last profile or the page, and nothing is made beside it.
     let last = out.join("oneplus7/vocnet-mini");
     for taken in [&last.join("profile.json"), &page] {
         std::fs::create_dir_all(taken.parent().expect("a folder")).expect("room");
@@ -250,6 +250,8 @@ fn the_demo_ends_in_a_plan_that_was_run_and_a_page_of_all_of_it() {
         assert_eq!(stdout(&refused), "");
         let kept = std::fs::read_to_string(taken).expect("it is there");
         assert_eq!(kept, "somebody's");
+        let phones = ["mate10pro", "pixel6", "trio"];
+        assert!(phones.iter().all(|phone| !out.join(phone).exists()));
     }
 
     // A desktop that opens pages with a program that notes which.
