@@ -138,15 +138,20 @@ async fn one(
     };
     let most = args.refine.most();
     let mut learnt = args.input.learn(refuse, most.is_some())?;
+    let mut refined = None;
     if let Some(most) = most
         && let Some(device) = args.verify.open(learnt.subject(), agent.clone()).await?
     {
-        let (refined, refinement) = refine(&args.input, learnt, goal, &device, most).await?;
-        learnt = refined;
-        let said = refine::describe(&refinement, &args.input, &learnt);
+        let (known, refinement, outcome) = refine(&args.input, learnt, goal, &device, most).await?;
+        learnt = known;
+        let said = refine::describe(&refinement, &outcome, &args.input, &learnt);
+        refined = Some(outcome);
         output::print(format_args!("{said}\n"))?;
     }
-    let outcome = plan_keeping(&learnt.problem, goal, algorithm, args.k).exit_with(Code::Input)?;
+    let outcome = match refined {
+        Some(outcome) => outcome,
+        None => plan_keeping(&learnt.problem, goal, algorithm, args.k).exit_with(Code::Input)?,
+    };
     if args.json {
         let outcomes = std::slice::from_ref(&outcome);
         output::print(outcomes_json(&learnt.source, outcomes).exit_with(Code::Internal)?)?;

@@ -1,12 +1,12 @@
 //! Which placements to measure so that a plan gets better, or sure: those that may be better than it, for all that is
 //! predicted.
 //!
-//! Looked at are the placements of the front and those in which one layer is elsewhere. One that was not measured is in doubt
-//! if it would take the plan's place with the accuracy at the upper end of what measuring it may show; so is the plan itself
-//! if it was not measured. First comes the plan, then what is expected to gain most (expected improvement: Jones, Schonlau
-//! and Welch, 1998), over the errors that predictions have.
+//! Where all placements can be tried, all are looked at; of more, those of the front and those that were measured, with one
+//! layer elsewhere or two. One that was not measured is in doubt if it would take the plan's place with the accuracy at the
+//! upper end of what measuring it may show; so is the plan itself if it was not measured. First comes the plan, then what is
+//! expected to gain most (expected improvement: Jones, Schonlau and Welch, 1998), over the errors that predictions have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use layerlab_profiles::{Placement, SignedNanos};
 
@@ -16,18 +16,25 @@ use crate::goal::Goal;
 use crate::outcome::Plan;
 use crate::placement::PackedPlacement;
 use crate::problem::{Problem, Triple};
-use crate::solve::{find_front, meets};
+use crate::solve::{Algorithm, EveryPlacement, find_front, is_answer, most_exhaustive_layers};
 
 /// The shares of errors that stand for all of them: the middles of ten equal parts.
 const ERRORS: [f64; 10] = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95];
 
+/// Placements whose accuracies are predicted in one call.
+const BATCH: usize = 4096;
+
 /// What measuring more placements may change of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Doubts {
-    /// The placements that were not measured and may change the plan, the most promising first. None: the plan is sure.
+    /// Placements that were not measured and may change the plan, the most promising first, as many as were asked for.
     pub placements: Vec<DoubtfulPlacement>,
-    /// How many placements were looked at, measured ones included.
+    /// How many there are of them. None: the plan is sure.
+    pub count: usize,
+    /// How many placements that keep the goal's time were looked at, measured ones included.
     pub considered: usize,
+    /// Whether these are all that do.
+    pub is_every_placement: bool,
     /// With which confidence each of the others does not change the plan.
     pub confidence: Confidence,
 }
@@ -45,53 +52,103 @@ pub struct DoubtfulPlacement {
     pub error: Option<f64>,
 }
 
-/// What may change `plan`, which answers a goal about `problem`.
-pub fn doubts(problem: &Problem, plan: &Plan) -> Doubts {
+/// What may change `plan`, which answers a goal about `problem`: the `most` most promising placements.
+pub fn doubts(problem: &Problem, plan: &Plan, most: usize) -> Doubts {
     let confidence = problem.confidence().unwrap_or(Confidence::USUAL);
-    let pool = pool(problem, plan);
-    let considered = pool.len();
-    let is_new = |one: &Candidate| problem.measured_accuracy(&one.placement).is_none();
-    let unmeasured: Vec<Candidate> = pool.into_iter().filter(is_new).collect();
     let judge = Judge {
         problem,
         plan,
+        planned: PackedPlacement::of(plan.combination()).ok(),
         confidence,
     };
-    let triples = problem.triples(&unmeasured).into_iter();
-    let mut doubtful: Vec<(Promise, Triple)> = triples
-        .filter_map(|triple| Some((judge.promise(&triple)?, triple)))
-        .collect();
+    let is_every_placement = problem.layers() <= most_exhaustive_layers(problem.processors());
+    let pool: Box<dyn Iterator<Item = Candidate>> = match is_every_placement {
+        true => Box::new(EveryPlacement::of(problem)),
+        false => Box::new(near(problem, plan).into_iter()),
+    };
+    let mut considered = 0;
+    let mut doubtful = Vec::new();
+    let mut in_time = pool.filter(|one| judge.keeps_time(one)).peekable();
+    while in_time.peek().is_some() {
+        let batch: Vec<Candidate> = in_time.by_ref().take(BATCH).collect();
+        considered += batch.len();
+        let is_new = |one: &Candidate| problem.measured_accuracy(&one.placement).is_none();
+        let unmeasured: Vec<Candidate> = batch.into_iter().filter(is_new).collect();
+        let triples = problem.triples(&unmeasured).into_iter();
+        doubtful.extend(triples.filter_map(|triple| {
+            let promise = judge.promise(&triple)?;
+            Some((promise, triple.candidate.placement))
+        }));
+    }
+    let count = doubtful.len();
     doubtful.sort_by(|(a, one), (b, other)| {
         let order = b.is_plan.cmp(&a.is_plan);
         let order = order.then(b.expected.total_cmp(&a.expected));
         let order = order.then(b.at_most.total_cmp(&a.at_most));
-        order.then_with(|| one.candidate.placement.cmp(&other.candidate.placement))
+        order.then_with(|| one.cmp(other))
     });
-    let placements = doubtful.into_iter().map(|(_, triple)| DoubtfulPlacement {
-        placement: triple.candidate.placement.combination(),
-        time: SignedNanos::from_nanos(triple.time),
-        predicted: triple.accuracy.value,
-        error: judge.error(&triple, confidence),
-    });
+    doubtful.truncate(most);
+    let columns = problem.columns();
+    let first: Vec<Candidate> = doubtful
+        .iter()
+        .map(|(_, one)| columns.candidate(*one))
+        .collect();
+    let placements = problem
+        .triples(&first)
+        .into_iter()
+        .map(|triple| DoubtfulPlacement {
+            placement: triple.candidate.placement.combination(),
+            time: SignedNanos::from_nanos(triple.time),
+            predicted: triple.accuracy.value,
+            error: judge.error(&triple, confidence),
+        });
     Doubts {
         placements: placements.collect(),
+        count,
         considered,
+        is_every_placement,
         confidence,
     }
 }
 
-/// The placements of the front, the plan, and those in which one layer is elsewhere, that the processors can run, each once.
-fn pool(problem: &Problem, plan: &Plan) -> Vec<Candidate> {
+/// The best of the placements that were measured, if one keeps the goal's limit: what a plan is worth that measuring is to
+/// make sure, where what is predicted better was not measured.
+pub fn best_measured(problem: &Problem, goal: Goal) -> Option<Plan> {
+    let columns = problem.columns();
+    let measured = problem.measured().map(|&one| columns.candidate(one));
+    let measured = measured.chain([problem.all_cpu()]);
+    let possible: Vec<Candidate> = measured
+        .filter(|one| problem.times().allows(&one.placement))
+        .collect();
+    let mut best: Option<Triple> = None;
+    for triple in problem.triples(&possible) {
+        if is_answer(problem, goal, &triple, best.as_ref()) {
+            best = Some(triple);
+        }
+    }
+    let tried = possible.len() as u64;
+    best.map(|best| Plan::new(problem, (Algorithm::Mlmp, None), goal, &best, tried))
+}
+
+/// The placements of the front, the plan and those that were measured, and all in which one or two of their layers are
+/// elsewhere, that the processors can run, each once.
+fn near(problem: &Problem, plan: &Plan) -> Vec<Candidate> {
     let columns = problem.columns();
     let front = problem.front_or(find_front).placements.iter().copied();
     let planned = PackedPlacement::of(plan.combination()).ok();
-    let from: Vec<PackedPlacement> = front.chain(planned).collect();
+    let measured = problem.measured().copied();
+    let from: BTreeSet<PackedPlacement> = front.chain(planned).chain(measured).collect();
     let (layers, processors) = (problem.layers(), problem.processors());
-    let moved = |from: PackedPlacement| {
-        let moves = (0..layers).flat_map(move |index| (0..processors).map(move |to| (index, to)));
-        moves.map(move |(index, to)| from.placed(index, to))
+    let moved = |from: PackedPlacement, begin: usize| {
+        let moves =
+            (begin..layers).flat_map(move |index| (0..processors).map(move |to| (index, to)));
+        moves.map(move |(index, to)| (index, from.placed(index, to)))
     };
-    let all: BTreeSet<PackedPlacement> = from.iter().copied().flat_map(moved).collect();
+    // One move may leave a layer where it is.
+    let twice = from
+        .into_iter()
+        .flat_map(|one| moved(one, 0).flat_map(|(index, one)| moved(one, index)));
+    let all: HashSet<PackedPlacement> = twice.map(|(_, one)| one).collect();
     let allowed = all.into_iter().filter(|one| problem.times().allows(one));
     allowed.map(|one| columns.candidate(one)).collect()
 }
@@ -108,20 +165,32 @@ struct Promise {
 struct Judge<'a> {
     problem: &'a Problem,
     plan: &'a Plan,
+    planned: Option<PackedPlacement>,
     confidence: Confidence,
 }
 
 impl Judge<'_> {
+    fn is_plan(&self, placement: &PackedPlacement) -> bool {
+        self.planned == Some(*placement)
+    }
+
+    /// Whether a placement is the plan, or fast enough to take its place.
+    fn keeps_time(&self, candidate: &Candidate) -> bool {
+        let placement = &candidate.placement;
+        let time = self.problem.times().total(placement);
+        let is_fast = match self.plan.goal() {
+            Goal::MaxAccuracy { within } => {
+                let within = within.signed().as_nanos();
+                time <= within && self.problem.longest_time(placement) <= within
+            }
+            Goal::MinTime { .. } => time < self.plan.time().total().as_nanos(),
+        };
+        is_fast || self.is_plan(placement)
+    }
+
     /// What measuring a placement may gain; nothing if it cannot change the plan.
     fn promise(&self, triple: &Triple) -> Option<Promise> {
-        let is_plan = triple.candidate.placement.combination() == *self.plan.combination();
-        let keeps_time = match self.plan.goal() {
-            goal @ Goal::MaxAccuracy { .. } => meets(self.problem, goal, triple),
-            Goal::MinTime { .. } => triple.time < self.plan.time().total().as_nanos(),
-        };
-        if !keeps_time && !is_plan {
-            return None;
-        }
+        let is_plan = self.is_plan(&triple.candidate.placement);
         // Of a model that says nothing of its errors, any accuracy is possible.
         let any = self.problem.baseline();
         let at_most = self.gain(triple, self.error(triple, self.confidence).unwrap_or(any));
@@ -145,7 +214,8 @@ impl Judge<'_> {
 
     /// What is gained if measuring shows an accuracy that is higher than predicted by so much; never less than nothing.
     fn gain(&self, triple: &Triple, more: f64) -> f64 {
-        let accuracy = triple.accuracy.value + more;
+        // Not the nearest possible accuracy: of many that are predicted to lose nothing, some are more likely to gain.
+        let accuracy = self.problem.baseline() - triple.accuracy.loss + more;
         let gain = match self.plan.goal() {
             Goal::MaxAccuracy { .. } => accuracy - self.plan.accuracy().value,
             Goal::MinTime { at_least } => {

@@ -1,8 +1,8 @@
 //! `--refine`: placements that may change a plan are measured, until none may or enough were.
 
 use layerlab_planners::measured_rows::MeasuredRow;
-use layerlab_planners::refine::{DoubtfulPlacement, Doubts, doubts};
-use layerlab_planners::{Algorithm, Goal, plan};
+use layerlab_planners::refine::{DoubtfulPlacement, Doubts, best_measured, doubts};
+use layerlab_planners::{Algorithm, Goal, Outcome, plan};
 use layerlab_profiles::Placement;
 
 use super::learnt::{Input, Learnt};
@@ -60,7 +60,7 @@ pub(super) async fn refine(
     goal: Goal,
     device: &OnDevice,
     most: usize,
-) -> Result<(Learnt, Refinement), Failure> {
+) -> Result<(Learnt, Refinement, Outcome), Failure> {
     let mut refinement = Refinement {
         most,
         measured: Vec::new(),
@@ -69,16 +69,18 @@ pub(super) async fn refine(
     loop {
         let outcome = plan(&learnt.problem, goal, Algorithm::Mlmp).exit_with(Code::Input)?;
         let Some(plan) = outcome.plan() else {
-            return Ok((learnt, refinement));
+            return Ok((learnt, refinement, outcome));
         };
-        let found = doubts(&learnt.problem, plan);
         let more = PER_ROUND.min(most - refinement.measured.len());
-        if found.placements.is_empty() || more == 0 {
+        let found = doubts(&learnt.problem, plan, more.max(1));
+        if found.count == 0 || more == 0 {
             refinement.left = Some(found);
-            return Ok((learnt, refinement));
+            // What is only predicted to be better may be worse than what was measured.
+            let measured = best_measured(&learnt.problem, goal);
+            let outcome = measured.map_or(outcome, |plan| Outcome::Planned(Box::new(plan)));
+            return Ok((learnt, refinement, outcome));
         }
-        let chosen = found.placements.into_iter().take(more).collect();
-        let measured = measure(device, &learnt, chosen).await?;
+        let measured = measure(device, &learnt, found.placements).await?;
         let rows: Vec<MeasuredRow> = measured.1.iter().map(|(_, row)| row.clone()).collect();
         let mut known = learnt.rows.clone();
         known.add(measured.0, rows);
@@ -124,7 +126,12 @@ async fn measure(
 }
 
 /// What was measured, and whether the plan is sure.
-pub(super) fn describe(refinement: &Refinement, input: &Input, learnt: &Learnt) -> String {
+pub(super) fn describe(
+    refinement: &Refinement,
+    outcome: &Outcome,
+    input: &Input,
+    learnt: &Learnt,
+) -> String {
     let Refinement {
         most,
         measured,
@@ -149,10 +156,13 @@ pub(super) fn describe(refinement: &Refinement, input: &Input, learnt: &Learnt) 
         return parts.join("\n");
     };
     let confidence = 100.0 * left.confidence.share();
-    let looked_at = format!(
-        "of {} placements on the front and one move from it",
-        left.considered
-    );
+    let looked_at = match left.is_every_placement {
+        true => format!("of all {} placements that are fast enough", left.considered),
+        false => format!(
+            "of {} placements that are fast enough and at most two moves from the front or a measured one",
+            left.considered
+        ),
+    };
     parts.push(match left.placements.first() {
         None => format!(
             "Sure (placements measured: {count}): {looked_at}, none that was not measured is better than the plan, each with a \
@@ -160,8 +170,12 @@ pub(super) fn describe(refinement: &Refinement, input: &Input, learnt: &Learnt) 
         ),
         Some(first) => format!(
             "Not sure (placements measured: {count} of {most}): {looked_at}, {} that were not measured may be better \
-             than the plan, first {} (predicted {}).",
-            left.placements.len(),
+             than {}, first {} (predicted {}).",
+            left.count,
+            match outcome.plan().is_some_and(|plan| plan.accuracy().is_measured) {
+                true => "the plan, which is the best that was measured",
+                false => "the plan",
+            },
             first.placement,
             predicted(first)
         ),

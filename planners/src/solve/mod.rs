@@ -247,7 +247,12 @@ pub(crate) fn meets(problem: &Problem, goal: Goal, triple: &Triple) -> bool {
 }
 
 /// Whether the triple keeps the goal's limit and beats the best answer so far.
-fn is_answer(problem: &Problem, goal: Goal, triple: &Triple, best: Option<&Triple>) -> bool {
+pub(crate) fn is_answer(
+    problem: &Problem,
+    goal: Goal,
+    triple: &Triple,
+    best: Option<&Triple>,
+) -> bool {
     // Whether it keeps the limit costs more to find out.
     best.is_none_or(|best| is_better(goal, triple, best)) && meets(problem, goal, triple)
 }

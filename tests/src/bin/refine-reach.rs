@@ -17,7 +17,7 @@ use layerlab_campaign::{
 use layerlab_farm::discovery::Choice;
 use layerlab_farm::local::LocalLink;
 use layerlab_planners::profile::{Tables, tables};
-use layerlab_planners::refine::doubts;
+use layerlab_planners::refine::{best_measured, doubts};
 use layerlab_planners::regress::Grid;
 use layerlab_planners::sweep::time_limits;
 use layerlab_planners::{
@@ -143,16 +143,14 @@ impl Bench {
         loop {
             let problem = self.problem(&table);
             let plan = planned(&problem, goal);
-            let found = doubts(&problem, &plan).placements;
             let more = PER_ROUND.min(MOST - count);
-            if found.is_empty() || more == 0 {
-                return (plan, count, found.is_empty());
+            let found = doubts(&problem, &plan, more);
+            if found.count == 0 || more == 0 {
+                let plan = best_measured(&problem, goal).unwrap_or(plan);
+                return (plan, count, found.count == 0);
             }
-            let chosen: Vec<Placement> = found
-                .iter()
-                .take(more)
-                .map(|one| one.placement.clone())
-                .collect();
+            let placements = found.placements.into_iter();
+            let chosen: Vec<Placement> = placements.map(|one| one.placement).collect();
             self.measure(&chosen).await;
             count += chosen.len();
             let rows = chosen.iter().map(|one| self.measured[one].clone());

@@ -112,6 +112,8 @@ fn what_may_change_a_plan_is_measured_and_kept_beside_the_profile() {
         is_sure || said.contains("Not sure (placements measured: 6 of 6)"),
         "{said}"
     );
+    let measured = |line: &str| line.starts_with("accuracy ") && line.ends_with(", measured");
+    assert!(said.lines().any(measured), "{said}");
     let since = format!("with placements measured since: {}.", rows.len());
     assert!(said.contains(&since), "{said}");
     // Each as the device answers it, and beside the profile, which is as it was.
