@@ -67,12 +67,18 @@ pub fn in_real_time(name: &str) -> String {
 pub fn binaries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let status = Command::new(env!("CARGO"))
-            // All of them, as `make` does: for two crates alone dependencies have other features, and are built anew.
-            .args(["build", "--quiet", "--workspace", "--bins"])
-            .current_dir(root())
-            .status()
-            .expect("cargo runs");
+        let mut cargo = Command::new(env!("CARGO"));
+        // All of them, as `make` does: for two crates alone dependencies have other features, and are built anew.
+        cargo.args(["build", "--quiet", "--workspace", "--bins"]);
+        // Build scripts that ask for their package's name or folder run again where it is another (ring's), and all that
+        // depends on them is built anew: what cargo tells this program about its own package is not for another cargo.
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+                cargo.env_remove(&*name);
+            }
+        }
+        let status = cargo.current_dir(root()).status().expect("cargo runs");
         assert!(status.success(), "the programs do not build");
         // target/debug/deps/this-test or target/debug/this-program → target/debug
         let this = std::env::current_exe().expect("this program's own path");
