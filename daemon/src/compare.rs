@@ -92,14 +92,13 @@ fn refuse_repeated<'a>(
 
 pub(super) async fn run(args: &CompareArgs) -> Result<(), Failure> {
     let all = profiles(args).await?;
-    let profiles: Vec<&Profile> = all.iter().map(|(_, profile)| profile).collect();
     if let Some(settings) = args.gate.settings() {
         if !args.json {
             print_names(&all)?;
         }
-        return gate::pass(&profiles, settings, &args.gate, (args.all, args.json));
+        return gate::pass(&all, settings, &args.gate, (args.all, args.json));
     }
-    let [one, other] = profiles[..] else {
+    let [(_, one), (_, other)] = &all[..] else {
         unreachable!("more than two are compared with --gate alone")
     };
     let differences = compare(one, other).exit_with(Code::Input)?;

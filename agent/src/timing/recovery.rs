@@ -144,7 +144,10 @@ impl Blocks<'_> {
             true => {
                 "its file says how warm it becomes; give it more rest (--gap-us), or choose another simulated device"
             }
-            false => "cool the device, close what else runs on it, and run again",
+            false => {
+                "cool the device, close what else runs on it, or give it longer to rest (--cool-down, in a lab's job \
+                      cool-down), and run again"
+            }
         };
         let message = format!("throttled: {rejection}, {however}; nothing is published: {remedy}");
         failed(FailureKind::Throttled, message)

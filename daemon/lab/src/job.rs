@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use layerlab_profiles::document::HashedFile;
 use layerlab_profiles::{Nanos, sha256};
-use layerlab_protocol::MeterChoice;
+use layerlab_protocol::{Hygiene, MeterChoice};
 use serde::{Deserialize, Serialize};
 
 use super::device::Device;
@@ -133,6 +133,9 @@ pub struct MeasureSpec {
     pub energy_visits: u32,
     /// The idle time before each inference, in microseconds.
     pub gap_us: u64,
+    /// How long a device that became slower may rest, in all.
+    #[serde(with = "written_duration", skip_serializing_if = "is_usual_cool_down")]
+    pub cool_down: std::time::Duration,
     /// Seeds inputs and order.
     pub seed: u64,
 }
@@ -150,6 +153,7 @@ impl Default for MeasureSpec {
             energy: None,
             energy_visits: EnergySettings::VISITS,
             gap_us: TimesSettings::GAP_US,
+            cool_down: Hygiene::COOL_DOWN,
             seed: TimesSettings::SEED,
         }
     }
@@ -162,6 +166,10 @@ fn is_usual_visits(visits: &u64) -> bool {
 
 fn is_usual_energy_visits(visits: &u32) -> bool {
     *visits == EnergySettings::VISITS
+}
+
+fn is_usual_cool_down(cool_down: &std::time::Duration) -> bool {
+    *cool_down == Hygiene::COOL_DOWN
 }
 
 impl MeasureSpec {
@@ -179,6 +187,7 @@ impl MeasureSpec {
                 meter: MeterChoice::Any,
             }),
             gap: Nanos::from_micros(self.gap_us),
+            hygiene: Hygiene::default().resting_for(self.cool_down.into()),
             seed: self.seed,
             target: self.target_ci_percent / 100.0,
             budget: self.budget.into(),

@@ -4,11 +4,13 @@ use std::str::FromStr;
 
 use layerlab_profiles::Layer;
 use layerlab_profiles::document::Profile;
-use layerlab_profiles::gate::{GateResult, GateSettings, GateSight, Gated, GatedNumber, gate};
+use layerlab_profiles::gate::{
+    GateError, GateResult, GateSettings, GateSight, Gated, GatedNumber, ProfileSubject, gate,
+};
 use serde::Serialize;
 
-use super::lacks;
 use super::sight::{self, SightView, percent};
+use super::{Compared, lacks};
 use crate::exit::{Code, ExitWith, Failure};
 use crate::output;
 use crate::percent::Percent;
@@ -78,15 +80,18 @@ impl GateArgs {
 
 /// Prints what became worse in the last of the profiles, and fails if anything did.
 pub(super) fn pass(
-    profiles: &[&Profile],
+    compared: &Compared,
     settings: GateSettings,
     args: &GateArgs,
     (all, json): (bool, bool),
 ) -> Result<(), Failure> {
-    let [good @ .., new] = profiles else {
+    let profiles: Vec<&Profile> = compared.iter().map(|(_, profile)| profile).collect();
+    let [good @ .., new] = &profiles[..] else {
         unreachable!("one profile at least is read")
     };
-    let found = gate(good, new, settings).exit_with(Code::Input)?;
+    let found = gate(good, new, settings)
+        .map_err(|error| with_folder(error, compared, new, settings))
+        .exit_with(Code::Input)?;
     let wanted = args.to_see.share();
     let sights = found.sight(new, wanted);
     match json {
@@ -111,6 +116,27 @@ pub(super) fn pass(
         ),
     };
     Err(Failure::new(Code::Worse, anyhow::anyhow!(message)))
+}
+
+/// Which of several good profiles does not go with the new one, and why; the error as it is where it is about none of them.
+fn with_folder(
+    error: GateError,
+    compared: &Compared,
+    new: &Profile,
+    settings: GateSettings,
+) -> anyhow::Error {
+    let several = &compared[..compared.len() - 1];
+    let is_unfit = |one: &Profile| match &error {
+        GateError::DifferentSubjects { one: other, .. } => {
+            ProfileSubject::of(&one.header) == **other
+        }
+        GateError::Compare(_) => gate(&[one], new, settings).is_err(),
+        GateError::FewGood { .. } => false,
+    };
+    match several.iter().find(|(_, one)| is_unfit(one)) {
+        Some((folder, _)) if several.len() > 1 => anyhow::anyhow!("{}: {error}", folder.display()),
+        _ => error.into(),
+    }
 }
 
 /// What became worse, or with `all` every number; then in words.

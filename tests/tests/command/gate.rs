@@ -116,6 +116,16 @@ fn a_phone_whose_cpu_became_slower_fails_and_the_same_one_again_passes() {
         &["2 good profiles do not tell", "give one, or 4"],
     );
 
+    // Which one is of something else is said by its folder.
+    let other = root().join("profiles/published/oneplus7/vocnet-mini");
+    let mut with_other = gate(&again, &["--gate", "5%"]);
+    let refused = output(with_other.arg(&other).arg(&more[0]).arg(&new));
+    let words = ["oneplus7/vocnet-mini: ", "of different things"];
+    assert_fails(&refused, INPUT, &words);
+    let mut beside_other = against_all(&other, &["--gate", "5%"]);
+    let refused = output(&mut beside_other);
+    assert_fails(&refused, INPUT, &["profile-1: ", "different models"]);
+
     for (options, word) in [
         (&["--gate", "100%"][..], "such as 5%"),
         (&["--gate", "5%", "--alpha", "1"][..], "such as 0.01"),

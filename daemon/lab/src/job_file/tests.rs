@@ -161,6 +161,7 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
         design = "local"
         budget = "90s"
         visits = 7
+        cool-down = "45m"
         steady = "30m"
         energy = "40s"
         energy-visits = 4
@@ -182,6 +183,8 @@ fn a_job_is_resolved_and_its_files_are_hashed() {
     assert_eq!(spec.measure.budget, Duration::from_secs(90));
     let settings = spec.measure.settings();
     assert_eq!(settings.visits, 7);
+    let rest = Nanos::from_millis(45 * 60_000);
+    assert_eq!(settings.hygiene.cool_down_deadline_ns, rest);
     let steady = SteadySettings::of(Nanos::from_millis(30 * 60_000));
     assert_eq!(settings.steady, steady.ok());
     let energy = EnergySettings {

@@ -101,6 +101,8 @@ struct MeasureRow {
     energy: Option<Duration>,
     energy_visits: u32,
     gap_us: u64,
+    #[serde(with = "written_duration")]
+    cool_down: Duration,
     seed: u64,
 }
 
@@ -295,6 +297,7 @@ impl From<MeasureSpec> for MeasureRow {
             energy: measure.energy,
             energy_visits: measure.energy_visits,
             gap_us: measure.gap_us,
+            cool_down: measure.cool_down,
             seed: measure.seed,
         }
     }
@@ -313,6 +316,7 @@ impl From<MeasureRow> for MeasureSpec {
             energy: row.energy,
             energy_visits: row.energy_visits,
             gap_us: row.gap_us,
+            cool_down: row.cool_down,
             seed: row.seed,
         }
     }
