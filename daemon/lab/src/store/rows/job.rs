@@ -20,7 +20,7 @@ pub(in crate::store) struct JobRow {
 
 impl StoredRecord for Job {
     const WHAT: &'static str = "a job";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
     type Row = JobRow;
 }
 

@@ -101,6 +101,7 @@ struct MeasureRow {
     energy: Option<Duration>,
     energy_visits: u32,
     gap_us: u64,
+    // Since version 6.
     #[serde(with = "written_duration")]
     cool_down: Duration,
     seed: u64,

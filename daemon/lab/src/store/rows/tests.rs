@@ -181,9 +181,10 @@ fn devices_of_older_versions_are_read_and_version_2_is_written() {
 }
 
 /// Jobs have been of version 2 since they may ask for steady times and for energy, of version 3 since they may ask for frames,
-/// of version 4 since they may ask for a link, and of version 5 since they may choose hosts.
+/// of version 4 since they may ask for a link, of version 5 since they may choose hosts, and of version 6 since they
+/// say how long a device may rest.
 #[test]
-fn jobs_of_older_versions_are_read_and_version_5_is_written() {
+fn jobs_of_older_versions_are_read_and_version_6_is_written() {
     check(include_str!("frozen/job-1.jsonl"), &[full_job()]);
     let mut hot = full_job();
     hot.spec.measure.visits = 7;
@@ -230,8 +231,14 @@ fn jobs_of_older_versions_are_read_and_version_5_is_written() {
     let mut on_hosts = full_job();
     on_hosts.spec.hosts = vec!["rack-1".to_owned(), "rack-2".to_owned()];
     on_hosts.content_sha256 = on_hosts.spec.content_sha256();
-    let all = [&older[..], &[on_hosts]].concat();
-    check_newest(include_str!("frozen/job-5.jsonl"), &all);
+    let older = [&older[..], &[on_hosts]].concat();
+    check(include_str!("frozen/job-5.jsonl"), &older);
+    let mut rested = full_job();
+    rested.spec.measure.cool_down = Duration::from_secs(45 * 60);
+    rested.content_sha256 = rested.spec.content_sha256();
+    assert_ne!(rested.content_sha256, full_job().content_sha256);
+    let all = [&older[..], &[rested]].concat();
+    check_newest(include_str!("frozen/job-6.jsonl"), &all);
 }
 
 /// Runs have been of version 2 since their profiles are compared with those before them, of version 3 since they may measure
