@@ -111,8 +111,8 @@ pub fn doubts(problem: &Problem, plan: &Plan, most: usize) -> Doubts {
     }
 }
 
-/// The best of the placements that were measured, if one keeps the goal's limit: what a plan is worth that measuring is to
-/// make sure, where what is predicted better was not measured.
+/// The best of the placements that were measured, if one keeps the goal's limit. Others may be predicted to be better, which
+/// nobody has seen.
 pub fn best_measured(problem: &Problem, goal: Goal) -> Option<Plan> {
     let columns = problem.columns();
     let measured = problem.measured().map(|&one| columns.candidate(one));
