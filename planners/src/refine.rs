@@ -16,7 +16,7 @@ use crate::goal::Goal;
 use crate::outcome::Plan;
 use crate::placement::PackedPlacement;
 use crate::problem::{Problem, Triple};
-use crate::solve::{Algorithm, EveryPlacement, find_front, is_answer, most_exhaustive_layers};
+use crate::solve::{Algorithm, EveryPlacement, best_answer, find_front, most_exhaustive_layers};
 
 /// The shares of errors that stand for all of them: the middles of ten equal parts.
 const ERRORS: [f64; 10] = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95];
@@ -120,13 +120,8 @@ pub fn best_measured(problem: &Problem, goal: Goal) -> Option<Plan> {
     let possible: Vec<Candidate> = measured
         .filter(|one| problem.times().allows(&one.placement))
         .collect();
-    let mut best: Option<Triple> = None;
-    for triple in problem.triples(&possible) {
-        if is_answer(problem, goal, &triple, best.as_ref()) {
-            best = Some(triple);
-        }
-    }
     let tried = possible.len() as u64;
+    let best = best_answer(problem, goal, &possible);
     best.map(|best| Plan::new(problem, (Algorithm::Mlmp, None), goal, &best, tried))
 }
 

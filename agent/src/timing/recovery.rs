@@ -146,7 +146,7 @@ impl Blocks<'_> {
             }
             false => {
                 "cool the device, close what else runs on it, or give it longer to rest (--cool-down, in a lab's job \
-                      cool-down), and run again"
+                 cool-down), and run again"
             }
         };
         let message = format!("throttled: {rejection}, {however}; nothing is published: {remedy}");

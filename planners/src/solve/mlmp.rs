@@ -2,9 +2,9 @@
 //! looser limit is never answered by a worse plan, and no measured placement that keeps a limit is better than the plan.
 
 use super::solver::{SearchOptions, Solver};
-use super::{Found, PlanError, fastest, front_search, is_answer, too_slow};
+use super::{Found, PlanError, best_answer, fastest, front_search, too_slow};
 use crate::goal::Goal;
-use crate::problem::{Problem, Triple};
+use crate::problem::Problem;
 
 pub(super) struct Mlmp;
 
@@ -39,12 +39,7 @@ impl Solver for Mlmp {
         let columns = problem.columns();
         let candidates = front.placements.iter();
         let candidates: Vec<_> = candidates.map(|&one| columns.candidate(one)).collect();
-        let mut best: Option<Triple> = None;
-        for triple in problem.triples(&candidates) {
-            if is_answer(problem, goal, &triple, best.as_ref()) {
-                best = Some(triple);
-            }
-        }
+        let best = best_answer(problem, goal, &candidates);
         Ok(Found::best_or(best, front.evaluated, || {
             too_slow(
                 problem,

@@ -17,6 +17,7 @@ use std::str::FromStr;
 
 use layerlab_profiles::SignedNanos;
 
+use crate::features::Candidate;
 use crate::goal::Goal;
 use crate::placement::{PackedPlacement, PlacementLimitError};
 use crate::problem::{Problem, Triple};
@@ -246,13 +247,23 @@ pub(crate) fn meets(problem: &Problem, goal: Goal, triple: &Triple) -> bool {
     }
 }
 
-/// Whether the triple keeps the goal's limit and beats the best answer so far.
-pub(crate) fn is_answer(
+/// The best of these candidates that keeps the goal's limit.
+pub(crate) fn best_answer(
     problem: &Problem,
     goal: Goal,
-    triple: &Triple,
-    best: Option<&Triple>,
-) -> bool {
+    candidates: &[Candidate],
+) -> Option<Triple> {
+    let mut best: Option<Triple> = None;
+    for triple in problem.triples(candidates) {
+        if is_answer(problem, goal, &triple, best.as_ref()) {
+            best = Some(triple);
+        }
+    }
+    best
+}
+
+/// Whether the triple keeps the goal's limit and beats the best answer so far.
+fn is_answer(problem: &Problem, goal: Goal, triple: &Triple, best: Option<&Triple>) -> bool {
     // Whether it keeps the limit costs more to find out.
     best.is_none_or(|best| is_better(goal, triple, best)) && meets(problem, goal, triple)
 }
