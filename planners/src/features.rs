@@ -275,6 +275,7 @@ mod tests {
             output_bytes: Bytes::from_bytes(100 * unit),
             model_input_bytes: Bytes::ZERO,
             model_output_bytes: Bytes::ZERO,
+            shortcuts: Vec::new(),
             additions: 1_000 * unit,
             multiplications: 10_000 * unit,
         }

@@ -108,6 +108,7 @@ fn profile(design: Design, method: Method) -> Profile {
         output_bytes: Bytes::from_bytes(5_000),
         model_input_bytes: Bytes::ZERO,
         model_output_bytes: Bytes::ZERO,
+        shortcuts: Vec::new(),
         additions: 1_000,
         multiplications: 1_000,
     });

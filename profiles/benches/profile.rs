@@ -76,6 +76,7 @@ fn large_profile() -> (Profile, Vec<Sample>) {
             output_bytes: Bytes::from_bytes(100_000),
             model_input_bytes: Bytes::ZERO,
             model_output_bytes: Bytes::ZERO,
+            shortcuts: Vec::new(),
             additions: 1_000_000,
             multiplications: 1_000_000,
         })

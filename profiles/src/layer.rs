@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::shortcuts::Shortcut;
 use crate::units::Bytes;
 
 /// A convolution, fully connected, pooling or recurrent node together with the cheap nodes that follow it
@@ -30,6 +31,9 @@ pub struct Layer {
     /// layer, whose outputs are its `output_bytes`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub model_output_bytes: Bytes,
+    /// What it gives to layers beyond the next one, by the last that reads it, ascending: all of it crosses the cuts between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortcuts: Vec<Shortcut>,
     /// Floating-point additions, subtractions and comparisons of one inference.
     pub additions: u64,
     /// Floating-point multiplications and divisions of one inference.

@@ -14,12 +14,13 @@ use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
     Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, Disturbance,
     DocumentError, Evaluation, LayerTimeRow, Load, Method, ModelInput, MovedCut, Moving,
-    MovingLine, MovingNumber, MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest,
-    ProvedPlacement, Rejected, Sample, SegmentRow, Soaking, TestedSegment, Unsupported,
+    MovingLine, MovingNumber, MovingRefusal, NsPerPassingByte, PROFILE_JSON, ProbeSample, Profile,
+    ProfileDigest, ProvedPlacement, Rejected, Sample, SegmentRow, Soaking, TestedSegment,
+    Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::units::MilliCelsius;
-use layerlab_profiles::{Bytes, Layer, Nanos, Probe, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, Layer, Nanos, Probe, Segment, Shortcut, SignedNanos};
 use proptest::prelude::*;
 
 fn written(profile: &Profile) -> tempfile::TempDir {
@@ -207,20 +208,28 @@ fn any_layer() -> impl Strategy<Value = Layer> {
     let numbers = (any::<u32>(), prop::array::uniform5(any::<u64>()));
     // Most models have layers without such tensors, and their profiles lack the columns.
     let beside = prop::array::uniform2(prop_oneof![Just(0), any::<u64>()]);
+    let shortcut = (any::<u32>(), any::<u64>()).prop_map(|(to_layer, bytes)| Shortcut {
+        to_layer,
+        bytes: Bytes::from_bytes(bytes),
+    });
+    let shortcuts = prop::collection::vec(shortcut, 0..2);
     let operators = prop::collection::vec("[^+]{1,8}", 0..4);
-    let all = (any::<String>(), operators, numbers, beside);
-    all.prop_map(|(name, operators, (number, sizes), beside)| Layer {
-        number,
-        name,
-        operators,
-        parameter_bytes: Bytes::from_bytes(sizes[0]),
-        input_bytes: Bytes::from_bytes(sizes[1]),
-        output_bytes: Bytes::from_bytes(sizes[2]),
-        model_input_bytes: Bytes::from_bytes(beside[0]),
-        model_output_bytes: Bytes::from_bytes(beside[1]),
-        additions: sizes[3],
-        multiplications: sizes[4],
-    })
+    let all = (any::<String>(), operators, numbers, beside, shortcuts);
+    all.prop_map(
+        |(name, operators, (number, sizes), beside, shortcuts)| Layer {
+            number,
+            name,
+            operators,
+            parameter_bytes: Bytes::from_bytes(sizes[0]),
+            input_bytes: Bytes::from_bytes(sizes[1]),
+            output_bytes: Bytes::from_bytes(sizes[2]),
+            model_input_bytes: Bytes::from_bytes(beside[0]),
+            model_output_bytes: Bytes::from_bytes(beside[1]),
+            shortcuts,
+            additions: sizes[3],
+            multiplications: sizes[4],
+        },
+    )
 }
 
 fn any_time() -> impl Strategy<Value = LayerTimeRow> {
@@ -495,6 +504,11 @@ fn any_additivity() -> impl Strategy<Value = Additivity> {
             segments,
             misfit_percent: f64::from(misfit) / 1e3,
             p_value: p_value.map(|p| f64::from(p) / 1e6),
+            ns_per_passing_byte: p_value.map(|p| NsPerPassingByte {
+                value: f64::from(p) / 1e9,
+                ci95_low: p.checked_sub(5).map(|low| f64::from(low) / 1e9),
+                ci95_high: None,
+            }),
         },
     )
 }

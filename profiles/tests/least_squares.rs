@@ -26,6 +26,7 @@ fn layers() -> Vec<Layer> {
             output_bytes: Bytes::from_bytes(1),
             model_input_bytes: Bytes::ZERO,
             model_output_bytes: Bytes::ZERO,
+            shortcuts: Vec::new(),
             additions: 1,
             multiplications: 1,
         })

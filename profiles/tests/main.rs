@@ -15,6 +15,7 @@ mod link_document;
 mod metrics;
 mod one_number_changed;
 mod passes;
+mod passing;
 mod plant;
 mod probes;
 mod processors;

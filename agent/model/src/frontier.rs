@@ -1,9 +1,9 @@
 //! Which tensors are alive at each cut, which of them cross it, and which lie in main memory beside it: the network's own
 //! inputs and outputs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use layerlab_profiles::{Bytes, Segment};
+use layerlab_profiles::{Bytes, Segment, Shortcut};
 
 use crate::graph::{Graph, named};
 use crate::tensor::TensorSpec;
@@ -60,6 +60,8 @@ pub(crate) struct Frontiers {
     pub(crate) alive: Vec<Vec<TensorSpec>>,
     /// Those that cross each cut.
     pub(crate) crossing: Vec<Vec<TensorSpec>>,
+    /// What layers give to others than the next, by the layer that gives it and the last that reads it.
+    shortcuts: BTreeMap<(u32, u32), Bytes>,
 }
 
 impl Frontiers {
@@ -135,11 +137,19 @@ impl Frontiers {
             _ => at(&|life| (1..=cut).contains(&life.given) && life.last_read > cut),
         });
         let (alive, crossing) = (alive.collect(), crossing.collect());
+        let mut shortcuts: BTreeMap<(u32, u32), Bytes> = BTreeMap::new();
+        for life in &lives {
+            if life.given > 0 && life.last_read > life.given + 1 {
+                let bytes = shortcuts.entry((life.given, life.last_read)).or_default();
+                *bytes = *bytes + life.spec.bytes();
+            }
+        }
         Frontiers {
             inputs,
             outputs,
             alive,
             crossing,
+            shortcuts,
         }
     }
 
@@ -156,6 +166,13 @@ impl Frontiers {
         let outputs = self.outputs.iter();
         let outputs = outputs.filter(|output| !is_last && output.giver == layer);
         outputs.map(|output| output.spec.bytes()).sum()
+    }
+
+    /// What a layer gives to others than the next, by the last layer that reads it.
+    pub(crate) fn shortcuts_of(&self, layer: u32) -> Vec<Shortcut> {
+        let given = self.shortcuts.range((layer, 0)..=(layer, u32::MAX));
+        let shortcut = |(&(_, to_layer), &bytes)| Shortcut { to_layer, bytes };
+        given.map(shortcut).collect()
     }
 
     /// What a segment takes: the network's inputs that its layers take, then what crosses its left cut.

@@ -445,6 +445,7 @@ fn layer(
         output_bytes: bytes(number),
         model_input_bytes: frontiers.inputs_beside(number),
         model_output_bytes: frontiers.outputs_beside(number),
+        shortcuts: frontiers.shortcuts_of(number),
         additions: total(|operator| operator.additions),
         multiplications: total(|operator| operator.multiplications),
     }

@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use layerlab_model::{Network, NotCompressed};
+use layerlab_model::{Network, NotCompressed, TensorSpec};
+use layerlab_profiles::{Bytes, Segment, Shortcuts};
 
 #[test]
 fn the_tensors_of_each_cut_are_those_that_are_alive_there() {
@@ -25,6 +26,30 @@ fn the_tensors_of_each_cut_are_those_that_are_alive_there() {
             assert!(tensor.consumers.iter().all(|&it| it > tensor.producer));
         }
     }
+}
+
+#[test]
+fn what_passes_through_a_segment_crosses_the_cuts_at_both_of_its_ends() {
+    let mut passing = 0;
+    for (name, path, dims) in common::profiled() {
+        let network = Network::open(&path, &dims).unwrap();
+        let (layers, shortcuts) = (network.layer_count(), Shortcuts::of(network.layers()));
+        for (first, last) in (2..layers).flat_map(|first| (first..layers).map(move |l| (first, l)))
+        {
+            let taken = network.frontier(first - 1).iter();
+            let through = taken.filter(|spec| network.frontier(last).contains(spec));
+            let bytes: Bytes = through.map(TensorSpec::bytes).sum();
+            let segment = Segment::new(first, last).unwrap();
+            assert_eq!(shortcuts.passing(segment), bytes, "{name}, {segment}");
+            passing += u32::from(bytes > Bytes::ZERO);
+        }
+        let ends = (1..=layers).flat_map(|l| [Segment::new(1, l), Segment::new(l, layers)]);
+        assert!(
+            ends.flatten()
+                .all(|it| shortcuts.passing(it) == Bytes::ZERO)
+        );
+    }
+    assert!(passing > 100, "{passing}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! How long everything takes: the part of a campaign from which layer times are derived.
 
+use layerlab_profiles::Shortcuts;
 use layerlab_profiles::document::{FORMAT, Header, Model, ModelInput, Processor, Profile, VERSION};
 use layerlab_profiles::soak::Thermal;
 
@@ -28,7 +29,8 @@ pub async fn measure_times<L: Link, F: Follower>(
         &hello.processors,
         settings,
     )?
-    .with_twin(model.quantised_sha256());
+    .with_twin(model.quantised_sha256())
+    .with_shortcuts(Shortcuts::of(model.network.layers()));
     let plan = match plan.wants_probes() {
         true => plan.with_probes(ProbeFiles::of(&model.network, model.quantised.is_some())?),
         false => plan,

@@ -7,7 +7,7 @@ use layerlab_profiles::document::{
 };
 use layerlab_profiles::probe::PROBE_LAYERS;
 use layerlab_profiles::supported::{StretchLayers, SupportedLayers};
-use layerlab_profiles::{Nanos, Probe, Segment};
+use layerlab_profiles::{Nanos, Probe, Segment, Shortcuts};
 use layerlab_protocol::{Order, RunId, TimingSettings, WarmUp, Work};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -52,6 +52,7 @@ pub struct TimesPlan {
     template: Order,
     settings: TimesSettings,
     probes: ProbeFiles,
+    shortcuts: Shortcuts,
 }
 
 /// Why nothing can be planned.
@@ -126,6 +127,7 @@ impl TimesPlan {
             template,
             settings,
             probes: ProbeFiles::default(),
+            shortcuts: Shortcuts::default(),
         })
     }
 
@@ -133,6 +135,11 @@ impl TimesPlan {
     pub fn with_twin(mut self, quantised_sha256: Option<String>) -> TimesPlan {
         self.template.quantised_sha256 = quantised_sha256;
         self
+    }
+
+    /// The same of a model with these shortcuts, as layer times are derived from what is measured.
+    pub fn with_shortcuts(self, shortcuts: Shortcuts) -> TimesPlan {
+        TimesPlan { shortcuts, ..self }
     }
 
     /// Whether some processor's cuts are to be divided by probes.
@@ -250,6 +257,8 @@ impl TimesPlan {
                             let template = self.template_of(plan);
                             let orders =
                                 Adaptive::new(planner, template, timing, stretch, task.budget);
+                            let shortcuts = self.shortcuts.within(stretch);
+                            let orders = orders.with_shortcuts(shortcuts);
                             parts.push(Box::new(orders.after(probing_time.clone(), layers)));
                             break;
                         }

@@ -288,6 +288,7 @@ fn layer(index: usize, random: &mut ChaCha8Rng) -> Layer {
         output_bytes: bytes(),
         model_input_bytes: Bytes::ZERO,
         model_output_bytes: Bytes::ZERO,
+        shortcuts: Vec::new(),
         additions: 1_000_000 * (index as u64 % 7 + 1),
         multiplications: 1_100_000 * (index as u64 % 5 + 1),
     }

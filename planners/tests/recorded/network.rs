@@ -40,6 +40,7 @@ pub(crate) fn network() -> Network {
             output_bytes: bytes(8),
             model_input_bytes: Bytes::ZERO,
             model_output_bytes: Bytes::ZERO,
+            shortcuts: Vec::new(),
             additions: whole(9).unsigned_abs(),
             multiplications: whole(10).unsigned_abs(),
         });

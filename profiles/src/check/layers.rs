@@ -2,6 +2,7 @@
 
 use super::{Findings, Rule};
 use crate::document::Profile;
+use crate::shortcuts::Shortcuts;
 
 pub(super) fn check(profile: &Profile, findings: &mut Findings) {
     let layers = &profile.layers;
@@ -32,5 +33,31 @@ pub(super) fn check(profile: &Profile, findings: &mut Findings) {
         )),
         _ => None,
     });
-    findings.add(Rule::FrontierMismatch, cuts);
+    findings.add(Rule::FrontierMismatch, cuts.chain(shortcuts(profile)));
+}
+
+/// What layers give to others than the next crosses the cuts between them.
+fn shortcuts(profile: &Profile) -> impl Iterator<Item = String> + '_ {
+    let layers = &profile.layers;
+    let misplaced = layers.iter().flat_map(|layer| {
+        let (number, count) = (u64::from(layer.number), layers.len() as u64);
+        let readers = layer.shortcuts.iter().map(|shortcut| shortcut.to_layer);
+        let wrong = readers.filter(move |&to| !(number + 2..=count).contains(&u64::from(to)));
+        wrong.map(move |to| {
+            format!("layer {number} is said to give something beyond the next layer to layer {to}")
+        })
+    });
+    let all = Shortcuts::of(layers);
+    let too_much = layers.iter().filter_map(move |layer| {
+        let crossing = all.crossing(layer.number);
+        (crossing > layer.output_bytes).then(|| {
+            format!(
+                "{} bytes are given beyond layer {} by it and those before it, and {} cross the cut after it",
+                crossing.as_bytes(),
+                u64::from(layer.number) + 1,
+                layer.output_bytes.as_bytes()
+            )
+        })
+    });
+    misplaced.chain(too_much)
 }

@@ -21,6 +21,22 @@ pub struct Additivity {
     /// How probable a misfit at least as large is if times do add up; six decimals. `null` when samples are
     /// too few to say.
     pub p_value: Option<f64>,
+    /// What each byte costs that passes through a segment, beside moving in and out (docs/method.md §3). Absent where nothing
+    /// passes, or the segments do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns_per_passing_byte: Option<NsPerPassingByte>,
+}
+
+/// A number in ns for each byte that passes, below 0 where that is cheaper than moving it in and out; nine decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NsPerPassingByte {
+    /// The number.
+    pub value: f64,
+    /// The lower end of its 95 % confidence interval; `null` when samples are too few to say.
+    pub ci95_low: Option<f64>,
+    /// The upper end.
+    pub ci95_high: Option<f64>,
 }
 
 /// One tested segment: measured, and predicted from all segments that were not tested.
@@ -49,6 +65,7 @@ impl Additivity {
             segments: tested.held_back.iter().map(TestedSegment::from).collect(),
             misfit_percent: round(tested.misfit_percent, 1e3),
             p_value: tested.p_value.map(|p| round(p, 1e6)),
+            ns_per_passing_byte: tested.ns_per_passing_byte.map(NsPerPassingByte::from),
         }
     }
 
@@ -59,6 +76,17 @@ impl Additivity {
             segment.last_layer += layers;
         }
         self
+    }
+}
+
+impl From<graph::NsPerByte> for NsPerPassingByte {
+    fn from(number: graph::NsPerByte) -> NsPerPassingByte {
+        let at = |value: f64| round(value, 1e9);
+        NsPerPassingByte {
+            value: at(number.value),
+            ci95_low: number.half_width.map(|half| at(number.value - half)),
+            ci95_high: number.half_width.map(|half| at(number.value + half)),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
 use crate::derive::graph::{MovingModel, Observations};
 use crate::layer::Layer;
 use crate::probe::frontiers;
+use crate::shortcuts::Shortcuts;
 use crate::soak::Thermal;
 use crate::units::{Bytes, Nanos};
 
@@ -79,8 +80,10 @@ impl Profile {
         let soaking = Soaking::of(&header, soak)?;
         let frontiers = frontiers(&layers);
         let moving = settle_methods(&mut header, &probes, &frontiers);
+        let shortcuts = Shortcuts::of(&layers);
         let observed = header.measurements.iter().filter_map(|measurement| {
             let observations = observed(header.device.clock, measurement, samples.iter(), &blocks)?;
+            let observations = observations.with_shortcuts(shortcuts.clone());
             Some((measurement.processor.as_str(), observations))
         });
         let observed: BTreeMap<&str, Observations> = observed.collect();

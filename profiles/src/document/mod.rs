@@ -34,7 +34,7 @@ mod whole_model;
 mod wire;
 mod write;
 
-pub use additivity::{Additivity, TestedSegment};
+pub use additivity::{Additivity, NsPerPassingByte, TestedSegment};
 pub use block::{Block, BlockEnd, Conditions, Disturbance, Measured, Rejected};
 pub use build_error::BuildError;
 pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judged_rows};

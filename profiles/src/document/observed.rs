@@ -8,6 +8,7 @@ use crate::derive::graph::{
 };
 use crate::method::Method;
 use crate::segment::Segment;
+use crate::shortcuts::Shortcuts;
 use crate::summary::Summary;
 use crate::units::Nanos;
 
@@ -100,7 +101,8 @@ impl Profile {
     /// What the samples of a processor say, as `observed`.
     pub(crate) fn observed(&self, measurement: &Measurement) -> Option<Observations> {
         let clock = self.header.device.clock;
-        observed(clock, measurement, self.samples.iter(), &self.blocks)
+        let observations = observed(clock, measurement, self.samples.iter(), &self.blocks)?;
+        Some(observations.with_shortcuts(Shortcuts::of(&self.layers)))
     }
 
     /// The relative error that all times of a processor have in common, beside those of their own: that the visits of

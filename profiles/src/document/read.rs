@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use super::opened::Opened;
 use super::versions::{BLOCKS_V4, BlockRecordV4, open};
 use super::wire::{
     BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
     DisturbedBlockRecord, ENERGY, EnergyRecord, InMemoryRecord, LAYER_ENERGY, LAYERS,
-    LAYERS_BESIDE_CUTS, LOADS, LayerBesideCutsRecord, LayerRecord, LoadRecord, MINUTES,
-    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, REJECTED, SAMPLES, SEGMENTS,
-    SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
-    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    LAYERS_BESIDE_CUTS, LAYERS_BESIDE_CUTS_WITH_SHORTCUTS, LAYERS_WITH_SHORTCUTS, LOADS,
+    LayerBesideCutsRecord, LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES,
+    PlacementRecord, ProbeRecord, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord, SegmentRecord,
+    SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    WithShortcuts,
 };
 use super::{
     Block, Contradiction, DIGEST_FILE, DocumentError, Energy, LayerTimeRow, Load, Method,
     MinuteRow, Origin, PROFILE_JSON, ProbeSample, Profile, ProfileDigest, ProvedPlacement,
-    STEADY_FOLDER, Sample, SoakRow, Soaking, Unsupported,
+    RowError, STEADY_FOLDER, Sample, SoakRow, Soaking, Unsupported,
 };
 use crate::energy::EnergyWindow;
 use crate::layer::Layer;
@@ -88,14 +91,21 @@ fn read_alone(dir: &Path) -> Result<ReadAlone, DocumentError> {
         reading.compare_digest(&bytes)?;
     }
 
-    // Version 5 has had tensors beside cuts since caches of keys and values are measured.
-    let layers = match version >= 5 && reading.has_columns(LAYERS_BESIDE_CUTS)? {
-        true => reading.table(LAYERS_BESIDE_CUTS, |row: LayerBesideCutsRecord<'_>| {
-            Ok((Layer::try_from(row)?, None))
-        })?,
-        false => reading.table(LAYERS, |row: LayerRecord<'_>| {
-            Ok((Layer::try_from(row)?, None))
-        })?,
+    let layers = match version {
+        ..5 => reading.layers::<LayerRecord<'_>>(LAYERS)?,
+        // Version 5 has had tensors beside cuts since caches of keys and values are measured, and shortcuts since what they
+        // cost is told apart.
+        _ if reading.has_columns(LAYERS_BESIDE_CUTS)? => {
+            reading.layers::<LayerBesideCutsRecord<'_>>(LAYERS_BESIDE_CUTS)?
+        }
+        _ if reading.has_columns(LAYERS_WITH_SHORTCUTS)? => {
+            reading.layers::<WithShortcuts<LayerRecord<'_>>>(LAYERS_WITH_SHORTCUTS)?
+        }
+        _ if reading.has_columns(LAYERS_BESIDE_CUTS_WITH_SHORTCUTS)? => {
+            let table = LAYERS_BESIDE_CUTS_WITH_SHORTCUTS;
+            reading.layers::<WithShortcuts<LayerBesideCutsRecord<'_>>>(table)?
+        }
+        _ => reading.layers::<LayerRecord<'_>>(LAYERS)?,
     };
     let times = reading.table(TIMES, |row: TimeRecord<'_>| {
         let found = row.origin;
@@ -276,12 +286,20 @@ impl Reading<'_> {
         Ok(is_listed && table.has_columns(&read_file(&self.dir.join(table.file))?))
     }
 
+    /// The layers, in a table whose rows say no origin.
+    fn layers<R>(&mut self, table: Table) -> Result<Vec<Layer>, DocumentError>
+    where
+        R: DeserializeOwned + TryInto<Layer, Error = RowError>,
+    {
+        self.table(table, |row: R| Ok((row.try_into()?, None)))
+    }
+
     /// The rows of one table; none where the version had no such table. `from_row` also says which origin a row
     /// states and which it should.
-    fn table<R: serde::de::DeserializeOwned, T>(
+    fn table<R: DeserializeOwned, T>(
         &mut self,
         table: Table,
-        from_row: impl Fn(R) -> Result<(T, Option<(Origin, Origin)>), super::RowError>,
+        from_row: impl Fn(R) -> Result<(T, Option<(Origin, Origin)>), RowError>,
     ) -> Result<Vec<T>, DocumentError> {
         let Some(hash) = self.hashes.get(table.file) else {
             return Ok(Vec::new());

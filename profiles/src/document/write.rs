@@ -4,13 +4,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::wire::{
     BLOCKS, BLOCKS_WITH_DISTURBANCE, BlockRecord, COMBINATIONS, CUTS, CombinationRecord, CutRecord,
     DisturbedBlockRecord, ENERGY, EnergyRecord, Files, InMemoryRecord, LAYER_ENERGY, LAYERS,
-    LAYERS_BESIDE_CUTS, LOADS, LayerBesideCutsRecord, LayerRecord, LoadRecord, MINUTES,
-    MinuteRecord, PLACEMENTS, PROBES, PlacementRecord, ProbeRecord, ProfileJson, REJECTED, SAMPLES,
-    SEGMENTS, SOAK, SampleRecord, SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED,
-    UNSUPPORTED_IN_MEMORY, UnsupportedRecord,
+    LAYERS_BESIDE_CUTS, LAYERS_BESIDE_CUTS_WITH_SHORTCUTS, LAYERS_WITH_SHORTCUTS, LOADS,
+    LayerBesideCutsRecord, LayerRecord, LoadRecord, MINUTES, MinuteRecord, PLACEMENTS, PROBES,
+    PlacementRecord, ProbeRecord, ProfileJson, REJECTED, SAMPLES, SEGMENTS, SOAK, SampleRecord,
+    SegmentRecord, SoakRecord, TIMES, Table, TimeRecord, UNSUPPORTED, UNSUPPORTED_IN_MEMORY,
+    UnsupportedRecord, WithShortcuts,
 };
 use super::{
     DIGEST_FILE, DocumentError, FORMAT, Method, PROFILE_JSON, Profile, ProfileDigest,
@@ -18,6 +21,7 @@ use super::{
 };
 use crate::layer::Layer;
 use crate::sha256;
+use crate::shortcuts::Shortcuts;
 
 impl Profile {
     /// Writes the files into the existing, empty directory `dir` and waits until they are on the
@@ -217,19 +221,27 @@ pub(crate) fn write_files(
     write_into(dir, files)
 }
 
-/// `layers.csv`, with the columns of tensors beside cuts where a layer has such.
+/// `layers.csv`, with the columns of tensors beside cuts and of shortcuts where a layer has such.
 fn encoded_layers(layers: &[Layer]) -> Result<Vec<u8>, DocumentError> {
-    let encoded = match layers.iter().any(Layer::has_tensors_beside_cuts) {
-        true => {
-            let rows = layers.iter().map(LayerBesideCutsRecord::try_from);
-            LAYERS_BESIDE_CUTS.encode(rows.collect::<Result<Vec<_>, _>>()?.into_iter())
-        }
-        false => {
-            let rows = layers.iter().map(LayerRecord::try_from);
-            LAYERS.encode(rows.collect::<Result<Vec<_>, _>>()?.into_iter())
-        }
-    };
-    table(LAYERS, encoded)
+    let beside = layers.iter().any(Layer::has_tensors_beside_cuts);
+    let shortcuts = !Shortcuts::of(layers).is_empty();
+    match (beside, shortcuts) {
+        (false, false) => encoded::<LayerRecord<'_>>(LAYERS, layers),
+        (true, false) => encoded::<LayerBesideCutsRecord<'_>>(LAYERS_BESIDE_CUTS, layers),
+        (false, true) => encoded::<WithShortcuts<LayerRecord<'_>>>(LAYERS_WITH_SHORTCUTS, layers),
+        (true, true) => encoded::<WithShortcuts<LayerBesideCutsRecord<'_>>>(
+            LAYERS_BESIDE_CUTS_WITH_SHORTCUTS,
+            layers,
+        ),
+    }
+}
+
+fn encoded<'a, R>(of: Table, layers: &'a [Layer]) -> Result<Vec<u8>, DocumentError>
+where
+    R: Serialize + TryFrom<&'a Layer, Error = DocumentError>,
+{
+    let rows: Vec<R> = layers.iter().map(R::try_from).collect::<Result<_, _>>()?;
+    table(of, of.encode(rows.into_iter()))
 }
 
 fn write_into(

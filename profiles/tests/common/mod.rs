@@ -151,6 +151,7 @@ pub(crate) fn layers() -> Vec<Layer> {
             output_bytes: Bytes::from_bytes(bytes[index + 1]),
             model_input_bytes: Bytes::ZERO,
             model_output_bytes: Bytes::ZERO,
+            shortcuts: Vec::new(),
             additions: 1_000_000,
             multiplications: 2_000_000,
         })

@@ -110,6 +110,15 @@ class Published:
                 return f"{one['misfit_percent']:.1f}%", f"{one['p_value']:.3f}"
         return "not tested", ""
 
+    def milliseconds_per_passing_megabyte(self) -> LayerTime | None:
+        """What each megabyte costs that passes through a segment, as published, in milliseconds; None where nothing does."""
+        for one in self.header.get("additivity", []):
+            cost = one.get("ns_per_passing_byte")
+            # A nanosecond for each byte is a millisecond for each megabyte.
+            if one["processor"] == self.processor and cost and cost["ci95_low"] is not None:
+                return LayerTime(cost["value"], cost["ci95_low"], cost["ci95_high"])
+        return None
+
 
 def at_one_speed(times: Times) -> dict[tuple[int, int], float]:
     """The logarithm of each segment's time, with the speeds of visits taken out."""

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use layerlab_profiles::derive::graph::{Visit, VisitSamples, observe_visits};
 use layerlab_profiles::design::agenda::BlockPlanner;
 use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::{Nanos, Segment, Shortcuts};
 use layerlab_protocol::{Order, TimingSettings, Work};
 
 use super::device_time::DeviceTime;
@@ -25,6 +25,8 @@ pub struct Adaptive {
     timing: TimingSettings,
     /// The layers that are measured, which to the planner are a model of their own.
     stretch: Segment,
+    /// What passes through its segments.
+    shortcuts: Shortcuts,
     /// The samples of accepted blocks and of the one in progress, and the sentinels of accepted blocks.
     samples: VisitSamples,
     /// How many samples the block in progress has so far.
@@ -61,6 +63,7 @@ impl Adaptive {
             template,
             timing,
             stretch,
+            shortcuts: Shortcuts::default(),
             samples: VisitSamples::default(),
             samples_of_block: 0,
             loads: BTreeMap::new(),
@@ -84,6 +87,11 @@ impl Adaptive {
             layers,
             ..self
         }
+    }
+
+    /// The same of layers with these shortcuts.
+    pub fn with_shortcuts(self, shortcuts: Shortcuts) -> Adaptive {
+        Adaptive { shortcuts, ..self }
     }
 
     fn hear(&mut self, news: &News) {
@@ -179,7 +187,8 @@ impl Orders for Adaptive {
         };
         self.planner.learn_loads(&self.loads);
         let spent = self.spent.total() + share(probing, self.stretch, self.layers);
-        let next = self.planner.next(&observe_visits(&self.samples), spent);
+        let observed = observe_visits(&self.samples).with_shortcuts(self.shortcuts.clone());
+        let next = self.planner.next(&observed, spent);
         let next = next.map_err(|reason| PlannerError::Observations {
             processor: self.template.processor.clone(),
             reason,

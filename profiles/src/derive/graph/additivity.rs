@@ -24,6 +24,18 @@ pub struct AdditivityTest {
     /// The root mean square of the deviations of prediction from measurement, in per cent of the measured
     /// time.
     pub misfit_percent: f64,
+    /// What each byte costs that passes through a segment, beside moving in and out, in ns; `None` where nothing passes, or no
+    /// two segments tell it.
+    pub ns_per_passing_byte: Option<NsPerByte>,
+}
+
+/// A number in ns for each byte.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NsPerByte {
+    /// The number.
+    pub value: f64,
+    /// Half its 95 % interval's width; `None` where nothing is known of its error.
+    pub half_width: Option<f64>,
 }
 
 /// One segment that was kept out of the fit.
@@ -56,7 +68,7 @@ pub fn additivity(
     let (nodes, count) = (fit.nodes(), tested.len());
     let predictions: Vec<_> = tested
         .iter()
-        .map(|observation| fit.derive(&nodes.segment(observation.segment)))
+        .map(|observation| fit.derive_segment(observation.segment))
         .collect();
     let misfits = DVector::from_iterator(
         count,
@@ -75,9 +87,11 @@ pub fn additivity(
     let mut covariance = DMatrix::<f64>::zeros(count, count);
     for (row, observation) in tested.iter().enumerate() {
         let lever = fit.lever(&nodes.segment(observation.segment));
+        let by_passing = fit.error_by_passing(observation.segment);
         for (column, other) in tested.iter().enumerate() {
             let (begin, end) = nodes.ends(other.segment);
-            covariance[(row, column)] = lever[begin] + lever[end];
+            covariance[(row, column)] =
+                lever[begin] + lever[end] + by_passing * fit.error_by_passing(other.segment);
         }
         covariance[(row, row)] += observations.variance(observation, predictions[row].value_ns);
     }
@@ -110,5 +124,6 @@ pub fn additivity(
         held_back,
         p_value,
         misfit_percent: mean_square_percent.sqrt(),
+        ns_per_passing_byte: fit.ns_per_passing_byte(),
     }))
 }

@@ -8,14 +8,10 @@ pub(super) struct Edge {
     pub(super) observation: Observation,
     pub(super) begin: usize,
     pub(super) end: usize,
+    /// What passes through the segment.
+    pub(super) passing_bytes: f64,
     /// Of the segment's time, in ns².
     pub(super) variance: f64,
     /// By what the variance was multiplied because the time contradicts the others.
     pub(super) inflation: f64,
-}
-
-impl Edge {
-    pub(super) fn residual(&self, values: &[f64]) -> f64 {
-        self.observation.time_ns - values[self.begin] - values[self.end]
-    }
 }

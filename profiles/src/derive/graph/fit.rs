@@ -2,21 +2,26 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::OnceLock;
 
+use super::additivity::NsPerByte;
 use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
 use super::derived_number::DerivedNumber;
 use super::edge::Edge;
 use super::normal::{NodeCovariance, Normal};
 use super::observation::{ErrorVariance, Observations};
+use super::passing::Passing;
 use super::prospect::{Prospect, prospects};
 use super::quantile::t_95;
 use super::snooping;
 use crate::layer_time::LayerTime;
 use crate::placement::Placement;
 use crate::segment::Segment;
+use crate::shortcuts::Shortcuts;
 use crate::summary::{Estimate, Z_95};
 use crate::time_model::TimeModelError;
+use crate::units::Bytes;
 
 /// Weights depend on the times and the times on the weights; each round shrinks what is left by the
 /// relative noise, a few per cent.
@@ -29,16 +34,26 @@ const REACH: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Fit {
     nodes: Nodes,
-    /// a and b in ns, b_n being 0.
-    values: Vec<f64>,
-    normal: Normal,
-    covariance: NodeCovariance,
+    adjusted: Adjusted,
     /// Ascending by segment.
     edges: Vec<Edge>,
+    shortcuts: Shortcuts,
     has_spread: bool,
     /// The relative error that all times have in common.
     common: ErrorVariance,
     suspects: Vec<Segment>,
+}
+
+/// What all segments together say.
+#[derive(Clone, Debug)]
+pub(super) struct Adjusted {
+    /// a and b in ns, b_n being 0.
+    values: Vec<f64>,
+    normal: Normal,
+    /// Of a and b, were the cost of passing known; calculated when it is first asked for.
+    covariance: OnceLock<NodeCovariance>,
+    /// What bytes cost that pass; `None` where none do, or it cannot be told.
+    passing: Option<Passing>,
 }
 
 /// A linear combination of times with what is known about its error.
@@ -82,39 +97,37 @@ impl Fit {
                     observation,
                     begin,
                     end,
+                    passing_bytes: bytes(observations.shortcuts.passing(observation.segment)),
                     variance: observations.weighable(&observation, observation.time_ns),
                     inflation: 1.0,
                 }
             })
             .collect();
-        let mut values = Normal::new(nodes, &edges)?.solve(&edges)?;
-        for _ in 2..ROUNDS {
-            reweigh(observations, &mut edges, &values);
-            values = Normal::new(nodes, &edges)?.solve(&edges)?;
+        let mut adjusted = Adjusted::of(nodes, &edges)?;
+        for _ in 1..ROUNDS {
+            reweigh(observations, &mut edges, &adjusted);
+            adjusted = Adjusted::of(nodes, &edges)?;
         }
-        let (mut values, mut normal, mut covariance) =
-            adjust(observations, nodes, &mut edges, &values)?;
         let mut suspects = Vec::new();
         if observations.has_spread {
             // Each round removes one segment from influence; there are no more rounds than segments.
             for _ in 0..edges.len() {
-                let Some(suspect) = snooping::most_contradictory(&edges, &values, &covariance)
-                else {
+                let Some(suspect) = snooping::most_contradictory(&edges, &adjusted) else {
                     break;
                 };
                 edges[suspect.place].inflation *= suspect.inflation;
                 suspects.push(edges[suspect.place].observation.segment);
-                (values, normal, covariance) = adjust(observations, nodes, &mut edges, &values)?;
+                reweigh(observations, &mut edges, &adjusted);
+                adjusted = Adjusted::of(nodes, &edges)?;
             }
         }
         suspects.sort_unstable();
         suspects.dedup();
         Ok(Fit {
             nodes,
-            values,
-            normal,
-            covariance,
+            adjusted,
             edges,
+            shortcuts: observations.shortcuts.clone(),
             has_spread: observations.has_spread,
             common: observations.visits.of_times,
             suspects,
@@ -137,7 +150,8 @@ impl Fit {
     /// # Panics
     /// When the model has fewer layers than the segment.
     pub fn segment(&self, segment: Segment) -> Estimate {
-        self.estimate(&self.nodes.segment(segment))
+        let number = self.with_common(self.derive_segment(segment));
+        number.known(self.has_spread).estimate()
     }
 
     /// What cutting between neighbours costs, layers 1 and 2 first: leaving after one and entering before
@@ -222,23 +236,36 @@ impl Fit {
         }
     }
 
-    /// Any linear combination of the nodes, with its interval.
-    fn estimate(&self, contrast: &Contrast) -> Estimate {
-        self.number(contrast).estimate()
-    }
-
     fn number(&self, contrast: &Contrast) -> DerivedNumber {
         self.with_common(self.derive(contrast))
             .known(self.has_spread)
     }
 
+    /// Any combination of a and b.
     pub(super) fn derive(&self, contrast: &Contrast) -> Derived {
+        self.derive_with(contrast, 0.0)
+    }
+
+    /// S(i,j), with what passes through.
+    pub(super) fn derive_segment(&self, segment: Segment) -> Derived {
+        let passing = self.passing_bytes(segment);
+        self.derive_with(&self.nodes.segment(segment), passing)
+    }
+
+    /// A combination of a and b and of what so many bytes cost that pass.
+    fn derive_with(&self, contrast: &Contrast, passing_bytes: f64) -> Derived {
         let lever = self.lever(contrast);
+        let passing = self.adjusted.passing.as_ref();
+        let by_passing = passing.map_or(0.0, |passing| {
+            passing.grows(contrast, passing_bytes) * passing.variance
+        });
         let (mut variance, mut squares) = (0.0, 0.0);
         let mut most = 0.0_f64;
         for edge in &self.edges {
             // How much of the edge's error reaches the result.
-            let factor = (lever[edge.begin] + lever[edge.end]) / edge.variance;
+            let left = passing.map_or(0.0, |passing| passing.left(edge));
+            let reach = lever[edge.begin] + lever[edge.end] + by_passing * left;
+            let factor = reach / edge.variance;
             let part = factor * factor * edge.variance;
             let freedom = edge.observation.freedom.max(f64::MIN_POSITIVE);
             variance += part;
@@ -253,7 +280,7 @@ impl Fit {
             most
         };
         Derived {
-            value_ns: contrast.of(&self.values),
+            value_ns: self.value_ns(contrast) + self.cost_of_passing(passing_bytes),
             variance,
             freedom: freedom.max(1.0),
         }
@@ -298,13 +325,17 @@ impl Fit {
             let covariance = self.covariance_with(contrast, node);
             factor * covariance.expect("neighbouring nodes")
         });
-        parts.sum()
+        let by_passing = self.adjusted.passing.as_ref().map_or(0.0, |passing| {
+            passing.grows(contrast, 0.0).powi(2) * passing.variance
+        });
+        parts.sum::<f64>() + by_passing
     }
 
     /// The covariance of a node with a combination of nodes that are close to it.
     fn covariance_with(&self, contrast: &Contrast, node: usize) -> Option<f64> {
         let terms = contrast.0.iter();
-        let parts = terms.map(|&(one, factor)| Some(factor * self.covariance.get(one, node)?));
+        let parts =
+            terms.map(|&(one, factor)| Some(factor * self.adjusted.covariance().get(one, node)?));
         parts.sum()
     }
 
@@ -320,23 +351,51 @@ impl Fit {
 
     /// The value of a segment's time in ns, measured or not.
     pub(crate) fn time_ns(&self, segment: Segment) -> f64 {
-        let (begin, end) = self.nodes.ends(segment);
-        self.values[begin] + self.values[end]
+        let passing = self.cost_of_passing(self.passing_bytes(segment));
+        self.value_ns(&self.nodes.segment(segment)) + passing
     }
 
     /// The value of a combination of nodes, in ns.
     pub(crate) fn value_ns(&self, contrast: &Contrast) -> f64 {
-        contrast.of(&self.values)
+        contrast.of(&self.adjusted.values)
     }
 
-    /// The covariance of every node with the contrast; 0 for b_n, which is fixed.
+    /// What each byte costs that passes through a segment, beside moving in and out; `None` where nothing passes, or the
+    /// segments do not tell it.
+    pub fn ns_per_passing_byte(&self) -> Option<NsPerByte> {
+        let passing = self.adjusted.passing.as_ref()?;
+        let derived = self.with_common(self.derive_with(&Contrast(Vec::new()), 1.0));
+        let half_width = || t_95(derived.freedom) * derived.variance.sqrt();
+        Some(NsPerByte {
+            value: passing.ns_per_byte,
+            half_width: self.has_spread.then(half_width),
+        })
+    }
+
+    /// By how much S(i,j) errs where the cost of passing errs by its standard deviation, in ns.
+    pub(super) fn error_by_passing(&self, segment: Segment) -> f64 {
+        self.adjusted.passing.as_ref().map_or(0.0, |passing| {
+            let bytes = self.passing_bytes(segment);
+            passing.grows(&self.nodes.segment(segment), bytes) * passing.variance.sqrt()
+        })
+    }
+
+    fn passing_bytes(&self, segment: Segment) -> f64 {
+        bytes(self.shortcuts.passing(segment))
+    }
+
+    fn cost_of_passing(&self, bytes: f64) -> f64 {
+        self.adjusted.cost_of_passing(bytes)
+    }
+
+    /// The covariance of every node with the contrast, were the cost of passing known; 0 for b_n, which is fixed.
     pub(super) fn lever(&self, contrast: &Contrast) -> Vec<f64> {
-        self.normal.lever(contrast, 0..self.nodes.count())
+        self.adjusted.normal.lever(contrast, 0..self.nodes.count())
     }
 
     /// The covariance of each of these nodes with the contrast, which is of them alone, if the nodes after them were known.
     pub(crate) fn lever_within(&self, contrast: &Contrast, nodes: Range<usize>) -> Vec<f64> {
-        self.normal.lever(contrast, nodes)
+        self.adjusted.normal.lever(contrast, nodes)
     }
 
     pub(crate) fn nodes(&self) -> Nodes {
@@ -350,26 +409,58 @@ impl Fit {
 
 /// Weighs every edge by the time that all edges together give it: by its own, an edge that came out short
 /// would count as more certain than one that came out long.
-fn reweigh(observations: &Observations, edges: &mut [Edge], values: &[f64]) {
+fn reweigh(observations: &Observations, edges: &mut [Edge], adjusted: &Adjusted) {
     for edge in edges {
-        let fitted = values[edge.begin] + values[edge.end];
+        let fitted = adjusted.fitted(edge);
         // Where noise drives a short segment's fitted time far down, its own time is the better guess.
         let time_ns = fitted.max(edge.observation.time_ns / 2.0);
         edge.variance = observations.weighable(&edge.observation, time_ns) * edge.inflation;
     }
 }
 
-/// New weights from `values`, and a, b and the covariance that follow from them.
-fn adjust(
-    observations: &Observations,
-    nodes: Nodes,
-    edges: &mut [Edge],
-    values: &[f64],
-) -> Result<(Vec<f64>, Normal, NodeCovariance), GraphError> {
-    reweigh(observations, edges, values);
-    let normal = Normal::new(nodes, edges)?;
-    let covariance = normal.covariance();
-    Ok((normal.solve(edges)?, normal, covariance))
+impl Adjusted {
+    fn of(nodes: Nodes, edges: &[Edge]) -> Result<Adjusted, GraphError> {
+        let normal = Normal::new(nodes, edges)?;
+        let mut values = normal.solve(edges, |edge| edge.observation.time_ns)?;
+        let passing = Passing::of(&normal, edges, &values)?;
+        if let Some(passing) = &passing {
+            passing.taken_out_of(&mut values);
+        }
+        Ok(Adjusted {
+            values,
+            normal,
+            covariance: OnceLock::new(),
+            passing,
+        })
+    }
+
+    /// The time of a segment as all together have it, in ns.
+    pub(super) fn fitted(&self, edge: &Edge) -> f64 {
+        let nodes = self.values[edge.begin] + self.values[edge.end];
+        nodes + self.cost_of_passing(edge.passing_bytes)
+    }
+
+    /// The variance of that, in ns².
+    pub(super) fn variance_of_fitted(&self, edge: &Edge) -> f64 {
+        let by_passing = self
+            .passing
+            .as_ref()
+            .map_or(0.0, |passing| passing.left(edge).powi(2) * passing.variance);
+        self.covariance().of_fitted_time(edge) + by_passing
+    }
+
+    fn covariance(&self) -> &NodeCovariance {
+        self.covariance.get_or_init(|| self.normal.covariance())
+    }
+
+    fn cost_of_passing(&self, bytes: f64) -> f64 {
+        let ns_per_byte = self.passing.as_ref().map_or(0.0, |one| one.ns_per_byte);
+        ns_per_byte * bytes
+    }
+}
+
+fn bytes(bytes: Bytes) -> f64 {
+    bytes.as_bytes() as f64
 }
 
 /// The variance that a normal interval as wide as this estimate's stands for.

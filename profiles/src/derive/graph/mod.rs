@@ -1,7 +1,7 @@
 //! Layer times by least squares on the segment graph (docs/method.md §3 and §4).
 //!
-//! All times that can be known are S(i,j) = a_i + b_j: segments are edges between the nodes {a_i} and
-//! {b_j} of a bipartite graph. Measured edges are combined by weighted least squares into all a and b;
+//! All times that can be known are S(i,j) = a_i + b_j, where nothing passes through: segments are edges between the nodes {a_i}
+//! and {b_j} of a bipartite graph. Measured edges are combined by weighted least squares into all a and b;
 //! anything derived is linear in them and carries the interval that follows from their covariance.
 //!
 //! In steps: [`NoiseModel`] says how far samples scatter, [`observe`] makes one robust time of each
@@ -25,6 +25,7 @@ mod normal;
 mod observation;
 mod parts;
 mod passes;
+mod passing;
 mod prospect;
 mod quantile;
 mod serial;
@@ -38,7 +39,7 @@ mod visits;
 mod whole;
 mod windows;
 
-pub use additivity::{AdditivityTest, HeldBack, additivity};
+pub use additivity::{AdditivityTest, HeldBack, NsPerByte, additivity};
 pub use connected::GraphError;
 pub use fit::Fit;
 pub use in_share::{InShares, Undivided};

@@ -42,15 +42,20 @@ impl Normal {
         })
     }
 
-    /// a and b.
-    pub(super) fn solve(&self, edges: &[Edge]) -> Result<Vec<f64>, GraphError> {
+    /// The a and b whose sums come closest to what each edge has `of` it, such as its time.
+    pub(super) fn solve(
+        &self,
+        edges: &[Edge],
+        of: impl Fn(&Edge) -> f64,
+    ) -> Result<Vec<f64>, GraphError> {
         let fixed = self.nodes.count() - 1;
         let mut values = vec![0.0; self.nodes.count()];
         // The second pass adjusts what rounding has left of the first: times of 100 ms to the nanosecond.
         for _ in 0..2 {
             let mut moments = vec![0.0; self.nodes.count()];
             for edge in edges {
-                let moment = self.unit / edge.variance * edge.residual(&values);
+                let left = of(edge) - values[edge.begin] - values[edge.end];
+                let moment = self.unit / edge.variance * left;
                 moments[edge.begin] += moment;
                 moments[edge.end] += moment;
             }

@@ -7,6 +7,7 @@ use super::moderation::Prior;
 use super::noise::{NoiseModel, Scatter};
 use super::quantile::t_95;
 use crate::segment::Segment;
+use crate::shortcuts::Shortcuts;
 use crate::units::Nanos;
 
 /// The time of one segment, and how well it is known.
@@ -53,6 +54,8 @@ pub struct Observations {
     pub segments: Vec<Observation>,
     /// How visits differ from one another.
     pub visits: VisitSpread,
+    /// What passes through segments.
+    pub shortcuts: Shortcuts,
 }
 
 /// How visits differ: a visit is one loading of a set of segments and the samples taken until they are unloaded.
@@ -220,9 +223,17 @@ impl Observations {
             })
         });
         Observations {
+            noise: self.noise,
+            has_spread: self.has_spread,
             segments: segments.collect(),
-            ..*self
+            visits: self.visits,
+            shortcuts: self.shortcuts.within(stretch),
         }
+    }
+
+    /// The same of a model with these shortcuts.
+    pub fn with_shortcuts(self, shortcuts: Shortcuts) -> Observations {
+        Observations { shortcuts, ..self }
     }
 
     /// The variance by which an observation is weighed, were its true time `time_ns`. Without any spread to
@@ -291,6 +302,7 @@ pub fn observe(samples: &BTreeMap<Segment, Vec<Nanos>>) -> Observations {
         has_spread: prior.is_some(),
         segments,
         visits: VisitSpread::default(),
+        shortcuts: Shortcuts::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! largest in units of its own standard deviation.
 
 use super::edge::Edge;
-use super::normal::NodeCovariance;
+use super::fit::Adjusted;
 use super::quantile::t_at_four_sigma;
 
 /// Below this share of its variance a residual is nothing but rounding: no other segment checks this one.
@@ -26,11 +26,7 @@ pub(super) struct Suspect {
 ///
 /// In a cycle of segments each contradicts all others by the same amount; then it is the longest that is
 /// suspected, because what breaks additivity are longer-range effects (docs/method.md §3).
-pub(super) fn most_contradictory(
-    edges: &[Edge],
-    values: &[f64],
-    covariance: &NodeCovariance,
-) -> Option<Suspect> {
+pub(super) fn most_contradictory(edges: &[Edge], adjusted: &Adjusted) -> Option<Suspect> {
     let freedom = edges
         .iter()
         .map(|edge| edge.observation.freedom)
@@ -42,11 +38,12 @@ pub(super) fn most_contradictory(
     let deviations: Vec<f64> = edges
         .iter()
         .map(|edge| {
-            let redundancy = 1.0 - covariance.of_fitted_time(edge) / edge.variance;
+            let redundancy = 1.0 - adjusted.variance_of_fitted(edge) / edge.variance;
             if redundancy < LEAST_REDUNDANCY {
                 return 0.0;
             }
-            edge.residual(values).abs() / (edge.variance * redundancy).sqrt()
+            (edge.observation.time_ns - adjusted.fitted(edge)).abs()
+                / (edge.variance * redundancy).sqrt()
         })
         .collect();
     let worst = deviations.iter().copied().fold(0.0, f64::max);

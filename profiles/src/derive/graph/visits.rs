@@ -17,6 +17,7 @@ use super::serial::of_dependent;
 use super::two_way::{SegmentEffect, TwoWay};
 use super::visit_samples::{FEWEST_VISITS, Visit, VisitSamples};
 use crate::segment::Segment;
+use crate::shortcuts::Shortcuts;
 use crate::units::Nanos;
 
 /// How many single samples the two ends of a visit are worth, of each of which the sentinel is the median of three: the
@@ -198,6 +199,7 @@ fn observations(
             of_times: common(two_way.common_variance),
             of_medians: common(two_way.speed_variance * shares.common),
         },
+        shortcuts: Shortcuts::default(),
     }
 }
 

@@ -40,7 +40,7 @@ pub fn whole_against_parts(
     let mut without = held_back.clone();
     without.insert(whole);
     let fit = Fit::new(layers, observations, &without).ok()?;
-    let parts = fit.derive(&fit.nodes().segment(whole));
+    let parts = fit.derive_segment(whole);
     // That visits were faster or slower than they are on average is the same for both.
     let errors = [
         ErrorVariance {

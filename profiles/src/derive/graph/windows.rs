@@ -7,6 +7,7 @@ use super::moderation::Prior;
 use super::noise::{NoiseModel, Scatter};
 use super::observation::{Observation, Observations, VisitSpread};
 use crate::segment::Segment;
+use crate::shortcuts::Shortcuts;
 
 /// The noise model is of times in ns and never below what rounding these does; shares are told in parts of this, of which that
 /// is nothing.
@@ -70,6 +71,7 @@ pub fn observe_windows(windows: &BTreeMap<Segment, Vec<WindowMean>>) -> Observat
         has_spread: prior.is_some(),
         segments: segments.collect(),
         visits: VisitSpread::default(),
+        shortcuts: Shortcuts::default(),
     }
 }
 

@@ -1,5 +1,5 @@
-//! A row of `layers.csv`. Its columns `model_input_bytes` and `model_output_bytes` are there where some layer has such bytes: a
-//! profile of any other model has the bytes that it had before there were these columns.
+//! A row of `layers.csv`. Its columns `model_input_bytes` and `model_output_bytes` are there where some layer has such bytes, and
+//! `shortcuts` where some layer has such: a profile of any other model has the bytes that it had before there were these columns.
 
 use std::borrow::Cow;
 
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{JOINT, Table};
 use crate::document::{DocumentError, RowError};
 use crate::layer::Layer;
+use crate::shortcuts::Shortcut;
 use crate::units::Bytes;
 
 /// The columns of every such file, and then these.
@@ -37,6 +38,62 @@ pub(in crate::document) const LAYERS_BESIDE_CUTS: Table = Table {
     file: LAYERS.file,
     columns: columns!["model_input_bytes", "model_output_bytes"],
 };
+
+/// The same files of a model of which layers give tensors to others than the next.
+pub(in crate::document) const LAYERS_WITH_SHORTCUTS: Table = Table {
+    file: LAYERS.file,
+    columns: columns!["shortcuts"],
+};
+pub(in crate::document) const LAYERS_BESIDE_CUTS_WITH_SHORTCUTS: Table = Table {
+    file: LAYERS.file,
+    columns: columns!["model_input_bytes", "model_output_bytes", "shortcuts"],
+};
+
+/// A row of either with its shortcuts: the last layer that reads them and their bytes, as in `5:802816`, one after the other.
+#[derive(Serialize, Deserialize)]
+pub(in crate::document) struct WithShortcuts<R> {
+    row: R,
+    shortcuts: String,
+}
+
+impl<'a, R: TryFrom<&'a Layer>> TryFrom<&'a Layer> for WithShortcuts<R> {
+    type Error = R::Error;
+    fn try_from(layer: &'a Layer) -> Result<Self, R::Error> {
+        let written = |shortcut: &Shortcut| {
+            let bytes = shortcut.bytes.as_bytes();
+            format!("{}:{bytes}", shortcut.to_layer)
+        };
+        let shortcuts: Vec<String> = layer.shortcuts.iter().map(written).collect();
+        Ok(WithShortcuts {
+            row: R::try_from(layer)?,
+            shortcuts: shortcuts.join(" "),
+        })
+    }
+}
+
+impl<R: TryInto<Layer, Error = RowError>> TryFrom<WithShortcuts<R>> for Layer {
+    type Error = RowError;
+    fn try_from(with: WithShortcuts<R>) -> Result<Self, RowError> {
+        let read = |written: &str| {
+            let (to_layer, bytes) = written.split_once(':')?;
+            Some(Shortcut {
+                to_layer: to_layer.parse().ok()?,
+                bytes: Bytes::from_bytes(bytes.parse().ok()?),
+            })
+        };
+        let shortcuts: Option<Vec<Shortcut>> = match with.shortcuts.as_str() {
+            "" => Some(Vec::new()),
+            all => all.split(' ').map(read).collect(),
+        };
+        Ok(Layer {
+            shortcuts: shortcuts.ok_or_else(|| RowError::Field {
+                column: "shortcuts".to_owned(),
+                reason: format!("`{}` is no list of LAYER:BYTES", with.shortcuts),
+            })?,
+            ..with.row.try_into()?
+        })
+    }
+}
 
 /// A row of it.
 #[derive(Serialize, Deserialize)]
@@ -125,6 +182,7 @@ impl TryFrom<LayerRecord<'_>> for Layer {
             output_bytes: row.output_bytes,
             model_input_bytes: Bytes::ZERO,
             model_output_bytes: Bytes::ZERO,
+            shortcuts: Vec::new(),
             additions: row.additions,
             multiplications: row.multiplications,
         })
@@ -146,6 +204,7 @@ mod tests {
             output_bytes: Bytes::from_bytes(16),
             model_input_bytes: Bytes::ZERO,
             model_output_bytes: Bytes::ZERO,
+            shortcuts: Vec::new(),
             additions: 2,
             multiplications: 3,
         }
@@ -160,6 +219,11 @@ mod tests {
             beside,
             Some(&["model_input_bytes", "model_output_bytes"][..])
         );
+        let shortcuts = Some(&["shortcuts"][..]);
+        let more = LAYERS_WITH_SHORTCUTS.columns;
+        assert_eq!(more.strip_prefix(LAYERS.columns), shortcuts);
+        let more = LAYERS_BESIDE_CUTS_WITH_SHORTCUTS.columns;
+        assert_eq!(more.strip_prefix(LAYERS_BESIDE_CUTS.columns), shortcuts);
     }
 
     #[test]
@@ -171,6 +235,33 @@ mod tests {
         };
         let row = LayerBesideCutsRecord::try_from(&layer).expect("plain names");
         assert_eq!(Layer::try_from(row).expect("just made"), layer);
+    }
+
+    #[test]
+    fn a_layer_with_shortcuts_comes_back_from_its_row() {
+        let shortcut = |to_layer, bytes| Shortcut {
+            to_layer,
+            bytes: Bytes::from_bytes(bytes),
+        };
+        let layer = Layer {
+            shortcuts: vec![shortcut(4, 100), shortcut(7, 802_816)],
+            ..layer(&["Add"])
+        };
+        let row = WithShortcuts::<LayerRecord<'_>>::try_from(&layer).expect("plain names");
+        assert_eq!(row.shortcuts, "4:100 7:802816");
+        assert_eq!(Layer::try_from(row).expect("just made"), layer);
+    }
+
+    #[test]
+    fn shortcuts_that_are_none_are_refused() {
+        for written in ["5", "5:", ":5", "a:5", "4:1  5:1", "4:1 ", " "] {
+            let layer = layer(&["Add"]);
+            let with = WithShortcuts {
+                row: LayerRecord::try_from(&layer).expect("plain names"),
+                shortcuts: written.to_owned(),
+            };
+            assert!(Layer::try_from(with).is_err(), "{written:?}");
+        }
     }
 
     #[test]

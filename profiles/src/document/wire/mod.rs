@@ -25,7 +25,10 @@ pub(super) use block_record::{
 pub(super) use combination_record::{COMBINATIONS, CombinationRecord};
 pub(super) use cut_record::{CUTS, CutRecord};
 pub(super) use energy_record::{ENERGY, EnergyRecord, LAYER_ENERGY};
-pub(super) use layer_record::{LAYERS, LAYERS_BESIDE_CUTS, LayerBesideCutsRecord, LayerRecord};
+pub(super) use layer_record::{
+    LAYERS, LAYERS_BESIDE_CUTS, LAYERS_BESIDE_CUTS_WITH_SHORTCUTS, LAYERS_WITH_SHORTCUTS,
+    LayerBesideCutsRecord, LayerRecord, WithShortcuts,
+};
 pub(super) use load_record::{LOADS, LoadRecord};
 pub(super) use minute_record::{MINUTES, MinuteRecord};
 pub(super) use placement_record::{PLACEMENTS, PlacementRecord};
