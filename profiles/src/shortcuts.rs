@@ -33,15 +33,11 @@ impl Shortcuts {
     /// Those of a model.
     pub fn of(layers: &[Layer]) -> Shortcuts {
         let of_layer = |layer: &'_ Layer| {
-            let given_by = i64::from(layer.number);
-            let life = move |shortcut: &Shortcut| Life {
-                given_by,
-                last_read_by: i64::from(shortcut.to_layer),
-                bytes: shortcut.bytes,
-            };
-            layer.shortcuts.iter().map(life).collect::<Vec<Life>>()
+            let number = layer.number;
+            let shortcuts = layer.shortcuts.clone().into_iter();
+            shortcuts.map(move |shortcut| (number, shortcut))
         };
-        Shortcuts(layers.iter().flat_map(of_layer).collect())
+        layers.iter().flat_map(of_layer).collect()
     }
 
     /// Whether nothing passes through any segment.
@@ -75,6 +71,18 @@ impl Shortcuts {
     }
 }
 
+/// Each with the layer that gives it.
+impl FromIterator<(u32, Shortcut)> for Shortcuts {
+    fn from_iter<I: IntoIterator<Item = (u32, Shortcut)>>(shortcuts: I) -> Shortcuts {
+        let life = |(layer, shortcut): (u32, Shortcut)| Life {
+            given_by: i64::from(layer),
+            last_read_by: i64::from(shortcut.to_layer),
+            bytes: shortcut.bytes,
+        };
+        Shortcuts(shortcuts.into_iter().map(life).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,11 +93,11 @@ mod tests {
 
     /// Layer 2 gives 100 bytes that layer 5 reads.
     fn block() -> Shortcuts {
-        Shortcuts(vec![Life {
-            given_by: 2,
-            last_read_by: 5,
+        let shortcut = Shortcut {
+            to_layer: 5,
             bytes: Bytes::from_bytes(100),
-        }])
+        };
+        Shortcuts::from_iter([(2, shortcut)])
     }
 
     #[test]

@@ -10,7 +10,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings, held_back, widest};
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
-use layerlab_profiles::{Nanos, Segment};
+use layerlab_profiles::{Bytes, Nanos, Segment, Shortcut, Shortcuts};
 use plant::{Plant, phone, proportional};
 use proptest::prelude::*;
 
@@ -36,6 +36,7 @@ struct Run<'a> {
     planner: Planner,
     overhead: Overhead,
     samples: VisitSamples,
+    shortcuts: Shortcuts,
     spent: Nanos,
     blocks: Vec<PlannedBlock>,
 }
@@ -47,6 +48,7 @@ impl<'a> Run<'a> {
             overhead: settings.overhead.clone(),
             planner: Planner::new(settings),
             samples: VisitSamples::default(),
+            shortcuts: Shortcuts::default(),
             spent: Nanos::ZERO,
             blocks: Vec::new(),
         }
@@ -55,10 +57,8 @@ impl<'a> Run<'a> {
     /// Measures until the planner has had enough.
     fn finish(&mut self, mut noise: impl FnMut(f64) -> f64) -> Reason {
         for _ in 0..100_000 {
-            let block = match self
-                .planner
-                .next(&observe_visits(&self.samples), self.spent)
-            {
+            let observed = observe_visits(&self.samples).with_shortcuts(self.shortcuts.clone());
+            let block = match self.planner.next(&observed, self.spent) {
                 Ok(Next::Measure(block)) => block,
                 Ok(Next::Done(reason)) => return reason,
                 Err(error) => panic!("{error}"),
@@ -156,6 +156,27 @@ fn the_interval_that_the_planner_stops_at_is_the_one_that_is_published() {
     let whole = fit.segment(Segment::whole(9)).value;
     let published = widest(&fit.layer_times(), whole);
     assert!(published <= 0.0201, "{published}");
+}
+
+/// What bytes cost that pass is one number more that is to become known.
+#[test]
+fn with_shortcuts_the_target_is_reached_in_at_most_half_as_much_device_time_again() {
+    let spent = |shortcuts: &Shortcuts, seed| {
+        let plant = phone(24, seed);
+        let mut run = Run::new(&plant, settings(24, seed));
+        run.shortcuts = shortcuts.clone();
+        let reason = run.finish(proportional(0.03, seed));
+        assert!(matches!(reason, Reason::TargetReached { .. }), "{reason}");
+        run.spent.as_nanos() as f64
+    };
+    let shortcut = |from| {
+        let (to_layer, bytes) = (from + 3, Bytes::from_bytes(1_000_000));
+        (from, Shortcut { to_layer, bytes })
+    };
+    let residual: Shortcuts = (1..22).step_by(3).map(shortcut).collect();
+    let sum = |shortcuts: &Shortcuts| (0..5).map(|seed| spent(shortcuts, seed)).sum::<f64>();
+    let more = sum(&residual) / sum(&Shortcuts::default());
+    assert!((0.9..1.5).contains(&more), "{more:.2} times as much");
 }
 
 #[test]

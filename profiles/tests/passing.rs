@@ -8,10 +8,9 @@ use layerlab_profiles::derive::graph::{
 };
 use layerlab_profiles::design::Design;
 use layerlab_profiles::summary::Estimate;
-use layerlab_profiles::{Bytes, Layer, Nanos, Segment, Shortcut, Shortcuts};
+use layerlab_profiles::{Bytes, Nanos, Segment, Shortcut, Shortcuts};
 use proptest::prelude::*;
 
-use crate::common;
 use crate::plant::{Plant, any_plant, phone, proportional};
 
 const LAYERS: u32 = 16;
@@ -22,27 +21,16 @@ const SHORTCUT_BYTES: u64 = 1_000_000;
 /// Planted in most tests: passing is cheaper than moving in and out by so much for each byte. Layers take milliseconds.
 const NS_PER_BYTE: f64 = -0.2;
 
-/// Layers of which some give bytes to a layer beyond the next.
-fn layers(shortcuts: &[(u32, u32, u64)], count: u32) -> Vec<Layer> {
-    let layer = |number| Layer {
-        number,
-        shortcuts: shortcuts
-            .iter()
-            .filter(|(from, ..)| *from == number)
-            .map(|&(_, to_layer, bytes)| Shortcut {
-                to_layer,
-                bytes: Bytes::from_bytes(bytes),
-            })
-            .collect(),
-        ..common::layers().swap_remove(0)
-    };
-    (1..=count).map(layer).collect()
+/// Layer `from` gives so many bytes to layer `to`, which is beyond the next.
+fn shortcut((from, to_layer, bytes): (u32, u32, u64)) -> (u32, Shortcut) {
+    let bytes = Bytes::from_bytes(bytes);
+    (from, Shortcut { to_layer, bytes })
 }
 
 /// Residual blocks of three layers, whose shortcuts hold half as much from one to the next.
 fn residual() -> Shortcuts {
     let blocks = (0..5).map(|block| (3 * block + 1, 3 * block + 4, SHORTCUT_BYTES >> block));
-    Shortcuts::of(&layers(&blocks.collect::<Vec<_>>(), LAYERS))
+    blocks.map(shortcut).collect()
 }
 
 /// `count` samples of each segment where each byte that passes costs `ns_per_byte`.
@@ -104,7 +92,7 @@ proptest! {
         let count = plant.layers();
         let lives = lives.into_iter().map(|(from, length, bytes)| (from, from + length, bytes));
         let lives: Vec<_> = lives.filter(|&(_, to, _)| to <= count).collect();
-        let shortcuts = Shortcuts::of(&layers(&lives, count));
+        let shortcuts: Shortcuts = lives.iter().copied().map(shortcut).collect();
         let samples = measure(&plant, &shortcuts, ns_per_byte, segments(count), 3, |time| time);
         let observed = observe(&samples).with_shortcuts(shortcuts.clone());
         let fit = Fit::new(count, &observed, &BTreeSet::new()).expect("connected");
@@ -122,7 +110,6 @@ proptest! {
     }
 }
 
-/// Without the term intervals of layers hold the truth in a few runs of a hundred only.
 #[test]
 fn intervals_hold_the_truth_whether_passing_costs_something_or_nothing() {
     let shortcuts = residual();

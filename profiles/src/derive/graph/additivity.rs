@@ -87,11 +87,12 @@ pub fn additivity(
     let mut covariance = DMatrix::<f64>::zeros(count, count);
     for (row, observation) in tested.iter().enumerate() {
         let lever = fit.lever(&nodes.segment(observation.segment));
-        let by_passing = fit.error_by_passing(observation.segment);
+        let by_passing = fit.segment_error_by_passing(observation.segment);
         for (column, other) in tested.iter().enumerate() {
             let (begin, end) = nodes.ends(other.segment);
-            covariance[(row, column)] =
-                lever[begin] + lever[end] + by_passing * fit.error_by_passing(other.segment);
+            covariance[(row, column)] = lever[begin]
+                + lever[end]
+                + by_passing * fit.segment_error_by_passing(other.segment);
         }
         covariance[(row, row)] += observations.variance(observation, predictions[row].value_ns);
     }

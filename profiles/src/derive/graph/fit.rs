@@ -12,7 +12,7 @@ use super::edge::Edge;
 use super::normal::{NodeCovariance, Normal};
 use super::observation::{ErrorVariance, Observations};
 use super::passing::Passing;
-use super::prospect::{Prospect, prospects};
+use super::prospect::{PassingProspect, Prospect, prospects};
 use super::quantile::t_95;
 use super::snooping;
 use crate::layer_time::LayerTime;
@@ -253,7 +253,7 @@ impl Fit {
     }
 
     /// A combination of a and b and of what so many bytes cost that pass.
-    fn derive_with(&self, contrast: &Contrast, passing_bytes: f64) -> Derived {
+    pub(super) fn derive_with(&self, contrast: &Contrast, passing_bytes: f64) -> Derived {
         let lever = self.lever(contrast);
         let passing = self.adjusted.passing.as_ref();
         let by_passing = passing.map_or(0.0, |passing| {
@@ -325,10 +325,7 @@ impl Fit {
             let covariance = self.covariance_with(contrast, node);
             factor * covariance.expect("neighbouring nodes")
         });
-        let by_passing = self.adjusted.passing.as_ref().map_or(0.0, |passing| {
-            passing.grows(contrast, 0.0).powi(2) * passing.variance
-        });
-        parts.sum::<f64>() + by_passing
+        parts.sum::<f64>() + self.error_by_passing(contrast, 0.0).powi(2)
     }
 
     /// The covariance of a node with a combination of nodes that are close to it.
@@ -346,7 +343,23 @@ impl Fit {
         wanted: &[(&Contrast, f64)],
         segments: &[Segment],
     ) -> Vec<Prospect> {
-        prospects(self.nodes, &self.edges, wanted, segments)
+        let mut prospects = prospects(self.nodes, &self.edges, wanted, segments);
+        if self.adjusted.passing.is_some() {
+            let errors = wanted.iter().flat_map(|&(contrast, weight)| {
+                let error = weight * self.error_by_passing(contrast, 0.0);
+                let terms = contrast.0.iter();
+                terms.map(move |&(node, factor)| (node, factor * error))
+            });
+            let shared = self.lever(&Contrast(errors.collect()));
+            for (prospect, &segment) in prospects.iter_mut().zip(segments) {
+                let (begin, end) = self.nodes.ends(segment);
+                prospect.passing = PassingProspect {
+                    error_ns: self.segment_error_by_passing(segment),
+                    shared: shared[begin] + shared[end],
+                };
+            }
+        }
+        prospects
     }
 
     /// The value of a segment's time in ns, measured or not.
@@ -373,10 +386,14 @@ impl Fit {
     }
 
     /// By how much S(i,j) errs where the cost of passing errs by its standard deviation, in ns.
-    pub(super) fn error_by_passing(&self, segment: Segment) -> f64 {
+    pub(super) fn segment_error_by_passing(&self, segment: Segment) -> f64 {
+        self.error_by_passing(&self.nodes.segment(segment), self.passing_bytes(segment))
+    }
+
+    /// The same of a combination of a and b and of so many bytes that pass.
+    pub(crate) fn error_by_passing(&self, contrast: &Contrast, passing_bytes: f64) -> f64 {
         self.adjusted.passing.as_ref().map_or(0.0, |passing| {
-            let bytes = self.passing_bytes(segment);
-            passing.grows(&self.nodes.segment(segment), bytes) * passing.variance.sqrt()
+            passing.grows(contrast, passing_bytes) * passing.variance.sqrt()
         })
     }
 

@@ -24,6 +24,18 @@ pub(crate) struct Prospect {
     pub(crate) fitted_variance: f64,
     /// e' G e: in ns⁴ times the unit of the weights.
     pub(crate) moved: f64,
+    /// What passes through the segment, whose cost is known less well than that of its ends: nothing of it is in the two above.
+    pub(crate) passing: PassingProspect,
+}
+
+/// What a segment has to do with the cost of passing, whose error is independent of those of the nodes without it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PassingProspect {
+    /// By how much the segment's time errs where that cost errs by its standard deviation, in ns.
+    pub(crate) error_ns: f64,
+    /// The same of the contrasts, each times its weight and its covariance with the segment's time: in ns³ times the unit of the
+    /// weights.
+    pub(crate) shared: f64,
 }
 
 /// The prospects of each of these segments; `wanted` are contrasts of neighbouring nodes with their weights.
@@ -63,6 +75,7 @@ pub(super) fn prospects(
         Prospect {
             fitted_variance: unit * sum.re,
             moved: -unit * sum.im / STEP,
+            passing: PassingProspect::default(),
         }
     })
     .collect()
@@ -79,7 +92,8 @@ mod tests {
     use crate::derive::graph::observation::Observations;
     use crate::derive::graph::{Fit, observe};
     use crate::design::Design;
-    use crate::units::Nanos;
+    use crate::shortcuts::{Shortcut, Shortcuts};
+    use crate::units::{Bytes, Nanos};
 
     fn observations(layers: u32, design: Design, seed: u64) -> Observations {
         let sample = |segment: Segment, index: u64| {
@@ -142,6 +156,47 @@ mod tests {
                 let most = gains.diagonal().max();
                 prop_assert!((found.fitted_variance / fitted - 1.0).abs() < 1e-9, "{segment}");
                 prop_assert!((found.moved - moved).abs() < 1e-9 * most, "{segment}: {} {moved}", found.moved);
+            }
+        }
+
+        /// What it would bring where bytes pass, too: by how the variance of a sum differs from the sum of variances.
+        #[test]
+        fn what_passes_is_part_of_what_a_segment_tells(
+            layers in 6_u32..16,
+            seed in any::<u64>(),
+            lives in prop::collection::vec((1_u32..14, 2_u32..5, 1_u64..1_000_000), 1..4),
+        ) {
+            let shortcut = |(from, length, bytes): (u32, u32, u64)| {
+                let (to_layer, bytes) = (from + length, Bytes::from_bytes(bytes));
+                (from, Shortcut { to_layer, bytes })
+            };
+            let shortcuts: Shortcuts = lives.into_iter().map(shortcut).collect();
+            let observed = observations(layers, Design::Grouped, seed);
+            let observed = observed.with_shortcuts(shortcuts.clone());
+            let fit = Fit::new(layers, &observed, &Default::default()).expect("connected");
+            let nodes = Nodes::of(layers);
+            let contrasts: Vec<Contrast> = (1..=layers).map(|layer| nodes.compute(layer)).collect();
+            let wanted: Vec<(&Contrast, f64)> = contrasts.iter().zip((1..).map(f64::from)).collect();
+            let errors = wanted.iter().map(|(one, weight)| weight * fit.error_by_passing(one, 0.0).powi(2));
+            let weight: f64 = errors.sum();
+            let segments = Design::Grouped.segments(layers);
+            for (&segment, found) in segments.iter().zip(fit.prospects(&wanted, &segments)) {
+                let bytes = shortcuts.passing(segment).as_bytes() as f64;
+                let one = nodes.segment(segment);
+                let variance = |contrast: &Contrast, bytes| fit.derive_with(contrast, bytes).variance;
+                let fitted = variance(&one, bytes);
+                let moved: f64 = wanted.iter().map(|(contrast, weight)| {
+                    let both = Contrast([&one.0[..], &contrast.0[..]].concat());
+                    let twice = variance(&both, bytes) - fitted - variance(contrast, 0.0);
+                    weight * (twice / 2.0).powi(2)
+                }).sum();
+                let PassingProspect { error_ns, shared } = found.passing;
+                let expected = found.fitted_variance + error_ns * error_ns;
+                prop_assert!((expected / fitted - 1.0).abs() < 1e-6, "{segment}");
+                let by_passing = [2.0 * error_ns * shared, error_ns * error_ns * weight];
+                let expected = found.moved + by_passing[0] + by_passing[1];
+                let parts = found.moved + by_passing[0].abs() + by_passing[1];
+                prop_assert!((expected - moved).abs() < 1e-6 * parts, "{segment}: {expected} {moved}");
             }
         }
     }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::aims::Aim;
-use crate::derive::graph::{Contrast, Fit};
+use crate::derive::graph::{Contrast, Fit, PassingProspect};
 use crate::segment::Segment;
 
 /// How much more a wide interval counts than a narrow one: the weight of a number is its relative variance to
@@ -43,6 +43,16 @@ pub(super) struct Choice<'a> {
     numbers: Vec<Number<'a>>,
     taken: Vec<Taken>,
     nearby: usize,
+    passing: Passing,
+}
+
+/// What is known of the cost of passing (docs/method.md §3).
+#[derive(Clone, Copy)]
+struct Passing {
+    /// The variance that is left of it, as a share of what there was.
+    left: f64,
+    /// How much it counts: of each number the square of what it errs by with that cost, times its weight.
+    weight: f64,
 }
 
 /// An offer with what it would bring; the names are those of `Prospect`.
@@ -52,6 +62,7 @@ struct WeighedOffer {
     end: usize,
     fitted_variance: f64,
     moved: f64,
+    passing: PassingProspect,
     /// What measuring it would bring for its time; nothing once it was taken.
     gain: f64,
 }
@@ -65,10 +76,17 @@ impl WeighedOffer {
         self.begin.max(self.end)
     }
 
-    fn weigh(&mut self) {
+    /// The variance of its time as it would be measured and as it is known.
+    fn variance(&self, passing: Passing) -> f64 {
+        let by_passing = passing.left * self.passing.error_ns.powi(2);
+        self.offer.variance + self.fitted_variance + by_passing
+    }
+
+    fn weigh(&mut self, passing: Passing) {
         if self.gain > 0.0 {
-            let variance = self.offer.variance + self.fitted_variance;
-            self.gain = self.moved / variance / self.offer.cost_ns;
+            let told = passing.left * self.passing.error_ns;
+            let moved = self.moved + told * (2.0 * self.passing.shared + told * passing.weight);
+            self.gain = moved / self.variance(passing) / self.offer.cost_ns;
         }
     }
 }
@@ -82,6 +100,8 @@ struct Number<'a> {
     aimed: f64,
     /// How much its variance counts; nothing once its interval is narrow enough.
     weight: f64,
+    /// By how much it errs where the cost of passing errs by its standard deviation, in ns.
+    passing_error_ns: f64,
 }
 
 /// A segment that was taken as measured.
@@ -167,6 +187,7 @@ impl<'a> Choice<'a> {
                 relative,
                 aimed,
                 weight,
+                passing_error_ns: fit.error_by_passing(&aim.contrast, 0.0),
             }
         };
         let mut numbers: Vec<Number<'a>> = aims.iter().map(number).collect();
@@ -175,6 +196,11 @@ impl<'a> Choice<'a> {
         let wanted: Vec<_> = wanted.map(|one| (one.contrast, one.weight)).collect();
         let segments: Vec<Segment> = offers.iter().map(|offer| offer.segment).collect();
         let prospects = fit.prospects(&wanted, &segments);
+        let by_passing = |number: &Number<'_>| number.weight * number.passing_error_ns.powi(2);
+        let passing = Passing {
+            left: 1.0,
+            weight: numbers.iter().map(by_passing).sum(),
+        };
         let weighed = offers.into_iter().zip(prospects).map(|(offer, prospect)| {
             let (begin, end) = fit.nodes().ends(offer.segment);
             let mut weighed = WeighedOffer {
@@ -183,9 +209,10 @@ impl<'a> Choice<'a> {
                 end,
                 fitted_variance: prospect.fitted_variance,
                 moved: prospect.moved,
+                passing: prospect.passing,
                 gain: f64::INFINITY,
             };
-            weighed.weigh();
+            weighed.weigh(passing);
             weighed
         });
         let mut offers: Vec<WeighedOffer> = weighed.collect();
@@ -196,6 +223,7 @@ impl<'a> Choice<'a> {
             numbers,
             taken: Vec::new(),
             nearby: NEARBY,
+            passing,
         }
     }
 
@@ -216,13 +244,16 @@ impl<'a> Choice<'a> {
         Some(self.offers[place].offer)
     }
 
-    /// Every variance nearby falls by Sherman and Morrison's formula. What numbers weigh stays, but for those that are now
-    /// known well enough.
+    /// Every variance nearby falls by Sherman and Morrison's formula, and everywhere what the cost of passing adds to it; that
+    /// its error is then no longer independent of the others is left to the next fit. What numbers weigh stays, but for those that
+    /// are now known well enough.
     fn take(&mut self, place: usize) {
         let best = &mut self.offers[place];
         best.gain = 0.0;
         let segment = self.fit.nodes().segment(best.offer.segment);
-        let scale = 1.0 / (best.offer.variance + best.fitted_variance);
+        let scale = 1.0 / best.variance(self.passing);
+        let told = self.passing.left * best.passing.error_ns;
+        self.passing.left -= scale * told * told;
         let lever = self.lever(&segment, self.around(&segment));
         let nodes = lever.nodes();
         // With c the contrasts and w their weights: Σ w c (c' lever), and what it moves.
@@ -240,9 +271,19 @@ impl<'a> Choice<'a> {
             for &(node, factor) in &number.contrast.0 {
                 pull[node - nodes.start] += pulled * factor;
             }
-            number.relative -= scale * covariance * covariance / number.aimed;
+            let by_passing = told * number.passing_error_ns;
+            number.relative -= scale * covariance * (covariance + 2.0 * by_passing) / number.aimed;
             if number.relative <= 1.0 && number.weight > 0.0 {
                 reached.push(place);
+            }
+        }
+        if told != 0.0 {
+            for (place, number) in self.numbers.iter_mut().enumerate() {
+                let was_wanted = number.relative > 1.0;
+                number.relative -= scale * (told * number.passing_error_ns).powi(2) / number.aimed;
+                if number.relative <= 1.0 && was_wanted && number.weight > 0.0 {
+                    reached.push(place);
+                }
             }
         }
         let pull = nodes.clone().zip(pull).collect();
@@ -254,12 +295,19 @@ impl<'a> Choice<'a> {
         });
         self.taken.push(Taken { lever, scale });
         for place in reached {
-            let weight = std::mem::take(&mut self.numbers[place].weight);
-            let contrast = self.numbers[place].contrast;
+            let number = &mut self.numbers[place];
+            let weight = std::mem::take(&mut number.weight);
+            self.passing.weight -= weight * number.passing_error_ns.powi(2);
+            let contrast = number.contrast;
             let lever = self.lever(contrast, self.around(contrast));
             self.reweigh(&lever.nodes(), |one| {
                 one.moved -= weight * lever.of_segment(one).powi(2);
             });
+        }
+        if told != 0.0 {
+            for one in &mut self.offers {
+                one.weigh(self.passing);
+            }
         }
     }
 
@@ -282,11 +330,12 @@ impl<'a> Choice<'a> {
     /// Changes what each offer that lies within these nodes would bring.
     fn reweigh(&mut self, nodes: &Range<usize>, change: impl Fn(&mut WeighedOffer)) {
         let from = self.offers.partition_point(|one| one.first() < nodes.start);
+        let passing = self.passing;
         let nearby = self.offers[from..].iter_mut();
         let nearby = nearby.take_while(|one| one.first() < nodes.end);
         for one in nearby.filter(|one| one.last() < nodes.end) {
             change(one);
-            one.weigh();
+            one.weigh(passing);
         }
     }
 
