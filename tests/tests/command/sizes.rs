@@ -38,6 +38,39 @@ fn wholes(profile: &Value) -> Vec<f64> {
     times.collect::<Option<_>>().expect("times")
 }
 
+/// An open batch is an open dimension like others.
+#[test]
+fn batches_are_profiled_as_other_sizes_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("batches");
+    let of_batch = |subcommand: &str, dim: &str| {
+        let mut command = layerlab();
+        let model = model("variants/symbolic-batch");
+        command
+            .args([subcommand, "--dim", dim, "--model"])
+            .arg(model);
+        command
+    };
+    let mut profile = of_batch("profile", "N=1,4");
+    succeed(profile.args(["--device", "mate10pro", "--out"]).arg(&out));
+    let folders = [1_u64, 4].map(|batch| (batch, out.join(format!("N={batch}"))));
+    for (batch, folder) in &folders {
+        let header = std::fs::read(folder.join("profile.json")).expect("published");
+        let header: Value = serde_json::from_slice(&header).expect("JSON");
+        let shape = &header["model"]["inputs"][0]["shape"];
+        assert_eq!(*shape, serde_json::json!([batch, 3, 8, 8]));
+    }
+    let [one, two, four] = [1, 2, 4].map(|batch| {
+        let mut command = of_batch("interpolate", &format!("N={batch}"));
+        command.args(folders.each_ref().map(|(_, folder)| folder));
+        let said = succeed(command.arg("--json"));
+        wholes(&serde_json::from_str(&said).expect("JSON"))
+    });
+    let ascends =
+        |processor: usize| one[processor] < two[processor] && two[processor] < four[processor];
+    assert!(ascends(0) && ascends(1), "{one:?}, {two:?}, {four:?}");
+}
+
 #[test]
 fn what_lies_between_two_sizes_is_what_is_measured_there() {
     let folder = tempfile::tempdir().expect("a folder");
