@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::shortcuts::Shortcut;
 use crate::units::Bytes;
 
 /// A convolution, fully connected, pooling or recurrent node together with the cheap nodes that follow it
@@ -38,6 +37,15 @@ pub struct Layer {
     pub additions: u64,
     /// Floating-point multiplications and divisions of one inference.
     pub multiplications: u64,
+}
+
+/// What a layer gives to others than the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shortcut {
+    /// The last layer that reads it, at least the second after the one that gives it.
+    pub to_layer: u32,
+    /// All such tensors that this layer is the last to read.
+    pub bytes: Bytes,
 }
 
 fn is_zero(bytes: &Bytes) -> bool {

@@ -40,11 +40,11 @@ pub mod time_model;
 pub mod units;
 pub mod video;
 
-pub use layer::Layer;
+pub use layer::{Layer, Shortcut};
 pub use placement::Placement;
 pub use probe::Probe;
 pub use segment::Segment;
 pub use sha256::{Hash, sha256};
-pub use shortcuts::{Shortcut, Shortcuts};
+pub use shortcuts::Shortcuts;
 pub use supported::SupportedLayers;
 pub use units::{Bytes, MilliCelsius, NanoJoules, Nanos, SignedNanos};

@@ -2,22 +2,11 @@
 //! a residual block. A segment between the two takes such a tensor and gives it again, which costs something else than moving
 //! it in where it is used and out where it is made (docs/method.md §3).
 
-use serde::{Deserialize, Serialize};
-
-use crate::layer::Layer;
+use crate::layer::{Layer, Shortcut};
 use crate::segment::Segment;
 use crate::units::Bytes;
 
-/// What a layer gives to others than the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shortcut {
-    /// The last layer that reads it, at least the second after the one that gives it.
-    pub to_layer: u32,
-    /// All such tensors that this layer is the last to read.
-    pub bytes: Bytes,
-}
-
-/// All of a model's, or of a stretch of its layers that is measured as a model of its own.
+/// All shortcuts of a model, or of a stretch of its layers that is measured as a model of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shortcuts(Vec<Life>);
 

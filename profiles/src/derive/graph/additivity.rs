@@ -8,6 +8,7 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 use super::connected::GraphError;
 use super::fit::Fit;
 use super::observation::{Observation, Observations};
+use super::passing::NsPerByte;
 use super::quantile::f_tail;
 use crate::segment::Segment;
 use crate::summary::Estimate;
@@ -27,15 +28,6 @@ pub struct AdditivityTest {
     /// What each byte costs that passes through a segment, beside moving in and out, in ns; `None` where nothing passes, or no
     /// two segments tell it.
     pub ns_per_passing_byte: Option<NsPerByte>,
-}
-
-/// A number in ns for each byte.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NsPerByte {
-    /// The number.
-    pub value: f64,
-    /// Half its 95 % interval's width; `None` where nothing is known of its error.
-    pub half_width: Option<f64>,
 }
 
 /// One segment that was kept out of the fit.

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::OnceLock;
 
-use super::additivity::NsPerByte;
+use super::adjusted::Adjusted;
 use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
 use super::derived_number::DerivedNumber;
 use super::edge::Edge;
-use super::normal::{NodeCovariance, Normal};
 use super::observation::{ErrorVariance, Observations};
-use super::passing::Passing;
+use super::passing::NsPerByte;
 use super::prospect::{PassingProspect, Prospect, prospects};
 use super::quantile::t_95;
 use super::snooping;
@@ -42,18 +40,6 @@ pub struct Fit {
     /// The relative error that all times have in common.
     common: ErrorVariance,
     suspects: Vec<Segment>,
-}
-
-/// What all segments together say.
-#[derive(Clone, Debug)]
-pub(super) struct Adjusted {
-    /// a and b in ns, b_n being 0.
-    values: Vec<f64>,
-    normal: Normal,
-    /// Of a and b, were the cost of passing known; calculated when it is first asked for.
-    covariance: OnceLock<NodeCovariance>,
-    /// What bytes cost that pass; `None` where none do, or it cannot be told.
-    passing: Option<Passing>,
 }
 
 /// A linear combination of times with what is known about its error.
@@ -432,47 +418,6 @@ fn reweigh(observations: &Observations, edges: &mut [Edge], adjusted: &Adjusted)
         // Where noise drives a short segment's fitted time far down, its own time is the better guess.
         let time_ns = fitted.max(edge.observation.time_ns / 2.0);
         edge.variance = observations.weighable(&edge.observation, time_ns) * edge.inflation;
-    }
-}
-
-impl Adjusted {
-    fn of(nodes: Nodes, edges: &[Edge]) -> Result<Adjusted, GraphError> {
-        let normal = Normal::new(nodes, edges)?;
-        let mut values = normal.solve(edges, |edge| edge.observation.time_ns)?;
-        let passing = Passing::of(&normal, edges, &values)?;
-        if let Some(passing) = &passing {
-            passing.taken_out_of(&mut values);
-        }
-        Ok(Adjusted {
-            values,
-            normal,
-            covariance: OnceLock::new(),
-            passing,
-        })
-    }
-
-    /// The time of a segment as all together have it, in ns.
-    pub(super) fn fitted(&self, edge: &Edge) -> f64 {
-        let nodes = self.values[edge.begin] + self.values[edge.end];
-        nodes + self.cost_of_passing(edge.passing_bytes)
-    }
-
-    /// The variance of that, in ns².
-    pub(super) fn variance_of_fitted(&self, edge: &Edge) -> f64 {
-        let by_passing = self
-            .passing
-            .as_ref()
-            .map_or(0.0, |passing| passing.left(edge).powi(2) * passing.variance);
-        self.covariance().of_fitted_time(edge) + by_passing
-    }
-
-    fn covariance(&self) -> &NodeCovariance {
-        self.covariance.get_or_init(|| self.normal.covariance())
-    }
-
-    fn cost_of_passing(&self, bytes: f64) -> f64 {
-        let ns_per_byte = self.passing.as_ref().map_or(0.0, |one| one.ns_per_byte);
-        ns_per_byte * bytes
     }
 }
 

@@ -8,6 +8,7 @@
 //! segment's samples, [`Fit::new`] adjusts them to each other, [`additivity`] tests the model itself.
 
 mod additivity;
+mod adjusted;
 mod cell;
 mod connected;
 mod contrast;
@@ -39,7 +40,7 @@ mod visits;
 mod whole;
 mod windows;
 
-pub use additivity::{AdditivityTest, HeldBack, NsPerByte, additivity};
+pub use additivity::{AdditivityTest, HeldBack, additivity};
 pub use connected::GraphError;
 pub use fit::Fit;
 pub use in_share::{InShares, Undivided};
@@ -47,6 +48,7 @@ pub use moving::{IMPROBABLE_BEND, LARGEST_BEND_PERCENT, MOVING_TERMS, MovingMode
 pub use noise::NoiseModel;
 pub use observation::{ErrorVariance, Observation, Observations, VisitSpread, observe};
 pub use passes::pass_times;
+pub use passing::NsPerByte;
 pub use states::{TwoStates, two_states};
 pub use steps::{SpeedStep, speed_steps};
 pub use visit_samples::{FEWEST_VISITS, Visit, VisitSamples};

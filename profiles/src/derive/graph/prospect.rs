@@ -92,7 +92,8 @@ mod tests {
     use crate::derive::graph::observation::Observations;
     use crate::derive::graph::{Fit, observe};
     use crate::design::Design;
-    use crate::shortcuts::{Shortcut, Shortcuts};
+    use crate::layer::Shortcut;
+    use crate::shortcuts::Shortcuts;
     use crate::units::{Bytes, Nanos};
 
     fn observations(layers: u32, design: Design, seed: u64) -> Observations {

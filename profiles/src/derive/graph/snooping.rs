@@ -1,8 +1,8 @@
 //! Which segment contradicts the others? Baarda's data snooping (1968): the segment whose residual is the
 //! largest in units of its own standard deviation.
 
+use super::adjusted::Adjusted;
 use super::edge::Edge;
-use super::fit::Adjusted;
 use super::quantile::t_at_four_sigma;
 
 /// Below this share of its variance a residual is nothing but rounding: no other segment checks this one.

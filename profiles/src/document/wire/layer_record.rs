@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{JOINT, Table};
 use crate::document::{DocumentError, RowError};
-use crate::layer::Layer;
-use crate::shortcuts::Shortcut;
+use crate::layer::{Layer, Shortcut};
 use crate::units::Bytes;
 
 /// The columns of every such file, and then these.
