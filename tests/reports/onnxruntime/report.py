@@ -223,9 +223,9 @@ DEVIATIONS = """
 - *The sum.* Where times add up, it differs from the whole by noise alone. Each profile tests that by segments that its fit has
   not seen: how far these were from what was predicted, and how often chance alone would take them so far. Beside it, how
   unsteady the machine was: the standard deviation of the sentinels, and what is left of it in their mean if they are independent.
-- *What passes through.* A segment inside of a residual block takes the tensor of the shortcut and gives it again. That costs less
-  than moving it in and out where it is used or made, so that S(i,j) is no sum of a_i and b_j there, and many short segments
-  would say that the whole is longer than it is. The fit therefore has a term for it (docs/method.md §3). The last columns are what
+- *What passes through.* A segment inside of a residual block takes the tensor of the shortcut and gives it again. Where
+  that costs less than moving it in and out where it is used or made, S(i,j) is no sum of a_i and b_j there, and many short
+  segments would say that the whole is longer than it is. The fit therefore has a term for it (docs/method.md §3). The last columns are what
   each megabyte costs beside moving in and out: as the profile has it, with its 95 % interval, and with its standard error by a
   calculation that shares nothing with it (`passing.py`). AlexNet has no shortcuts.
 
