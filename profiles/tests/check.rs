@@ -13,7 +13,7 @@ use layerlab_profiles::document::{
     Clock, Disturbance, Fitness, HashedFile, Load, Method, Numerics, Profile, ProvedPlacement,
     Rejected, Sample, Unsupported,
 };
-use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment, SignedNanos};
+use layerlab_profiles::{Bytes, MilliCelsius, Nanos, Segment, Shortcut, SignedNanos};
 
 fn names(profile: &Profile) -> Vec<&'static str> {
     check(profile).iter().map(|f| f.rule.name()).collect()
@@ -363,6 +363,22 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     (Rule::FrontierMismatch, "output", |p| {
         p.layers[0].output_bytes = Bytes::from_bytes(1);
     }),
+    (Rule::FrontierMismatch, "shortcut to the next layer", |p| {
+        p.layers[0].shortcuts.push(Shortcut {
+            to_layer: 2,
+            bytes: Bytes::from_bytes(1),
+        });
+    }),
+    (
+        Rule::FrontierMismatch,
+        "more beyond the next layer than crosses the cut",
+        |p| {
+            p.layers[0].shortcuts.push(Shortcut {
+                to_layer: 3,
+                bytes: Bytes::from_bytes(1_000_000_000),
+            });
+        },
+    ),
     (Rule::UnknownProcessor, "times", |p| {
         let mut row = p.times[0].clone();
         row.processor = "gpu".to_owned();
