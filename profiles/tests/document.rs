@@ -14,9 +14,8 @@ use layerlab_profiles::derive::{Includes, LayerTime};
 use layerlab_profiles::document::{
     Additivity, Block, BlockEnd, CombinationRow, Conditions, CutRow, DIGEST_FILE, Disturbance,
     DocumentError, Evaluation, LayerTimeRow, Load, Method, ModelInput, MovedCut, Moving,
-    MovingLine, MovingNumber, MovingRefusal, NsPerPassingByte, PROFILE_JSON, ProbeSample, Profile,
-    ProfileDigest, ProvedPlacement, Rejected, Sample, SegmentRow, Soaking, TestedSegment,
-    Unsupported,
+    MovingLine, MovingNumber, MovingRefusal, PROFILE_JSON, ProbeSample, Profile, ProfileDigest,
+    ProvedPlacement, Rejected, Sample, SegmentRow, Soaking, TestedSegment, Unsupported,
 };
 use layerlab_profiles::summary::{Estimate, Summary};
 use layerlab_profiles::units::MilliCelsius;
@@ -504,7 +503,7 @@ fn any_additivity() -> impl Strategy<Value = Additivity> {
             segments,
             misfit_percent: f64::from(misfit) / 1e3,
             p_value: p_value.map(|p| f64::from(p) / 1e6),
-            ns_per_passing_byte: p_value.map(|p| NsPerPassingByte {
+            ns_per_passing_byte: p_value.map(|p| MovingNumber {
                 value: f64::from(p) / 1e9,
                 ci95_low: p.checked_sub(5).map(|low| f64::from(low) / 1e9),
                 ci95_high: None,

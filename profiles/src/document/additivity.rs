@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::decimals::round;
+use super::moving::MovingNumber;
 use crate::derive::graph;
 use crate::units::{Nanos, SignedNanos};
 
@@ -21,22 +23,10 @@ pub struct Additivity {
     /// How probable a misfit at least as large is if times do add up; six decimals. `null` when samples are
     /// too few to say.
     pub p_value: Option<f64>,
-    /// What each byte costs that passes through a segment, beside moving in and out (docs/method.md §3). Absent where nothing
-    /// passes, or the segments do not tell it.
+    /// What each byte costs that passes through a segment, beside moving in and out, below 0 where passing is cheaper
+    /// (docs/method.md §3). Absent where nothing passes, or the segments do not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ns_per_passing_byte: Option<NsPerPassingByte>,
-}
-
-/// A number in ns for each byte that passes, below 0 where that is cheaper than moving it in and out; nine decimals.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NsPerPassingByte {
-    /// The number.
-    pub value: f64,
-    /// The lower end of its 95 % confidence interval; `null` when samples are too few to say.
-    pub ci95_low: Option<f64>,
-    /// The upper end.
-    pub ci95_high: Option<f64>,
+    pub ns_per_passing_byte: Option<MovingNumber>,
 }
 
 /// One tested segment: measured, and predicted from all segments that were not tested.
@@ -65,7 +55,7 @@ impl Additivity {
             segments: tested.held_back.iter().map(TestedSegment::from).collect(),
             misfit_percent: round(tested.misfit_percent, 1e3),
             p_value: tested.p_value.map(|p| round(p, 1e6)),
-            ns_per_passing_byte: tested.ns_per_passing_byte.map(NsPerPassingByte::from),
+            ns_per_passing_byte: tested.ns_per_passing_byte.map(MovingNumber::from),
         }
     }
 
@@ -76,17 +66,6 @@ impl Additivity {
             segment.last_layer += layers;
         }
         self
-    }
-}
-
-impl From<graph::NsPerByte> for NsPerPassingByte {
-    fn from(number: graph::NsPerByte) -> NsPerPassingByte {
-        let at = |value: f64| round(value, 1e9);
-        NsPerPassingByte {
-            value: at(number.value),
-            ci95_low: number.half_width.map(|half| at(number.value - half)),
-            ci95_high: number.half_width.map(|half| at(number.value + half)),
-        }
     }
 }
 
@@ -102,9 +81,4 @@ impl From<&graph::HeldBack> for TestedSegment {
             predicted_ci95_high_ns: high,
         }
     }
-}
-
-/// To whole multiples of 1 / `per_unit`.
-pub(super) fn round(value: f64, per_unit: f64) -> f64 {
-    (value * per_unit).round() / per_unit
 }

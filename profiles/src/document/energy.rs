@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::additivity::round;
+use super::decimals::round;
 use super::{Header, LayerTimeRow, Method, Processor, Profile};
 use crate::derive::LayerTime;
 use crate::derive::graph::Fit;

@@ -6,6 +6,7 @@ mod block;
 mod build;
 mod build_error;
 mod combination;
+mod decimals;
 mod derivation;
 mod digest;
 mod energy;
@@ -34,7 +35,7 @@ mod whole_model;
 mod wire;
 mod write;
 
-pub use additivity::{Additivity, NsPerPassingByte, TestedSegment};
+pub use additivity::{Additivity, TestedSegment};
 pub use block::{Block, BlockEnd, Conditions, Disturbance, Measured, Rejected};
 pub use build_error::BuildError;
 pub use combination::{CombinationRow, Evaluation, EvaluationError, Judged, judged_rows};

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ProbeSample;
-use super::additivity::round;
+use super::decimals::round;
 use crate::derive::graph::{
     InShares, MovingModel, MovingTerm, Undivided, Visit, VisitSamples, observe_probes,
 };
@@ -65,7 +65,7 @@ pub struct MovingLine {
     pub p_value: Option<f64>,
 }
 
-/// One number of the line; nine decimals.
+/// One part of what moving costs, in ns; nine decimals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MovingNumber {

@@ -7,8 +7,8 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::connected::GraphError;
 use super::fit::Fit;
+use super::moving::MovingTerm;
 use super::observation::{Observation, Observations};
-use super::passing::NsPerByte;
 use super::quantile::f_tail;
 use crate::segment::Segment;
 use crate::summary::Estimate;
@@ -25,9 +25,9 @@ pub struct AdditivityTest {
     /// The root mean square of the deviations of prediction from measurement, in per cent of the measured
     /// time.
     pub misfit_percent: f64,
-    /// What each byte costs that passes through a segment, beside moving in and out, in ns; `None` where nothing passes, or no
-    /// two segments tell it.
-    pub ns_per_passing_byte: Option<NsPerByte>,
+    /// What each byte costs that passes through a segment, beside moving in and out, in ns; `None` where nothing passes, or the
+    /// segments do not tell it.
+    pub ns_per_passing_byte: Option<MovingTerm>,
 }
 
 /// One segment that was kept out of the fit.

@@ -8,8 +8,8 @@ use super::connected::{GraphError, refuse_unless_connected};
 use super::contrast::{Contrast, Nodes};
 use super::derived_number::DerivedNumber;
 use super::edge::Edge;
+use super::moving::MovingTerm;
 use super::observation::{ErrorVariance, Observations};
-use super::passing::NsPerByte;
 use super::prospect::{PassingProspect, Prospect, prospects};
 use super::quantile::t_95;
 use super::snooping;
@@ -361,11 +361,11 @@ impl Fit {
 
     /// What each byte costs that passes through a segment, beside moving in and out; `None` where nothing passes, or the
     /// segments do not tell it.
-    pub fn ns_per_passing_byte(&self) -> Option<NsPerByte> {
+    pub fn ns_per_passing_byte(&self) -> Option<MovingTerm> {
         let passing = self.adjusted.passing.as_ref()?;
         let derived = self.with_common(self.derive_with(&Contrast(Vec::new()), 1.0));
         let half_width = || t_95(derived.freedom) * derived.variance.sqrt();
-        Some(NsPerByte {
+        Some(MovingTerm {
             value: passing.ns_per_byte,
             half_width: self.has_spread.then(half_width),
         })

@@ -48,7 +48,6 @@ pub use moving::{IMPROBABLE_BEND, LARGEST_BEND_PERCENT, MOVING_TERMS, MovingMode
 pub use noise::NoiseModel;
 pub use observation::{ErrorVariance, Observation, Observations, VisitSpread, observe};
 pub use passes::pass_times;
-pub use passing::NsPerByte;
 pub use states::{TwoStates, two_states};
 pub use steps::{SpeedStep, speed_steps};
 pub use visit_samples::{FEWEST_VISITS, Visit, VisitSamples};

@@ -46,7 +46,7 @@ pub struct MovingModel {
     pub p_value: Option<f64>,
 }
 
-/// One of the four numbers, with the half width of its 95 % interval.
+/// One part of what moving costs, with the half width of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MovingTerm {
     /// In ns, for one byte or operation if it is not the fixed cost.

@@ -21,15 +21,6 @@ pub(super) struct Passing {
     nodes: Vec<f64>,
 }
 
-/// A number in ns for each byte.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NsPerByte {
-    /// The number.
-    pub value: f64,
-    /// Half its 95 % interval's width; `None` where nothing is known of its error.
-    pub half_width: Option<f64>,
-}
-
 impl Passing {
     /// γ from these segments, whose a and b without it are `values`; `None` where nothing passes through them, or they do not
     /// tell γ.
