@@ -1,95 +1,19 @@
-//! The shaper: what is planted is what is measured, and a cut connection costs a sample's time and no sample.
+//! The shaper: a cut connection costs a sample's time and no sample, and none is faster than the shape allows.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "common/shaping.rs"]
+mod shaping;
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
 use common::{connect, patience, server, token};
-use layerlab_edge::{
-    Cancel, Client, Cuts, EdgeError, MeasurePlan, Measured, Server, ServerLimits, Shape, Shaper,
-    measure,
-};
-use layerlab_profiles::link::{LinkDirection, LinkRow};
-
-fn shaper(server: &Server, bandwidth_bps: u64, millis: u64, cuts: Option<Cuts>) -> Shaper {
-    let shape = Shape {
-        bandwidth_bps,
-        round_trip: Duration::from_millis(millis),
-        cuts,
-    };
-    Shaper::start(server.address(), shape).unwrap()
-}
-
-fn measured(by_way_of: SocketAddr, plan: &MeasurePlan) -> Result<Measured, EdgeError> {
-    let address = by_way_of.to_string();
-    measure(
-        || connect(by_way_of),
-        &address,
-        plan,
-        &Cancel::default(),
-        |_| {},
-    )
-}
-
-/// Two of the links that users sweep over, with fewer and smaller transfers than `layerlab link measure` times.
-/// tests/reports/links.md has all of them at full length.
-#[test]
-fn a_shaped_link_is_recovered_within_3_percent_and_3_ms() {
-    let server = server(ServerLimits::default());
-    for (mbit, millis) in [(36, 75), (10, 100)] {
-        let shaper = shaper(&server, mbit * 1_000_000, millis, None);
-        let plan = MeasurePlan {
-            sizes: vec![16 << 10, 64 << 10, 512 << 10],
-            repeats: 4,
-            echoes: 7,
-            ..MeasurePlan::default()
-        };
-        let measured = measured(shaper.address(), &plan).unwrap();
-        for row in LinkRow::all(&measured.samples, plan.connections).unwrap() {
-            let bandwidth = row.fit.bandwidth_bps as f64 / 1e6;
-            let off = bandwidth / mbit as f64 - 1.0;
-            assert!(off.abs() <= 0.03, "{mbit} Mbit/s became {row:?}");
-            for estimate in [row.fit.round_trip, row.echo] {
-                let found = estimate.value.as_nanos() as f64 / 1e6;
-                assert!(
-                    (found - millis as f64).abs() <= 3.0,
-                    "{millis} ms became {row:?}"
-                );
-            }
-            assert!(!row.fit.is_unsteady(), "{row:?}");
-        }
-    }
-}
-
-#[test]
-fn a_trace_counts_what_a_full_link_carries() {
-    let server = server(ServerLimits::default());
-    let shaper = shaper(&server, 8_000_000, 50, None);
-    let plan = MeasurePlan {
-        sizes: vec![16 << 10, 128 << 10],
-        repeats: 3,
-        echoes: 0,
-        trace: Some(Duration::from_millis(1_500)),
-        ..MeasurePlan::default()
-    };
-    let traces = measured(shaper.address(), &plan).unwrap().traces;
-    for direction in LinkDirection::ALL {
-        let bytes = traces.iter().filter(|it| it.direction == direction);
-        let bytes: Vec<u64> = bytes.map(|it| it.bytes.as_bytes()).collect();
-        assert_eq!(bytes.len(), 15, "{direction}");
-        // 8 Mbit/s are 100 kB in 100 ms; of them, 52 of each 4,168 are headers or acknowledgements.
-        let all: u64 = bytes.iter().sum();
-        assert!(
-            (1_300_000..=1_500_000).contains(&all),
-            "{direction}: {bytes:?}"
-        );
-    }
-}
+use layerlab_edge::{Client, Cuts, MeasurePlan, ServerLimits, Shape, Shaper};
+use layerlab_profiles::link::LinkRow;
+use shaping::{measured, shaper};
 
 /// Fifty connections that are cut somewhere: nothing hangs, and every sample is there once.
 #[test]
