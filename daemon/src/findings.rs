@@ -40,6 +40,18 @@ impl CheckFolderArgs {
     }
 }
 
+/// Says what is doubtful, and refuses what contradicts itself by its first contradiction.
+pub(crate) fn note_or_refuse(folder: &Path, findings: &[FolderFinding]) -> Result<(), Failure> {
+    for finding in findings {
+        if finding.severity == Severity::Error {
+            let error = anyhow!("{} contradicts itself: {finding}", folder.display());
+            return Err(Failure::new(Code::Check, error));
+        }
+        output::note(finding);
+    }
+    Ok(())
+}
+
 /// Refuses what contradicts itself; `hint` says more of it.
 pub(crate) fn refuse_errors(
     folder: &Path,

@@ -2,24 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::anyhow;
-use layerlab_profiles::check::Severity;
 use layerlab_profiles::link::{LinkDocument, check_link_directory};
 
 use crate::exit::{Code, ExitWith, Failure};
-use crate::findings::CheckFolderArgs;
-use crate::output;
+use crate::findings::{CheckFolderArgs, note_or_refuse};
 
 /// Reads a measured link; says what is doubtful of it, and refuses what contradicts itself.
 pub(crate) fn sound_link(folder: &Path) -> Result<LinkDocument, Failure> {
     let (link, findings) = check_link_directory(folder).exit_with(Code::Input)?;
-    for finding in &findings {
-        if finding.severity == Severity::Error {
-            let error = anyhow!("{} contradicts itself: {finding}", folder.display());
-            return Err(Failure::new(Code::Check, error));
-        }
-        output::note(finding);
-    }
+    note_or_refuse(folder, &findings)?;
     Ok(link)
 }
 

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod energy;
+mod packing;
 mod planner;
 mod sweep;
 mod verify;
@@ -11,16 +12,19 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use layerlab_lab::text_table::{Cells, table};
 use layerlab_planners::edge::{
-    AccurateSplit, Energy, LatencyIntervals, MeasuredNetwork, PlacedGroup, Quantity, Side,
-    SplitAlgorithm, SplitGoal, SplitLimits, SplitPlan, measured_link, refuse_other_phone,
+    AccurateSplit, Energy, LatencyIntervals, MeasuredNetwork, Packed, PlacedGroup, Quantity, Side,
+    SplitAlgorithm, SplitGoal, SplitLimits, SplitPlan, TensorTransfer, measured_link,
+    refuse_other_phone,
 };
 use layerlab_profiles::document::Profile;
 use layerlab_profiles::link::LinkDocument;
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Nanos, Segment};
 use serde_json::{Value, json};
 
 use self::accuracy::{AccuracyArgs, RequiredAccuracy};
 use self::energy::{DrawnByPlan, Radio};
+use self::packing::{PackingArgs, Packings};
 use self::planner::{Answer, Planner};
 use self::verify::{VerifiedSplit, VerifyArgs};
 use crate::exit::{Code, ExitWith, Failure};
@@ -58,6 +62,8 @@ struct Sides {
     /// The server's [default: its CPUs]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     remote_processors: Vec<String>,
+    #[command(flatten)]
+    packing: PackingArgs,
 }
 
 impl Sides {
@@ -78,10 +84,23 @@ impl Sides {
         phone: &Profile,
         server: &Profile,
         required: Option<&RequiredAccuracy>,
+        packings: Option<&Packings>,
     ) -> Result<MeasuredNetwork, Failure> {
         let [on_phone, on_server] = self.chosen();
         let on_phone = required.map_or(on_phone, |required| required.placed_on.chosen());
-        MeasuredNetwork::new(phone, server, [on_phone, on_server]).exit_with(Code::Input)
+        let network = MeasuredNetwork::new(phone, server, [on_phone, on_server]);
+        let network = network.exit_with(Code::Input)?;
+        let Some(packings) = packings else {
+            return Ok(network);
+        };
+        if let (Some(_), Some(codec)) = (required, packings.lossy()) {
+            let error = anyhow!(
+                "what {codec} costs was not measured together with placements, so that --accuracy cannot be kept with it; leave \
+                 {codec} out of --codecs"
+            );
+            return Err(Failure::new(Code::Input, error));
+        }
+        packings.applied_to(network, [phone, server])
     }
 }
 
@@ -159,6 +178,8 @@ struct Planned {
     drawn: Option<DrawnByPlan>,
     /// Where an accuracy is required.
     accurate: Option<(RequiredAccuracy, AccurateSplit)>,
+    /// Where tensors may be packed.
+    packings: Option<Packings>,
 }
 
 /// Neighbouring groups that run on one processor.
@@ -185,11 +206,12 @@ fn named(folder: &Option<PathBuf>) -> Result<&Path, Failure> {
 async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     let radio = energy::radio(args)?;
     let (phone, server) = args.sides.read()?;
+    let packings = args.sides.packing.read()?;
     let link = sound_link(named(&args.link)?)?;
     refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
     let prepared = args.verify.prepare(&phone.header)?;
     let required = args.accuracy.learn(&args.sides, &phone, &server)?;
-    let network = args.sides.network(&phone, &server, required.as_ref())?;
+    let network = (args.sides).network(&phone, &server, required.as_ref(), packings.as_ref())?;
     let mut over = measured_link(&link, &network).exit_with(Code::Input)?;
     let network = match radio {
         Some(radio) => {
@@ -225,6 +247,7 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
         network: placed,
         plan,
         accurate: required.zip(accurate),
+        packings,
     };
     if !args.json {
         output::print(planned.text(prepared.is_some()))?;
@@ -305,6 +328,12 @@ impl Planned {
             || self.link.header.shape.is_some()
     }
 
+    /// How a transfer of the plan is packed, if it is.
+    fn packed(&self, transfer: &TensorTransfer) -> Option<(&Packings, TensorCodec, Packed)> {
+        let packed = self.network.network().packed(transfer)?;
+        Some((self.packings.as_ref()?, transfer.codec?, packed))
+    }
+
     /// Whether any of it is of an emulated processor, which has no phone's times.
     fn is_emulated(&self) -> bool {
         self.phone.header.emulated || self.server.header.emulated
@@ -357,7 +386,13 @@ impl Planned {
                 0 => "the input".to_owned(),
                 layer => format!("what leaves layer {layer}"),
             };
-            lines.push(format!("{}: {what}, {}", transfer.direction, tensor.bytes));
+            let bytes = self.network.network().bytes_of(transfer);
+            let mut line = format!("{}: {what}, {bytes}", transfer.direction);
+            if let Some((packings, codec, packed)) = self.packed(transfer) {
+                let how = packings.text(codec, packed, tensor.producer);
+                line.push_str(&format!(" of {}, {how}", tensor.bytes));
+            }
+            lines.push(line);
         }
         let others: Vec<String> = self
             .others
@@ -416,11 +451,16 @@ impl Planned {
             .iter()
             .map(|transfer| {
                 let tensor = &self.network.network().tensors()[transfer.tensor];
-                json!({
+                let mut told = json!({
                     "direction": transfer.direction.to_string(),
                     "after_layer": tensor.producer,
-                    "bytes": tensor.bytes,
-                })
+                    "bytes": self.network.network().bytes_of(transfer),
+                });
+                if let Some((packings, codec, packed)) = self.packed(transfer) {
+                    told["unpacked_bytes"] = json!(tensor.bytes);
+                    packings.add_to(&mut told, codec, packed, tensor.producer);
+                }
+                told
             })
             .collect();
         let others: serde_json::Map<String, Value> = self

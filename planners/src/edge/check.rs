@@ -5,11 +5,13 @@ mod accuracy;
 
 use std::cmp::Ordering;
 
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Bytes, Segment};
 
 use super::energy::Power;
 use super::link::Link;
-use super::network::{Group, SplitNetwork};
+use super::network::{Group, SplitNetwork, Tensor};
+use super::packing::Packing;
 use super::plan::SplitPlan;
 use super::quantity::Quantity;
 use super::side::{Direction, Side};
@@ -58,6 +60,14 @@ pub enum SplitFault {
         planned: Vec<Direction>,
         /// The ways that it must go.
         needed: Vec<Direction>,
+    },
+    /// A tensor cannot be packed so.
+    #[error("tensor {tensor} is planned to be packed by {codec}, for which it has no packing")]
+    NoSuchPacking {
+        /// The tensor's place in the network's list.
+        tensor: usize,
+        /// What it is said to be packed by.
+        codec: TensorCodec,
     },
     /// A sum is wrong; in ns or nJ.
     #[error("{quantity} is planned as {planned}, and is {recalculated}")]
@@ -136,6 +146,37 @@ impl Ledger {
         *total += wait + sending;
         self.energy += rounded(power * sending, 1_000_000) + self::spent(idle, wait);
     }
+
+    /// Pays for a tensor's transfer, in the form in which the plan has it cross.
+    fn carry(
+        &mut self,
+        over: (&Link, Power),
+        plan: &SplitPlan,
+        moved: (usize, Direction, &Tensor),
+        packings: &[Packing],
+    ) {
+        let ((link, idle), (place, way, tensor)) = (over, moved);
+        let planned = plan.transfers().iter().find(|one| one.tensor == place);
+        let packing = packings
+            .iter()
+            .find(|packing| planned.is_some_and(|one| one.codec == Some(packing.codec)));
+        let Some(packing) = packing else {
+            return self.cross(link, idle, way, tensor.bytes);
+        };
+        let (packed, sent_by_phone) = match way {
+            Direction::Upload => (packing.upload, true),
+            Direction::Download => (packing.download, false),
+        };
+        let times = [packed.pack, packed.unpack].map(|time| u128::from(time.as_nanos()));
+        let [on_phone, on_server] = match sent_by_phone {
+            true => times,
+            false => [times[1], times[0]],
+        };
+        self.phone += on_phone;
+        self.server += on_server;
+        self.energy += spent(idle, on_server);
+        self.cross(link, idle, way, packed.bytes);
+    }
 }
 
 /// The nearest whole number to `one / other`, halves up; 0 for 0 / 0, as a link without bandwidth has no plan.
@@ -175,27 +216,36 @@ pub fn check_split(
             if placed.side == Side::Server && weights > Bytes::ZERO {
                 ledger.cross(link, idle, Direction::Download, weights);
             }
-            for (tensor, ways) in network.tensors().iter().zip(&mut crossed) {
+            for (place, (tensor, ways)) in network.tensors().iter().zip(&mut crossed).enumerate() {
                 let is_used = tensor.consumers.contains(&layer);
                 // A consumer comes after its producer, which has run.
                 let is_away = || side_of[tensor.producer as usize] != placed.side;
                 if is_used && ways.is_empty() && is_away() {
                     let way = placed.side.arrival();
-                    ledger.cross(link, idle, way, tensor.bytes);
+                    let packings = &network.packings()[place];
+                    ledger.carry((link, idle), plan, (place, way, tensor), packings);
                     ways.push(way);
                 }
             }
         }
     }
-    for (tensor, ways) in network.tensors().iter().zip(&mut crossed) {
+    for (place, (tensor, ways)) in network.tensors().iter().zip(&mut crossed).enumerate() {
         let is_away = side_of[tensor.producer as usize] == Side::Server;
         if tensor.is_result && is_away && ways.is_empty() {
-            ledger.cross(link, idle, Direction::Download, tensor.bytes);
-            ways.push(Direction::Download);
+            let way = Direction::Download;
+            let packings = &network.packings()[place];
+            ledger.carry((link, idle), plan, (place, way, tensor), packings);
+            ways.push(way);
         }
     }
     for (tensor, needed) in crossed.into_iter().enumerate() {
         let planned = plan.transfers().iter().filter(|one| one.tensor == tensor);
+        for codec in planned.clone().filter_map(|one| one.codec) {
+            let mut packings = network.packings()[tensor].iter();
+            if !packings.any(|packing| packing.codec == codec) {
+                faults.push(SplitFault::NoSuchPacking { tensor, codec });
+            }
+        }
         let planned: Vec<Direction> = planned.map(|one| one.direction).collect();
         if planned != needed {
             faults.push(SplitFault::Transfer {

@@ -78,6 +78,20 @@ pub enum SplitError {
         /// The network's layers.
         layers: u32,
     },
+    /// Packings are listed per tensor.
+    #[error("packings are given for {given} tensors of {tensors}; give a list for each")]
+    Packings {
+        /// For how many they were given.
+        given: usize,
+        /// The network's tensors.
+        tensors: usize,
+    },
+    /// What packing draws is not known, and the form that arrives soonest need not be the best for another quantity.
+    #[error(
+        "tensors are packed where they arrive sooner so, which is planned for the latency alone; leave out what is asked of \
+         the {0}, or the packings"
+    )]
+    PackedGoal(Quantity),
     /// Nothing ever arrives over such a link.
     #[error("the {0} bandwidth is 0 bit/s; give what the link carries")]
     NoBandwidth(Direction),
@@ -104,7 +118,7 @@ pub enum SplitError {
     ZeroLimit(Quantity),
     /// What layers cost on one processor, and on another, is not of one network.
     #[error(
-        "the network of the placements' digit {digit} has other layers or tensors than that of digit 0; all must be of one \
+        "the network of the placements' digit {digit} has other layers, tensors or packings than that of digit 0; all must be of one \
          network"
     )]
     OtherNetwork {

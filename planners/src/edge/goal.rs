@@ -71,6 +71,16 @@ pub struct SplitGoal {
 }
 
 impl SplitGoal {
+    /// The least latency, whatever else it costs.
+    pub const FASTEST: SplitGoal = SplitGoal {
+        minimise: Quantity::Latency,
+        limits: SplitLimits {
+            latency: None,
+            energy: None,
+            server_time: None,
+        },
+    };
+
     /// Refuses limits that nothing can keep.
     pub(super) fn refuse_unless_sensible(&self) -> Result<(), SplitError> {
         let mut zero = self.limits.limited().filter(|&(_, limit)| limit == 0);

@@ -1,7 +1,7 @@
 //! How sure a plan over a measured link is of its latency: 95 % intervals, from those of the layer times on both sides and
 //! of the link's fit.
 
-use layerlab_profiles::link::{LinkDocument, Moved, half_width_ns, small_exchanges};
+use layerlab_profiles::link::{LinkDirection, LinkDocument, Moved, half_width_ns, small_exchanges};
 use layerlab_profiles::{Nanos, Segment};
 
 use super::measured::MeasuredNetwork;
@@ -58,6 +58,10 @@ impl MeasuredNetwork {
                 squares += processor.half_width_ns(&groups)?.powi(2);
             }
         }
+        for packed in plan.transfers().iter().filter(|one| one.codec.is_some()) {
+            let half_widths = self.half_widths(packed)?;
+            squares += half_widths.on(side, packed.direction.to())?.powi(2);
+        }
         Some(squares.sqrt())
     }
 
@@ -67,9 +71,27 @@ impl MeasuredNetwork {
             [] => Some(0.0),
             _ => {
                 let connections = link.header.method.connections;
-                half_width_ns(&link.samples, connections, &self.moved(plan, link)).ok()
+                let moved = self.moved(plan, link);
+                let as_planned = half_width_ns(&link.samples, connections, &moved).ok()?;
+                let more_or_fewer = self.half_width_of_sizes(plan, link)?;
+                Some(as_planned.hypot(more_or_fewer))
             }
         }
+    }
+
+    /// Half the width of the interval of what packed bytes take that are more or fewer than expected, in ns.
+    fn half_width_of_sizes(&self, plan: &SplitPlan, link: &LinkDocument) -> Option<f64> {
+        let mut squares = 0.0;
+        for packed in plan.transfers().iter().filter(|one| one.codec.is_some()) {
+            let way = match packed.direction {
+                Direction::Upload => LinkDirection::Upload,
+                Direction::Download => LinkDirection::Download,
+            };
+            let row = link.rows.iter().find(|row| row.direction == way)?;
+            let nanos_per_byte = 8e9 / row.fit.bandwidth_bps as f64;
+            squares += (self.half_widths(packed)?.bytes? * nanos_per_byte).powi(2);
+        }
+        Some(squares.sqrt())
     }
 
     /// All that crosses. Of a tensor that is smaller than all transfers that were timed, in proportion, the half of a round trip
@@ -85,7 +107,7 @@ impl MeasuredNetwork {
                 Direction::Upload => &mut moved.upload,
                 Direction::Download => &mut moved.download,
             };
-            let bytes = self.network().tensors()[one.tensor].bytes.as_bytes() as f64;
+            let bytes = self.network().bytes_of(one).as_bytes() as f64;
             let small = match bytes < small_below {
                 true => 1.0 - bytes / small_below,
                 false => 0.0,

@@ -2,113 +2,28 @@
 //! link between them.
 
 mod energy;
+mod error;
+mod packed;
 mod placed_on;
 
 use std::collections::BTreeMap;
 
 use layerlab_profiles::document::{Header, Numerics, Processor, ProcessorKind, Profile};
-use layerlab_profiles::link::{LinkDirection, LinkDocument, RequestMethod};
+use layerlab_profiles::link::{LinkDocument, RequestMethod};
 use layerlab_profiles::time_model::ProcessorTimes;
 use layerlab_profiles::{Bytes, Layer, Nanos, Placement, Segment};
 
-use super::error::SplitError;
 use super::network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
 use super::placed_group::PlacedGroup;
+use super::plan::TensorTransfer;
 use super::side::Side;
 use super::side_processor::SideProcessor;
 use crate::profile::ProfileError;
+use packed::Unsure;
 
+pub use error::MeasuredSplitError;
+pub(super) use packed::PackedHalfWidths;
 pub use placed_on::PlacedOn;
-
-/// What cannot be split together.
-#[derive(Debug, thiserror::Error)]
-pub enum MeasuredSplitError {
-    /// The two profiles are of different models.
-    #[error(
-        "the phone's profile is of the model {phone} and the server's of {server}, which is another file; profile the \
-         phone's model on the server, too"
-    )]
-    OtherModel {
-        /// The name of the phone's.
-        phone: String,
-        /// The name of the server's.
-        server: String,
-    },
-    /// The profiles cut one model into different layers.
-    #[error(
-        "the two profiles of {model} do not have the same layers; profile both with the same version of layerlab, and the \
-         same sizes of dimensions"
-    )]
-    OtherLayers {
-        /// The model's name.
-        model: String,
-    },
-    /// A profile has no processor that may be used.
-    #[error(
-        "the {side}'s profile has no processor that computes in 32-bit floats; choose other processors, of {known}"
-    )]
-    NoProcessor {
-        /// Whose profile.
-        side: Side,
-        /// Those that it has.
-        known: String,
-    },
-    /// A profile does not have a processor that was chosen.
-    #[error("the {side}'s profile has no processor {name:?}; it has {known}")]
-    UnknownProcessor {
-        /// Whose profile.
-        side: Side,
-        /// What was chosen.
-        name: String,
-        /// Those that it has.
-        known: String,
-    },
-    /// What a processor answers is not what the phone's reference CPU does.
-    #[error(
-        "the {side}'s {processor} computes in {numerics}, and how accurate that is was not measured: only 32-bit floats \
-         count as the {cpu} that accuracies are measured against; choose other processors by {option}, or leave out \
-         --accuracy"
-    )]
-    OtherNumerics {
-        /// Whose processor.
-        side: Side,
-        /// The processor.
-        processor: String,
-        /// What it computes in.
-        numerics: &'static str,
-        /// The phone's reference CPU.
-        cpu: String,
-        /// The option that chooses others.
-        option: &'static str,
-    },
-    /// The link was measured from another phone.
-    #[error(
-        "the link {link} was measured from the phone {serial}, and the profile is of the phone {profiled}; measure the link \
-         from that one"
-    )]
-    OtherPhone {
-        /// The link's name.
-        link: String,
-        /// The serial of the phone that measured it.
-        serial: String,
-        /// The serial of the profile's phone.
-        profiled: String,
-    },
-    /// A link's document lacks a direction.
-    #[error("the link {link} was not measured as {direction}; measure it again")]
-    NoDirection {
-        /// The link's name.
-        link: String,
-        /// The direction.
-        direction: LinkDirection,
-    },
-    /// A profile's tables cannot be used.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-    /// What was measured makes no problem.
-    #[error(transparent)]
-    Split(#[from] SplitError),
-}
 
 /// A network with what its groups cost on both sides, as was measured.
 #[derive(Clone, Debug)]
@@ -120,6 +35,8 @@ pub struct MeasuredNetwork {
     drawn: Vec<ProcessorTimes>,
     /// Which of them runs a group soonest, on the phone and on the server.
     soonest: BTreeMap<Segment, [Option<usize>; 2]>,
+    /// How unsure packings are, where tensors may be packed.
+    unsure: Unsure,
 }
 
 impl MeasuredNetwork {
@@ -190,6 +107,7 @@ impl MeasuredNetwork {
             processors,
             drawn,
             soonest,
+            unsure: Unsure::new(),
         })
     }
 
@@ -198,13 +116,19 @@ impl MeasuredNetwork {
         &self,
         may_run: impl Fn(Segment, Side, &SideProcessor) -> bool,
     ) -> Result<MeasuredNetwork, MeasuredSplitError> {
-        MeasuredNetwork::of(
+        let other = MeasuredNetwork::of(
             self.network.layers() as usize,
             self.network.tensors().to_vec(),
             self.processors.clone(),
             self.drawn.clone(),
             may_run,
-        )
+        )?;
+        let packings = self.network.packings().to_vec();
+        Ok(MeasuredNetwork {
+            network: other.network.with_packings(packings)?,
+            unsure: self.unsure.clone(),
+            ..other
+        })
     }
 
     /// The networks of groups that run on the phone's processors of each digit of placements, on the server with the digit 0.
@@ -264,6 +188,11 @@ impl MeasuredNetwork {
         let beyond_first = requests.last_layer.checked_sub(requests.first_layer)?;
         let times = processor.groups_from(requests.first_layer);
         times.get(beyond_first as usize).copied().flatten()
+    }
+
+    /// How unsure a packing is; nothing where the tensor crosses as it is.
+    pub(super) fn half_widths(&self, transfer: &TensorTransfer) -> Option<PackedHalfWidths> {
+        self.unsure.get(transfer).copied()
     }
 
     /// Which of them a plan's group runs on.

@@ -4,7 +4,8 @@
 //! moving bytes costs ([`MeasuredNetwork`] and [`measured_link`] make both of published documents), [`SplitProblem::new`]
 //! puts them together, and [`split`] answers a [`SplitGoal`] by a
 //! [`SplitAlgorithm`] with a [`SplitOutcome`]. [`check_split`] recalculates any plan. [`training_network`] makes a
-//! training step a network of twice the layers. Where the phone has several processors and an [`AccuracyLimit`] is to be kept,
+//! training step a network of twice the layers. Tensors may cross in one of several [`Packing`]s: each does in the form in which it
+//! arrives soonest, so that of such networks the latency alone can be planned with. Where the phone has several processors and an [`AccuracyLimit`] is to be kept,
 //! [`PlacedProblem`] says what groups cost on each of them, and [`split_accurately`] answers with an [`AccurateOutcome`], which
 //! [`check_accuracy`] checks: what none of the papers does.
 //!
@@ -35,6 +36,7 @@ mod margin;
 pub mod measured;
 mod measured_link;
 pub mod network;
+pub mod packing;
 pub mod placed_group;
 pub mod placed_problem;
 pub mod plan;
@@ -58,6 +60,7 @@ pub use margin::LatencyIntervals;
 pub use measured::{MeasuredNetwork, MeasuredSplitError, PlacedOn, refuse_other_phone};
 pub use measured_link::measured_link;
 pub use network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
+pub use packing::{Packed, Packing};
 pub use placed_group::PlacedGroup;
 pub use placed_problem::PlacedProblem;
 pub use plan::{

@@ -6,6 +6,8 @@ use layerlab_profiles::{Bytes, Nanos, Segment};
 
 use super::energy::Energy;
 use super::error::SplitError;
+use super::packing::{Packed, Packing};
+use super::plan::TensorTransfer;
 
 /// The most layers of a network; training the paper's ResNet has 140. With the most tensors, sums of the largest costs
 /// stay within 63 bits.
@@ -61,6 +63,7 @@ pub struct SplitNetwork {
     groups: Vec<Group>,
     tensors: Vec<Tensor>,
     returned_weights: Vec<Bytes>,
+    packings: Vec<Vec<Packing>>,
 }
 
 impl SplitNetwork {
@@ -109,6 +112,7 @@ impl SplitNetwork {
         Ok(SplitNetwork {
             layers,
             groups,
+            packings: vec![Vec::new(); tensors.len()],
             tensors,
             returned_weights: vec![Bytes::ZERO; layers as usize],
         })
@@ -132,6 +136,20 @@ impl SplitNetwork {
         })
     }
 
+    /// The same network where each tensor may cross in other forms than as it is: those of each, in the order of the tensors.
+    ///
+    /// # Errors
+    /// Another number of lists than of tensors.
+    pub fn with_packings(self, packings: Vec<Vec<Packing>>) -> Result<SplitNetwork, SplitError> {
+        if packings.len() != self.tensors.len() {
+            return Err(SplitError::Packings {
+                given: packings.len(),
+                tensors: self.tensors.len(),
+            });
+        }
+        Ok(SplitNetwork { packings, ..self })
+    }
+
     /// N.
     pub fn layers(&self) -> u32 {
         self.layers
@@ -145,6 +163,27 @@ impl SplitNetwork {
     /// The tensors between layers, the input and the results.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// The forms in which each of them may cross beside that which it has.
+    pub fn packings(&self) -> &[Vec<Packing>] {
+        &self.packings
+    }
+
+    /// What becomes of the tensor of a transfer; nothing where it crosses as it is, or cannot be packed so.
+    pub fn packed(&self, transfer: &TensorTransfer) -> Option<Packed> {
+        let codec = transfer.codec?;
+        let mut packings = self.packings.get(transfer.tensor)?.iter();
+        let packing = packings.find(|packing| packing.codec == codec)?;
+        Some(packing.one_way(transfer.direction))
+    }
+
+    /// The bytes of a transfer.
+    pub fn bytes_of(&self, transfer: &TensorTransfer) -> Bytes {
+        match self.packed(transfer) {
+            Some(packed) => packed.bytes,
+            None => self.tensors[transfer.tensor].bytes,
+        }
     }
 
     /// What the phone downloads for each layer that runs on the server, layer 1 first.

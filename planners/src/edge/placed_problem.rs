@@ -27,7 +27,7 @@ impl PlacedProblem {
     /// networks say of the server is not used. All are one network but for what its groups cost.
     ///
     /// # Errors
-    /// Those of [`SplitProblem::new`], and networks of other layers or tensors.
+    /// Those of [`SplitProblem::new`], and networks of other layers, tensors or packings.
     pub fn new(
         reference: SplitNetwork,
         others: BTreeMap<u8, SplitNetwork>,
@@ -38,7 +38,9 @@ impl PlacedProblem {
         let mut problems = vec![SplitProblem::new(reference, link, idle)?];
         for (digit, network) in others {
             let one = problems[0].network();
-            let is_same = network.layers() == one.layers() && network.tensors() == one.tensors();
+            let is_same = network.layers() == one.layers()
+                && network.tensors() == one.tensors()
+                && network.packings() == one.packings();
             if digit == 0 || !is_same {
                 return Err(SplitError::OtherNetwork { digit });
             }

@@ -4,11 +4,11 @@
 use std::fmt;
 
 use layerlab_profiles::Nanos;
+use layerlab_profiles::tensors::TensorCodec;
 
 use super::algorithm::SplitAlgorithm;
 use super::cost::SplitCost;
 use super::goal::SplitGoal;
-use super::network::SplitNetwork;
 use super::placed_group::PlacedGroup;
 use super::problem::SplitProblem;
 use super::quantity::Quantity;
@@ -40,14 +40,16 @@ pub struct TensorTransfer {
     pub tensor: usize,
     /// Which way.
     pub direction: Direction,
+    /// What it is packed by; nothing where it crosses as it is.
+    pub codec: Option<TensorCodec>,
 }
 
 /// Where a plan's latency goes; the parts add up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyShares {
-    /// Computing on the phone.
+    /// Computing on the phone, packing and unpacking too.
     pub phone: Nanos,
-    /// Computing on the server.
+    /// Computing on the server, likewise.
     pub server: Nanos,
     /// Uploading tensors.
     pub upload: Nanos,
@@ -83,17 +85,22 @@ impl SplitPlan {
         cost: SplitCost,
         groups: Vec<PlacedGroup>,
     ) -> SplitPlan {
-        let transfers = transfers(problem.network(), &groups);
+        let transfers = transfers(problem, &groups);
         let uploads = transfers
             .iter()
             .filter(|one| one.direction == Direction::Upload);
-        let upload = uploads.map(|one| problem.arrival(one.tensor, Side::Server).latency);
+        let upload: Nanos = uploads
+            .map(|one| problem.arrival(one.tensor, Side::Server).link)
+            .sum();
+        let packing = transfers
+            .iter()
+            .map(|one| problem.arrival(one.tensor, one.direction.to()).phone);
         let phone = groups.iter().filter(|group| group.side == Side::Phone);
         let phone = phone.filter_map(|group| {
             let (first, last) = (group.segment.first(), group.segment.last());
             problem.group_cost((first as usize, last as usize), group.side)
         });
-        let (upload, phone) = (upload.sum(), phone.map(|cost| cost.latency).sum());
+        let phone = phone.map(|cost| cost.latency).chain(packing).sum();
         let shares = LatencyShares {
             phone,
             server: cost.server_time,
@@ -149,7 +156,7 @@ impl SplitPlan {
 }
 
 /// The tensors that some layer on the other side than their producer uses, or the phone wants.
-fn transfers(network: &SplitNetwork, groups: &[PlacedGroup]) -> Vec<TensorTransfer> {
+fn transfers(problem: &SplitProblem, groups: &[PlacedGroup]) -> Vec<TensorTransfer> {
     // The input, "layer 0", is on the phone.
     let mut sides = vec![Side::Phone];
     for group in groups {
@@ -166,15 +173,14 @@ fn transfers(network: &SplitNetwork, groups: &[PlacedGroup]) -> Vec<TensorTransf
             .iter()
             .map(|&consumer| sides[consumer as usize]);
         let to = consumers.chain(wanted).find(|&side| side != producer)?;
-        let direction = to.arrival();
-        Some(TensorTransfer { tensor, direction })
+        Some(TensorTransfer {
+            tensor,
+            direction: to.arrival(),
+            codec: problem.arrival(tensor, to).codec,
+        })
     };
-    network
-        .tensors()
-        .iter()
-        .enumerate()
-        .filter_map(moved)
-        .collect()
+    let tensors = problem.network().tensors();
+    tensors.iter().enumerate().filter_map(moved).collect()
 }
 
 /// Why there is no plan.

@@ -3,13 +3,17 @@
 
 use std::ops::Add;
 
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Bytes, Nanos};
 
 use super::cost::SplitCost;
 use super::energy::Power;
 use super::error::SplitError;
+use super::goal::SplitGoal;
 use super::link::Link;
 use super::network::SplitNetwork;
+use super::packing::Packing;
+use super::quantity::Quantity;
 use super::side::{Direction, Side};
 
 /// The most tensors across one cut: each lies on one of the sides or on both, so that there are 3^12 = 531,441 states.
@@ -47,8 +51,21 @@ struct MovedTensor {
     /// 0 where no layer uses it.
     last_consumer: usize,
     is_result: bool,
-    /// The cost of arriving on the phone and on the server.
-    arrival: [SplitCost; 2],
+    /// On the phone and on the server.
+    arrivals: [Arrival; 2],
+}
+
+/// How a tensor arrives on a side: in the form in which it is there soonest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    /// What it is packed by; nothing where it crosses as it is.
+    pub(super) codec: Option<TensorCodec>,
+    /// All that it costs.
+    pub(super) cost: SplitCost,
+    /// Of the latency: what the phone computes.
+    pub(super) phone: Nanos,
+    /// Of the latency: what the link takes.
+    pub(super) link: Nanos,
 }
 
 /// What a joint planner plans for: a network, a link, and what an idle phone draws.
@@ -79,22 +96,18 @@ impl SplitProblem {
         idle: Power,
     ) -> Result<SplitProblem, SplitError> {
         let layers = network.layers() as usize;
-        let arrival = |bytes: Bytes| -> Result<[SplitCost; 2], SplitError> {
-            Ok([
-                transfer_cost(link, Side::Phone.arrival(), bytes, idle)?,
-                transfer_cost(link, Side::Server.arrival(), bytes, idle)?,
-            ])
-        };
         let mut tensors = Vec::with_capacity(network.tensors().len());
         let mut made = vec![Vec::new(); layers + 1];
-        for (place, tensor) in network.tensors().iter().enumerate() {
+        let packings = network.packings().iter();
+        for (place, (tensor, packings)) in network.tensors().iter().zip(packings).enumerate() {
+            let arrival = |side| soonest_arrival(link, side, tensor.bytes, packings, idle);
             made[tensor.producer as usize].push(place);
             let consumers: Vec<usize> = tensor.consumers.iter().map(|&to| to as usize).collect();
             tensors.push(MovedTensor {
                 last_consumer: consumers.iter().copied().max().unwrap_or(0),
                 consumers,
                 is_result: tensor.is_result,
-                arrival: arrival(tensor.bytes)?,
+                arrivals: [arrival(Side::Phone)?, arrival(Side::Server)?],
             });
         }
         let by_producer: Vec<usize> = made.concat();
@@ -161,7 +174,7 @@ impl SplitProblem {
             let (tensor, mut sides) = (&self.tensors[index], before.at(place));
             let mut consumers = tensor.consumers.iter();
             if sides & here == 0 && consumers.any(|&to| to >= first && to <= last) {
-                cost = cost + self.arrival(index, side);
+                cost = cost + self.arrival(index, side).cost;
                 sides = both;
             }
             if tensor.last_consumer > last {
@@ -173,7 +186,7 @@ impl SplitProblem {
         for &index in &self.made[last] {
             let (tensor, mut sides) = (&self.tensors[index], here);
             if tensor.is_result && side == Side::Server {
-                cost = cost + self.arrival(index, Side::Phone);
+                cost = cost + self.arrival(index, Side::Phone).cost;
                 sides = both;
             }
             if tensor.last_consumer > last {
@@ -211,15 +224,75 @@ impl SplitProblem {
         }
     }
 
-    /// What it costs to move the tensor at a place of the network's list.
-    pub(super) fn arrival(&self, tensor: usize, side: Side) -> SplitCost {
-        self.tensors[tensor].arrival[side as usize]
+    /// How the tensor at a place of the network's list is moved to a side.
+    pub(super) fn arrival(&self, tensor: usize, side: Side) -> Arrival {
+        self.tensors[tensor].arrivals[side as usize]
+    }
+
+    /// Refuses a goal that asks for more of packed tensors than that they arrive soon.
+    pub(super) fn refuse_packed(&self, goal: &SplitGoal) -> Result<(), SplitError> {
+        let asked = goal.limits.limited().map(|(quantity, _)| quantity);
+        let mut others = asked
+            .chain([goal.minimise])
+            .filter(|&it| it != Quantity::Latency);
+        match others.next() {
+            Some(other) if self.has_packings() => Err(SplitError::PackedGoal(other)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether some tensor may be packed.
+    pub(super) fn has_packings(&self) -> bool {
+        self.network.packings().iter().any(|it| !it.is_empty())
     }
 }
 
 /// The place of group first..=last in triangular order.
 const fn triangular(first: usize, last: usize) -> usize {
     last * (last - 1) / 2 + first - 1
+}
+
+/// The form in which a tensor of so many bytes is soonest on a side; of two that are as soon the first, which is that as it is.
+fn soonest_arrival(
+    link: &Link,
+    side: Side,
+    bytes: Bytes,
+    packings: &[Packing],
+    idle: Power,
+) -> Result<Arrival, SplitError> {
+    let direction = side.arrival();
+    let moved = transfer_cost(link, direction, bytes, idle)?;
+    let mut soonest = Arrival {
+        codec: None,
+        cost: moved,
+        phone: Nanos::ZERO,
+        link: moved.latency,
+    };
+    for packing in packings {
+        let packed = packing.one_way(direction);
+        let moved = transfer_cost(link, direction, packed.bytes, idle)?;
+        let [phone, server] = Side::ALL.map(|one| packed.on(one, side));
+        let cost = SplitCost {
+            latency: moved.latency + phone + server,
+            energy: moved.energy + idle.over(server),
+            server_time: server,
+        };
+        if !is_moderate(&cost) {
+            return Err(SplitError::TransferTooCostly {
+                direction,
+                bytes: packed.bytes.as_bytes(),
+            });
+        }
+        if cost.latency < soonest.cost.latency {
+            soonest = Arrival {
+                codec: Some(packing.codec),
+                cost,
+                phone,
+                link: moved.latency,
+            };
+        }
+    }
+    Ok(soonest)
 }
 
 fn transfer_cost(

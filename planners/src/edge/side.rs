@@ -42,6 +42,16 @@ pub enum Direction {
     Download,
 }
 
+impl Direction {
+    /// The side that it leads to.
+    pub const fn to(self) -> Side {
+        match self {
+            Direction::Upload => Side::Server,
+            Direction::Download => Side::Phone,
+        }
+    }
+}
+
 impl fmt::Display for Direction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -24,7 +24,7 @@ pub struct BackwardPass {
 ///
 /// Each tensor that layer k uses and layer p made has a gradient of its size, which layer 2N+1-k makes and layer 2N+1-p
 /// uses. The input needs none. The backward pass begins from the results, at the layer that mirrors the one that made
-/// them.
+/// them. All tensors cross as they are.
 ///
 /// # Errors
 /// Those of [`SplitNetwork::new`], and another number of weights than of forward layers.

@@ -1,8 +1,10 @@
 //! Splits that keep an accuracy against every placement and every split there is.
 
+use std::collections::BTreeMap;
+
 use layerlab_planners::edge::{
-    AccuracyLimit, AccurateOutcome, SplitAlgorithm, SplitError, SplitGoal, SplitLimits,
-    split_accurately,
+    AccuracyLimit, AccurateOutcome, PlacedProblem, SplitAlgorithm, SplitError, SplitGoal,
+    SplitLimits, split_accurately,
 };
 use layerlab_profiles::Nanos;
 use rand::{Rng, SeedableRng};
@@ -11,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::brute_force;
 use crate::optimum::{costs, goal};
 use crate::placed::Placed;
+use crate::planted::Planted;
 
 const INSTANCES: u64 = 400;
 
@@ -90,6 +93,36 @@ fn accurate_splits_are_the_best_of_all_placements_and_splits() {
     assert!(limited > 100, "among other limits: {limited}");
     assert!(inaccurate > 50, "that nothing keeps: {inaccurate}");
     assert!(measured > 100, "plans that were measured: {measured}");
+}
+
+#[test]
+fn tensors_are_packed_where_an_accuracy_is_to_be_kept() {
+    let mut packed = 0;
+    for seed in (0..INSTANCES).filter(|seed| seed % 4 == 2) {
+        let mut placed = instance(seed);
+        let at_least = required(&placed, seed);
+        let networks = placed.networks.into_iter();
+        placed.networks = networks.map(|one| one.with_packings(seed)).collect();
+        let keeps = |digits: &[u8]| placed.least(digits) >= at_least;
+        let kept = brute_force::all_placed_costs(&placed.networks, |_| true, keeps);
+        let fastest = SplitGoal::FASTEST;
+        let (problem, limit) = (placed.placed_problem(), placed.limit(at_least));
+        let outcome = split_accurately(&problem, &limit, fastest, SplitAlgorithm::Joint);
+        let outcome = outcome.expect("sensible");
+        if let Some(split) = outcome.split() {
+            placed.assert_sound(split);
+            let transfers = split.plan().transfers().iter();
+            packed += transfers.filter(|one| one.codec.is_some()).count();
+        }
+        let found = outcome.split().map(|split| costs(&split.plan().cost()));
+        let optimum = brute_force::optimum(&kept, fastest);
+        assert_eq!(found, optimum, "seed {seed}, {at_least}");
+    }
+    assert!(packed > 20, "{packed}");
+    let packed = Planted::new(4, 1).with_packings(1);
+    let others = BTreeMap::from([(1, Planted::new(4, 1).network)]);
+    let refused = PlacedProblem::new(packed.network, others, &packed.link, packed.idle);
+    assert_eq!(refused.err(), Some(SplitError::OtherNetwork { digit: 1 }));
 }
 
 #[test]

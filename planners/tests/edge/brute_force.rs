@@ -1,7 +1,7 @@
 //! Every split there is: every side of every layer, and every way to cut the layers of one side into groups. Written
 //! from what a plan means, not from how one is found.
 
-use layerlab_planners::edge::{Quantity, SplitGoal, SplitLimits};
+use layerlab_planners::edge::{Packing, Quantity, SplitGoal, SplitLimits};
 
 use crate::planted::Planted;
 
@@ -36,7 +36,8 @@ pub(crate) fn all_costs(planted: &Planted, allowed: impl Fn(u32) -> bool) -> Vec
 fn link_costs(planted: &Planted, server: u32) -> Costs {
     let is_on_server = |layer: u32| layer > 0 && server >> (layer - 1) & 1 == 1;
     let mut costs = [0; 3];
-    for tensor in planted.network.tensors() {
+    let packings = planted.network.packings().iter();
+    for (tensor, packings) in planted.network.tensors().iter().zip(packings) {
         let here = is_on_server(tensor.producer);
         let mut wanted: Vec<bool> = tensor
             .consumers
@@ -45,7 +46,13 @@ fn link_costs(planted: &Planted, server: u32) -> Costs {
             .collect();
         wanted.extend(tensor.is_result.then_some(false));
         if wanted.iter().any(|&there| there != here) {
-            costs = plus(costs, crossing(planted, !here, tensor.bytes.as_bytes()));
+            let bytes = tensor.bytes.as_bytes();
+            let packed = packings
+                .iter()
+                .map(|one| packed_crossing(planted, !here, one));
+            let forms = std::iter::once(crossing(planted, !here, bytes)).chain(packed);
+            let soonest = forms.min_by_key(|costs| costs[0]);
+            costs = plus(costs, soonest.expect("as it is, at least"));
         }
     }
     for (layer, weights) in (1..).zip(planted.network.returned_weights()) {
@@ -54,6 +61,20 @@ fn link_costs(planted: &Planted, server: u32) -> Costs {
         }
     }
     costs
+}
+
+/// What the phone and the server compute, beside the bytes. Energy is not planned with: what the phone draws meanwhile is left out.
+fn packed_crossing(planted: &Planted, is_upload: bool, packing: &Packing) -> Costs {
+    let (way, server) = match is_upload {
+        true => (packing.upload, packing.upload.unpack),
+        false => (packing.download, packing.download.pack),
+    };
+    let computing = (way.pack + way.unpack).as_nanos();
+    let idle = spent(planted.idle.as_microwatts(), server.as_nanos());
+    plus(
+        crossing(planted, is_upload, way.bytes.as_bytes()),
+        [computing, idle, server.as_nanos()],
+    )
 }
 
 fn crossing(planted: &Planted, is_upload: bool, bytes: u64) -> Costs {

@@ -8,9 +8,11 @@ mod brute_force;
 mod checker;
 mod goals;
 mod measured;
+mod measured_packed;
 mod mended;
 mod misuse;
 mod optimum;
+mod packed;
 mod paper;
 #[path = "../planted/mod.rs"]
 mod phone;

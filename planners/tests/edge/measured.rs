@@ -23,7 +23,7 @@ use layerlab_profiles::time_model::{ProcessorTimes, TimeModel};
 use layerlab_profiles::{Bytes, Nanos, Placement, Segment, SignedNanos};
 
 /// A profile that ships with the repository.
-fn published(name: &str) -> Profile {
+pub(crate) fn published(name: &str) -> Profile {
     let profiles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiles/published");
     Profile::read(&profiles.join(name)).expect("a profile")
 }
@@ -32,7 +32,7 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-fn link(upload_bps: u64, download_bps: u64, rtt_ns: [i64; 2]) -> LinkDocument {
+pub(crate) fn link(upload_bps: u64, download_bps: u64, rtt_ns: [i64; 2]) -> LinkDocument {
     let row = |direction, bandwidth_bps, rtt| {
         let estimate = |nanos| Estimate {
             value: SignedNanos::from_nanos(nanos),
@@ -278,7 +278,7 @@ fn a_request_pays_for_one_round_trip() {
 }
 
 /// Transfers of two sizes each way, `spread` more or less than L + S/B.
-fn with_samples(mut document: LinkDocument, spread: u64) -> LinkDocument {
+pub(crate) fn with_samples(mut document: LinkDocument, spread: u64) -> LinkDocument {
     let sizes = [16_384_u64, 1 << 20];
     for row in &document.rows {
         let exchange = Exchange::from(row.direction);

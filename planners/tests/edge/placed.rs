@@ -167,10 +167,11 @@ impl Placed {
         let (layers, tensors) = (reference.network.layers(), reference.network.tensors());
         let network = SplitNetwork::new(layers, groups, tensors.to_vec()).expect("a network");
         let weights = reference.network.returned_weights().to_vec();
+        let network = network.with_returned_weights(weights);
+        let packings = reference.network.packings().to_vec();
+        let network = network.and_then(|network| network.with_packings(packings));
         Planted {
-            network: network
-                .with_returned_weights(weights)
-                .expect("one for each"),
+            network: network.expect("one for each"),
             ..reference.clone()
         }
     }

@@ -1,9 +1,10 @@
 //! Simulated networks between a phone and a server, of which everything is known.
 
 use layerlab_planners::edge::{
-    Energy, Group, Link, PhoneCost, Power, RadioPower, SplitNetwork, SplitOutcome, SplitPlan,
-    SplitProblem, Tensor, Wait, check_split,
+    Energy, Group, Link, Packed, Packing, PhoneCost, Power, RadioPower, SplitNetwork, SplitOutcome,
+    SplitPlan, SplitProblem, Tensor, Wait, check_split,
 };
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Bytes, Nanos, Segment};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -42,6 +43,36 @@ impl Planted {
         let tensors = layerlab_planners::edge::chain_tensors(&sizes, true);
         let network = SplitNetwork::new(layers, all_groups(layers, &mut random), tensors);
         Planted::of(network.expect("a network"), &mut random)
+    }
+
+    /// The same where most tensors may be packed by up to three codecs, into a tenth to all of their bytes.
+    pub(crate) fn with_packings(self, seed: u64) -> Planted {
+        let mut random = ChaCha8Rng::seed_from_u64(seed ^ 0x9ac);
+        let mut packings = Vec::new();
+        for tensor in self.network.tensors() {
+            let bytes = tensor.bytes.as_bytes();
+            let mut packed = || Packed {
+                bytes: Bytes::from_bytes(random.random_range(bytes / 10..=bytes)),
+                pack: Nanos::from_nanos(random.random_range(0..4_000_000)),
+                unpack: Nanos::from_nanos(random.random_range(0..2_000_000)),
+            };
+            let codecs = [
+                TensorCodec::F32Lz4,
+                TensorCodec::U8Png,
+                TensorCodec::F32Zstd,
+            ];
+            let all = codecs.map(|codec| Packing {
+                codec,
+                upload: packed(),
+                download: packed(),
+            });
+            packings.push(all[..random.random_range(0..=codecs.len())].to_vec());
+        }
+        let network = self.network.with_packings(packings);
+        Planted {
+            network: network.expect("a list for each"),
+            ..self
+        }
     }
 
     fn of(network: SplitNetwork, random: &mut ChaCha8Rng) -> Planted {

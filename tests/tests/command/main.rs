@@ -11,6 +11,7 @@ mod plan_by_time;
 mod plan_cost;
 mod plan_edge;
 mod plan_edge_accurate;
+mod plan_edge_packed;
 mod plan_edge_verified;
 mod plan_energy;
 mod plan_thermal;

@@ -7,14 +7,15 @@ use anyhow::anyhow;
 use layerlab_campaign::bits_per_second;
 use layerlab_campaign::plot::title_mark;
 use layerlab_planners::edge::{
-    Link, MeasuredNetwork, Power, Quantity, RadioPower, Side, SplitAlgorithm, SplitGoal,
-    SplitLimits, SplitPlan, Wait,
+    Link, MeasuredNetwork, Power, Quantity, RadioPower, Side, SplitAlgorithm, SplitGoal, SplitPlan,
+    Wait,
 };
 use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Profile;
 use serde::Serialize;
 
 use super::accuracy::{AccuracyArgs, AccuracyColumns, RequiredAccuracy};
+use super::packing::packed_by;
 use super::planner::{Answer, Planner};
 use super::{BASELINES, Sides, stretches};
 use crate::exit::{Code, ExitWith, Failure};
@@ -51,16 +52,6 @@ fn bandwidth(text: &str) -> Result<u64, String> {
     })
 }
 
-/// What each bandwidth is planned for.
-const FASTEST: SplitGoal = SplitGoal {
-    minimise: Quantity::Latency,
-    limits: SplitLimits {
-        latency: None,
-        energy: None,
-        server_time: None,
-    },
-};
-
 /// One bandwidth of the sweep.
 #[derive(Serialize)]
 struct Row<'a> {
@@ -72,6 +63,7 @@ struct Row<'a> {
     round_trip_ns: Nanos,
     region: &'static str,
     layers: String,
+    packed_by: String,
     latency_ns: Nanos,
     phone_ns: Nanos,
     upload_ns: Nanos,
@@ -89,14 +81,15 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     let (phone, server) = args.sides.read()?;
     let required = args.accuracy.learn(&args.sides, &phone, &server)?;
-    let network = args.sides.network(&phone, &server, required.as_ref())?;
+    let packings = args.sides.packing.read()?;
+    let network = (args.sides).network(&phone, &server, required.as_ref(), packings.as_ref())?;
     let limited = required.as_ref().map(RequiredAccuracy::limit).transpose()?;
     let mut rows = Vec::new();
     let mut drawn = Vec::new();
     for bandwidth_bps in bandwidths(args.from, args.to, args.steps) {
         let link = link(bandwidth_bps, args.round_trip.into());
         let planner = Planner::new(&network, &link, limited.as_ref())?;
-        let joint = planner.answer(FASTEST, SplitAlgorithm::Joint)?;
+        let joint = planner.answer(SplitGoal::FASTEST, SplitAlgorithm::Joint)?;
         let joint = joint.map_err(|why| Failure::new(Code::NoPlan, anyhow!(why)))?;
         let mut others = [None; BASELINES.len()];
         for (latency, algorithm) in others.iter_mut().zip(BASELINES) {
@@ -126,6 +119,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
             round_trip_ns: Duration::from(args.round_trip).into(),
             region: region.name(),
             layers: layers(&placed, &joint),
+            packed_by: packed_by(joint.transfers()),
             latency_ns: joint.cost().latency,
             phone_ns: shares.phone,
             upload_ns: shares.upload,

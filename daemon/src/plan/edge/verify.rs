@@ -37,8 +37,8 @@ const TOLERANCE_PPB: u64 = 1_000_000;
 
 #[derive(clap::Args)]
 pub(super) struct VerifyArgs {
-    /// Run the plan and put what was measured beside what was predicted
-    #[arg(long, requires_all = ["device", "server", "model"])]
+    /// Run the plan and put what was measured beside what was predicted. Its tensors cross as they are
+    #[arg(long, requires_all = ["device", "server", "model"], conflicts_with = "tensors")]
     verify: bool,
     /// With --verify: the phone, as `layerlab devices` lists it
     #[arg(long, value_name = "PHONE", requires = "verify")]

@@ -32,13 +32,15 @@ pub use accurate::split_accurately;
 /// kind: the least in what is minimised, then in latency, energy and server time.
 ///
 /// # Errors
-/// A limit of 0 on latency or energy; LARAC for a goal that does not have exactly one limit.
+/// A limit of 0 on latency or energy; LARAC for a goal that does not have exactly one limit; a goal of more than latency where
+/// tensors may be packed.
 pub fn split(
     problem: &SplitProblem,
     goal: SplitGoal,
     algorithm: SplitAlgorithm,
 ) -> Result<SplitOutcome, SplitError> {
     goal.refuse_unless_sensible()?;
+    problem.refuse_packed(&goal)?;
     let rules = rules(algorithm, problem.layers());
     let found = match algorithm {
         SplitAlgorithm::Larac => {
@@ -71,7 +73,7 @@ pub fn split(
 /// ascending in these. Nothing keeps the limits where it is empty.
 ///
 /// # Errors
-/// A limit of 0 on latency or energy.
+/// A limit of 0 on latency or energy; tensors that may be packed, which is not priced in energy.
 pub fn split_front(
     problem: &SplitProblem,
     limits: SplitLimits,
@@ -81,6 +83,9 @@ pub fn split_front(
         limits,
     };
     goal.refuse_unless_sensible()?;
+    if problem.has_packings() {
+        return Err(SplitError::PackedGoal(Quantity::Energy));
+    }
     let asked = (SplitAlgorithm::Joint, goal);
     let found = front(problem, &limits, Compared::ALL, SideRule::Any).into_iter();
     let plans = found.map(|found| SplitPlan::new(problem, asked, found.cost, found.groups));
