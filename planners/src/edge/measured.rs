@@ -15,9 +15,9 @@ use layerlab_profiles::{Bytes, Layer, Nanos, Placement, Segment};
 
 use super::network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
 use super::placed_group::PlacedGroup;
-use super::plan::TensorTransfer;
 use super::side::Side;
 use super::side_processor::SideProcessor;
+use super::transfer::TensorTransfer;
 use crate::profile::ProfileError;
 use packed::Unsure;
 

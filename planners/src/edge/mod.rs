@@ -46,6 +46,7 @@ pub mod side;
 mod side_processor;
 pub mod solve;
 pub mod training;
+pub mod transfer;
 
 pub use accuracy_limit::AccuracyLimit;
 pub use accurate::{AccurateOutcome, AccurateSplit, TooInaccurate};
@@ -63,11 +64,10 @@ pub use network::{Group, PhoneCost, SplitNetwork, Tensor, chain_tensors};
 pub use packing::{Packed, Packing};
 pub use placed_group::PlacedGroup;
 pub use placed_problem::PlacedProblem;
-pub use plan::{
-    LatencyShares, SplitInfeasible, SplitOutcome, SplitPlan, TensorTransfer, WhyNoSplit,
-};
+pub use plan::{LatencyShares, SplitInfeasible, SplitOutcome, SplitPlan, WhyNoSplit};
 pub use problem::SplitProblem;
 pub use quantity::Quantity;
 pub use side::{Direction, Side};
 pub use solve::{split, split_accurately, split_front};
 pub use training::{BackwardPass, mirrored_segment, training_network};
+pub use transfer::TensorTransfer;

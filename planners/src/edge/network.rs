@@ -7,7 +7,7 @@ use layerlab_profiles::{Bytes, Nanos, Segment};
 use super::energy::Energy;
 use super::error::SplitError;
 use super::packing::{Packed, Packing};
-use super::plan::TensorTransfer;
+use super::transfer::TensorTransfer;
 
 /// The most layers of a network; training the paper's ResNet has 140. With the most tensors, sums of the largest costs
 /// stay within 63 bits.

@@ -4,7 +4,6 @@
 use std::fmt;
 
 use layerlab_profiles::Nanos;
-use layerlab_profiles::tensors::TensorCodec;
 
 use super::algorithm::SplitAlgorithm;
 use super::cost::SplitCost;
@@ -13,6 +12,7 @@ use super::placed_group::PlacedGroup;
 use super::problem::SplitProblem;
 use super::quantity::Quantity;
 use super::side::{Direction, Side};
+use super::transfer::TensorTransfer;
 
 /// The answer of one algorithm to one goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,17 +31,6 @@ impl SplitOutcome {
             SplitOutcome::Infeasible(_) => None,
         }
     }
-}
-
-/// A tensor that crosses the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TensorTransfer {
-    /// Its place in the network's list, from 0.
-    pub tensor: usize,
-    /// Which way.
-    pub direction: Direction,
-    /// What it is packed by; nothing where it crosses as it is.
-    pub codec: Option<TensorCodec>,
 }
 
 /// Where a plan's latency goes; the parts add up to it.

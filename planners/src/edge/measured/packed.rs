@@ -8,8 +8,8 @@ use layerlab_profiles::{Bytes, Nanos};
 
 use super::{MeasuredNetwork, MeasuredSplitError};
 use crate::edge::packing::{Packed, Packing};
-use crate::edge::plan::TensorTransfer;
 use crate::edge::side::{Direction, Side};
+use crate::edge::transfer::TensorTransfer;
 
 /// How unsure the numbers of all packings are.
 pub(in crate::edge) type Unsure = BTreeMap<TensorTransfer, PackedHalfWidths>;
