@@ -300,6 +300,21 @@ fn tensors_that_do_not_belong_to_the_profiles_are_refused_with_the_remedy() {
     let said = simulated.refusal();
     assert!(said.contains("nothing was timed"), "{said}");
 
+    for change in [
+        (|header| header.seed = 2) as fn(&mut TensorsHeader),
+        |header| header.pictures = 11,
+        |header| header.set.sha256 = "ef".repeat(32),
+    ] {
+        let mut others = beside();
+        change(&mut others.on_server.header);
+        let said = others.refusal();
+        assert!(
+            said.contains("the phone's tensors are of 12 pictures of set (cdcdcdcd) that the seed 1 drew, and the server's of 1")
+                && said.contains("measure both with the same --set, --pictures and --seed"),
+            "{said}"
+        );
+    }
+
     let mut without = beside();
     without.on_server.header.codecs = vec![TensorCodec::U8];
     let said = without.refusal();

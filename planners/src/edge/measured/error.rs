@@ -122,6 +122,16 @@ pub enum MeasuredSplitError {
         /// Whose tensors.
         side: Side,
     },
+    /// The two sides packed tensors of other pictures, whose sizes and times do not belong together.
+    #[error(
+        "the phone's tensors are of {phone}, and the server's of {server}; measure both with the same --set, --pictures and --seed"
+    )]
+    TensorsOfOtherPictures {
+        /// The phone's pictures.
+        phone: String,
+        /// The server's.
+        server: String,
+    },
     /// A codec that was not measured.
     #[error(
         "the {side}'s tensors were not packed by {codec}, but by {known}; measure them with it, too, or choose by --codecs"

@@ -40,7 +40,8 @@ impl MeasuredNetwork {
     /// fully connected layers give has not.
     ///
     /// # Errors
-    /// Tensors of another model or another device, that were not timed, or not packed by one of the codecs.
+    /// Tensors of another model or another device, that were not timed, of other pictures on either side, or not packed by one of
+    /// the codecs.
     pub fn with_packings(
         self,
         profiles: [&Profile; 2],
@@ -60,6 +61,7 @@ impl MeasuredNetwork {
                 }
             }
         }
+        refuse_other_pictures(tensors)?;
         let mut packings = Vec::with_capacity(self.network.tensors().len());
         let mut unsure = Unsure::new();
         for (place, tensor) in self.network.tensors().iter().enumerate() {
@@ -125,6 +127,22 @@ fn refuse_unless_of(
         });
     }
     Ok(())
+}
+
+/// Sizes are the sender's and unpacking the receiver's: both must be of the same pictures.
+fn refuse_other_pictures(tensors: [&TensorsDocument; 2]) -> Result<(), MeasuredSplitError> {
+    let [phone, server] = tensors.map(|it| {
+        let (set, of) = (&it.header.set, &it.header);
+        let file: String = set.sha256.chars().take(8).collect();
+        format!(
+            "{} pictures of {} ({file}) that the seed {} drew",
+            of.pictures, set.name, of.seed
+        )
+    });
+    match phone == server {
+        true => Ok(()),
+        false => Err(MeasuredSplitError::TensorsOfOtherPictures { phone, server }),
+    }
 }
 
 /// All that crosses a cut, packed by one codec on one device.
