@@ -2,7 +2,7 @@
 //! this machine run 30 plans: three models, five links that are slowed down, and of each the fastest plan and everything on
 //! the server. The server is profiled anew before each link is measured, as users would, and a plan is run by `layerlab plan edge
 //! --verify`. Writes a page, and fails if a result is not that of the whole network. It measures time: nothing else should run
-//! beside it. Takes three quarters of an hour.
+//! beside it. Takes an hour.
 
 #![expect(clippy::print_stderr, reason = "how far it has come is what it says")]
 
