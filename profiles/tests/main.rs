@@ -13,6 +13,7 @@ mod least_squares;
 mod link;
 mod link_document;
 mod metrics;
+mod moments;
 mod one_number_changed;
 mod passes;
 mod passing;

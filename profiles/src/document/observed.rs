@@ -60,7 +60,10 @@ pub(crate) fn visit_samples<'a>(
 ) -> VisitSamples {
     let processor = &measurement.processor;
     let mut by_visit = VisitSamples::default();
-    for sample in samples.filter(|sample| sample.processor == *processor) {
+    let of_processor = samples.filter(|sample| sample.processor == *processor);
+    let mut in_order: Vec<&Sample> = of_processor.collect();
+    in_order.sort_by_key(|sample| (sample.started, sample.index));
+    for sample in in_order {
         let visit = Visit {
             order: sample.order,
             block: sample.block,

@@ -55,12 +55,17 @@ def model(folder: Path, name: str, width: str) -> Path:
     return path
 
 
-def on_cores(threads: int) -> list[str]:
-    """The beginning of a command that has so many cores, of which each is one thread of either runtime."""
+def last_cores(threads: int) -> list[int]:
+    """So many cores, of which each is one thread of either runtime: not the first ones, which are interrupted most."""
     cores = sorted(os.sched_getaffinity(0))
     if threads > len(cores):
         sys.exit(f"this machine has {len(cores)} cores: ask for no more --threads")
-    return ["taskset", "--cpu-list", ",".join(map(str, cores[:threads]))]
+    return cores[-threads:]
+
+
+def on_cores(threads: int) -> list[str]:
+    """The beginning of a command that has so many cores."""
+    return ["taskset", "--cpu-list", ",".join(map(str, last_cores(threads)))]
 
 
 def profile(out: Path, threads: int, layerlab: Path, arguments: list[str]) -> str | None:
@@ -100,7 +105,7 @@ def nodes(out: Path, threads: int, path: Path, layers: list[str], runs: int) -> 
     if not out.exists():
         say(f"{out}")
         cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, sorted(cores)[:threads])
+        os.sched_setaffinity(0, last_cores(threads))
         times = node_times(path, layers, threads, runs)
         os.sched_setaffinity(0, cores)
         out.write_text(json.dumps(times), encoding="utf-8")
@@ -274,6 +279,7 @@ def main() -> None:
     parser.add_argument("--width", default="1", help="factor on all channels; smaller ones are for trying this out")
     parser.add_argument("--threads", default="2,1")
     parser.add_argument("--budget", default="120s", help="device time of the adaptive design")
+    parser.add_argument("--target-ci", default="2", help="per cent at which it stops earlier")
     parser.add_argument("--runs", type=int, default=1, help="how often each design is measured, to see how far its results scatter")
     parser.add_argument("--visits", default="5", help="in which the samples of prefix-suffix are taken")
     parser.add_argument("--samples", default="20", help="of each segment with prefix-suffix, and of each layer")
@@ -283,7 +289,7 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, *sys.argv], with_pages(huge=True))
     arguments.folder.mkdir(parents=True, exist_ok=True)
     designs = {
-        "adaptive": ["--design", "adaptive", "--budget", arguments.budget],
+        "adaptive": ["--design", "adaptive", "--budget", arguments.budget, "--target-ci", arguments.target_ci],
         PREFIX_SUFFIX: ["--design", PREFIX_SUFFIX, "--samples", arguments.samples, "--visits", arguments.visits],
     }
     machine, rows, side_by_side, unsteady, missing = None, [], [], [], []

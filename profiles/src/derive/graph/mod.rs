@@ -20,6 +20,7 @@ mod layer_numbers;
 mod location;
 mod mixed_model;
 mod moderation;
+mod moments;
 mod moving;
 mod noise;
 mod normal;

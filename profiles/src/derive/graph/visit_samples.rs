@@ -24,18 +24,22 @@ pub struct VisitSamples {
     pub segments: BTreeMap<Segment, BTreeMap<Visit, Vec<Nanos>>>,
     /// The sentinel's times at the two ends of visits, each the median of a few inferences.
     pub sentinels: BTreeMap<Visit, [Nanos; 2]>,
+    /// Which segments had turns in each visit, in the order of time.
+    pub(super) turns: BTreeMap<Visit, Vec<Segment>>,
 }
 
 impl VisitSamples {
-    /// Adds one sample of a segment.
+    /// Adds one sample of a segment, after those of the visit that were taken before it.
     pub fn push(&mut self, segment: Segment, visit: Visit, duration: Nanos) {
         let visits = self.segments.entry(segment).or_default();
         visits.entry(visit).or_default().push(duration);
+        self.turns.entry(visit).or_default().push(segment);
     }
 
     /// Forgets what was sampled in a visit.
     pub fn forget(&mut self, visit: Visit) {
         self.sentinels.remove(&visit);
+        self.turns.remove(&visit);
         for visits in self.segments.values_mut() {
             visits.remove(&visit);
         }

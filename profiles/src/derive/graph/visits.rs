@@ -1,8 +1,8 @@
 //! What the samples of each segment say where it was loaded several times: samples of one visit agree with each other and
 //! are wrong together, so that the spread between visits counts, too (Kalibera and Jones, ISMM 2013).
 //!
-//! Each segment has one robust time for each of its visits; the two-way analysis of these tells the speeds of visits from
-//! what single loadings do. docs/method.md §4 says it in words.
+//! Each segment has one robust time for each of its visits, from samples without what the speed of the moment adds to them;
+//! the two-way analysis of these tells the speeds of visits from what single loadings do. docs/method.md §4 says it in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::FRAC_PI_2;
@@ -10,6 +10,7 @@ use std::f64::consts::FRAC_PI_2;
 use super::cell::Cell;
 use super::location::{Location, MAD_TO_SIGMA, biweight_near, median};
 use super::moderation::Prior;
+use super::moments::at_one_speed;
 use super::noise::{NoiseModel, Scatter};
 use super::observation::{ErrorVariance, Observation, Observations, VisitSpread, rounding_share};
 use super::passes::PassExcess;
@@ -105,8 +106,19 @@ fn visit_times(analysis: &VisitAnalysis) -> BTreeMap<Visit, BTreeMap<Segment, f6
 
 /// The robust time of each segment, with what is known of its error from the spread of visits. There are no intervals
 /// where no segment was visited three times.
+///
+/// Medians are of the samples as they are, and so is what is known of them.
 pub fn observe_visits(samples: &VisitSamples) -> Observations {
-    observations(VisitAnalysis::of(samples), of_dependent)
+    let as_they_are = observations(VisitAnalysis::of(samples), of_dependent);
+    let Some(steady) = at_one_speed(samples) else {
+        return as_they_are;
+    };
+    let mut observations = observations(VisitAnalysis::of(&steady), of_dependent);
+    for (observation, raw) in observations.segments.iter_mut().zip(&as_they_are.segments) {
+        observation.median = raw.median;
+    }
+    observations.visits.of_medians = as_they_are.visits.of_medians;
+    observations
 }
 
 /// Likewise of probes, of which each visit has one. Visits in a row are of probes that differ, so that their speeds do not say
