@@ -127,3 +127,48 @@ impl Profile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::Design;
+
+    /// Files list samples by segments, and what is made of moments needs their turns.
+    #[test]
+    fn samples_are_in_the_order_of_time_whatever_order_they_are_listed_in() {
+        let segments = [1, 2].map(Segment::single);
+        let sample = |(segment, started): (Segment, u64)| Sample {
+            processor: "npu".to_owned(),
+            segment,
+            order: 1,
+            block: 0,
+            index: started,
+            started: Nanos::from_nanos(started),
+            duration: Nanos::from_nanos(10 + started),
+        };
+        let turns: Vec<Sample> = (0..6)
+            .map(|turn| sample((segments[turn % 2], turn as u64)))
+            .collect();
+        let mut listed = turns.clone();
+        listed.sort_by_key(|sample| (sample.segment, sample.index));
+        assert_ne!(listed, turns);
+        let mut in_turn = VisitSamples::default();
+        for sample in &turns {
+            let visit = Visit { order: 1, block: 0 };
+            in_turn.push(sample.segment, visit, sample.duration);
+        }
+        let measurement = Measurement {
+            processor: "npu".to_owned(),
+            design: Design::Local,
+            samples_per_segment: 3,
+            visits: Some(1),
+            gap_ns: Nanos::ZERO,
+            method: Method::Graph,
+            seed: 1,
+            target: None,
+            budget_ns: None,
+            sentinel: None,
+        };
+        assert_eq!(visit_samples(&measurement, listed.iter(), &[]), in_turn);
+    }
+}

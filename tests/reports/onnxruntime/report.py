@@ -227,8 +227,7 @@ DEVIATIONS = """
   their errors count in full however short the layer is. The table says how many layers are resolved at all.
 - *The speed of the machine.* Times by least squares are at the average speed of all visits, since speeds are taken out; those by
   differencing are medians of samples as they are, at the usual speed, which is faster where visits are now and then much slower.
-  Sums by least squares are therefore to be compared with the sentinels' mean, which is of all visits as well, and those by
-  differencing with their median. The whole in turn is of three visits only with the adaptive design.
+  The sentinels' mean is at the average speed as well, their median at the usual one.
 - *The sum.* Where times add up, it differs from the whole by noise alone. Each profile tests that by segments that its fit has
   not seen: how far these were from what was predicted, and how often chance alone would take them so far. Beside it, how
   unsteady the machine was: the standard deviation of the sentinels, and what is left of it in their mean if they are independent.
