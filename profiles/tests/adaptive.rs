@@ -146,6 +146,25 @@ fn held_back_segments_are_measured_in_the_first_visits_and_never_to_narrow() {
     }
 }
 
+/// Layers are known best by short segments, and how long all of them take together by the whole model.
+#[test]
+fn of_eight_visits_one_at_least_has_the_whole_model() {
+    let plant = phone(12, 5);
+    let mut settings = settings(12, 5);
+    settings.target = 0.002;
+    let mut run = Run::new(&plant, settings);
+    run.finish(proportional(0.03, 5));
+    let visits = run.blocks.len();
+    let whole = &run.samples.segments[&Segment::whole(12)];
+    assert!(run.narrowing().len() > 40, "{visits} visits");
+    let expected = visits.div_ceil(8);
+    assert!(
+        (expected..=expected + 1).contains(&whole.len()),
+        "{} of {visits} visits",
+        whole.len()
+    );
+}
+
 #[test]
 fn the_interval_that_the_planner_stops_at_is_the_one_that_is_published() {
     let plant = phone(9, 3);

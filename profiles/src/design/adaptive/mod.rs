@@ -50,6 +50,10 @@ const MOST_DOUBLINGS: u32 = 4;
 /// planning than their better choice brings, larger ones would overshoot the target.
 const GROWTH: f64 = 0.1;
 
+/// Of so many visits one has the whole model in turn. Short segments say most about layers for their time; that many of them
+/// take as long as their sum is seen in the whole alone.
+const WHOLE_IN_VISITS: usize = 8;
+
 /// How often a block repeats its segments, at least: few, so that what they tell can be acted on early.
 const REPETITIONS: u64 = 6;
 
@@ -336,14 +340,24 @@ impl Planner {
         let mut choice = Choice::new(&fit, &aims, target, offers.collect());
         let mut cost = self.settings.overhead.per_block.as_nanos() as f64;
         let mut segments = BTreeSet::new();
-        while segments.len() < self.settings.segments_per_block.max(1) && !choice.is_enough() {
+        if let Some(whole) = self.whole_if_due(observations) {
+            let offer = self.offer(observations, &fit, whole, repetitions);
+            if cost + offer.cost_ns <= left_ns {
+                segments.insert(whole);
+                cost += offer.cost_ns;
+            }
+        }
+        let mut chosen = 0;
+        while chosen < self.settings.segments_per_block.max(1) && !choice.is_enough() {
             let Some(best) = choice.take_best(left_ns - cost) else {
                 break;
             };
-            segments.insert(best.segment);
-            cost += best.cost_ns;
+            chosen += 1;
+            if segments.insert(best.segment) {
+                cost += best.cost_ns;
+            }
         }
-        if segments.is_empty() {
+        if chosen == 0 {
             let widest = Some(widest);
             return Ok(Next::Done(Reason::BudgetSpent { widest }));
         }
@@ -353,6 +367,14 @@ impl Planner {
             expected: nanos(cost),
             purpose: Purpose::Narrow { widest },
         }))
+    }
+
+    /// The whole model, or the longest segment that memory holds, where too few visits have had it so far.
+    fn whole_if_due(&self, observations: &Observations) -> Option<Segment> {
+        let whole = self.stretch.longest()?;
+        let had = observations.of(whole)?.visits;
+        let is_due = had * WHOLE_IN_VISITS < observations.visits.of_any;
+        (is_due && !self.refused.contains(&whole)).then_some(whole)
     }
 
     fn offer(
