@@ -6,11 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use layerlab_edge::{Cancel, InferRequest, Stretch, TensorShape, hash_bytes};
-use layerlab_model::Network;
+use layerlab_edge::{
+    Answer, Cancel, Client, InferRequest, PackedRequest, Stretch, TensorShape, hash_bytes,
+};
+use layerlab_model::{Network, TensorSpec};
+use layerlab_profiles::link::LinkDirection;
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
-    EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, ProcessorKind, Response,
+    EdgeAgreement, EdgeInference, EdgePacking, EdgePart, EdgePlan, EdgeSide, ProcessorKind,
+    Response,
 };
 
 use crate::ModelWithTwin;
@@ -22,7 +27,8 @@ use crate::machine::Machine;
 use crate::models::read_model;
 use crate::reach::{Reached, reach, with_signs_of_life};
 use crate::runtime::{MainMemory, Runtimes, Session, Tensor, timing_input};
-use crate::wire_tensors::{from_wire, to_wire};
+use crate::set_images::SetImages;
+use crate::wire_tensors::{from_wire, pack, to_wire, unpack};
 
 /// More inferences than these do not fit into one message.
 const MOST_INFERENCES: u32 = 2_000;
@@ -73,6 +79,16 @@ struct There {
     segment: Segment,
     asked: InferRequest,
     answer: Vec<TensorShape>,
+    /// What its tensors are packed by, to the server and back.
+    codecs: [Option<TensorCodec>; 2],
+}
+
+/// What came of an exchange with the server.
+struct Exchanged {
+    given: Vec<Tensor>,
+    answer: Answer,
+    /// What packing and unpacking took here.
+    packing: Duration,
 }
 
 impl There {
@@ -88,6 +104,7 @@ impl There {
                 tensors: Vec::new(),
             },
             answer: Vec::new(),
+            codecs: [None; 2],
         })
     }
 
@@ -105,11 +122,64 @@ impl There {
         self.answer = crossing(&network.gives(self.segment))?;
         Ok(())
     }
+
+    /// Whether this is what crosses where its layers begin or end. Then it is packed from now on.
+    fn is_packed(&mut self, packing: &EdgePacking) -> bool {
+        let [upload, download] = &mut self.codecs;
+        let (cut, codec) = match packing.direction {
+            LinkDirection::Upload => (self.segment.first() - 1, upload),
+            LinkDirection::Download => (self.segment.last(), download),
+        };
+        let is_here = cut == packing.after_layer;
+        if is_here {
+            *codec = Some(packing.codec);
+        }
+        is_here
+    }
+
+    /// Has the server run its layers on the tensors that they take, which gives tensors of these specs.
+    fn exchange(
+        &self,
+        client: &mut Client,
+        taken: &[Tensor],
+        gives: &[TensorSpec],
+    ) -> Result<Exchanged, Sentence> {
+        let asked = self.asked.clone();
+        if self.codecs == [None; 2] {
+            let inferred = client.infer(asked, &to_wire(taken)?, &self.answer);
+            let (inferred, answer) = inferred.map_err(|error| error.to_string())?;
+            return Ok(Exchanged {
+                given: from_wire(gives, &inferred.payload)?,
+                answer,
+                packing: Duration::ZERO,
+            });
+        }
+        let [upload, download] = self.codecs;
+        let began = Instant::now();
+        let (tensors, payload) = pack(upload, taken)?;
+        let packing = began.elapsed();
+        let asked = PackedRequest {
+            layers: asked,
+            answer: download,
+            tensors,
+        };
+        let inferred = client.infer_packed(asked, &payload, &self.answer);
+        let (inferred, answer) = inferred.map_err(|error| error.to_string())?;
+        let began = Instant::now();
+        let given = unpack(gives, &inferred.packed, &inferred.payload)?;
+        Ok(Exchanged {
+            given,
+            answer,
+            packing: packing + began.elapsed(),
+        })
+    }
 }
 
 struct PlanRun<'a> {
     plan: &'a EdgePlan,
     model: ModelWithTwin,
+    /// What the network answers in turn.
+    inputs: Vec<Vec<Tensor>>,
     legs: Vec<Leg>,
     server: Reached,
     cancel: &'a Cancel,
@@ -126,6 +196,7 @@ impl<'a> PlanRun<'a> {
     ) -> Result<PlanRun<'a>, Sentence> {
         let model = read_model(files, &plan.model_sha256, plan.quantised_sha256.as_deref())?;
         refuse_unless_whole(plan, model.model().layer_count())?;
+        let inputs = inputs(plan, files, model.model())?;
         let server = reach(&plan.server, &plan.token, plan.shape, cancel)?;
         let loopback = server.loopback;
         // Who is gone ends the connection, and so this.
@@ -147,9 +218,11 @@ impl<'a> PlanRun<'a> {
                 there.tell_tensors(model.model())?;
             }
         }
+        pack_what_crosses(plan, &mut legs)?;
         Ok(PlanRun {
             plan,
             model,
+            inputs,
             legs,
             server,
             cancel,
@@ -157,25 +230,25 @@ impl<'a> PlanRun<'a> {
     }
 
     fn all(&mut self, machine: &mut Machine, done: &AtomicU64) -> Result<Response, Sentence> {
-        let input = timing_input(self.model.model().inputs(), self.plan.seed);
         for run in 0..self.plan.warm_up {
             let name = Invocation::warm_up(self.plan.seed, 0, run);
-            self.once(machine, name, &input)?;
+            self.once(machine, name, run as usize)?;
             done.fetch_add(1, Ordering::Relaxed);
         }
         let mut inferences = Vec::new();
         let mut result = Vec::new();
         for index in 0..u64::from(self.plan.inferences) {
             let name = Invocation::sample(self.plan.seed, index);
-            let (inference, given) = self.once(machine, name, &input)?;
+            let (inference, given) = self.once(machine, name, index as usize)?;
             inferences.push(inference);
             result = given;
             done.fetch_add(1, Ordering::Relaxed);
         }
         // What is loaded may be all that the processors' memory holds.
         self.legs.clear();
+        let last = self.input(self.plan.inferences as usize - 1);
         let (agreement, not_compared) =
-            match alone(&mut machine.runtimes, &self.model, &input, &result) {
+            match alone(&mut machine.runtimes, &self.model, last, &result) {
                 Ok(agreement) => (Some(agreement), None),
                 Err(reason) => (None, Some(reason)),
             };
@@ -187,12 +260,17 @@ impl<'a> PlanRun<'a> {
         })
     }
 
-    /// One inference and its result.
+    /// What the inference of this place answers, of those that are timed or of those before.
+    fn input(&self, place: usize) -> &[Tensor] {
+        &self.inputs[place % self.inputs.len()]
+    }
+
+    /// The inference of this place and its result.
     fn once(
         &mut self,
         machine: &mut Machine,
         name: Invocation,
-        input: &[Tensor],
+        place: usize,
     ) -> Result<(EdgeInference, Vec<Tensor>), Sentence> {
         if self.cancel.is_cancelled() {
             return Err("running the plan was cancelled".to_owned());
@@ -201,8 +279,9 @@ impl<'a> PlanRun<'a> {
         rest(machine, self.plan.rest_ns.unwrap_or(REST));
         let network = self.model.model();
         let [mut here, mut up, mut queue, mut compute, mut down] = [Nanos::ZERO; 5];
+        let input = self.input(place).to_vec();
         let began = Instant::now();
-        let mut memory = MainMemory::of(network.inputs(), input.to_vec());
+        let mut memory = MainMemory::of(network.inputs(), input);
         for (step, leg) in self.legs.iter_mut().enumerate() {
             match leg {
                 Leg::Here(segment, session) => {
@@ -213,12 +292,12 @@ impl<'a> PlanRun<'a> {
                     memory = memory.after(network, *segment, run.outputs);
                 }
                 Leg::There(there) => {
-                    let payload = to_wire(&memory.taken(&network.takes(there.segment)))?;
-                    let asked = there.asked.clone();
-                    let inferred = self.server.client.infer(asked, &payload, &there.answer);
-                    let (inferred, told) = inferred.map_err(|error| error.to_string())?;
-                    let given = from_wire(&network.gives(there.segment), &inferred.payload)?;
-                    memory = memory.after(network, there.segment, given);
+                    let taken = memory.taken(&network.takes(there.segment));
+                    let gives = network.gives(there.segment);
+                    let exchanged = there.exchange(&mut self.server.client, &taken, &gives)?;
+                    let told = exchanged.answer;
+                    memory = memory.after(network, there.segment, exchanged.given);
+                    here = here + Nanos::from(exchanged.packing);
                     let at_server = told.server.receive + told.server.queue + told.server.compute;
                     up = up + told.server.receive;
                     queue = queue + told.server.queue;
@@ -242,6 +321,38 @@ impl<'a> PlanRun<'a> {
         };
         Ok((inference, memory.tensors().to_vec()))
     }
+}
+
+/// What the network is to answer.
+fn inputs(plan: &EdgePlan, files: &Files, network: &Network) -> Result<Vec<Vec<Tensor>>, Sentence> {
+    let Some(images) = &plan.images else {
+        return Ok(vec![timing_input(network.inputs(), plan.seed)]);
+    };
+    if !(1..=MOST_INFERENCES as usize).contains(&images.images.len()) {
+        return Err(format!("a plan answers 1 to {MOST_INFERENCES} images"));
+    }
+    let set = files.set(&images.set_sha256);
+    let set = set.map_err(|error| error.to_string())?;
+    let pictures = SetImages::of(&set, &images.images, network)?;
+    let tensors = images.images.iter().map(|&image| pictures.tensor(image));
+    tensors.map(|tensor| Ok(vec![tensor?])).collect()
+}
+
+/// Has the tensors packed that the plan says.
+fn pack_what_crosses(plan: &EdgePlan, legs: &mut [Leg]) -> Result<(), Sentence> {
+    for packing in &plan.packings {
+        let mut there = legs.iter_mut().filter_map(|leg| match leg {
+            Leg::There(there) => Some(there),
+            Leg::Here(..) => None,
+        });
+        if !there.any(|there| there.is_packed(packing)) {
+            return Err(format!(
+                "the plan packs the {} of what leaves layer {}, and nothing crosses the link there: plan again",
+                packing.direction, packing.after_layer
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Lets `time` pass on the device and, where that does not take it because it is simulated, on the server.

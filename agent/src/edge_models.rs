@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use layerlab_edge::{
-    InferRequest, Inferred, Models, PictureRequest, Stretch, TensorShape, hash_bytes, payload_bytes,
+    InferRequest, Inferred, Models, PackedAnswer, PackedRequest, PictureRequest, Stretch,
+    TensorShape, hash_bytes, payload_bytes,
 };
 use layerlab_model::{ElementType, ModelError, Network, TensorSpec};
 use layerlab_profiles::{Segment, sha256};
@@ -13,7 +14,7 @@ use layerlab_profiles::{Segment, sha256};
 use crate::ModelWithTwin;
 use crate::pictures::{PictureInput, decoded};
 use crate::runtime::{MainMemory, RuntimeError, Runtimes, Session, Tensor};
-use crate::wire_tensors::{from_wire, to_wire};
+use crate::wire_tensors::{from_wire, pack, to_wire, unpack};
 
 /// How many segments stay loaded: those of a few phones' plans. The one that was not used for longest makes room.
 const MOST_LOADED: usize = 16;
@@ -86,6 +87,26 @@ impl EdgeModels {
                 &hash[..12]
             )
         })
+    }
+
+    /// What the layers that are asked for give, and its shapes, where `read` reads what they take.
+    fn computed(
+        &self,
+        asked: &InferRequest,
+        read: impl FnOnce(&[TensorSpec]) -> Result<Vec<Tensor>, String>,
+    ) -> Result<(Vec<TensorShape>, Vec<Tensor>), String> {
+        let model = self.model(&asked.model)?;
+        let mut loaded = self.lock();
+        let (network, segment) = (model.model(), asked_segment(asked)?);
+        let (takes, gives) = (network.takes(segment), network.gives(segment));
+        let mut memory = MainMemory::of(&takes, read(&takes)?);
+        for part in parts(asked) {
+            let segment = part.1;
+            let inputs = memory.taken(&network.takes(segment));
+            let given = loaded.run(part, model, &inputs)?;
+            memory = memory.after(network, segment, given);
+        }
+        Ok((crossing(&gives)?, memory.taken(&gives).into_owned()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Loaded> {
@@ -181,20 +202,22 @@ impl Models for EdgeModels {
     }
 
     fn run(&self, asked: &InferRequest, payload: &[u8]) -> Result<Inferred, String> {
-        let model = self.model(&asked.model)?;
-        let mut loaded = self.lock();
-        let (network, segment) = (model.model(), asked_segment(asked)?);
-        let (takes, gives) = (network.takes(segment), network.gives(segment));
-        let mut memory = MainMemory::of(&takes, from_wire(&takes, payload)?);
-        for part in parts(asked) {
-            let segment = part.1;
-            let inputs = memory.taken(&network.takes(segment));
-            let given = loaded.run(part, model, &inputs)?;
-            memory = memory.after(network, segment, given);
-        }
+        let read = |takes: &[TensorSpec]| from_wire(takes, payload);
+        let (tensors, given) = self.computed(asked, read)?;
         Ok(Inferred {
-            payload: to_wire(&memory.taken(&gives))?,
-            tensors: crossing(&gives)?,
+            payload: to_wire(&given)?,
+            tensors,
+        })
+    }
+
+    fn run_packed(&self, asked: &PackedRequest, payload: &[u8]) -> Result<PackedAnswer, String> {
+        let read = |takes: &[TensorSpec]| unpack(takes, &asked.tensors, payload);
+        let (tensors, given) = self.computed(&asked.layers, read)?;
+        let (packed, payload) = pack(asked.answer, &given)?;
+        Ok(PackedAnswer {
+            tensors,
+            packed,
+            payload,
         })
     }
 

@@ -26,6 +26,7 @@ mod reach;
 pub mod reading_cost;
 pub mod runtime;
 pub mod serve;
+mod set_images;
 pub mod stream;
 mod survey;
 mod tensors;

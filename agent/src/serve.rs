@@ -314,7 +314,9 @@ impl Server {
 
     /// Runs a network together with a server for as long as the connection of this number lasts.
     fn run_edge_plan(&self, plan: &EdgePlan, writer: &Writer, (number, cancel): (u64, &Cancel)) {
-        let wanted = [Some(&plan.model_sha256), plan.quantised_sha256.as_ref()];
+        let (twin, images) = (plan.quantised_sha256.as_ref(), plan.images.as_ref());
+        let set = images.map(|images| &images.set_sha256);
+        let wanted = [Some(&plan.model_sha256), twin, set];
         let send = |response| writer.send(&response);
         self.beside_server(
             &wanted,

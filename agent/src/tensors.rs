@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::hint::black_box;
 use std::time::Instant;
 
-use layerlab_model::{CrossingTensor, Network, TensorSpec};
+use layerlab_model::{CrossingTensor, Network};
 use layerlab_profiles::accuracy::{EvaluationSet, Tally};
 use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Bytes, Nanos, Segment};
@@ -20,6 +20,7 @@ use crate::device::Device;
 use crate::ended::{Ended, failed};
 use crate::queue::{Queue, Task};
 use crate::runtime::{MainMemory, Runtimes, Session, Tensor, loaded_event};
+use crate::set_images::SetImages;
 
 /// What an order to pack tensors asks for.
 pub(crate) struct PackedCrossings<'a> {
@@ -41,7 +42,7 @@ impl PackedCrossings<'_> {
         model: &ModelWithTwin,
     ) -> Result<(), Ended> {
         let network = model.model();
-        let input = self.fitting_input(network)?;
+        let pictures = SetImages::of(&self.set, self.images, network).map_err(order)?;
         let is_packed = |event: &Event| match event {
             Event::TensorsPacked { image, .. } => Some(*image),
             _ => None,
@@ -65,7 +66,7 @@ impl PackedCrossings<'_> {
             of: self,
             network,
             tensors: network.crossing_tensors(),
-            input,
+            pictures,
             layers,
             is_timed: !device.identity().device.simulated,
         };
@@ -77,28 +78,6 @@ impl PackedCrossings<'_> {
         }
         Ok(())
     }
-
-    /// The network's input, if the order makes sense for the network and the set.
-    fn fitting_input<'n>(&self, network: &'n Network) -> Result<&'n TensorSpec, Ended> {
-        let all = self.set.answers() as u64;
-        if let Some(beyond) = self.images.iter().find(|&&image| image >= all) {
-            return Err(order(format!(
-                "the order asks for image {beyond} of an evaluation set of {all}"
-            )));
-        }
-        if self.set.metric.images_per_answer() != 1 {
-            return Err(order(
-                "tensors are packed of single images, and the set has pairs".to_owned(),
-            ));
-        }
-        match network.inputs() {
-            [input] if input.elements() == self.set.image_len() as u64 => Ok(input),
-            _ => Err(order(format!(
-                "the images of this evaluation set have the shape {:?}, which is not that of the model's input",
-                self.set.shape
-            ))),
-        }
-    }
 }
 
 /// A network that answers images layer by layer.
@@ -106,7 +85,7 @@ struct PackedImages<'a> {
     of: &'a PackedCrossings<'a>,
     network: &'a Network,
     tensors: Vec<CrossingTensor>,
-    input: &'a TensorSpec,
+    pictures: SetImages<'a>,
     /// A session for each layer.
     layers: Vec<Box<dyn Session>>,
     is_timed: bool,
@@ -115,11 +94,7 @@ struct PackedImages<'a> {
 impl PackedImages<'_> {
     fn image(&mut self, image: u64) -> Result<Event, Ended> {
         let of = self.of;
-        let values = of.set.images(image as usize).into_iter().next();
-        let values = values.ok_or_else(|| order(format!("the set has no image {image}")))?;
-        let shape = self.input.shape.iter().map(|&axis| axis as usize).collect();
-        let input = Tensor::from_floats(self.input.element, shape, &values);
-        let input = input.map_err(|reason| order(reason.to_string()))?;
+        let input = self.pictures.tensor(image).map_err(order)?;
         let inputs = MainMemory::of(self.network.inputs(), vec![input]);
         // What is alive at each cut.
         let mut alive = vec![inputs];

@@ -8,6 +8,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,12 +16,17 @@ use layerlab_agent::device::Host;
 use layerlab_agent::edge_models::EdgeModels;
 use layerlab_agent::runtime::{OnnxRuntimeOptions, RuntimesSetup};
 use layerlab_agent::runtime::{Runtimes, registry};
-use layerlab_edge::{InferRequest, Inferred, Models, Server, ServerLimits, Token};
+use layerlab_edge::{
+    InferRequest, Inferred, Models, PackedAnswer, PackedRequest, Server, ServerLimits, TensorShape,
+    Token, payload_bytes,
+};
 use layerlab_model::Network;
+use layerlab_profiles::link::LinkDirection;
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Nanos, Segment, sha256};
 use layerlab_protocol::{
-    EdgeInference, EdgePart, EdgePlan, EdgeSide, Refusal, Request, Response, ShapedLink, VERSION,
-    decode, encode,
+    EdgeImages, EdgeInference, EdgePacking, EdgePart, EdgePlan, EdgeSide, Refusal, Request,
+    Response, ShapedLink, VERSION, decode, encode,
 };
 
 const SECRET: &str = "a secret";
@@ -181,6 +187,8 @@ fn plan(model: &Model, server: &Server, parts: &[(u32, u32, EdgeSide, &str)]) ->
         rest_ns: None,
         seed: 1,
         shape: None,
+        packings: Vec::new(),
+        images: None,
     }
 }
 
@@ -243,6 +251,138 @@ fn phone_server_phone_gives_what_the_phone_gives_alone() {
         assert!(Instant::now() < end, "something is left");
         thread::yield_now();
     }
+}
+
+/// Notes what crossed packed, both ways, and answers nothing else.
+struct PackedAlone {
+    models: EdgeModels,
+    crossed: Sender<[Crossed; 2]>,
+}
+
+/// What tensors were packed by, and how many bytes they had then and once they were unpacked.
+type Crossed = (Option<TensorCodec>, u64, u64);
+
+impl Models for PackedAlone {
+    fn accepts(&self, asked: &InferRequest) -> Result<(), String> {
+        self.models.accepts(asked)
+    }
+
+    fn prepare(&self, asked: &InferRequest) -> Result<(), String> {
+        self.models.prepare(asked)
+    }
+
+    fn run(&self, _: &InferRequest, _: &[u8]) -> Result<Inferred, String> {
+        Err("it came as it is".to_owned())
+    }
+
+    fn run_packed(&self, asked: &PackedRequest, payload: &[u8]) -> Result<PackedAnswer, String> {
+        let answer = self.models.run_packed(asked, payload)?;
+        let bytes = |shapes: &[TensorShape]| payload_bytes(shapes).unwrap();
+        let up = (
+            asked.tensors.codec,
+            payload.len() as u64,
+            bytes(&asked.layers.tensors),
+        );
+        let down = (
+            answer.packed.codec,
+            answer.payload.len() as u64,
+            bytes(&answer.tensors),
+        );
+        let _ = self.crossed.send([up, down]);
+        Ok(answer)
+    }
+}
+
+#[test]
+fn tensors_cross_packed_and_what_keeps_all_bits_gives_the_same_result() {
+    let (tell, told) = channel();
+    let crossed = PackedAlone {
+        models: models(),
+        crossed: tell,
+    };
+    let (model, server, cpu) = (model(), serve(crossed), here());
+    let last = model.network.layer_count();
+    let split = [
+        (1, 2, EdgeSide::Phone, cpu.as_str()),
+        (3, last - 1, EdgeSide::Server, &cpu),
+        (last, last, EdgeSide::Phone, &cpu),
+    ];
+    let packing = |after_layer, direction, codec| EdgePacking {
+        after_layer,
+        direction,
+        codec,
+    };
+    let (up, down) = (LinkDirection::Upload, LinkDirection::Download);
+    let mut agent = Agent::start(None);
+    agent.has(&model);
+    for (packings, codecs) in [
+        (
+            vec![
+                packing(2, up, TensorCodec::F32Zstd),
+                packing(last - 1, down, TensorCodec::F32Lz4),
+            ],
+            [Some(TensorCodec::F32Zstd), Some(TensorCodec::F32Lz4)],
+        ),
+        (
+            vec![packing(2, up, TensorCodec::U8)],
+            [Some(TensorCodec::U8), None],
+        ),
+    ] {
+        let plan = EdgePlan {
+            packings,
+            ..plan(&model, &server, &split)
+        };
+        let Response::EdgePlanRan {
+            inferences,
+            agreement: Some(agreement),
+            ..
+        } = agent.runs(&plan)
+        else {
+            panic!("it did not run");
+        };
+        assert!(
+            inferences.iter().all(|one| sum(one) <= one.total_ns),
+            "{inferences:?}"
+        );
+        let is_rounded = codecs[0] == Some(TensorCodec::U8);
+        match is_rounded {
+            true => assert!((1..500_000_000).contains(&agreement.difference_ppb)),
+            false => assert!(agreement.difference_ppb < 100_000, "{agreement:?}"),
+        }
+        let exchanges: Vec<[Crossed; 2]> = told.try_iter().collect();
+        assert_eq!(exchanges.len(), 7, "with one to warm up");
+        for [up, down] in exchanges {
+            assert_eq!([up.0, down.0], codecs);
+            if is_rounded {
+                // A byte for each number, and five that say what they mean.
+                assert!(up.1 < up.2 / 3, "{up:?}");
+                assert_eq!(down.1, down.2);
+            }
+        }
+    }
+    let with = |packings: Vec<EdgePacking>, images: Option<EdgeImages>| EdgePlan {
+        packings,
+        images,
+        ..plan(&model, &server, &split)
+    };
+    let nothing_there = with(vec![packing(4, up, TensorCodec::U8)], None);
+    match agent.runs(&nothing_there) {
+        Response::LinkFailed { message } => assert!(
+            message.contains("packs the upload of what leaves layer 4"),
+            "{message}"
+        ),
+        other => panic!("{other:?}"),
+    }
+    let images = EdgeImages {
+        set_sha256: "ab".repeat(32),
+        images: vec![0],
+    };
+    let lacks = Refusal::UnknownModel;
+    let refused = agent.runs(&with(Vec::new(), Some(images)));
+    assert!(
+        matches!(&refused, Response::Refused { refusal, .. } if *refusal == lacks),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::connection::{Broken, Connection, Deadline, Patience};
 use crate::error::EdgeError;
 use crate::infer::{InferRequest, Inferred, TensorShape, payload_bytes};
 use crate::message::{ECHO_BYTES, MessageError, Reply, Request};
+use crate::packed::{PackedAnswer, PackedRequest};
 use crate::token::Token;
 
 /// A connection to a server that knows the token.
@@ -182,25 +183,76 @@ impl Client {
         Ok((inferred, answer))
     }
 
+    /// Has layers run on the tensors that `payload` has packed, of which the answer's tensors must have the shapes `expected`.
+    ///
+    /// # Errors
+    /// As [`Client::infer`].
+    pub fn infer_packed(
+        &mut self,
+        asked: PackedRequest,
+        payload: &[u8],
+        expected: &[TensorShape],
+    ) -> Result<(PackedAnswer, Answer), EdgeError> {
+        const DOING: &str = "having layers run";
+        if asked.tensors.payload_bytes() != Some(payload.len() as u64) || !asked.fits_a_frame() {
+            return Err(EdgeError::NoFrame {
+                first: asked.layers.first,
+                last: asked.layers.last(),
+            });
+        }
+        let wanted = asked.answer;
+        let started = Instant::now();
+        let deadline = self.patience.deadline(payload.len() as u64);
+        let frame = Request::InferPacked(asked).encode();
+        let sent = self.connection.send_bytes(&frame, payload, deadline);
+        self.unless_refused(sent, DOING)?;
+        let (tensors, packed) = match self.computed(DOING)? {
+            Reply::PackedTensors { tensors, packed }
+                if tensors == expected && packed.codec == wanted =>
+            {
+                (tensors, packed)
+            }
+            _ => return Err(self.other_answer(DOING)),
+        };
+        let payload = self.payload(packed.payload_bytes(), DOING)?;
+        let answer = self.done(started, DOING)?;
+        let inferred = PackedAnswer {
+            tensors,
+            packed,
+            payload,
+        };
+        Ok((inferred, answer))
+    }
+
     /// Waits for tensors whose shapes are `expected`.
     pub(crate) fn tensors(
         &mut self,
         expected: impl FnOnce(&[TensorShape]) -> bool,
         doing: &'static str,
     ) -> Result<Inferred, EdgeError> {
-        let wait = self.patience.inference + self.patience.silence;
-        let tensors = match self.reply_by(Deadline::within(wait), wait, doing)? {
+        let tensors = match self.computed(doing)? {
             Reply::Tensors { tensors } if expected(&tensors) => tensors,
             _ => return Err(self.other_answer(doing)),
         };
-        // A reply with tensors of other sizes than its payload is malformed.
-        let bytes = payload_bytes(&tensors).unwrap_or(0);
+        let payload = self.payload(payload_bytes(&tensors), doing)?;
+        Ok(Inferred { tensors, payload })
+    }
+
+    /// Waits for what a server computes.
+    fn computed(&mut self, doing: &'static str) -> Result<Reply, EdgeError> {
+        let wait = self.patience.inference + self.patience.silence;
+        self.reply_by(Deadline::within(wait), wait, doing)
+    }
+
+    /// The payload of a reply, which has so many bytes: one with another length than its tensors have is malformed.
+    fn payload(&mut self, bytes: Option<u64>, doing: &'static str) -> Result<Vec<u8>, EdgeError> {
+        let bytes = bytes.unwrap_or(0);
         let mut payload = vec![0; usize::try_from(bytes).unwrap_or(0)];
         let read = self
             .connection
             .read_exact(&mut payload, self.patience.deadline(bytes));
         read.map_err(|broken| self.broken(broken, self.patience.silence, doing))?;
-        Ok(Inferred { tensors, payload })
+        Ok(payload)
     }
 
     /// Another end of the same connection: one is to write, the other to read.

@@ -31,6 +31,8 @@ pub enum FrameKind {
     Infer = 5,
     /// Have a picture answered. Servers that are older than it refuse it, as a kind that they do not know.
     Picture = 6,
+    /// Run layers of a model on tensors that are packed, or pack what they give. Servers that are older than it refuse it.
+    InferPacked = 7,
     /// The reply to hello.
     Welcome = 256,
     /// Bytes that were asked for.
@@ -41,22 +43,26 @@ pub enum FrameKind {
     Refused = 259,
     /// Tensors that were computed; before `done`, where layers were run.
     Tensors = 260,
+    /// Tensors that were computed and packed, in the place of `tensors`.
+    PackedTensors = 261,
 }
 
 impl FrameKind {
     /// All of them.
-    pub const ALL: [FrameKind; 11] = [
+    pub const ALL: [FrameKind; 13] = [
         FrameKind::Hello,
         FrameKind::Echo,
         FrameKind::Sink,
         FrameKind::Source,
         FrameKind::Infer,
         FrameKind::Picture,
+        FrameKind::InferPacked,
         FrameKind::Welcome,
         FrameKind::Data,
         FrameKind::Done,
         FrameKind::Refused,
         FrameKind::Tensors,
+        FrameKind::PackedTensors,
     ];
 }
 

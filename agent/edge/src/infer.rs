@@ -2,6 +2,7 @@
 
 use crate::fields::{Fields, HASH_BYTES, count};
 use crate::frame::{MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES};
+use crate::packed::{PackedAnswer, PackedRequest};
 use crate::picture::PictureRequest;
 
 /// The bytes of an element: all tensors cross as 32-bit floats.
@@ -98,6 +99,12 @@ impl InferRequest {
     /// The request of these fields, if they are one whose layers are in order.
     pub(crate) fn parse(fields: &[u8]) -> Option<InferRequest> {
         let mut left = Fields(fields);
+        let asked = InferRequest::parse_first(&mut left)?;
+        left.0.is_empty().then_some(asked)
+    }
+
+    /// The request of the first of these fields.
+    pub(crate) fn parse_first(left: &mut Fields<'_>) -> Option<InferRequest> {
         let model = left.array()?;
         let first = u32::from_be_bytes(left.array()?);
         let mut stretches = Vec::new();
@@ -111,8 +118,8 @@ impl InferRequest {
             next = last.checked_add(1)?;
             stretches.push(Stretch { last, processor });
         }
-        let tensors = shapes(&mut left)?;
-        (first >= 1 && !stretches.is_empty() && left.0.is_empty()).then_some(InferRequest {
+        let tensors = shapes(left)?;
+        (first >= 1 && !stretches.is_empty()).then_some(InferRequest {
             model,
             first,
             stretches,
@@ -138,7 +145,7 @@ pub(crate) fn parse_shapes(fields: &[u8]) -> Option<Vec<TensorShape>> {
     left.0.is_empty().then_some(shapes)
 }
 
-fn shapes(left: &mut Fields<'_>) -> Option<Vec<TensorShape>> {
+pub(crate) fn shapes(left: &mut Fields<'_>) -> Option<Vec<TensorShape>> {
     let mut shapes = Vec::new();
     for _ in 0..left.count()? {
         let axes = left.count()?;
@@ -198,4 +205,12 @@ pub trait Models: Send + Sync {
     /// # Errors
     /// When a runtime fails.
     fn run(&self, asked: &InferRequest, payload: &[u8]) -> Result<Inferred, String>;
+
+    /// Runs what was prepared on the tensors that `payload` has packed, and packs what they give as was asked for.
+    ///
+    /// # Errors
+    /// When what came is not what it should be, or as [`Models::run`].
+    fn run_packed(&self, _asked: &PackedRequest, _payload: &[u8]) -> Result<PackedAnswer, String> {
+        Err("this server unpacks no tensors: start `layerlab edge-server --model`".to_owned())
+    }
 }

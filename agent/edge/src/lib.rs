@@ -16,6 +16,7 @@ mod infer;
 mod listening;
 mod measure;
 mod message;
+mod packed;
 mod picture;
 mod pictures;
 mod plan;
@@ -37,6 +38,7 @@ pub use frame::{
 pub use infer::{InferRequest, Inferred, Models, Stretch, TensorShape, hash_bytes, payload_bytes};
 pub use measure::{Measured, Progress, measure};
 pub use message::{ECHO_BYTES, MessageError, Reply, Request};
+pub use packed::{PackedAnswer, PackedBytes, PackedRequest};
 pub use picture::PictureRequest;
 pub use pictures::{PictureReceiver, PictureSender};
 pub use plan::{MeasurePlan, TimedRequests};

@@ -5,6 +5,7 @@ use layerlab_profiles::link::ServerTimes;
 
 use crate::frame::{FrameHeader, FrameKind, MAX_PAYLOAD_BYTES};
 use crate::infer::{InferRequest, TensorShape, parse_shapes, payload_bytes, shape_fields};
+use crate::packed::{PackedBytes, PackedRequest, parse_packed};
 use crate::picture::PictureRequest;
 use crate::text::one_line;
 use crate::token::{TOKEN_BYTES, Token};
@@ -41,9 +42,11 @@ pub enum Request {
     Infer(InferRequest),
     /// A whole network to be run on the picture that is the payload.
     Picture(PictureRequest),
+    /// Layers to be run on the tensors that the payload has packed.
+    InferPacked(PackedRequest),
 }
 
-/// What the server replies. A payload follows the fields of `Data` and `Tensors` alone.
+/// What the server replies. A payload follows the fields of `Data`, `Tensors` and `PackedTensors` alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// To hello: what the server calls itself.
@@ -60,6 +63,13 @@ pub enum Reply {
     Tensors {
         /// Their shapes.
         tensors: Vec<TensorShape>,
+    },
+    /// The same, packed.
+    PackedTensors {
+        /// Their shapes once they are unpacked.
+        tensors: Vec<TensorShape>,
+        /// Their bytes, which are the payload.
+        packed: PackedBytes,
     },
     /// The request is done.
     Done(ServerTimes),
@@ -123,6 +133,10 @@ impl Request {
                 frame(FrameKind::Infer, &asked.fields(), payload)
             }
             Request::Picture(asked) => frame(FrameKind::Picture, &asked.fields(), asked.bytes),
+            Request::InferPacked(asked) => {
+                let payload = asked.tensors.payload_bytes().unwrap_or(u64::MAX);
+                frame(FrameKind::InferPacked, &asked.fields(), payload)
+            }
         }
     }
 
@@ -154,6 +168,12 @@ impl Request {
                 Some(asked) => Ok(Request::Picture(asked)),
                 None => malformed,
             },
+            (FrameKind::InferPacked, bytes, _) => match PackedRequest::parse(fields) {
+                Some(asked) if asked.tensors.payload_bytes() == Some(bytes) => {
+                    Ok(Request::InferPacked(asked))
+                }
+                _ => malformed,
+            },
             (FrameKind::Hello | FrameKind::Echo | FrameKind::Sink | FrameKind::Source, _, _) => {
                 malformed
             }
@@ -171,6 +191,12 @@ impl Reply {
             Reply::Tensors { tensors } => {
                 let payload = payload_bytes(tensors).unwrap_or(u64::MAX);
                 frame(FrameKind::Tensors, &shape_fields(tensors), payload)
+            }
+            Reply::PackedTensors { tensors, packed } => {
+                let mut fields = shape_fields(tensors);
+                fields.extend(packed.fields());
+                let payload = packed.payload_bytes().unwrap_or(u64::MAX);
+                frame(FrameKind::PackedTensors, &fields, payload)
             }
             Reply::Done(times) => {
                 let times = [times.receive, times.queue, times.compute, times.send];
@@ -207,6 +233,12 @@ impl Reply {
             (FrameKind::Tensors, bytes, fields) => match parse_shapes(fields) {
                 Some(tensors) if payload_bytes(&tensors) == Some(bytes) => {
                     Ok(Reply::Tensors { tensors })
+                }
+                _ => Err(malformed(header)),
+            },
+            (FrameKind::PackedTensors, bytes, fields) => match parse_packed(fields) {
+                Some((tensors, packed)) if packed.payload_bytes() == Some(bytes) => {
+                    Ok(Reply::PackedTensors { tensors, packed })
                 }
                 _ => Err(malformed(header)),
             },

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use layerlab_profiles::link::ServerTimes;
 
 use crate::connection::{Broken, Connection, Deadline, Patience};
-use crate::infer::{InferRequest, Models};
+use crate::infer::{InferRequest, Inferred, Models};
 use crate::listening::wake;
 use crate::message::{ECHO_BYTES, Reply, Request};
+use crate::packed::{PackedAnswer, PackedRequest};
 use crate::picture::PictureRequest;
 use crate::token::Token;
 use crate::turn::Turn;
@@ -289,6 +290,9 @@ impl Shared {
             Request::Picture(asked) => {
                 return self.infer(connection, Computation::Picture(asked), began);
             }
+            Request::InferPacked(asked) => {
+                return self.infer(connection, Computation::Packed(asked), began);
+            }
             Request::Echo => connection.read_exact(&mut echo, patience.deadline(ECHO_BYTES))?,
             &Request::Sink { bytes } => connection.discard(bytes, patience.deadline(bytes))?,
             Request::Source { .. } => {}
@@ -310,7 +314,8 @@ impl Shared {
             Request::Hello { .. }
             | Request::Sink { .. }
             | Request::Infer(_)
-            | Request::Picture(_) => {}
+            | Request::Picture(_)
+            | Request::InferPacked(_) => {}
         }
         let sent = Instant::now();
         let done = Reply::Done(ServerTimes {
@@ -342,6 +347,10 @@ impl Shared {
                 whole = models.whole(picture).map_err(Ended::Refused)?;
                 (&whole, picture.bytes)
             }
+            Computation::Packed(packed) => {
+                let bytes = packed.tensors.payload_bytes().unwrap_or(0);
+                (&packed.layers, bytes)
+            }
         };
         models.accepts(asked).map_err(Ended::Refused)?;
         let mut payload = vec![0; usize::try_from(bytes).unwrap_or(0)];
@@ -359,17 +368,18 @@ impl Shared {
         }
         guarded(|| models.prepare(asked))?;
         let begun = Instant::now();
-        let inferred = guarded(|| match computation {
-            Computation::Layers(_) => models.run(asked, &payload),
-            Computation::Picture(picture) => models.run(asked, &models.input(picture, &payload)?),
+        let (tensors, payload) = guarded(|| match computation {
+            Computation::Layers(_) => models.run(asked, &payload).map(as_they_are),
+            Computation::Picture(picture) => {
+                let input = models.input(picture, &payload)?;
+                models.run(asked, &input).map(as_they_are)
+            }
+            Computation::Packed(packed) => models.run_packed(packed, &payload).map(packed_answer),
         })?;
         let computed = Instant::now();
         drop(turn);
-        let tensors = Reply::Tensors {
-            tensors: inferred.tensors,
-        };
-        let deadline = patience.deadline(inferred.payload.len() as u64);
-        connection.send_bytes(&tensors.encode(), &inferred.payload, deadline)?;
+        let deadline = patience.deadline(payload.len() as u64);
+        connection.send_bytes(&tensors.encode(), &payload, deadline)?;
         let sent = Instant::now();
         let done = Reply::Done(ServerTimes {
             receive: received.duration_since(began).into(),
@@ -388,6 +398,24 @@ enum Computation<'a> {
     Layers(&'a InferRequest),
     /// A whole network, on the picture that is the payload.
     Picture(&'a PictureRequest),
+    /// Layers, on the tensors that the payload has packed.
+    Packed(&'a PackedRequest),
+}
+
+/// The reply with tensors that cross as they are, and its payload.
+fn as_they_are(inferred: Inferred) -> (Reply, Vec<u8>) {
+    let Inferred { tensors, payload } = inferred;
+    (Reply::Tensors { tensors }, payload)
+}
+
+/// The same of tensors that were packed.
+fn packed_answer(answer: PackedAnswer) -> (Reply, Vec<u8>) {
+    let PackedAnswer {
+        tensors,
+        packed,
+        payload,
+    } = answer;
+    (Reply::PackedTensors { tensors, packed }, payload)
 }
 
 /// Does what runtimes may panic in, which ends nobody else's connection.

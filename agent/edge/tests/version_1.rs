@@ -3,10 +3,12 @@
 
 use layerlab_edge::{
     FrameError, FrameHeader, FrameKind, HEADER_BYTES, InferRequest, MAX_FIELDS_BYTES,
-    MAX_PAYLOAD_BYTES, PictureRequest, Reply, Request, Stretch, TensorShape, Token, VERSION,
+    MAX_PAYLOAD_BYTES, PackedBytes, PackedRequest, PictureRequest, Reply, Request, Stretch,
+    TensorShape, Token, VERSION,
 };
 use layerlab_profiles::Nanos;
 use layerlab_profiles::link::ServerTimes;
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::video::FrameFormat;
 use proptest::prelude::*;
 
@@ -38,6 +40,18 @@ fn picture() -> PictureRequest {
         mean: vec![104.0, 117.0, 123.0],
         scale: 0.5,
         bytes: 1000,
+    }
+}
+
+/// The same layers on tensors of 9 and 3 bytes, and an answer that is a picture of 8 bits.
+fn packed() -> PackedRequest {
+    PackedRequest {
+        layers: infer(),
+        answer: Some(TensorCodec::U8Png),
+        tensors: PackedBytes {
+            codec: Some(TensorCodec::F32Zstd),
+            lengths: vec![9, 3],
+        },
     }
 }
 
@@ -108,6 +122,26 @@ fn the_bytes_of_requests() {
              0003\
              42d0000042ea000042f60000",
         ),
+        (
+            Request::InferPacked(packed()),
+            "4c4c6567\
+             0001\
+             0007\
+             00000062\
+             000000000000000c\
+             000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\
+             00000003\
+             0002\
+             00000005000d6370753a74726163742d616c6c\
+             0000000600036e7075\
+             0002\
+             00020000000100000005\
+             0000\
+             02\
+             05\
+             0000000000000009\
+             0000000000000003",
+        ),
     ] {
         let encoded = request.encode();
         assert_eq!(hex(&encoded), bytes, "{request:?}");
@@ -144,6 +178,20 @@ fn the_bytes_of_replies() {
              0002\
              00020000000100000005\
              0000",
+        ),
+        (
+            Reply::PackedTensors {
+                tensors: vec![TensorShape(vec![1, 5])],
+                packed: PackedBytes {
+                    codec: None,
+                    lengths: vec![20],
+                },
+            },
+            "4c4c656700010105000000150000000000000014\
+             0001\
+             00020000000100000005\
+             00\
+             0000000000000014",
         ),
         (
             Reply::Done(times),
@@ -305,6 +353,91 @@ fn layers_that_are_not_in_order_and_tensors_of_another_size_are_refused() {
     assert_eq!(largest(1 << 14), Some(MAX_PAYLOAD_BYTES));
     assert_eq!(largest((1 << 14) + 1), None);
     assert_eq!(largest(u32::MAX), None);
+}
+
+#[test]
+fn what_codecs_are_called_in_frames() {
+    for (codec, number) in [
+        (None, 0),
+        (Some(TensorCodec::U8), 1),
+        (Some(TensorCodec::U8Png), 2),
+        (Some(TensorCodec::U8Zstd), 3),
+        (Some(TensorCodec::U8Lz4), 4),
+        (Some(TensorCodec::F32Zstd), 5),
+        (Some(TensorCodec::F32Lz4), 6),
+    ] {
+        let reply = Reply::PackedTensors {
+            tensors: Vec::new(),
+            packed: PackedBytes {
+                codec,
+                lengths: Vec::new(),
+            },
+        };
+        let bytes = reply.encode();
+        let (header, fields) = parts(&bytes);
+        assert_eq!(fields, [0, 0, number]);
+        assert_eq!(Reply::decode(header, fields), Ok(reply));
+    }
+}
+
+#[test]
+fn what_is_no_request_with_packed_tensors_is_refused() {
+    let decoded = |asked: &PackedRequest, cut: usize, payload_bytes: u64| {
+        let bytes = Request::InferPacked(asked.clone()).encode();
+        let (header, fields) = parts(&bytes[..bytes.len() - cut]);
+        let header = FrameHeader {
+            payload_bytes,
+            ..header
+        };
+        Request::decode(header, fields)
+    };
+    assert_eq!(
+        decoded(&packed(), 0, 12),
+        Ok(Request::InferPacked(packed()))
+    );
+    assert!(packed().fits_a_frame());
+    for cut in [1, 8, 16, 17, 18, 20] {
+        assert!(
+            decoded(&packed(), cut, 12).is_err(),
+            "{cut} bytes are missing"
+        );
+    }
+    for payload in [0, 11, 13, 24] {
+        assert!(
+            decoded(&packed(), 0, payload).is_err(),
+            "{payload} bytes of payload"
+        );
+    }
+    let with = |payload: u64, change: &dyn Fn(&mut PackedRequest)| {
+        let mut asked = packed();
+        change(&mut asked);
+        assert!(decoded(&asked, 0, payload).is_err(), "{asked:?}");
+    };
+    // Without a codec each tensor has the bytes of its numbers.
+    with(12, &|asked| asked.tensors.codec = None);
+    with(9, &|asked| {
+        asked.tensors.lengths.pop();
+    });
+    with(12, &|asked| asked.layers.first = 0);
+    // Few bytes that would become more than a frame holds.
+    with(12, &|asked| {
+        asked.layers.tensors[0] = TensorShape(vec![1 << 30])
+    });
+    let as_they_are = PackedBytes {
+        codec: None,
+        lengths: vec![20, 4],
+    };
+    let plain = PackedRequest {
+        tensors: as_they_are,
+        ..packed()
+    };
+    assert!(decoded(&plain, 0, 24).is_ok());
+    // No number of a codec.
+    let mut bytes = Request::InferPacked(packed()).encode();
+    let place = bytes.len() - 17;
+    bytes[place] = 7;
+    let (header, fields) = parts(&bytes);
+    assert!(Request::decode(header, fields).is_err());
 }
 
 #[test]

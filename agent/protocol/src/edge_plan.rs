@@ -1,6 +1,8 @@
 //! Running a network split between the phone and an edge server: what the daemon asks for, and what it is told.
 
 use layerlab_profiles::Segment;
+use layerlab_profiles::link::LinkDirection;
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +37,13 @@ pub struct EdgePlan {
     /// What the agent's shaper slows the link down to, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<ShapedLink>,
+    /// What crosses the link packed; all else crosses as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packings: Vec<EdgePacking>,
+    /// The images that the network answers in turn, as how small tensors become depends on them; absent, the input that `seed`
+    /// gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<EdgeImages>,
 }
 
 /// Never the secret itself.
@@ -59,6 +68,28 @@ pub struct EdgePart {
     pub processor: String,
 }
 
+/// What all tensors that cross the link at one cut are packed by, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EdgePacking {
+    /// The layer before the cut; 0 is the network's input.
+    pub after_layer: u32,
+    /// Which way they cross.
+    pub direction: LinkDirection,
+    /// What packs and unpacks each.
+    pub codec: TensorCodec,
+}
+
+/// Images of an evaluation set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EdgeImages {
+    /// The set, among the agent's files.
+    pub set_sha256: String,
+    /// Their places in it; at least one.
+    pub images: Vec<u64>,
+}
+
 /// Where layers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -75,13 +106,13 @@ pub enum EdgeSide {
 pub struct EdgeInference {
     /// All of it by the phone's clock. On a simulated device, the sum of the others.
     pub total_ns: Nanos,
-    /// The phone's layers: simulated on a simulated device.
+    /// The phone's layers: simulated on a simulated device. And packing and unpacking there, which never is.
     pub phone_ns: Nanos,
     /// While requests came in at the server, from their first byte to their last.
     pub upload_ns: Nanos,
     /// What they waited there until work on them began.
     pub queue_ns: Nanos,
-    /// The server's layers.
+    /// The server's layers, with packing and unpacking there.
     pub server_ns: Nanos,
     /// All else of the exchanges: the answers, and what a round trip adds to both.
     pub download_ns: Nanos,

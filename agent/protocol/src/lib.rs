@@ -20,7 +20,9 @@ mod tensors;
 
 pub use conditions::Conditions;
 pub use description::{Clock, Device, Library, Numerics, Processor, ProcessorKind};
-pub use edge_plan::{EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide};
+pub use edge_plan::{
+    EdgeAgreement, EdgeImages, EdgeInference, EdgePacking, EdgePart, EdgePlan, EdgeSide,
+};
 pub use frames::FormAnswer;
 pub use framing::{FramingError, MAX_LINE_BYTES, decode, encode};
 pub use journal::{Disturbance, Entry, Event, Failure, FailureKind, Rejection};

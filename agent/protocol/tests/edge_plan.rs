@@ -1,9 +1,11 @@
-//! The bytes of what was added to version 2 for running plans. Do not change them.
+//! The bytes of what was added to version 2 for running plans, and to it later for packed tensors. Do not change them.
 
+use layerlab_profiles::link::LinkDirection;
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::{
-    EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, Request, Response, ShapedLink,
-    decode, encode,
+    EdgeAgreement, EdgeImages, EdgeInference, EdgePacking, EdgePart, EdgePlan, EdgeSide, Request,
+    Response, ShapedLink, decode, encode,
 };
 
 fn plan() -> EdgePlan {
@@ -27,6 +29,8 @@ fn plan() -> EdgePlan {
         rest_ns: None,
         seed: 1,
         shape: None,
+        packings: Vec::new(),
+        images: None,
     }
 }
 
@@ -41,6 +45,9 @@ fn an_agent_may_be_asked_to_run_a_plan() {
     let full = format!(
         r#"{{"type":"run_edge_plan","plan":{{"server":"192.168.1.2:7377","token":"{token}","model_sha256":"{ab}","quantised_sha256":"{cd}","server_model_sha256":"{cd}",{PARTS},"rest_ns":20000000,"seed":1,"shape":{{"bandwidth_bps":5000000,"round_trip_ns":75000000}}}}}}"#
     );
+    let packed = format!(
+        r#"{{"type":"run_edge_plan","plan":{{"server":"192.168.1.2:7377","token":"{token}","model_sha256":"{ab}","server_model_sha256":"{cd}",{PARTS},"seed":1,"packings":[{{"after_layer":3,"direction":"upload","codec":"u8-png"}}],"images":{{"set_sha256":"{ab}","images":[2,0]}}}}}}"#
+    );
     let with_all = EdgePlan {
         quantised_sha256: Some(cd),
         rest_ns: Some(Nanos::from_millis(20)),
@@ -50,7 +57,19 @@ fn an_agent_may_be_asked_to_run_a_plan() {
         }),
         ..plan()
     };
-    for (plan, line) in [(plan(), bare), (with_all, full)] {
+    let with_packed = EdgePlan {
+        packings: vec![EdgePacking {
+            after_layer: 3,
+            direction: LinkDirection::Upload,
+            codec: TensorCodec::U8Png,
+        }],
+        images: Some(EdgeImages {
+            set_sha256: ab,
+            images: vec![2, 0],
+        }),
+        ..plan()
+    };
+    for (plan, line) in [(plan(), bare), (with_all, full), (with_packed, packed)] {
         let request = Request::RunEdgePlan { plan };
         assert_eq!(encode(&request), format!("{line}\n"));
         assert_eq!(decode::<Request>(&line).expect("a request"), request);

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use self::accuracy::{AccuracyArgs, RequiredAccuracy};
 use self::energy::{DrawnByPlan, Radio};
-use self::packing::{PackingArgs, Packings};
+use self::packing::{PackingArgs, Packings, edge_packings};
 use self::planner::{Answer, Planner};
 use self::verify::{VerifiedSplit, VerifyArgs};
 use crate::exit::{Code, ExitWith, Failure};
@@ -209,7 +209,7 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
     let packings = args.sides.packing.read()?;
     let link = sound_link(named(&args.link)?)?;
     refuse_other_phone(&phone, &link).exit_with(Code::Input)?;
-    let prepared = args.verify.prepare(&phone.header)?;
+    let prepared = args.verify.prepare(&phone.header, packings.as_ref())?;
     let required = args.accuracy.learn(&args.sides, &phone, &server)?;
     let network = (args.sides).network(&phone, &server, required.as_ref(), packings.as_ref())?;
     let mut over = measured_link(&link, &network).exit_with(Code::Input)?;
@@ -256,7 +256,9 @@ async fn one(args: &OneArgs, agent: Option<PathBuf>) -> Result<(), Failure> {
         Some(prepared) => {
             let stretches = stretches(&planned.network, &planned.plan);
             let profiled = [&planned.phone.header, &planned.server.header];
-            let run = prepared.run(&stretches, profiled, &planned.link.header, agent);
+            let packings = edge_packings(&planned.network, &planned.plan);
+            let what = (stretches.as_slice(), packings);
+            let run = prepared.run(what, profiled, &planned.link.header, agent);
             Some(run.await?)
         }
         None => None,

@@ -12,6 +12,7 @@ mod plan_cost;
 mod plan_edge;
 mod plan_edge_accurate;
 mod plan_edge_packed;
+mod plan_edge_packed_verified;
 mod plan_edge_verified;
 mod plan_energy;
 mod plan_thermal;

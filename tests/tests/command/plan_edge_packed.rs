@@ -286,13 +286,6 @@ fn what_cannot_be_packed_is_refused_in_a_sentence() {
         3,
         &["the phone's tensors were not packed by f32-zstd, but by u8-png, f32-lz4"],
     );
-    let verified = refused(&["--verify"]);
-    assert_eq!(verified.status.code(), Some(2));
-    assert!(
-        stderr(&verified).contains("cannot be used with"),
-        "{}",
-        stderr(&verified)
-    );
     let mut alone = lab.plan(&[]);
     let alone = output(alone.arg("--tensors").arg(&lab.phone));
     assert_eq!(alone.status.code(), Some(2));

@@ -53,7 +53,7 @@ impl Beside {
             let out = folder.join(name);
             succeed(profile(&mut layerlab(), FEW, model(MODEL), device, &out));
         }
-        let link = link_with(folder, 400, shaped);
+        let link = link_with(folder, 400, |header| shaped(header, 400));
         Beside { place, link }
     }
 
@@ -83,11 +83,11 @@ impl Beside {
     }
 }
 
-/// A link that is slowed down to 400 Mbit/s and 2 ms.
-fn shaped(header: &mut LinkHeader) {
+/// A link that is slowed down to so many Mbit/s and 2 ms.
+pub(super) fn shaped(header: &mut LinkHeader, megabits: u64) {
     header.kind = LinkKind::Shaped;
     header.shape = Some(LinkShape {
-        bandwidth_bps: 400_000_000,
+        bandwidth_bps: megabits * 1_000_000,
         round_trip_ns: Nanos::from_millis(2),
     });
 }
@@ -368,7 +368,8 @@ fn a_servers_groups_of_layers_are_measured_by_themselves() {
     command.args(["plan", "edge", "--json", "--algorithm", "server-only"]);
     command.arg("--profile").arg(&phone);
     command.arg("--remote").arg(&out).arg("--link");
-    let told = succeed(command.arg(link_with(folder, 400, shaped)));
+    let link = link_with(folder, 400, |header| shaped(header, 400));
+    let told = succeed(command.arg(link));
     let told: Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!(told["server_ns"], fastest[layers]);
     assert_eq!(told["groups"].as_array().map(Vec::len), Some(1));

@@ -3,11 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use layerlab_planners::edge::{MeasuredNetwork, Packed, TensorTransfer};
+use layerlab_planners::edge::{Direction, MeasuredNetwork, Packed, SplitPlan, TensorTransfer};
 use layerlab_profiles::document::Profile;
+use layerlab_profiles::link::LinkDirection;
 use layerlab_profiles::tensors::{
-    CrossingAccuracy, TensorCodec, TensorsDocument, check_tensors_directory,
+    CrossingAccuracy, TensorCodec, TensorsDocument, TensorsSet, check_tensors_directory,
+    drawn_pictures,
 };
+use layerlab_protocol::EdgePacking;
 use serde_json::{Value, json};
 
 use crate::exit::{Code, ExitWith, Failure};
@@ -72,6 +75,13 @@ impl Packings {
         self.codecs.iter().copied().find(|it| it.is_eight_bit())
     }
 
+    /// The pictures whose tensors were packed: their set, and their places in it.
+    pub(super) fn pictures(&self) -> (&TensorsSet, Vec<u64>) {
+        let header = &self.phone.header;
+        let drawn = drawn_pictures(header.set.images, header.pictures, header.seed);
+        (&header.set, drawn)
+    }
+
     /// The network whose tensors may be packed.
     pub(super) fn applied_to(
         &self,
@@ -117,6 +127,21 @@ impl Packings {
             told["loss_pictures"] = json!(crossing.pictures);
         }
     }
+}
+
+/// What of a plan crosses packed, as an agent is told.
+pub(super) fn edge_packings(network: &MeasuredNetwork, plan: &SplitPlan) -> Vec<EdgePacking> {
+    let packing = |transfer: &TensorTransfer| {
+        Some(EdgePacking {
+            after_layer: network.network().tensors()[transfer.tensor].producer,
+            direction: match transfer.direction {
+                Direction::Upload => LinkDirection::Upload,
+                Direction::Download => LinkDirection::Download,
+            },
+            codec: transfer.codec?,
+        })
+    };
+    plan.transfers().iter().filter_map(packing).collect()
 }
 
 /// What the transfers of a plan are packed by, as `upload f32-zstd`; empty where they cross as they are.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::anyhow;
-use layerlab_campaign::ModelFile;
+use layerlab_campaign::{ModelFile, SetFile};
 use layerlab_edge::Token;
 use layerlab_farm::adb::Printable;
 use layerlab_lab::text_table::{Cells, table};
@@ -13,12 +13,15 @@ use layerlab_profiles::Nanos;
 use layerlab_profiles::document::Header;
 use layerlab_profiles::link::LinkHeader;
 use layerlab_profiles::summary::Summary;
+use layerlab_profiles::tensors::TensorCodec;
 use layerlab_protocol::{
-    EdgeAgreement, EdgeInference, EdgePart, EdgePlan, EdgeSide, Request, Response, ShapedLink,
+    EdgeAgreement, EdgeImages, EdgeInference, EdgePacking, EdgePart, EdgePlan, EdgeSide, Request,
+    Response, ShapedLink,
 };
 use serde_json::{Value, json};
 
 use super::Stretch;
+use super::packing::Packings;
 use crate::adb::{AdbArgs, PhoneArgs};
 use crate::edge_server::TokenArgs;
 use crate::errand::{Errand, ErrandTo};
@@ -37,8 +40,8 @@ const TOLERANCE_PPB: u64 = 1_000_000;
 
 #[derive(clap::Args)]
 pub(super) struct VerifyArgs {
-    /// Run the plan and put what was measured beside what was predicted. Its tensors cross as they are
-    #[arg(long, requires_all = ["device", "server", "model"], conflicts_with = "tensors")]
+    /// Run the plan and put what was measured beside what was predicted
+    #[arg(long, requires_all = ["device", "server", "model"])]
     verify: bool,
     /// With --verify: the phone, as `layerlab devices` lists it
     #[arg(long, value_name = "PHONE", requires = "verify")]
@@ -57,6 +60,9 @@ pub(super) struct VerifyArgs {
     /// With --verify: the model's quantised twin, for processors that compute in 8 bits
     #[arg(long, value_name = "FILE", requires = "verify")]
     quantised: Option<PathBuf>,
+    /// With --verify and --tensors: the evaluation set that was measured with, whose pictures are answered
+    #[arg(long, value_name = "FILE", requires_all = ["verify", "tensors"])]
+    set: Option<PathBuf>,
     /// With --verify: the size of a symbolic dimension of the model; may be repeated
     #[arg(long = "dim", value_name = "NAME=SIZE", value_parser = parse_dim, requires = "verify")]
     dims: Vec<(String, u64)>,
@@ -84,6 +90,8 @@ pub(super) struct VerifiedSplit {
     download: Summary,
     agreement: Option<EdgeAgreement>,
     not_compared: Option<String>,
+    /// A codec that crossing tensors were rounded by.
+    rounded_by: Option<TensorCodec>,
 }
 
 /// What is to be run, read and found to belong together before the device is touched.
@@ -92,12 +100,18 @@ pub(super) struct Prepared<'a> {
     device: &'a str,
     server: &'a str,
     model: ModelFile,
+    /// The pictures that are answered, where tensors may be packed.
+    pictures: Option<(SetFile, EdgeImages)>,
     token: Token,
 }
 
 impl VerifyArgs {
     /// Reads what running needs, if the plan is to be run.
-    pub(super) fn prepare(&self, profiled: &Header) -> Result<Option<Prepared<'_>>, Failure> {
+    pub(super) fn prepare(
+        &self,
+        profiled: &Header,
+        packings: Option<&Packings>,
+    ) -> Result<Option<Prepared<'_>>, Failure> {
         let (true, Some(device), Some(server), Some(model)) =
             (self.verify, &self.device, &self.server, &self.model)
         else {
@@ -116,17 +130,40 @@ impl VerifyArgs {
             device,
             server,
             model,
+            pictures: packings
+                .map(|packings| self.pictures(packings))
+                .transpose()?,
             token: self.token.read()?,
         }))
+    }
+
+    /// The pictures whose tensors were packed when that was measured: how small they become depends on what is in them.
+    fn pictures(&self, packings: &Packings) -> Result<(SetFile, EdgeImages), Failure> {
+        let (measured, images) = packings.pictures();
+        let Some(file) = &self.set else {
+            let message = format!(
+                "how small tensors become depends on the pictures: name the --set {} that --tensors was measured with",
+                measured.name
+            );
+            return Err(Failure::new(Code::Usage, anyhow!(message)));
+        };
+        let set = SetFile::open(file).exit_with(Code::Input)?;
+        if set.sha256 != measured.sha256 {
+            let message =
+                "--set is another evaluation set than the one that --tensors was measured with";
+            return Err(Failure::new(Code::Input, anyhow!(message)));
+        }
+        let set_sha256 = set.sha256.clone();
+        Ok((set, EdgeImages { set_sha256, images }))
     }
 }
 
 impl Prepared<'_> {
-    /// Runs the plan's stretches, with so long a rest before each inference as before those that were profiled. Dropping the
-    /// future ends that.
+    /// Runs the plan's stretches, whose tensors cross packed where it says so, with so long a rest before each inference as before
+    /// those that were profiled. Dropping the future ends that.
     pub(super) async fn run(
         &self,
-        stretches: &[Stretch],
+        (stretches, packings): (&[Stretch], Vec<EdgePacking>),
         profiled: [&Header; 2],
         link: &LinkHeader,
         agent: Option<PathBuf>,
@@ -138,13 +175,19 @@ impl Prepared<'_> {
             tunnel: args.tunnel,
             again: "run the plan again",
         };
-        let files = self.model.files();
+        let set = self.pictures.as_ref().map(|(set, _)| set.file());
+        let files = self.model.files().chain(set);
         let mut errand = Errand::prepare(to, files, agent, &args.adb, &args.phone).await?;
         let found = errand.found().clone();
         let [phone, _] = profiled;
         same_device(&phone.device, &found, "--device")?;
         let rest = rest(stretches, profiled);
-        let plan = self.plan(errand.server().to_owned(), stretches, rest, link);
+        let mut codecs = packings.iter().map(|packing| packing.codec);
+        let rounded_by = codecs.find(|codec| codec.is_eight_bit());
+        let plan = EdgePlan {
+            packings,
+            ..self.plan(errand.server().to_owned(), stretches, rest, link)
+        };
         errand.ask(&Request::RunEdgePlan { plan }).await?;
         let ran = errand.hear(|_, _| {}).await?;
         let (inferences, agreement, not_compared) = match ran {
@@ -176,6 +219,7 @@ impl Prepared<'_> {
             download: summary(|it| it.download_ns)?,
             agreement,
             not_compared,
+            rounded_by,
         })
     }
 
@@ -209,6 +253,8 @@ impl Prepared<'_> {
                 bandwidth_bps: shape.bandwidth_bps,
                 round_trip_ns: shape.round_trip_ns,
             }),
+            packings: Vec::new(),
+            images: self.pictures.as_ref().map(|(_, images)| images.clone()),
         }
     }
 }
@@ -293,9 +339,13 @@ impl VerifiedSplit {
             true => "equals",
             false => "differs from",
         };
-        let by = match agreement.difference_ppb {
-            u64::MAX => "some are no numbers".to_owned(),
-            ppb => format!(
+        let by = match (agreement.difference_ppb, self.rounded_by) {
+            (u64::MAX, _) => "some are no numbers".to_owned(),
+            (ppb, Some(codec)) => format!(
+                "the largest difference is {} % of the largest number, where {codec} rounded what crossed to 8 bits",
+                ppb as f64 / 1e7
+            ),
+            (ppb, None) => format!(
                 "the largest difference is {} % of the largest number, and up to {} % is rounding",
                 ppb as f64 / 1e7,
                 TOLERANCE_PPB as f64 / 1e7
@@ -336,6 +386,7 @@ impl VerifiedSplit {
             "download": times(&self.download),
             "agreement": agreement,
             "not_compared": self.not_compared,
+            "rounded_by": self.rounded_by,
         })
     }
 }
