@@ -45,10 +45,14 @@ impl<S: Send + Sync> FromRequest<S> for Posted {
 
     async fn from_request(request: Request, state: &S) -> Result<Posted, ProblemPage> {
         let (mut parts, body) = request.into_parts();
-        let Operator(by) = own_operator(&mut parts, state).await?;
+        let operator = own_operator(&mut parts, state).await;
         let request = Request::from_parts(parts, body);
         let form = Form::<Vec<(String, String)>>::from_request(request, state);
-        match timeout(DEADLINE, form).await {
+        // A refused form is read as well: a connection ends on which something is left unread, and with it what the browser asks
+        // for next.
+        let form = timeout(DEADLINE, form).await;
+        let Operator(by) = operator?;
+        match form {
             Ok(Ok(Form(fields))) => Ok(Posted { by, fields }),
             Ok(Err(error)) => {
                 let detail = format!("the form cannot be read: {}", error.body_text());
