@@ -16,6 +16,7 @@ mod infer;
 mod listening;
 mod measure;
 mod message;
+mod models;
 mod packed;
 mod picture;
 mod pictures;
@@ -35,9 +36,10 @@ pub use error::EdgeError;
 pub use frame::{
     FrameError, FrameHeader, FrameKind, HEADER_BYTES, MAX_FIELDS_BYTES, MAX_PAYLOAD_BYTES, VERSION,
 };
-pub use infer::{InferRequest, Inferred, Models, Stretch, TensorShape, hash_bytes, payload_bytes};
+pub use infer::{InferRequest, Inferred, Stretch, TensorShape, hash_bytes, payload_bytes};
 pub use measure::{Measured, Progress, measure};
 pub use message::{ECHO_BYTES, MessageError, Reply, Request};
+pub use models::Models;
 pub use packed::{PackedAnswer, PackedBytes, PackedRequest};
 pub use picture::PictureRequest;
 pub use pictures::{PictureReceiver, PictureSender};

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use layerlab_profiles::link::ServerTimes;
 
 use crate::connection::{Broken, Connection, Deadline, Patience};
-use crate::infer::{InferRequest, Inferred, Models};
+use crate::infer::{InferRequest, Inferred};
 use crate::listening::wake;
 use crate::message::{ECHO_BYTES, Reply, Request};
+use crate::models::Models;
 use crate::packed::{PackedAnswer, PackedRequest};
 use crate::picture::PictureRequest;
 use crate::token::Token;
