@@ -205,8 +205,8 @@ drawn at random, batch 1. All memory in pages of 2 MiB where the kernel grants t
 segments are timed, and the times of layers follow from them (docs/method.md). *Profile*: the library's own profiler, which
 times every node of the whole model. *Sum*: all layers with the moving in and out of the model; against the whole model in
 turn with the other segments (the median of its samples; with prefix-suffix they are equal by its formulas), and against the
-mean and the median of the sentinels, which are the whole model several times in a row at both ends of each block. The whole is in
-turn with the others in one visit of eight, and each visit has its own speed: *at one speed* is the same comparison with the speeds
+mean and the median of the sentinels, which are the whole model several times in a row at both ends of each block. With
+adaptive the whole is in turn with the others in one visit of eight, and each visit has its own speed: *at one speed* is the same comparison with the speeds
 of visits taken out, by a calculation in Python that shares nothing with layerlab's, and its standard error (a jackknife over
 visits; times of neighbours less those of the layers between, so that prefix-suffix has none, and with what passes through
 these in it). *Resolved* is a layer whose interval does not reach zero.
