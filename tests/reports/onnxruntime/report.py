@@ -55,6 +55,14 @@ def model(folder: Path, name: str, width: str) -> Path:
     return path
 
 
+def for_each(models: list[str], numbers: str) -> list[str]:
+    """A number for each model: the same for all, or one for each in their order."""
+    given = numbers.split(",")
+    if len(given) not in (1, len(models)):
+        sys.exit(f"{numbers}: give one number for all models, or one for each of the {len(models)}")
+    return given * len(models) if len(given) == 1 else given
+
+
 def last_cores(threads: int) -> list[int]:
     """So many cores, of which each is one thread of either runtime: not the first ones, which are interrupted most."""
     cores = sorted(os.sched_getaffinity(0))
@@ -284,24 +292,27 @@ def main() -> None:
     parser.add_argument("--budget", default="120s", help="device time of the adaptive design")
     parser.add_argument("--target-ci", default="2", help="per cent at which it stops earlier")
     parser.add_argument("--runs", type=int, default=1, help="how often each design is measured, to see how far its results scatter")
-    parser.add_argument("--visits", default="5", help="in which the samples of prefix-suffix are taken")
-    parser.add_argument("--samples", default="20", help="of each segment with prefix-suffix, and of each layer")
+    each = "; one number for all models, or one for each of them, with commas"
+    parser.add_argument("--visits", default="5", help=f"in which the samples of prefix-suffix are taken{each}")
+    parser.add_argument("--samples", default="20", help=f"of each segment with prefix-suffix, and of each layer{each}")
     arguments = parser.parse_args()
     if os.environ.get(TUNABLES) != HUGE_PAGES:
         # glibc reads it when a process begins.
         os.execve(sys.executable, [sys.executable, *sys.argv], with_pages(huge=True))
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    designs = {
-        "adaptive": ["--design", "adaptive", "--budget", arguments.budget, "--target-ci", arguments.target_ci],
-        PREFIX_SUFFIX: ["--design", PREFIX_SUFFIX, "--samples", arguments.samples, "--visits", arguments.visits],
-    }
+    names = arguments.models.split(",")
+    settings = zip(names, for_each(names, arguments.samples), for_each(names, arguments.visits))
     machine, rows, side_by_side, unsteady, missing = None, [], [], [], []
-    for name in arguments.models.split(","):
+    for name, samples, visits in settings:
+        designs = {
+            "adaptive": ["--design", "adaptive", "--budget", arguments.budget, "--target-ci", arguments.target_ci],
+            PREFIX_SUFFIX: ["--design", PREFIX_SUFFIX, "--samples", samples, "--visits", visits],
+        }
         path = model(arguments.folder, name, arguments.width)
         for threads in map(int, arguments.threads.split(",")):
             folder = arguments.folder / f"{name}-{threads}"
             common = ["--model", str(path), "--gap-us", "0"]
-            both = ["--processors", f"{TRACT},{ORT}", "--samples", arguments.samples]
+            both = ["--processors", f"{TRACT},{ORT}", "--samples", samples]
             why = profile(folder / "direct", threads, arguments.layerlab, common + both)
             if why:
                 missing.append(f"{name}, {threads} threads, direct: {why}")
