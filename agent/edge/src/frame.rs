@@ -92,7 +92,9 @@ pub enum FrameError {
         theirs: u16,
     },
     /// The version has no such kind of frame.
-    #[error("version {VERSION} of the edge protocol has no frames of kind {kind}")]
+    #[error(
+        "this version {VERSION} of the edge protocol has no frames of kind {kind}: update the older layerlab"
+    )]
     Kind {
         /// The kind that the frame states.
         kind: u16,

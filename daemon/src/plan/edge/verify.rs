@@ -184,10 +184,7 @@ impl Prepared<'_> {
         let rest = rest(stretches, profiled);
         let mut codecs = packings.iter().map(|packing| packing.codec);
         let rounded_by = codecs.find(|codec| codec.is_eight_bit());
-        let plan = EdgePlan {
-            packings,
-            ..self.plan(errand.server().to_owned(), stretches, rest, link)
-        };
+        let plan = self.plan(errand.server().to_owned(), stretches, packings, rest, link);
         errand.ask(&Request::RunEdgePlan { plan }).await?;
         let ran = errand.hear(|_, _| {}).await?;
         let (inferences, agreement, not_compared) = match ran {
@@ -227,6 +224,7 @@ impl Prepared<'_> {
         &self,
         server: String,
         stretches: &[Stretch],
+        packings: Vec<EdgePacking>,
         rest: Nanos,
         link: &LinkHeader,
     ) -> EdgePlan {
@@ -253,7 +251,7 @@ impl Prepared<'_> {
                 bandwidth_bps: shape.bandwidth_bps,
                 round_trip_ns: shape.round_trip_ns,
             }),
-            packings: Vec::new(),
+            packings,
             images: self.pictures.as_ref().map(|(_, images)| images.clone()),
         }
     }
