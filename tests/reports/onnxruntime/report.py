@@ -12,6 +12,7 @@ Markdown. What is in FOLDER is not measured again, so that a report that was int
 import argparse
 import itertools
 import json
+import multiprocessing
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import onnxruntime
 
@@ -38,6 +40,9 @@ ATTEMPTS = 3
 DEVICE_FAILED = 4
 # A run that takes longer waits for a machine that does not become quiet.
 DEADLINE_S = 3600
+# So often ONNX Runtime profiles a model, and so many inferences each time.
+PROFILED_PROCESSES = 20
+PROFILED_RUNS = 30
 
 
 def say(text: str) -> None:
@@ -108,16 +113,31 @@ def least_squares(folder: Path, layerlab: Path) -> Path:
     return out
 
 
-def nodes(out: Path, threads: int, path: Path, layers: list[str], runs: int) -> list[float]:
-    """What each layer takes by ONNX Runtime's profiler, on the same cores."""
+class Nodes(NamedTuple):
+    """What each layer takes by ONNX Runtime's profiler, layer 1 first: its median in each of several processes."""
+
+    in_processes: list[list[float]]
+
+    def times(self) -> list[float]:
+        return [statistics.median(times) for times in zip(*self.in_processes)]
+
+    def halves(self) -> tuple[list[float], list[float]]:
+        """The same from every other process, and from the others."""
+        return Nodes(self.in_processes[::2]).times(), Nodes(self.in_processes[1::2]).times()
+
+
+def nodes(out: Path, threads: int, path: Path, layers: list[str]) -> Nodes:
+    """Profiles by ONNX Runtime on the same cores, each in a process of its own, as each visit of layerlab is."""
     if not out.exists():
         say(f"{out}")
         cores = os.sched_getaffinity(0)
         os.sched_setaffinity(0, last_cores(threads))
-        times = node_times(path, layers, threads, runs)
+        with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+            profiles = [(path, layers, threads, PROFILED_RUNS)] * PROFILED_PROCESSES
+            times = pool.starmap(node_times, profiles, chunksize=1)
         os.sched_setaffinity(0, cores)
         out.write_text(json.dumps(times), encoding="utf-8")
-    return json.loads(out.read_text(encoding="utf-8"))
+    return Nodes(json.loads(out.read_text(encoding="utf-8")))
 
 
 def pages(out: Path) -> str:
@@ -211,7 +231,8 @@ drawn at random, batch 1. All memory in pages of 2 MiB where the kernel grants t
 *Direct*: ONNX Runtime as the CPU that it is, each layer a segment of its own, timed in passes over the whole model.
 *Derived*: the same library as an accelerator (`--as-accelerator {ort}`): inputs are copied in and outputs out, only
 segments are timed, and the times of layers follow from them (docs/method.md). *Profile*: the library's own profiler, which
-times every node of the whole model. *Sum*: all layers with the moving in and out of the model; against the whole model in
+times every node of the whole model, here in {processes} processes, {runs} inferences of each; how far half of them agree with the
+other half stands in a row of its own. *Sum*: all layers with the moving in and out of the model; against the whole model in
 turn with the other segments (the median of its samples; with prefix-suffix they are equal by its formulas), and against the
 mean and the median of the sentinels, which are the whole model several times in a row at both ends of each block. With
 adaptive the whole is in turn with the others in one visit of eight, and each visit has its own speed: *at one speed* is the same comparison with the speeds
@@ -294,7 +315,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="how often each design is measured, to see how far its results scatter")
     each = "; one number for all models, or one for each of them, with commas"
     parser.add_argument("--visits", default="5", help=f"in which the samples of prefix-suffix are taken{each}")
-    parser.add_argument("--samples", default="20", help=f"of each segment with prefix-suffix, and of each layer{each}")
+    parser.add_argument("--samples", default="20", help=f"of each segment with prefix-suffix{each}")
+    parser.add_argument("--direct-samples", default="100", help="of each layer that is timed directly")
     arguments = parser.parse_args()
     if os.environ.get(TUNABLES) != HUGE_PAGES:
         # glibc reads it when a process begins.
@@ -312,17 +334,20 @@ def main() -> None:
         for threads in map(int, arguments.threads.split(",")):
             folder = arguments.folder / f"{name}-{threads}"
             common = ["--model", str(path), "--gap-us", "0"]
-            both = ["--processors", f"{TRACT},{ORT}", "--samples", samples]
+            both = ["--processors", f"{TRACT},{ORT}", "--samples", arguments.direct_samples]
             why = profile(folder / "direct", threads, arguments.layerlab, common + both)
             if why:
                 missing.append(f"{name}, {threads} threads, direct: {why}")
                 continue
             direct = Published(folder / "direct", ORT)
             machine = machine or direct.header["device"]
-            by_nodes = nodes(folder / "nodes.json", threads, path, direct.layers, runs=30)
-            cells = [name, threads, "(direct times)", len(by_nodes), "", "", "", "", "", "", "", ""]
-            with_profile = f"{rank_correlation([t.value for t in direct.times()], by_nodes):.3f}"
-            rows.append(line([*cells, with_profile, "", ""]))
+            profiles = nodes(folder / "nodes.json", threads, path, direct.layers)
+            by_nodes = profiles.times()
+            with_itself = rank_correlation(*profiles.halves())
+            with_direct = rank_correlation([time.value for time in direct.times()], by_nodes)
+            for times, correlation in (("half of the profile's processes", with_itself), ("direct times", with_direct)):
+                cells = [name, threads, f"({times})", len(by_nodes), *[""] * 8]
+                rows.append(line([*cells, f"{correlation:.3f}", "", ""]))
             tract = Published(folder / "direct", TRACT).sum_of_parts()
             sums = [tract, direct.sum_of_parts(), sum(by_nodes)]
             side_by_side.append(line([name, threads, *map(milliseconds, sums)]))
@@ -349,6 +374,8 @@ def main() -> None:
             width=arguments.width,
             command=shlex.join(["python", "tests/reports/onnxruntime/report.py", "FOLDER", *sys.argv[2:]]),
             ort=ORT,
+            processes=PROFILED_PROCESSES,
+            runs=PROFILED_RUNS,
         ))
     print("\n".join(rows))
     if missing:
