@@ -68,7 +68,7 @@ pub use verification::{Verification, VerificationSet, Verified};
 pub use video::VideoCampaign;
 
 use layerlab_farm::Link;
-use publish::{PublishError, SigningKey, Staging};
+use publish::{PublishError, SigningKey, Staging, keep_refused};
 
 /// What is profiled, how, and where the profile goes.
 pub struct Campaign<'a> {
@@ -147,7 +147,17 @@ impl Campaign<'_> {
             not_steady,
         } = parts;
         let staging = staging.signed_by(self.signing_key.clone());
-        let findings = staging.publish(&profile)?;
+        let findings = match staging.publish(&profile) {
+            Err(PublishError::Unfit { findings, .. }) => {
+                // Nothing else has the samples by now.
+                let kept = keep_refused(&self.target, &profile);
+                let kept = kept
+                    .inspect_err(|error| tracing::warn!(%error, "the samples are not kept"))
+                    .ok();
+                return Err(PublishError::Unfit { findings, kept }.into());
+            }
+            published => published?,
+        };
         Ok(Published {
             profile,
             findings,

@@ -69,12 +69,15 @@ pub enum PublishError {
     },
     /// The profile contradicts itself.
     #[error(
-        "the profile contradicts itself and was not published: {}",
-        list(findings)
+        "the profile contradicts itself and was not published: {}{}",
+        list(findings),
+        where_it_is(kept.as_deref())
     )]
     Unfit {
         /// The errors that were found.
         findings: Vec<Finding>,
+        /// Where it was [kept](keep_refused).
+        kept: Option<PathBuf>,
     },
     /// The files of a document other than a profile cannot be written.
     #[error("{source}; nothing was published: make room, or choose another --out")]
@@ -125,19 +128,25 @@ impl Staging {
             .iter()
             .any(|finding| finding.severity == Severity::Error)
         {
-            return Err(PublishError::Unfit { findings });
+            let kept = None;
+            return Err(PublishError::Unfit { findings, kept });
         }
+        self.write(profile)?;
+        self.rename()?;
+        Ok(findings)
+    }
+
+    fn write(&self, profile: &Profile) -> Result<(), PublishError> {
+        let folder = self.folder.path();
         profile
-            .write(self.folder.path())
+            .write(folder)
             .map_err(|source| PublishError::Document { source })?;
         self.write_signature()?;
-        let folder = self.folder.path();
         self.write_plot(folder, profile)?;
         if let Some(steady) = &profile.steady {
             self.write_plot(&folder.join(STEADY_FOLDER), steady)?;
         }
-        self.rename()?;
-        Ok(findings)
+        Ok(())
     }
 
     /// Checks `link`, writes it and makes it visible. Returns what is doubtful about it. It has no picture and is not
@@ -257,6 +266,21 @@ impl Staging {
     }
 }
 
+/// Keeps a profile that contradicts itself beside where it was to be published, so that its samples can be looked at and what is
+/// wrong with them be found. It replaces what was kept there before. Its name begins with a dot, as the names of folders do that
+/// nobody is to take for published profiles, and it is not signed.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn keep_refused(target: &Path, profile: &Profile) -> Result<PathBuf, PublishError> {
+    let name = prepare_parent(target, true)?;
+    let refused = parent(target).join(format!(".{name}.refused"));
+    let staging = Staging::prepare(&refused, true)?;
+    staging.write(profile)?;
+    staging.rename()?;
+    Ok(refused)
+}
+
 /// Whether profiles can be published in `folder`, which is made if it is not there.
 pub fn probe(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
@@ -337,6 +361,12 @@ fn fit(
     }
 }
 
+fn where_it_is(kept: Option<&Path>) -> String {
+    kept.map_or_else(String::new, |kept| {
+        format!("; its samples are kept in {}", kept.display())
+    })
+}
+
 fn list(findings: &[Finding]) -> String {
     let errors = findings
         .iter()
@@ -345,4 +375,37 @@ fn list(findings: &[Finding]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use layerlab_profiles::Nanos;
+
+    use super::*;
+
+    fn published(which: &str) -> Profile {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/published");
+        Profile::read(&folder.join(which)).expect("a profile")
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_kept_beside_and_not_published() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("model");
+        let mut wrong = published("oneplus7/vocnet-mini");
+        let sample = wrong.samples.last_mut().expect("a sample");
+        sample.duration = Nanos::from_nanos(sample.duration.as_nanos() * 1000);
+        let staging = Staging::prepare(&target, false).expect("room");
+        let refused = staging.publish(&wrong).expect_err("it contradicts itself");
+        assert!(matches!(refused, PublishError::Unfit { .. }), "{refused}");
+        assert!(!target.exists());
+        for earlier in [published("oneplus7/yolo-mini"), wrong.clone()] {
+            keep_refused(&target, &earlier).expect("room");
+        }
+        let files = fs::read_dir(folder.path()).expect("a folder");
+        let names: Vec<_> = files.map(|it| it.expect("a file").file_name()).collect();
+        assert_eq!(names, [".model.refused"], "nothing else, and the last one");
+        let kept = Profile::read(&folder.path().join(".model.refused")).expect("a profile");
+        assert_eq!(kept.samples, wrong.samples);
+    }
 }

@@ -43,6 +43,8 @@ DEADLINE_S = 3600
 # So often ONNX Runtime profiles a model, and so many inferences each time.
 PROFILED_PROCESSES = 20
 PROFILED_RUNS = 30
+# How long by_hand.py asks a question.
+BY_HAND_S = 60
 
 
 def say(text: str) -> None:
@@ -147,6 +149,20 @@ def pages(out: Path) -> str:
         compare = [*on_cores(1), sys.executable, Path(__file__).with_name("pages.py")]
         ended = subprocess.run(compare, check=True, stdout=subprocess.PIPE, text=True)
         out.write_text(ended.stdout, encoding="utf-8")
+    return out.read_text(encoding="utf-8")
+
+
+def by_hand(out: Path, name: str, path: Path, direct: Path) -> str:
+    """What by_hand.py says of a model."""
+    if not out.exists():
+        say(f"{out}")
+        rows = []
+        for memory, options in (("one for each segment", []), ("one for all", ["--shared-memory"])):
+            script = [sys.executable, Path(__file__).with_name("by_hand.py"), path, direct, "--seconds", str(BY_HAND_S), *options]
+            ended = subprocess.run([*on_cores(1), *script], check=True, stdout=subprocess.PIPE, text=True)
+            said = re.fullmatch(r"(\d+) rounds; the whole takes (.+); its parts (.+)\n", ended.stdout)
+            rows.append(line([name, memory, *said.groups()]))
+        out.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return out.read_text(encoding="utf-8")
 
 
@@ -271,12 +287,22 @@ by `passing.py` |
 |---|--:|---|--:|--:|--:|--:|--:|--:|--:|"""
 
 GUESSES = """
-`tests/reports/onnxruntime/by_hand.py` asks whether parts add up without layerlab: it cuts a network with nothing but onnx, and
-times all layers, all pairs and the whole in turn in one process.
-
 Not tested, and no more than a guess: that a second thread is woken anew for each layer that is an inference of its own. What is
 known of the machine is that it shares its cores, and is faster or slower for seconds to minutes
 (docs/method.md §8), of which each profile saw its own minutes.
+"""
+
+MEMORY = """
+## Working memory
+
+Why the agent gives all segments one working memory (an arena, in ONNX Runtime's words). `tests/reports/onnxruntime/by_hand.py` asks
+whether parts add up without layerlab: it cuts a network with nothing but onnx, and times all layers, all pairs of neighbours and the
+whole in turn in one process on one thread. *Parts*: all pairs less the layers that are in two of them, against the whole, with the
+standard error of the median over rounds. No term for what passes through is in that. With a memory for each, a
+segment writes where nothing was written since its own last turn, and the layers of the whole where the ones before have just been.
+
+| model | working memory | rounds | the whole takes | parts against the whole |
+|---|---|--:|--:|--:|
 """
 
 PAGES = """
@@ -324,7 +350,7 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     names = arguments.models.split(",")
     settings = zip(names, for_each(names, arguments.samples), for_each(names, arguments.visits))
-    machine, rows, side_by_side, unsteady, missing = None, [], [], [], []
+    machine, rows, side_by_side, unsteady, memories, missing = None, [], [], [], [], []
     for name, samples, visits in settings:
         designs = {
             "adaptive": ["--design", "adaptive", "--budget", arguments.budget, "--target-ci", arguments.target_ci],
@@ -368,6 +394,8 @@ def main() -> None:
                     rows.append(row(name, threads, design, direct, derived, by_nodes))
                 about = [*derived.additivity(), *unsteadiness(derived.sentinels()), *passing(path, design, derived)]
                 unsteady.append(line([name, threads, design, *about]))
+        if direct_profiles := sorted(arguments.folder.glob(f"{name}-*/direct/profile.json")):
+            memories.append(by_hand(arguments.folder / f"{name}.by-hand.md", name, path, direct_profiles[0].parent))
     print(HEADER.format(
             machine=described(machine),
             version=onnxruntime.__version__,
@@ -384,6 +412,7 @@ def main() -> None:
     print(DEVIATIONS)
     print("\n".join(unsteady))
     print(GUESSES, end="")
+    print(MEMORY + "".join(memories), end="")
     print(PAGES)
     print(pages(arguments.folder / "pages.md"), end="")
     print(SIDE_BY_SIDE)

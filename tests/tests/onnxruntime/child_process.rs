@@ -14,7 +14,7 @@ use layerlab_tests::{agent_program, layerlab, succeed};
 use super::{Lab, campaigns, cpu_alone, folders, input, network};
 
 /// The children of this test that live, whose working folder is `scratch`.
-fn children(scratch: &Path) -> Vec<String> {
+pub(super) fn children(scratch: &Path) -> Vec<String> {
     let mut children = Vec::new();
     for process in std::fs::read_dir("/proc").expect("processes").flatten() {
         let folder = process.path().join("cwd");

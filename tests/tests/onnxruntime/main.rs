@@ -10,6 +10,7 @@ mod emulated;
 mod hexagon;
 mod phones;
 mod refusals;
+mod working_memory;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@ use half::f16;
 use layerlab_model::ElementType;
 use ort::memory::Allocator;
 use ort::value::{DynTensor, DynValue, TensorElementType, ValueType};
+use zerocopy::IntoBytes as _;
 
 use crate::runtime::process::TensorHeader;
 
@@ -36,24 +37,17 @@ macro_rules! fill_elements {
     }};
     ($type:ty, $tensor:expr, $bytes:expr) => {{
         let (_, elements) = $tensor.try_extract_tensor_mut::<$type>()?;
-        for (element, bytes) in elements.iter_mut().zip($bytes.as_chunks().0) {
-            *element = <$type>::from_ne_bytes(*bytes);
-        }
+        elements.as_mut_bytes().copy_from_slice($bytes);
     }};
 }
 
 macro_rules! append_elements {
-    (u8_as_bool, $value:expr, $bytes:expr) => {{
-        let (_, elements) = $value.try_extract_tensor::<bool>()?;
-        $bytes.extend(elements.iter().map(|&element| u8::from(element)));
-    }};
+    (u8_as_bool, $value:expr, $bytes:expr) => {
+        append_elements!(bool, $value, $bytes)
+    };
     ($type:ty, $value:expr, $bytes:expr) => {{
         let (_, elements) = $value.try_extract_tensor::<$type>()?;
-        let start = $bytes.len();
-        $bytes.resize(start + std::mem::size_of_val(elements), 0);
-        for (slot, element) in $bytes[start..].as_chunks_mut().0.iter_mut().zip(elements) {
-            *slot = element.to_ne_bytes();
-        }
+        $bytes.extend_from_slice(elements.as_bytes());
     }};
 }
 

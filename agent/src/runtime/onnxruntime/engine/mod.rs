@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use layerlab_assignment::{RECORD_ASSIGNMENT, assigned_nodes, version_of};
 use layerlab_model::ElementType;
+use layerlab_ort_extra::{RECORD_ASSIGNMENT, add_shared_memory, assigned_nodes, version_of};
 use layerlab_profiles::Nanos;
 use layerlab_protocol::PlacedNode;
 use ort::ErrorCode;
@@ -74,6 +74,7 @@ impl OnnxEngine {
             .map_err(|error| error.to_string())?;
         // What is loaded says what it logs; by itself the environment would tell everything.
         environment.set_log_level(LogLevel::Error);
+        add_shared_memory(&environment).map_err(|error| error.to_string())?;
         if let Provider::QnnHtp(qnn) = &setup.provider {
             environment
                 .register_ep_library(setup.provider.name(), &qnn.plugin)
@@ -101,6 +102,9 @@ impl OnnxEngine {
             .with_intra_threads(threads)?
             .with_inter_threads(1)?
             .with_intra_op_spinning(false)?
+            // Segments write where the one before has just read, as layers of the whole model do, and not into memory that
+            // nothing has used since their last turn.
+            .with_env_allocators()?
             .with_config_entry(RECORD_ASSIGNMENT, "1")?
             .with_logger(self.log.logger())?
             .with_log_level(level)?;

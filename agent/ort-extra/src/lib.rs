@@ -1,4 +1,4 @@
-//! Where ONNX Runtime placed the nodes of a session, and which version of it a library is.
+//! Where ONNX Runtime placed the nodes of a session, one working memory for all sessions, and which version of it a library is.
 //!
 //! `ort` has no safe functions for that, so that this crate, alone of layerlab's, has unsafe code.
 
@@ -9,9 +9,11 @@ use std::{ptr, slice};
 use libloading::{Library, Symbol};
 
 use ort::AsPointer;
+use ort::environment::Environment;
 use ort::session::Session;
 use ort::sys::{
-    ORT_API_VERSION, OrtApiBase, OrtEpAssignedNode, OrtEpAssignedSubgraph, OrtStatusPtr,
+    ORT_API_VERSION, OrtAllocatorType, OrtApiBase, OrtEpAssignedNode, OrtEpAssignedSubgraph,
+    OrtMemType, OrtMemoryInfo, OrtStatusPtr,
 };
 
 /// The session option, to be set to `1`, without which ONNX Runtime forgets where it placed nodes.
@@ -76,6 +78,32 @@ pub fn assigned_nodes(session: &Session) -> ort::Result<Vec<AssignedNode>> {
         }
     }
     Ok(found)
+}
+
+/// Gives `environment` a working memory on the CPU, which its sessions share that are made with
+/// [`with_env_allocators`](ort::session::builder::SessionBuilder::with_env_allocators). Each other session has one of its own.
+///
+/// # Errors
+/// What ONNX Runtime says.
+pub fn add_shared_memory(environment: &Environment) -> ort::Result<()> {
+    let api = ort::api();
+    let mut memory: *mut OrtMemoryInfo = ptr::null_mut();
+    // SAFETY: the pointer is ours to be written to, and what is written there is ours to be released. The environment is alive;
+    // ONNX Runtime locks it, and copies the description of the memory. No configuration means the usual one.
+    unsafe {
+        checked((api.CreateCpuMemoryInfo)(
+            OrtAllocatorType::OrtArenaAllocator,
+            OrtMemType::OrtMemTypeDefault,
+            &mut memory,
+        ))?;
+        let registered = checked((api.CreateAndRegisterAllocator)(
+            environment.ptr().cast_mut(),
+            memory,
+            ptr::null(),
+        ));
+        (api.ReleaseMemoryInfo)(memory);
+        registered
+    }
 }
 
 /// What a library of ONNX Runtime says of itself.
