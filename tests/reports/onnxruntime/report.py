@@ -103,6 +103,8 @@ def profile(out: Path, threads: int, layerlab: Path, arguments: list[str]) -> st
         if ended.returncode not in (0, DEVICE_FAILED):
             sys.exit(f"{out}: {ended.stderr}")
         why = (ended.stderr.strip().splitlines() or [""])[-1]
+        if ended.returncode:
+            say(why)
     return None if (out / "profile.json").exists() else why
 
 
