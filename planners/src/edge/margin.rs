@@ -5,7 +5,7 @@ use layerlab_profiles::link::{LinkDirection, LinkDocument, Moved, half_width_ns,
 use layerlab_profiles::{Nanos, Segment};
 
 use super::measured::MeasuredNetwork;
-use super::measured_link::smallest_transfer;
+use super::measured_link::{measured_link, smallest_transfer};
 use super::plan::SplitPlan;
 use super::side::{Direction, Side};
 
@@ -22,11 +22,19 @@ pub struct LatencyIntervals {
     pub server: Option<(Nanos, Nanos)>,
 }
 
+/// How much sooner and later all that crosses a link may arrive than planned.
+#[derive(Clone, Copy, Default)]
+struct OffIfAwake {
+    sooner: Nanos,
+    later: Nanos,
+}
+
 impl MeasuredNetwork {
     /// The intervals of a plan of this network over the measured `link`.
     ///
     /// Phone, link and server were measured apart, so that their errors are independent and half-widths add in squares. What is
-    /// the same in several requests errs together.
+    /// the same in several requests errs together. What small tensors may wait less or more, because the link is awake, is
+    /// beside that on its own side.
     pub fn intervals(&self, plan: &SplitPlan, link: &LinkDocument) -> LatencyIntervals {
         let on_phone = self.half_width_on(Side::Phone, plan);
         let on_server = self.half_width_on(Side::Server, plan);
@@ -36,15 +44,40 @@ impl MeasuredNetwork {
             let squares = halves.iter().map(|half| half.map(|half| half * half));
             squares.sum::<Option<f64>>().map(f64::sqrt)
         };
+        let in_all = together(&[on_phone, on_server, on_link]);
+        let crossing = shares.upload + shares.download;
+        let awake = self.off_if_awake(plan, link);
+        let with_awake = |interval: Option<(Nanos, Nanos)>| {
+            let ((low, high), awake) = interval.zip(awake)?;
+            Some((low - awake.sooner, high + awake.later))
+        };
         LatencyIntervals {
-            all: around(
-                plan.cost().latency,
-                together(&[on_phone, on_server, on_link]),
-            ),
+            all: with_awake(around(plan.cost().latency, in_all)),
             phone: around(shares.phone, on_phone),
-            link: around(shares.upload + shares.download, on_link),
+            link: with_awake(around(crossing, on_link)),
             server: around(shares.server, on_server),
         }
+    }
+
+    /// How far all that crosses is from what is planned where both ends of the link are awake. Small tensors are planned to wait as
+    /// the smallest exchanges did, which came after a rest; a phone that has just computed, or a server that has, may not have
+    /// rested, and the wait is then that of large ones, whose last bytes find both ends awake. Which it will be is not known.
+    fn off_if_awake(&self, plan: &SplitPlan, document: &LinkDocument) -> Option<OffIfAwake> {
+        let mut off = OffIfAwake::default();
+        if plan.transfers().is_empty() {
+            return Some(off);
+        }
+        let link = measured_link(document, self).ok()?;
+        for one in plan.transfers() {
+            let rested = link.wait(one.direction, self.network().bytes_of(one));
+            let awake = match one.direction {
+                Direction::Upload => link.upload_wait.large,
+                Direction::Download => link.download_wait.large,
+            };
+            off.sooner = off.sooner + (rested - awake);
+            off.later = off.later + (awake - rested);
+        }
+        Some(off)
     }
 
     /// Half the width of the interval of what a side computes, in ns. Its processors were timed in turns, each apart.

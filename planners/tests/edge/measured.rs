@@ -520,6 +520,65 @@ fn small_tensors_wait_as_the_smallest_exchanges_do() {
     assert_eq!(beside(&mut measured, &requests), by_clock);
 }
 
+/// Whether both ends have rested when a small tensor crosses is not known.
+#[test]
+fn an_interval_reaches_to_what_small_tensors_wait_where_the_link_is_awake() {
+    let (phone, server) = (
+        published("oneplus7/vocnet-mini"),
+        published("mate10pro/vocnet-mini"),
+    );
+    let network = MeasuredNetwork::new(&phone, &server, [&[], &[]]).expect("one model");
+    for echo_micros in [4_000, 1_000] {
+        let mut measured = with_samples(link(8_000_000, 16_000_000, [2_000_000; 2]), 1_000);
+        measured.header.method.transfer_bytes = vec![Bytes::from_bytes(1 << 30)];
+        let echo = LinkSample {
+            exchange: Exchange::Echo,
+            index: 0,
+            connection: 0,
+            bytes: Bytes::from_bytes(64),
+            started: Nanos::ZERO,
+            duration: Nanos::from_micros(echo_micros),
+            server: ServerTimes::default(),
+        };
+        measured.samples.extend(vec![echo; 7]);
+        let over = measured_link(&measured, &network).expect("both ways");
+        let problem = SplitProblem::new(network.network().clone(), &over, Power::ZERO);
+        let goal = SplitGoal {
+            minimise: Quantity::Latency,
+            limits: SplitLimits::default(),
+        };
+        let outcome = split(
+            &problem.expect("moderate costs"),
+            goal,
+            SplitAlgorithm::ServerOnly,
+        );
+        let outcome = outcome.expect("a sensible goal");
+        let plan = outcome.plan().expect("no limits");
+        let small = |wait: Wait| wait.smallest.as_nanos() as f64 - wait.large.as_nanos() as f64;
+        let sooner = small(over.upload_wait) + small(over.download_wait);
+        assert_eq!(sooner > 0.0, echo_micros == 4_000, "{sooner}");
+        let sure = network.intervals(plan, &measured);
+        let shares = plan.shares();
+        let crossing = shares.upload + shares.download;
+        for (value, interval) in [(plan.cost().latency, sure.all), (crossing, sure.link)] {
+            let (low, high) = interval.expect("an interval");
+            let reaches = value.as_nanos() as f64 * 2.0 - (low + high).as_nanos() as f64;
+            // Tensors of a ten-thousandth of a transfer wait nearly as the smallest exchanges.
+            assert!(
+                (reaches / sooner - 1.0).abs() < 1e-3,
+                "{reaches} of {sooner}"
+            );
+        }
+        let (low, high) = sure.server.expect("an interval");
+        assert!(
+            (low + high)
+                .as_nanos()
+                .abs_diff(2 * shares.server.as_nanos())
+                <= 2
+        );
+    }
+}
+
 #[test]
 fn a_link_of_another_phone_is_refused() {
     let mut profile = published("oneplus7/vocnet-mini");
