@@ -26,6 +26,7 @@ use block::{Blocks, Outcome, Turns};
 use inferences::Inferences;
 use loaded::{LoadedSegment, NotLoaded};
 use progress::Progress;
+use turns::Long;
 use watch::Watch;
 
 /// Times the segments of an order.
@@ -55,6 +56,7 @@ pub(crate) fn time(
         slow_loadings: Vec::new(),
         busy_runs: 0,
         segments: segments.len(),
+        long: Long::of(&task.order.work),
         watch: Watch::default(),
         disturbed: task.disturbed,
     };
@@ -65,7 +67,7 @@ pub(crate) fn time(
         sentinel: None,
     };
     match task.order.work {
-        Work::TimeSegments { .. } => timing.time_segments(),
+        Work::TimeSegments { .. } | Work::TimeBesideLong { .. } => timing.time_segments(),
         Work::Soak { .. } => timing.soak(),
         Work::MeasureEnergy { .. } => timing.energy(),
         _ => timing.time_passes(),

@@ -101,6 +101,15 @@ fn execute(
         | Work::MeasureEnergy {
             segments, timing, ..
         } => (segments.clone(), *timing),
+        Work::TimeBesideLong {
+            segments,
+            long,
+            timing,
+            ..
+        } => {
+            let all = segments.iter().chain([long]);
+            (all.copied().collect(), *timing)
+        }
         Work::Soak {
             passes: false,
             timing,

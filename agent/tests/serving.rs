@@ -1035,6 +1035,53 @@ fn an_agent_that_is_killed_goes_on_where_its_journal_ends() {
     assert_eq!(interrupted, whole);
 }
 
+/// In the first of each two of five rounds, whether it is the sentinel or not.
+#[test]
+fn a_long_segment_has_few_turns_beside_others_whenever_the_agent_is_killed() {
+    for last in [11, 10] {
+        let long = Segment::whole(last);
+        let mut agent = Agent::start();
+        let beside = order(1, &agent.push_model(), &[(1, 1), (2, 3)]);
+        let Work::TimeSegments { segments, timing } = beside.work else {
+            panic!("{beside:?} times no segments");
+        };
+        let beside = Order {
+            work: Work::TimeBesideLong {
+                segments,
+                long,
+                rounds: 2,
+                timing,
+            },
+            ..beside
+        };
+        let mut talk = agent.greet();
+        talk.ask(&submit(&beside));
+        let mut entries = talk.follow(0, |entry| {
+            matches!(entry.event, Event::Sample { index: 12, .. })
+        });
+        drop(talk);
+        agent.kill();
+        agent.restart();
+        let after = entries.len() as u64;
+        let rest = agent.greet().follow(after, |entry| entry.event.is_final());
+        entries.extend(rest);
+        let end = entries.last().map(|entry| &entry.event);
+        assert!(matches!(end, Some(Event::Finished)), "{end:?}");
+        let of_long = |entry: &&Entry| match entry.event {
+            Event::Sample { segment, .. } => segment == long,
+            _ => false,
+        };
+        assert_eq!(entries.iter().filter(of_long).count(), 3);
+        let mut indices: Vec<u64> = samples(&entries)
+            .iter()
+            .map(|&(_, index, _)| index)
+            .collect();
+        indices.sort_unstable();
+        let expected: Vec<u64> = (0..10).chain([10, 12, 14]).collect();
+        assert_eq!(indices, expected);
+    }
+}
+
 #[test]
 fn a_parked_run_rests_between_blocks_until_an_order_of_it_is_submitted() {
     let mut agent = Agent::start();

@@ -10,7 +10,7 @@ use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{Overhead, Planner, Settings, held_back, widest};
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
-use layerlab_profiles::{Bytes, Nanos, Segment, Shortcut, Shortcuts};
+use layerlab_profiles::{Bytes, Nanos, Segment, Shortcut, Shortcuts, SupportedLayers};
 use plant::{Plant, phone, proportional};
 use proptest::prelude::*;
 
@@ -70,14 +70,10 @@ impl<'a> Run<'a> {
     }
 
     fn measure(&mut self, block: &PlannedBlock, noise: &mut impl FnMut(f64) -> f64) {
-        let repetitions = block.repetitions as usize;
-        let took = self.plant.visit(
-            &mut self.samples,
-            self.blocks.len() as u32,
-            block.segments.iter().copied(),
-            repetitions,
-            noise,
-        );
+        let order = self.blocks.len() as u32;
+        let took = self
+            .plant
+            .visit(&mut self.samples, order, block.counts(), noise);
         let Overhead {
             per_block,
             per_segment,
@@ -85,9 +81,9 @@ impl<'a> Run<'a> {
             ..
         } = self.overhead;
         self.spent = self.spent + took + per_block;
-        for _ in &block.segments {
+        for (_, samples) in block.counts() {
             self.spent = self.spent + per_segment;
-            for _ in 0..repetitions {
+            for _ in 0..samples {
                 self.spent = self.spent + per_sample;
             }
         }
@@ -148,21 +144,43 @@ fn held_back_segments_are_measured_in_the_first_visits_and_never_to_narrow() {
 
 /// Layers are known best by short segments, and how long all of them take together by the whole model.
 #[test]
-fn of_eight_visits_one_at_least_has_the_whole_model() {
+fn the_whole_model_has_an_eighth_of_the_turns_beside_short_segments() {
     let plant = phone(12, 5);
+    let whole = Segment::whole(12);
     let mut settings = settings(12, 5);
     settings.target = 0.002;
     let mut run = Run::new(&plant, settings);
     run.finish(proportional(0.03, 5));
-    let visits = run.blocks.len();
-    let whole = &run.samples.segments[&Segment::whole(12)];
-    assert!(run.narrowing().len() > 40, "{visits} visits");
-    let expected = visits.div_ceil(8);
-    assert!(
-        (expected..=expected + 1).contains(&whole.len()),
-        "{} of {visits} visits",
-        whole.len()
-    );
+    let narrowing = run.blocks.iter();
+    let narrowing = narrowing.filter(|block| matches!(block.purpose, Purpose::Narrow { .. }));
+    let narrowing: Vec<&PlannedBlock> = narrowing.collect();
+    assert!(narrowing.len() > 40, "{} blocks", narrowing.len());
+    for block in narrowing {
+        let expected = match block.segments.contains(&whole) {
+            true => block.repetitions,
+            false => block.repetitions.div_ceil(8),
+        };
+        let counts: BTreeMap<Segment, u64> = block.counts().collect();
+        assert_eq!(counts.get(&whole), Some(&expected), "{block:?}");
+    }
+}
+
+#[test]
+fn what_memory_does_not_hold_has_no_turn_beside_short_segments() {
+    let plant = phone(12, 5);
+    let supported = SupportedLayers::in_memory(12, [], [Segment::whole(12)]);
+    let settings = Settings {
+        target: 0.002,
+        ..settings(12, 5)
+    };
+    let stretch = supported.stretch(Segment::whole(12));
+    let mut run = Run {
+        planner: Planner::in_stretch(settings.clone(), stretch),
+        ..Run::new(&plant, settings)
+    };
+    run.finish(proportional(0.03, 5));
+    assert!(!run.narrowing().is_empty());
+    assert!(run.blocks.iter().all(|block| block.long.is_none()));
 }
 
 #[test]
@@ -422,13 +440,8 @@ fn observations_of_another_model_are_refused() {
     let plant = phone(5, 1);
     let mut samples = VisitSamples::default();
     for order in 0..3 {
-        plant.visit(
-            &mut samples,
-            order,
-            Design::Grouped.iter(5),
-            3,
-            proportional(0.01, 1),
-        );
+        let all = Design::Grouped.iter(5).map(|segment| (segment, 3));
+        plant.visit(&mut samples, order, all, proportional(0.01, 1));
     }
     let planner = Planner::new(settings(4, 1));
     let planned = planner.next(&observe_visits(&samples), Nanos::ZERO);

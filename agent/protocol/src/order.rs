@@ -94,6 +94,18 @@ pub enum Work {
         /// How they are timed.
         timing: TimingSettings,
     },
+    /// Likewise, and one long segment beside them in all of their blocks. It has a turn in few rounds alone: what it costs, and
+    /// that others find their weights no longer in caches after it, is then the same small part of every block.
+    TimeBesideLong {
+        /// The segments that have a turn in every round, each once.
+        segments: Vec<Segment>,
+        /// The long one, which is none of them.
+        long: Segment,
+        /// It has a turn in one of so many rounds, the first among them.
+        rounds: u64,
+        /// How they are timed; the long one gets as many samples as it has turns.
+        timing: TimingSettings,
+    },
     /// Passes over the whole model, each layer run by itself and fed by the layer before it.
     TimePasses {
         /// How the layers are timed.
@@ -210,6 +222,7 @@ impl Order {
             | Work::AnswerFrames { set_sha256, .. }
             | Work::PackTensors { set_sha256, .. } => Some(set_sha256.as_str()),
             Work::TimeSegments { .. }
+            | Work::TimeBesideLong { .. }
             | Work::TimePasses { .. }
             | Work::TimePlacement { .. }
             | Work::Soak { .. }
@@ -227,6 +240,7 @@ impl Order {
         let part = match &self.work {
             Work::TimePlacement { parts, .. } => parts.iter().find(|part| part.segment == segment),
             Work::TimeSegments { .. }
+            | Work::TimeBesideLong { .. }
             | Work::TimePasses { .. }
             | Work::Soak { .. }
             | Work::MeasureEnergy { .. }

@@ -1,6 +1,7 @@
 //! Tests of the protocol: one program, which is linked once.
 
 mod answers;
+mod beside_long;
 mod edge_plan;
 mod energy;
 mod frames;

@@ -10,6 +10,7 @@ use layerlab_protocol::{Event, Rejection};
 use super::inferences::Inferences;
 use super::loaded::LoadedSegment;
 use super::progress::Progress;
+use super::turns::Long;
 use super::watch::Watch;
 use crate::device::Invocation;
 use crate::ended::Ended;
@@ -78,6 +79,8 @@ pub(super) struct Blocks<'a> {
     pub(super) busy_runs: u64,
     /// How many segments the order has. A sentinel that is none of them is warmed up under this number.
     pub(super) segments: usize,
+    /// Which of them has few turns.
+    pub(super) long: Option<Long>,
     /// What else ran during the block in progress.
     pub(super) watch: Watch,
     /// How many blocks of the run were measured again because of what else ran.

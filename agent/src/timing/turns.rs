@@ -1,7 +1,7 @@
 //! The turns that the segments of a block take, and the numbers of their samples.
 
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::Event;
+use layerlab_protocol::{Event, Work};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -14,6 +14,35 @@ use crate::ended::Ended;
 
 /// So long are samples of passes held back at most: so much of the work of an agent that is killed is done again.
 const LONGEST_HELD: Nanos = Nanos::from_millis(1_000);
+
+/// The long segment of an order that times others beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Long {
+    /// Its place in the order.
+    place: usize,
+    /// It has a turn in one of so many rounds.
+    rounds: u64,
+}
+
+impl Long {
+    /// That of an order to do this, if it has one.
+    pub(super) fn of(work: &Work) -> Option<Long> {
+        match work {
+            Work::TimeBesideLong {
+                segments, rounds, ..
+            } => Some(Long {
+                place: segments.len(),
+                rounds: *rounds,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether it leaves the segment at this place a turn in this round, as it does all but itself.
+    fn leaves(long: Option<Long>, place: usize, round: u64) -> bool {
+        long.is_none_or(|long| place != long.place || round.is_multiple_of(long.rounds))
+    }
+}
 
 /// Samples that are taken and not yet written.
 struct Held {
@@ -42,7 +71,7 @@ impl Sample {
 }
 
 impl Blocks<'_> {
-    /// In each round every segment has one turn, in an order drawn anew, so that drift falls on all
+    /// In each round every segment has one turn, but for the long one, in an order drawn anew, so that drift falls on all
     /// alike.
     pub(super) fn mixed_turns(
         &mut self,
@@ -59,7 +88,8 @@ impl Blocks<'_> {
             turns.shuffle(&mut self.random(block, repetition));
             for &(place, member) in &turns {
                 let index = self.index(place, repetition);
-                if self.progress.done.contains(&index) {
+                let has_turn = Long::leaves(self.long, place, repetition);
+                if !has_turn || self.progress.done.contains(&index) {
                     continue;
                 }
                 self.watched_gap(group, Turns::Mixed, 1)?;
@@ -148,8 +178,11 @@ impl Blocks<'_> {
     }
 
     /// All samples of the segment at this place in the order.
-    pub(super) fn indices(&self, place: usize) -> std::ops::Range<u64> {
-        self.index(place, 0)..self.index(place + 1, 0)
+    pub(super) fn indices(&self, place: usize) -> impl Iterator<Item = u64> + use<> {
+        let (long, first) = (self.long, self.index(place, 0));
+        let rounds = 0..self.repetitions();
+        let rounds = rounds.filter(move |&round| Long::leaves(long, place, round));
+        rounds.map(move |round| first + round)
     }
 
     /// The same for the same round of the same block, so that an agent that was killed goes on with the

@@ -294,16 +294,24 @@ pub(crate) mod tests {
         sentinel: Nanos,
         duration: impl Fn(Segment, u64) -> Nanos,
     ) -> Vec<News> {
-        let Work::TimeSegments { segments, timing } = &order.work else {
-            panic!("{order:?} times no segments");
+        let (segments, long, timing) = match &order.work {
+            Work::TimeSegments { segments, timing } => (segments, None, timing),
+            Work::TimeBesideLong {
+                segments,
+                long,
+                rounds,
+                timing,
+            } => (segments, Some((long, *rounds)), timing),
+            _ => panic!("{order:?} times no segments"),
         };
         let visit = Visit {
             order: order.number,
             block: 0,
         };
         let mut news = Vec::new();
-        for _ in 0..timing.samples_per_segment {
-            for &segment in segments {
+        for round in 0..timing.samples_per_segment {
+            let long = long.filter(|(_, rounds)| round.is_multiple_of(*rounds));
+            for &segment in segments.iter().chain(long.map(|(long, _)| long)) {
                 let index = news.len() as u64;
                 let duration = duration(segment, index);
                 news.push(News::Sample(Sample {

@@ -10,11 +10,42 @@ pub struct PlannedBlock {
     pub segments: Vec<Segment>,
     /// How often each is to be timed.
     pub repetitions: u64,
+    /// A long segment that is none of them, which has a turn in one of [so many](ROUNDS_BESIDE_LONG) rounds beside them.
+    pub long: Option<Segment>,
     /// The device time that the planner expects it to take; zero for the very first, of which nothing
     /// can be known.
     pub expected: Nanos,
     /// What the block is measured for.
     pub purpose: Purpose,
+}
+
+/// Of so many rounds of a block one has a turn of the long segment beside its others.
+pub const ROUNDS_BESIDE_LONG: u64 = 8;
+
+impl PlannedBlock {
+    /// How many samples of this segment the block has.
+    pub fn samples_of(&self, segment: Segment) -> u64 {
+        match self.long == Some(segment) {
+            true => samples_of_long(self.repetitions),
+            false => self.repetitions,
+        }
+    }
+
+    /// All segments, the long one last, each with the number of its samples.
+    pub fn counts(&self) -> impl Iterator<Item = (Segment, u64)> {
+        let segments = self.segments.iter().chain(&self.long);
+        segments.map(|&segment| (segment, self.samples_of(segment)))
+    }
+
+    /// How many samples of all segments it has.
+    pub fn samples(&self) -> u64 {
+        self.counts().map(|(_, samples)| samples).sum()
+    }
+}
+
+/// How many samples a long segment has beside others that have so many.
+pub(super) fn samples_of_long(repetitions: u64) -> u64 {
+    repetitions.div_ceil(ROUNDS_BESIDE_LONG)
 }
 
 /// Why a block is measured.

@@ -60,20 +60,19 @@ impl Plant {
 }
 
 impl Plant {
-    /// Adds the visit of order number `order`: `count` samples of each segment, and the whole model at both ends as the
+    /// Adds the visit of order number `order`: so many samples of each segment, and the whole model at both ends as the
     /// sentinel. Returns the time that the samples took.
     pub(crate) fn visit(
         &self,
         samples: &mut VisitSamples,
         order: u32,
-        segments: impl IntoIterator<Item = Segment>,
-        count: usize,
+        counts: impl IntoIterator<Item = (Segment, u64)>,
         mut noise: impl FnMut(f64) -> f64,
     ) -> Nanos {
         let visit = Visit { order, block: 0 };
         let mut spent = Nanos::ZERO;
-        for (segment, times) in self.measure(segments, count, &mut noise) {
-            for time in times {
+        for (segment, count) in counts {
+            for &time in &self.measure([segment], count as usize, &mut noise)[&segment] {
                 spent = spent + time;
                 samples.push(segment, visit, time);
             }

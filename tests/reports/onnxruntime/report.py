@@ -38,6 +38,8 @@ PREFIX_SUFFIX = "prefix-suffix"
 # A profile that the machine disturbed is measured again so often.
 ATTEMPTS = 3
 DEVICE_FAILED = 4
+# One that contradicts itself is not measured again until it does not: it is told as it is.
+CONTRADICTS_ITSELF = 6
 # A run that takes longer waits for a machine that does not become quiet.
 DEADLINE_S = 3600
 # So often ONNX Runtime profiles a model, and so many inferences each time.
@@ -83,12 +85,21 @@ def on_cores(threads: int) -> list[str]:
     return ["taskset", "--cpu-list", ",".join(map(str, last_cores(threads)))]
 
 
-def profile(out: Path, threads: int, layerlab: Path, arguments: list[str]) -> str | None:
-    """Profiles into `out`, unless it is there. Why it is not there afterwards."""
-    why = ""
+class Profiled(NamedTuple):
+    """Where a profile is, if it is anywhere, and what is wrong with it."""
+
+    folder: Path | None
+    wrong: str | None
+
+
+def profile(out: Path, threads: int, layerlab: Path, arguments: list[str]) -> Profiled:
+    """Profiles into `out`, unless it is there, or kept beside it because it contradicts itself."""
+    refused, why = out.with_name(f".{out.name}.refused"), ""
     for attempt in range(ATTEMPTS):
         if (out / "profile.json").exists():
-            return None
+            return Profiled(out, None)
+        if (refused / "profile.json").exists():
+            return Profiled(refused, "refused, for it contradicts itself: `layerlab check` says how")
         say(f"{out}, attempt {attempt + 1} of {ATTEMPTS}")
         command = [*on_cores(threads), layerlab, "profile", "--device", "host", "--out", out, *arguments]
         environment = os.environ | {"LAYERLAB_ONNXRUNTIME": str(LIBRARIES), "LAYERLAB_ADB": ""}
@@ -99,13 +110,15 @@ def profile(out: Path, threads: int, layerlab: Path, arguments: list[str]) -> st
                 command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S
             )
         except subprocess.TimeoutExpired:
-            return f"it did not end within {DEADLINE_S} s: the machine is not quiet"
-        if ended.returncode not in (0, DEVICE_FAILED):
+            return Profiled(None, f"it did not end within {DEADLINE_S} s: the machine is not quiet")
+        if ended.returncode not in (0, DEVICE_FAILED, CONTRADICTS_ITSELF):
             sys.exit(f"{out}: {ended.stderr}")
         why = (ended.stderr.strip().splitlines() or [""])[-1]
         if ended.returncode:
             say(why)
-    return None if (out / "profile.json").exists() else why
+        if ended.returncode == CONTRADICTS_ITSELF:
+            return Profiled(refused, f"refused: {why}")
+    return Profiled(out, None) if (out / "profile.json").exists() else Profiled(None, why)
 
 
 def least_squares(folder: Path, layerlab: Path) -> Path:
@@ -253,7 +266,7 @@ times every node of the whole model, here in {processes} processes, {runs} infer
 other half stands in a row of its own. *Sum*: all layers with the moving in and out of the model; against the whole model in
 turn with the other segments (the median of its samples; with prefix-suffix they are equal by its formulas), and against the
 mean and the median of the sentinels, which are the whole model several times in a row at both ends of each block. With
-adaptive the whole is in turn with the others in one visit of eight, and each visit has its own speed: *at one speed* is the same comparison with the speeds
+adaptive the whole has a turn in one round of eight, and each visit has its own speed: *at one speed* is the same comparison with the speeds
 of visits taken out, by a calculation in Python that shares nothing with layerlab's, and its standard error (a jackknife over
 visits; times of neighbours less those of the layers between, so that prefix-suffix has none, and with what passes through
 these in it). *Resolved* is a layer whose interval does not reach zero.
@@ -363,11 +376,12 @@ def main() -> None:
             folder = arguments.folder / f"{name}-{threads}"
             common = ["--model", str(path), "--gap-us", "0"]
             both = ["--processors", f"{TRACT},{ORT}", "--samples", arguments.direct_samples]
-            why = profile(folder / "direct", threads, arguments.layerlab, common + both)
-            if why:
-                missing.append(f"{name}, {threads} threads, direct: {why}")
+            profiled = profile(folder / "direct", threads, arguments.layerlab, common + both)
+            if profiled.wrong:
+                missing.append(f"{name}, {threads} threads, direct: {profiled.wrong}")
+            if profiled.folder is None:
                 continue
-            direct = Published(folder / "direct", ORT)
+            direct = Published(profiled.folder, ORT)
             machine = machine or direct.header["device"]
             profiles = nodes(folder / "nodes.json", threads, path, direct.layers)
             by_nodes = profiles.times()
@@ -376,24 +390,24 @@ def main() -> None:
             for times, correlation in (("half of the profile's processes", with_itself), ("direct times", with_direct)):
                 cells = [name, threads, f"({times})", len(by_nodes), *[""] * 8]
                 rows.append(line([*cells, f"{correlation:.3f}", "", ""]))
-            tract = Published(folder / "direct", TRACT).sum_of_parts()
+            tract = Published(profiled.folder, TRACT).sum_of_parts()
             sums = [tract, direct.sum_of_parts(), sum(by_nodes)]
             side_by_side.append(line([name, threads, *map(milliseconds, sums)]))
             as_accelerator = ["--as-accelerator", ORT, "--processors", ORT]
             for (design, options), run in itertools.product(designs.items(), range(1, arguments.runs + 1)):
                 out = folder / (design if run == 1 else f"{design}-{run}")
                 design = design if arguments.runs == 1 else f"{design}, run {run}"
-                why = profile(out, threads, arguments.layerlab, common + as_accelerator + options)
-                if why:
-                    missing.append(f"{name}, {threads} threads, {design}: {why}")
+                profiled = profile(out, threads, arguments.layerlab, common + as_accelerator + options)
+                if profiled.wrong:
+                    missing.append(f"{name}, {threads} threads, {design}: {profiled.wrong}")
+                if profiled.folder is None:
                     continue
-                derived = Published(out, ORT)
-                if design.startswith(PREFIX_SUFFIX):
-                    rows.append(row(name, threads, f"{design}, differencing", direct, derived, by_nodes))
+                derived = Published(profiled.folder, ORT)
+                said = f"{design}, differencing" if design.startswith(PREFIX_SUFFIX) else design
+                rows.append(row(name, threads, f"{said} (refused)" if profiled.wrong else said, direct, derived, by_nodes))
+                if design.startswith(PREFIX_SUFFIX) and not profiled.wrong:
                     derived = Published(least_squares(out, arguments.layerlab), ORT)
                     rows.append(row(name, threads, f"{design}, least squares", direct, derived, by_nodes))
-                else:
-                    rows.append(row(name, threads, design, direct, derived, by_nodes))
                 about = [*derived.additivity(), *unsteadiness(derived.sentinels()), *passing(path, design, derived)]
                 unsteady.append(line([name, threads, design, *about]))
         if direct_profiles := sorted(arguments.folder.glob(f"{name}-*/direct/profile.json")):
@@ -409,7 +423,7 @@ def main() -> None:
         ))
     print("\n".join(rows))
     if missing:
-        print(f"\nNot measured, in up to {ATTEMPTS} attempts:\n")
+        print(f"\nNot published; what does not come about is tried {ATTEMPTS} times, what contradicts itself once:\n")
         print("\n".join(f"- {one}" for one in missing))
     print(DEVIATIONS)
     print("\n".join(unsteady))

@@ -134,10 +134,7 @@ impl Run {
         });
         let mut spent = Nanos::ZERO;
         while let Ok(Next::Measure(block)) = planner.next(&observe_visits(&samples), spent) {
-            let repetitions = block.repetitions;
-            let took = self
-                .npu
-                .visit(&mut samples, block.segments, repetitions, self.seed);
+            let took = self.npu.visit(&mut samples, block.counts(), self.seed);
             spent = spent + took;
         }
         let held_back = adaptive::held_back(self.npu.layers(), self.seed);

@@ -347,7 +347,7 @@ fn adaptively(
             .expect("this model's observations")
         {
             Next::Measure(block) => {
-                spent = spent + npu.visit(samples, block.segments, block.repetitions, seed);
+                spent = spent + npu.visit(samples, block.counts(), seed);
             }
             Next::Done(reason) => return (spent, reason),
         }

@@ -163,7 +163,7 @@ impl Row {
             if reached && row.planning.len() >= TIMED_BLOCKS {
                 return row;
             }
-            spent = spent + npu.visit(&mut samples, block.segments, block.repetitions, SEED);
+            spent = spent + npu.visit(&mut samples, block.counts(), SEED);
         }
     }
 

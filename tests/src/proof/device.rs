@@ -95,12 +95,11 @@ impl SimulatedProcessor {
         })
     }
 
-    /// Adds a visit with `count` samples of each of `segments`, and returns the time that these took.
+    /// Adds a visit with so many samples of each segment, and returns the time that these took.
     pub fn visit(
         &self,
         samples: &mut VisitSamples,
-        segments: impl IntoIterator<Item = Segment>,
-        count: u64,
+        counts: impl IntoIterator<Item = (Segment, u64)>,
         seed: u64,
     ) -> Nanos {
         let visit = Visit {
@@ -108,7 +107,7 @@ impl SimulatedProcessor {
             block: 0,
         };
         let mut spent = Nanos::ZERO;
-        for segment in segments {
+        for (segment, count) in counts {
             let before = samples.segments.get(&segment);
             let before = before.map_or(0, |visits| visits.values().map(Vec::len).sum());
             for index in before as u64..before as u64 + count {

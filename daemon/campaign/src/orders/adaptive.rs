@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use layerlab_profiles::derive::graph::{Visit, VisitSamples, observe_visits};
 use layerlab_profiles::design::agenda::BlockPlanner;
-use layerlab_profiles::design::planned_block::{Next, PlannedBlock, Purpose, Reason};
+use layerlab_profiles::design::planned_block::{
+    Next, PlannedBlock, Purpose, ROUNDS_BESIDE_LONG, Reason,
+};
 use layerlab_profiles::{Nanos, Segment, Shortcuts};
 use layerlab_protocol::{Order, TimingSettings, Work};
 
@@ -40,9 +42,8 @@ pub struct Adaptive {
     layers: u32,
     /// Samples still to come from the orders that were sent.
     outstanding: u64,
-    /// Samples of the order that was sent last, and how many each of its segments has.
-    last_order: u64,
-    repetitions: u64,
+    /// What the order that was sent last measures.
+    last_block: Option<PlannedBlock>,
     done: Option<Reason>,
     budget: Nanos,
     is_over_budget_said: bool,
@@ -71,8 +72,7 @@ impl Adaptive {
             probing: ProbingTime::of_none(),
             layers: stretch.layers(),
             outstanding: 0,
-            last_order: 0,
-            repetitions: 0,
+            last_block: None,
             done: None,
             budget,
             is_over_budget_said: false,
@@ -104,7 +104,11 @@ impl Adaptive {
             News::Unsupported(unsupported) => {
                 if let Some(segment) = unsupported.segment.numbered_from(self.stretch) {
                     self.planner.refuse(segment);
-                    self.outstanding = self.outstanding.saturating_sub(self.repetitions);
+                    let samples = self
+                        .last_block
+                        .as_ref()
+                        .map_or(0, |it| it.samples_of(segment));
+                    self.outstanding = self.outstanding.saturating_sub(samples);
                 }
             }
             News::Sample(sample) => {
@@ -156,20 +160,26 @@ impl Adaptive {
         }
     }
 
-    fn order(&mut self, block: &PlannedBlock) -> Order {
-        let samples = block.segments.len() as u64 * block.repetitions;
-        self.outstanding += samples;
-        self.last_order = samples;
-        self.repetitions = block.repetitions;
+    fn order(&mut self, block: PlannedBlock) -> Order {
         let segments = block.segments.iter();
-        Order {
-            work: Work::TimeSegments {
-                segments: segments.map(|one| one.moved_into(self.stretch)).collect(),
-                timing: TimingSettings {
-                    samples_per_segment: block.repetitions,
-                    ..self.timing
-                },
+        let segments = segments.map(|one| one.moved_into(self.stretch)).collect();
+        let timing = TimingSettings {
+            samples_per_segment: block.repetitions,
+            ..self.timing
+        };
+        let work = match block.long {
+            Some(long) => Work::TimeBesideLong {
+                segments,
+                long: long.moved_into(self.stretch),
+                rounds: ROUNDS_BESIDE_LONG,
+                timing,
             },
+            None => Work::TimeSegments { segments, timing },
+        };
+        self.outstanding += block.samples();
+        self.last_block = Some(block);
+        Order {
+            work,
             ..self.template.clone()
         }
     }
@@ -178,7 +188,8 @@ impl Adaptive {
 impl Orders for Adaptive {
     fn next(&mut self, news: &[News]) -> Result<Vec<Order>, PlannerError> {
         news.iter().for_each(|news| self.hear(news));
-        let enough_to_do = self.outstanding as f64 > (1.0 - PLAN_AHEAD) * self.last_order as f64;
+        let of_last = self.last_block.as_ref().map_or(0, PlannedBlock::samples);
+        let enough_to_do = self.outstanding as f64 > (1.0 - PLAN_AHEAD) * of_last as f64;
         if self.done.is_some() || enough_to_do {
             return Ok(Vec::new());
         }
@@ -203,7 +214,7 @@ impl Orders for Adaptive {
                 if let Purpose::Start { needed } = block.purpose {
                     self.say_what_is_needed(needed);
                 }
-                Ok(vec![self.order(&block)])
+                Ok(vec![self.order(block)])
             }
             Next::Done(reason) => {
                 tracing::info!(%reason, "measured enough");
@@ -257,13 +268,19 @@ mod tests {
     fn segments_of(order: &Order) -> Vec<Segment> {
         match &order.work {
             Work::TimeSegments { segments, .. } => segments.clone(),
+            Work::TimeBesideLong { segments, long, .. } => {
+                let all = segments.iter().chain([long]);
+                all.copied().collect()
+            }
             work => panic!("{work:?} times no segments"),
         }
     }
 
     fn samples_per_segment(order: &Order) -> u64 {
         match &order.work {
-            Work::TimeSegments { timing, .. } => timing.samples_per_segment,
+            Work::TimeSegments { timing, .. } | Work::TimeBesideLong { timing, .. } => {
+                timing.samples_per_segment
+            }
             work => panic!("{work:?} times no segments"),
         }
     }

@@ -63,8 +63,6 @@ pub struct Observations {
 pub struct VisitSpread {
     /// How many visits the segment with the most of them had; 0 where samples were not told apart by visits.
     pub count: usize,
-    /// How many visits there were of any segment.
-    pub of_any: usize,
     /// The relative variance between loadings of one segment at one speed.
     pub load_variance: f64,
     /// The relative variance of the speed that all segments of a visit have in common.

@@ -206,7 +206,6 @@ fn observations(
         segments,
         visits: VisitSpread {
             count,
-            of_any: visits.len(),
             load_variance: two_way.load_variance,
             speed_variance: two_way.speed_variance,
             of_times: common(two_way.common_variance),

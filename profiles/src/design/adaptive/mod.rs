@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Design;
 use super::agenda::{Agenda, BlockPlanner, DesignTask, segments_per_block};
 use super::over_budget::OverBudget;
-use super::planned_block::{Next, PlannedBlock, Purpose, Reason};
+use super::planned_block::{Next, PlannedBlock, Purpose, Reason, samples_of_long};
 use super::rules::DesignRules;
 use crate::derive::graph::{Fit, GraphError, Observations};
 use crate::method::Method;
@@ -49,10 +49,6 @@ const MOST_DOUBLINGS: u32 = 4;
 /// A block has about this share of all samples before it. Smaller ones would cost more in sentinels and
 /// planning than their better choice brings, larger ones would overshoot the target.
 const GROWTH: f64 = 0.1;
-
-/// Of so many visits one has the whole model in turn. Short segments say most about layers for their time; that many of them
-/// take as long as their sum is seen in the whole alone.
-const WHOLE_IN_VISITS: usize = 8;
 
 /// How often a block repeats its segments, at least: few, so that what they tell can be acted on early.
 const REPETITIONS: u64 = 6;
@@ -233,6 +229,7 @@ impl Planner {
             return Ok(Next::Measure(PlannedBlock {
                 segments: vec![longest],
                 repetitions: self.repetitions(),
+                long: None,
                 expected: Nanos::ZERO,
                 purpose: Purpose::Gauge,
             }));
@@ -279,6 +276,7 @@ impl Planner {
         Next::Measure(PlannedBlock {
             segments: missing[..count].to_vec(),
             repetitions,
+            long: None,
             expected: nanos(cost.of(&missing[..count])),
             purpose: Purpose::Start { needed },
         })
@@ -319,6 +317,7 @@ impl Planner {
         (count > 0).then(|| PlannedBlock {
             segments: tests.to_vec(),
             repetitions,
+            long: None,
             expected: nanos(block + tests.iter().map(each).sum::<f64>()),
             purpose: Purpose::Test,
         })
@@ -339,29 +338,27 @@ impl Planner {
         let target = self.settings.target.max(LEAST_TARGET);
         let mut choice = Choice::new(&fit, &aims, target, offers.collect());
         let mut cost = self.settings.overhead.per_block.as_nanos() as f64;
-        let mut segments = BTreeSet::new();
-        if let Some(whole) = self.whole_if_due(observations) {
-            let offer = self.offer(observations, &fit, whole, repetitions);
-            if cost + offer.cost_ns <= left_ns {
-                segments.insert(whole);
-                cost += offer.cost_ns;
+        let mut long = self.long_beside_others();
+        if let Some(long_cost) = long.map(|long| self.cost_beside_others(&fit, long, repetitions)) {
+            match cost + long_cost <= left_ns {
+                true => cost += long_cost,
+                false => long = None,
             }
         }
-        let mut chosen = 0;
-        while chosen < self.settings.segments_per_block.max(1) && !choice.is_enough() {
+        let mut segments = BTreeSet::new();
+        while segments.len() < self.settings.segments_per_block.max(1) && !choice.is_enough() {
             let Some(best) = choice.take_best(left_ns - cost) else {
                 break;
             };
-            chosen += 1;
-            if segments.insert(best.segment) {
-                cost += best.cost_ns;
-            }
+            segments.insert(best.segment);
+            cost += best.cost_ns;
         }
-        if chosen == 0 {
+        if segments.is_empty() {
             let widest = Some(widest);
             return Ok(Next::Done(Reason::BudgetSpent { widest }));
         }
         Ok(Next::Measure(PlannedBlock {
+            long: long.filter(|long| !segments.contains(long)),
             segments: segments.into_iter().collect(),
             repetitions,
             expected: nanos(cost),
@@ -369,12 +366,17 @@ impl Planner {
         }))
     }
 
-    /// The whole model, or the longest segment that memory holds, where too few visits have had it so far.
-    fn whole_if_due(&self, observations: &Observations) -> Option<Segment> {
-        let whole = self.stretch.longest()?;
-        let had = observations.of(whole)?.visits;
-        let is_due = had * WHOLE_IN_VISITS < observations.visits.of_any;
-        (is_due && !self.refused.contains(&whole)).then_some(whole)
+    /// All layers as one segment: short segments say most about layers for their time, but whether many of them take as long as
+    /// their sum is seen in the whole alone. Where memory does not hold it, there is none; of one layer or two it is a short one.
+    fn long_beside_others(&self) -> Option<Segment> {
+        let whole = Segment::whole(self.settings.layers);
+        let is_long = self.stretch.is_held() && whole.layers() > 2;
+        (is_long && !self.refused.contains(&whole)).then_some(whole)
+    }
+
+    fn cost_beside_others(&self, fit: &Fit, long: Segment, repetitions: u64) -> f64 {
+        let samples = samples_of_long(repetitions);
+        self.cost_ns(long, fit.time_ns(long).max(1.0), samples)
     }
 
     fn offer(
