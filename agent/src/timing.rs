@@ -5,6 +5,7 @@ mod disturbance;
 mod energy;
 mod inferences;
 mod loaded;
+mod long;
 mod progress;
 mod recovery;
 mod sentinel;
@@ -25,8 +26,8 @@ use crate::runtime::{RuntimeError, Runtimes, loaded_event, timing_input};
 use block::{Blocks, Outcome, Turns};
 use inferences::Inferences;
 use loaded::{LoadedSegment, NotLoaded};
+use long::Long;
 use progress::Progress;
-use turns::Long;
 use watch::Watch;
 
 /// Times the segments of an order.

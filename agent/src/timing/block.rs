@@ -9,8 +9,8 @@ use layerlab_protocol::{Event, Rejection};
 
 use super::inferences::Inferences;
 use super::loaded::LoadedSegment;
+use super::long::Long;
 use super::progress::Progress;
-use super::turns::Long;
 use super::watch::Watch;
 use crate::device::Invocation;
 use crate::ended::Ended;

@@ -1,7 +1,7 @@
 //! The turns that the segments of a block take, and the numbers of their samples.
 
 use layerlab_profiles::{Nanos, Segment};
-use layerlab_protocol::{Event, Work};
+use layerlab_protocol::Event;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -9,40 +9,12 @@ use rand_chacha::ChaCha8Rng;
 use super::block::{Blocks, Turns};
 use super::inferences::TimedInference;
 use super::loaded::LoadedSegment;
+use super::long::Long;
 use crate::device::Invocation;
 use crate::ended::Ended;
 
 /// So long are samples of passes held back at most: so much of the work of an agent that is killed is done again.
 const LONGEST_HELD: Nanos = Nanos::from_millis(1_000);
-
-/// The long segment of an order that times others beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Long {
-    /// Its place in the order.
-    place: usize,
-    /// It has a turn in one of so many rounds.
-    rounds: u64,
-}
-
-impl Long {
-    /// That of an order to do this, if it has one.
-    pub(super) fn of(work: &Work) -> Option<Long> {
-        match work {
-            Work::TimeBesideLong {
-                segments, rounds, ..
-            } => Some(Long {
-                place: segments.len(),
-                rounds: *rounds,
-            }),
-            _ => None,
-        }
-    }
-
-    /// Whether it leaves the segment at this place a turn in this round, as it does all but itself.
-    fn leaves(long: Option<Long>, place: usize, round: u64) -> bool {
-        long.is_none_or(|long| place != long.place || round.is_multiple_of(long.rounds))
-    }
-}
 
 /// Samples that are taken and not yet written.
 struct Held {
