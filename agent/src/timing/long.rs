@@ -19,14 +19,20 @@ impl Long {
                 segments, rounds, ..
             } => Some(Long {
                 place: segments.len(),
-                rounds: *rounds,
+                rounds: (*rounds).max(1),
             }),
             _ => None,
         }
     }
 
-    /// Whether it leaves the segment at this place a turn in this round, as it does all but itself.
-    pub(super) fn leaves(long: Option<Long>, place: usize, round: u64) -> bool {
-        long.is_none_or(|long| place != long.place || round.is_multiple_of(long.rounds))
+    /// Which of its turns the segment at this place has in this round, counted from 0; of all but the long one each round is one.
+    pub(super) fn turn(long: Option<Long>, place: usize, round: u64) -> Option<u64> {
+        match long {
+            Some(long) if long.place == place => {
+                let has_turn = round.is_multiple_of(long.rounds);
+                has_turn.then(|| round / long.rounds)
+            }
+            _ => Some(round),
+        }
     }
 }

@@ -59,9 +59,11 @@ impl Blocks<'_> {
             turns.sort_unstable();
             turns.shuffle(&mut self.random(block, repetition));
             for &(place, member) in &turns {
-                let index = self.index(place, repetition);
-                let has_turn = Long::leaves(self.long, place, repetition);
-                if !has_turn || self.progress.done.contains(&index) {
+                let Some(turn) = Long::turn(self.long, place, repetition) else {
+                    continue;
+                };
+                let index = self.index(place, turn);
+                if self.progress.done.contains(&index) {
                     continue;
                 }
                 self.watched_gap(group, Turns::Mixed, 1)?;
@@ -145,16 +147,15 @@ impl Blocks<'_> {
         self.inferences.settings.samples_per_segment
     }
 
-    fn index(&self, place: usize, repetition: u64) -> u64 {
-        place as u64 * self.repetitions() + repetition
+    fn index(&self, place: usize, turn: u64) -> u64 {
+        place as u64 * self.repetitions() + turn
     }
 
     /// All samples of the segment at this place in the order.
     pub(super) fn indices(&self, place: usize) -> impl Iterator<Item = u64> + use<> {
         let (long, first) = (self.long, self.index(place, 0));
-        let rounds = 0..self.repetitions();
-        let rounds = rounds.filter(move |&round| Long::leaves(long, place, round));
-        rounds.map(move |round| first + round)
+        let turns = (0..self.repetitions()).filter_map(move |round| Long::turn(long, place, round));
+        turns.map(move |turn| first + turn)
     }
 
     /// The same for the same round of the same block, so that an agent that was killed goes on with the
