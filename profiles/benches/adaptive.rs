@@ -38,14 +38,15 @@ fn samples(layers: u32, blocks: u32) -> VisitSamples {
     let mut noise = proportional(0.05, 1);
     let mut samples = VisitSamples::default();
     for order in 0..3 {
-        plant.visit(&mut samples, order, planner.start_set(), 4, &mut noise);
+        let start = planner.start_set().map(|segment| (segment, 4));
+        plant.visit(&mut samples, order, start, &mut noise);
     }
     for order in 3..3 + blocks {
         let planned = planner.next(&observe_visits(&samples), Nanos::ZERO);
         let Ok(Next::Measure(block)) = planned else {
             break;
         };
-        plant.visit(&mut samples, order, block.segments, 10, &mut noise);
+        plant.visit(&mut samples, order, block.counts(), &mut noise);
     }
     samples
 }
