@@ -94,8 +94,8 @@ pub enum Work {
         /// How they are timed.
         timing: TimingSettings,
     },
-    /// Likewise, and one long segment beside them in all of their blocks. It has a turn in few rounds alone: what it costs, and
-    /// that others find their weights no longer in caches after it, is then the same small part of every block.
+    /// Likewise, and one long segment beside them, which has a turn in few rounds alone: what it costs, and what others may take
+    /// longer after it, is then the same small part of every block.
     TimeBesideLong {
         /// The segments that have a turn in every round, each once.
         segments: Vec<Segment>,
