@@ -160,7 +160,7 @@ mod tests {
             }
         }
 
-        /// What it would bring where bytes pass, too: by how the variance of a sum differs from the sum of variances.
+        /// What it would bring where bytes pass, too: by how the variances of a sum and of a difference differ.
         #[test]
         fn what_passes_is_part_of_what_a_segment_tells(
             layers in 6_u32..16,
@@ -186,10 +186,16 @@ mod tests {
                 let one = nodes.segment(segment);
                 let variance = |contrast: &Contrast, bytes| fit.derive_with(contrast, bytes).variance;
                 let fitted = variance(&one, bytes);
+                // The contrast is scaled to the segment first: where γ makes its variance a hundred million times the segment's, a
+                // plain sum would keep nothing of the segment's but rounding.
                 let moved: f64 = wanted.iter().map(|(contrast, weight)| {
-                    let both = Contrast([&one.0[..], &contrast.0[..]].concat());
-                    let twice = variance(&both, bytes) - fitted - variance(contrast, 0.0);
-                    weight * (twice / 2.0).powi(2)
+                    let scale = (fitted / variance(contrast, 0.0)).sqrt();
+                    let with = |factor: f64| {
+                        let scaled = contrast.0.iter().map(|(node, by)| (*node, by * factor));
+                        variance(&Contrast(one.0.iter().copied().chain(scaled).collect()), bytes)
+                    };
+                    let covariance = (with(scale) - with(-scale)) / (4.0 * scale);
+                    weight * covariance.powi(2)
                 }).sum();
                 let PassingProspect { error_ns, shared } = found.passing;
                 let expected = found.fitted_variance + error_ns * error_ns;
