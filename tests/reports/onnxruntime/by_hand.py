@@ -98,6 +98,14 @@ class Loaded:
         return time.perf_counter() - begin
 
 
+def share_memory() -> None:
+    """Makes the working memory that is for all segments."""
+    memory = onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    )
+    onnxruntime.create_and_register_allocator(memory, None)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
@@ -108,10 +116,7 @@ def main() -> None:
     with open(arguments.profile / "layers.csv", newline="", encoding="utf-8") as file:
         cutter = Cutter(arguments.model, [row["name"] for row in csv.DictReader(file)])
     if arguments.shared_memory:
-        memory = onnxruntime.OrtMemoryInfo(
-            "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
-        )
-        onnxruntime.create_and_register_allocator(memory, None)
+        share_memory()
     last = cutter.count
     singles = [(layer, layer) for layer in range(1, last + 1)]
     pairs = [(layer, layer + 1) for layer in range(1, last)]
