@@ -11,14 +11,12 @@ the medians.
 
 import argparse
 import csv
-import math
 import random
-import statistics
 import time
 from collections import defaultdict
 from pathlib import Path
 
-from by_hand import MEDIAN_ERROR, NORMAL_MAD, WARM_UP, Cutter, Loaded, share_memory
+from by_hand import WARM_UP, Cutter, Loaded, median_with_error, share_memory
 
 # Of fewer inferences a median says little.
 FEWEST = 100
@@ -27,8 +25,7 @@ Segment = tuple[int, int]
 
 
 def said(times: list[float]) -> str:
-    middle = statistics.median(times)
-    error = MEDIAN_ERROR * NORMAL_MAD * statistics.median(abs(one - middle) for one in times) / math.sqrt(len(times))
+    middle, error = median_with_error(times)
     return f"{1e6 * middle:.1f} ± {1e6 * error:.1f} µs"
 
 
@@ -40,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("profile", type=Path)
-    parser.add_argument("segments")
+    parser.add_argument("segments", help="first and last layer of each, as 8-8,8-9,9-9")
     parser.add_argument("--seconds", type=float, default=150.0)
     arguments = parser.parse_args()
     with open(arguments.profile / "layers.csv", newline="", encoding="utf-8") as file:

@@ -98,6 +98,13 @@ class Loaded:
         return time.perf_counter() - begin
 
 
+def median_with_error(values: list[float]) -> tuple[float, float]:
+    """The median and its standard error, were the values normally distributed."""
+    middle = statistics.median(values)
+    scatter = NORMAL_MAD * statistics.median(abs(one - middle) for one in values)
+    return middle, MEDIAN_ERROR * scatter / math.sqrt(len(values))
+
+
 def share_memory() -> None:
     """Makes the working memory that is for all segments."""
     memory = onnxruntime.OrtMemoryInfo(
@@ -131,8 +138,7 @@ def main() -> None:
     rounds = [dict(zip(times, one)) for one in zip(*times.values())][WARM_UP:]
     whole = statistics.median(one[1, last] for one in rounds)
     longer = [sum(one[pair] for pair in pairs) - sum(one[layer] for layer in singles[1:-1]) - one[1, last] for one in rounds]
-    middle = statistics.median(longer)
-    error = MEDIAN_ERROR * NORMAL_MAD * statistics.median(abs(one - middle) for one in longer) / math.sqrt(len(rounds))
+    middle, error = median_with_error(longer)
     print(f"{len(rounds)} rounds; the whole takes {1e3 * whole:.2f} ms; its parts {middle / whole:+.2%} ± {error / whole:.2%}")
 
 
