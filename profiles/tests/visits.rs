@@ -8,7 +8,10 @@ use layerlab_profiles::derive::graph::{
 };
 use layerlab_profiles::derive::{LayerTime, differencing};
 use layerlab_profiles::design::Design;
+use layerlab_profiles::design::agenda::{Agenda, DesignTask, FixedBlock, segments_per_block};
+use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::summary::{Estimate, Summary};
+use layerlab_profiles::supported::StretchLayers;
 use layerlab_profiles::{Nanos, Segment};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -45,6 +48,19 @@ fn run_of(
     block: usize,
     seed: u64,
 ) -> VisitSamples {
+    run_in(planted, visits, seed, |random| {
+        segments.shuffle(random);
+        segments.chunks(block).map(<[Segment]>::to_vec).collect()
+    })
+}
+
+/// Likewise where `blocks` gives the segments of each block, anew for each round of visits.
+fn run_in(
+    planted: Planted,
+    visits: u32,
+    seed: u64,
+    mut blocks: impl FnMut(&mut ChaCha8Rng) -> Vec<Vec<Segment>>,
+) -> VisitSamples {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let draw = |deviation: f64, random: &mut ChaCha8Rng| {
         1.0 + deviation * Normal::standard().inverse_cdf(random.random_range(1e-12..1.0))
@@ -52,13 +68,12 @@ fn run_of(
     let mut samples = VisitSamples::default();
     let mut order = 0;
     for _ in 0..visits {
-        segments.shuffle(&mut random);
-        for segments in segments.chunks(block) {
+        for segments in blocks(&mut random) {
             let visit = Visit { order, block: 0 };
             order += 1;
             let speed = draw(planted.speed, &mut random);
             let sentinel_load = draw(planted.load, &mut random);
-            for &segment in segments {
+            for segment in segments {
                 let restless = f64::from(u8::from(is_restless(segment))) * planted.restless;
                 let load = draw(planted.load.hypot(restless), &mut random);
                 for _ in 0..6 {
@@ -271,6 +286,84 @@ fn intervals_by_differencing_and_of_medians_hold_the_truth() {
             );
         }
     }
+}
+
+/// By the blocks that the design has. Shuffled as those of other designs are, prefixes of neighbouring layers would be of different
+/// visits.
+#[test]
+fn what_a_visit_does_to_neighbouring_prefixes_alike_goes_out_of_layer_times() {
+    const LAYERS: u32 = 30;
+    let planted = Planted {
+        speed: 0.05,
+        load: 0.002,
+        inference: 0.005,
+        ..Planted::default()
+    };
+    let task = DesignTask {
+        stretch: StretchLayers::held(LAYERS),
+        seed: 0,
+        gap: Nanos::ZERO,
+        target: 0.02,
+        budget: Nanos::ZERO,
+        over_budget: OverBudget::Extend,
+    };
+    let in_order = |random: &mut ChaCha8Rng| {
+        let Agenda::Fixed(blocks) = Design::PrefixSuffix.agenda(&task, random) else {
+            panic!("the design is known from the start");
+        };
+        let segments = |block| match block {
+            FixedBlock::Segments(segments) => segments,
+            FixedBlock::LayerPass => panic!("segments take turns"),
+        };
+        blocks.into_iter().map(segments).collect()
+    };
+    let block = segments_per_block(LAYERS);
+    let segments = Design::PrefixSuffix.segments(LAYERS);
+    let compute = |layer: u32| 200_000.0 * f64::from(layer);
+    // Of the inner layers alone: the times of the others have some of moving in and out in them.
+    let by_differencing = |samples: &VisitSamples| -> Vec<(u32, LayerTime)> {
+        let pooled = samples.pooled().into_iter();
+        let summaries = pooled
+            .map(|(segment, times)| (segment, Summary::of(&times).expect("samples")))
+            .collect();
+        let observations = observe_visits(samples);
+        let times = differencing(LAYERS, &summaries, Some(&observations)).expect("complete");
+        (1..).zip(times).take(29).skip(1).collect()
+    };
+    let squares = |times: &[(u32, LayerTime)]| -> f64 {
+        let errors = times
+            .iter()
+            .map(|(layer, time)| time.compute.value.as_nanos() as f64 - compute(*layer));
+        errors.map(|error| error * error).sum()
+    };
+    let (mut in_order_squares, mut shuffled_squares) = (0.0, 0.0);
+    let (mut of_differences, mut of_fit) = (Coverage::default(), Coverage::default());
+    let mut of_transfers = Coverage::default();
+    for seed in 0..RUNS / 5 {
+        let shuffled = run_of(segments.clone(), planted, 5, block, seed);
+        shuffled_squares += squares(&by_differencing(&shuffled));
+        let samples = run_in(planted, 5, seed, in_order);
+        let times = by_differencing(&samples);
+        in_order_squares += squares(&times);
+        for (layer, time) in &times {
+            of_differences.count(time.compute, compute(*layer));
+            of_transfers.count(time.to_processor.expect("an inner layer"), 150_000.0);
+        }
+        let fit = Fit::new(LAYERS, &observe_visits(&samples), &BTreeSet::new()).expect("connected");
+        for (layer, time) in (1..).zip(fit.layer_times()).take(29).skip(1) {
+            of_fit.count(time.compute, compute(layer));
+        }
+    }
+    let smaller = (shuffled_squares / in_order_squares).sqrt();
+    assert!(smaller > 2.0, "{smaller:.2} times smaller");
+    // That the errors of neighbours cancel is not in intervals by differencing, which are too wide.
+    let percent = of_differences.percent();
+    assert!(percent >= 95.0, "{percent:.1} % by differencing");
+    let percent = of_fit.percent();
+    assert!(
+        (92.0..=98.0).contains(&percent),
+        "{percent:.1} % by the fit"
+    );
 }
 
 /// A median is never known better than the robust time of the same samples. Where loadings are alike but for those of one

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
@@ -83,6 +84,26 @@ impl Agenda {
     ) -> Agenda {
         segments.shuffle(random);
         let blocks = segments.chunks(segments_per_block(layers));
+        Agenda::Fixed(
+            blocks
+                .map(|block| FixedBlock::Segments(block.to_vec()))
+                .collect(),
+        )
+    }
+
+    /// Blocks of a few segments each that follow each other in `segments`, from a random one on, the first after the last: what a
+    /// visit does to all of its segments alike goes out of the differences of neighbours, and each visit has other ends of blocks.
+    pub(super) fn in_order(
+        layers: u32,
+        mut segments: Vec<Segment>,
+        random: &mut ChaCha8Rng,
+    ) -> Agenda {
+        let blocks = segments.len().div_ceil(segments_per_block(layers)).max(1);
+        // None of the blocks is much shorter than the others.
+        let length = segments.len().div_ceil(blocks).max(1);
+        let first = random.random_range(0..segments.len().max(1));
+        segments.rotate_left(first);
+        let blocks = segments.chunks(length);
         Agenda::Fixed(
             blocks
                 .map(|block| FixedBlock::Segments(block.to_vec()))

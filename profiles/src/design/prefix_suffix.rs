@@ -1,6 +1,9 @@
 //! The papers' design: S(1,l) and S(l,n) for every layer l (mlmp §4.2.2). They are just enough to determine the
 //! times and leave nothing to test.
 
+use rand_chacha::ChaCha8Rng;
+
+use super::agenda::{Agenda, DesignTask};
 use super::rules::DesignRules;
 use crate::method::Method;
 use crate::segment::Segment;
@@ -26,6 +29,14 @@ impl DesignRules for PrefixSuffix {
 
     fn may_measure(&self, stretch: &StretchLayers, segment: Segment) -> bool {
         segment.first() == 1 || segment.last() == stretch.layers()
+    }
+
+    /// Prefixes beside the prefixes of one layer less and more, and suffixes likewise: what a layer takes is half of how much longer
+    /// it makes a prefix, and half of how much longer a suffix. They are as long as half of the model on average, so that a few
+    /// per cent between the speeds of two visits would be as much as the layer.
+    fn agenda(&self, task: &DesignTask, random: &mut ChaCha8Rng) -> Agenda {
+        let segments = self.segments_in(&task.stretch).collect();
+        Agenda::in_order(task.stretch.layers(), segments, random)
     }
 
     /// Every difference has the whole in it.
