@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Do layers and pairs of neighbours add up to the whole? The question of report.py without layerlab.
 
-    by_hand.py MODEL PROFILE [--seconds 200] [--shared-memory]
+    by_hand.py MODEL PROFILE [--seconds 200] [--shared-memory] [--rests 0,3]
 
 Cuts MODEL at the layers that PROFILE (a published profile's folder) names, with nothing but onnx, and times every layer, every
 pair of neighbours and the whole in ONNX Runtime on one thread, all in turn in an order drawn anew for each round: inputs are
 copied in, outputs out. Prints how much longer all pairs, less the layers that are in two of them, are than the whole, with
-the standard error of the median over rounds.
+the standard error of the median over rounds. With --rests the processor rests for so many milliseconds before each inference;
+of several rests each has every other round, and a line of its own.
 """
 
 import argparse
@@ -119,6 +120,7 @@ def main() -> None:
     parser.add_argument("profile", type=Path)
     parser.add_argument("--seconds", type=float, default=200.0)
     parser.add_argument("--shared-memory", action="store_true", help="one working memory for all segments, instead of one for each")
+    parser.add_argument("--rests", type=lambda text: [float(one) for one in text.split(",")], default=[0.0], help="milliseconds")
     arguments = parser.parse_args()
     with open(arguments.profile / "layers.csv", newline="", encoding="utf-8") as file:
         cutter = Cutter(arguments.model, [row["name"] for row in csv.DictReader(file)])
@@ -129,17 +131,24 @@ def main() -> None:
     pairs = [(layer, layer + 1) for layer in range(1, last)]
     segments = [*singles, *pairs, (1, last)]
     loaded = {segment: Loaded(cutter.segment(*segment), arguments.shared_memory) for segment in segments}
-    times: dict[tuple[int, int], list[float]] = {segment: [] for segment in segments}
+    rounds: dict[float, list[dict[tuple[int, int], float]]] = {rest: [] for rest in arguments.rests}
     end = time.monotonic() + arguments.seconds
     while time.monotonic() < end:
-        random.shuffle(segments)
-        for segment in segments:
-            times[segment].append(loaded[segment].run())
-    rounds = [dict(zip(times, one)) for one in zip(*times.values())][WARM_UP:]
-    whole = statistics.median(one[1, last] for one in rounds)
-    longer = [sum(one[pair] for pair in pairs) - sum(one[layer] for layer in singles[1:-1]) - one[1, last] for one in rounds]
-    middle, error = median_with_error(longer)
-    print(f"{len(rounds)} rounds; the whole takes {1e3 * whole:.2f} ms; its parts {middle / whole:+.2%} ± {error / whole:.2%}")
+        for rest, of_rest in rounds.items():
+            random.shuffle(segments)
+            times = {}
+            for segment in segments:
+                if rest:
+                    time.sleep(1e-3 * rest)
+                times[segment] = loaded[segment].run()
+            of_rest.append(times)
+    for rest, of_rest in rounds.items():
+        counted = of_rest[WARM_UP:]
+        whole = statistics.median(one[1, last] for one in counted)
+        longer = [sum(one[pair] for pair in pairs) - sum(one[layer] for layer in singles[1:-1]) - one[1, last] for one in counted]
+        middle, error = median_with_error(longer)
+        before = "" if arguments.rests == [0.0] else f"{rest:g} ms of rest: "
+        print(f"{before}{len(counted)} rounds; the whole takes {1e3 * whole:.2f} ms; its parts {middle / whole:+.2%} ± {error / whole:.2%}")
 
 
 if __name__ == "__main__":
