@@ -328,7 +328,7 @@ fn what_a_visit_does_to_neighbouring_prefixes_alike_goes_out_of_layer_times() {
             .collect();
         let observations = observe_visits(samples);
         let times = differencing(LAYERS, &summaries, Some(&observations)).expect("complete");
-        (1..).zip(times).take(29).skip(1).collect()
+        (1..LAYERS).zip(times).skip(1).collect()
     };
     let squares = |times: &[(u32, LayerTime)]| -> f64 {
         let errors = times
@@ -350,7 +350,7 @@ fn what_a_visit_does_to_neighbouring_prefixes_alike_goes_out_of_layer_times() {
             of_transfers.count(time.to_processor.expect("an inner layer"), 150_000.0);
         }
         let fit = Fit::new(LAYERS, &observe_visits(&samples), &BTreeSet::new()).expect("connected");
-        for (layer, time) in (1..).zip(fit.layer_times()).take(29).skip(1) {
+        for (layer, time) in (1..LAYERS).zip(fit.layer_times()).skip(1) {
             of_fit.count(time.compute, compute(layer));
         }
     }
@@ -359,6 +359,8 @@ fn what_a_visit_does_to_neighbouring_prefixes_alike_goes_out_of_layer_times() {
     // That the errors of neighbours cancel is not in intervals by differencing, which are too wide.
     let percent = of_differences.percent();
     assert!(percent >= 95.0, "{percent:.1} % by differencing");
+    let percent = of_transfers.percent();
+    assert!(percent >= 92.0, "{percent:.1} % of transfers");
     let percent = of_fit.percent();
     assert!(
         (92.0..=98.0).contains(&percent),

@@ -83,12 +83,7 @@ impl Agenda {
         random: &mut ChaCha8Rng,
     ) -> Agenda {
         segments.shuffle(random);
-        let blocks = segments.chunks(segments_per_block(layers));
-        Agenda::Fixed(
-            blocks
-                .map(|block| FixedBlock::Segments(block.to_vec()))
-                .collect(),
-        )
+        Agenda::divided(&segments, segments_per_block(layers))
     }
 
     /// Blocks of a few segments each that follow each other in `segments`, from a random one on, the first after the last: what a
@@ -99,10 +94,13 @@ impl Agenda {
         random: &mut ChaCha8Rng,
     ) -> Agenda {
         let blocks = segments.len().div_ceil(segments_per_block(layers)).max(1);
-        // None of the blocks is much shorter than the others.
-        let length = segments.len().div_ceil(blocks).max(1);
         let first = random.random_range(0..segments.len().max(1));
         segments.rotate_left(first);
+        // None of the blocks is much shorter than the others.
+        Agenda::divided(&segments, segments.len().div_ceil(blocks).max(1))
+    }
+
+    fn divided(segments: &[Segment], length: usize) -> Agenda {
         let blocks = segments.chunks(length);
         Agenda::Fixed(
             blocks

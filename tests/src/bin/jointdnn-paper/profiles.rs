@@ -24,24 +24,20 @@ pub(crate) struct Measured {
 
 #[expect(clippy::print_stderr, reason = "how far it has come")]
 pub(crate) fn measure(folder: &Path) -> Result<Measured, String> {
-    // All of them before any is profiled: that Python cannot make them is told at once.
-    let mut networks = Vec::new();
-    for network in &NETWORKS {
-        for &batch in network.batches {
-            networks.push((network, batch, network.make(folder, batch)?));
-        }
-    }
     let mut made = Vec::new();
     let mut reused = 0;
     let mut profile = |model: &Path, device: &Path, name: &str| {
         reused += usize::from(folder.join(name).exists());
         profile(folder, model, device, name)
     };
-    for (network, batch, model) in networks {
-        let name = format!("{}-b{batch}", network.name);
-        eprintln!("{name} on this machine");
-        let server = profile(&model, Path::new("host"), &format!("server-{name}"));
-        made.push((network, batch, model, name, server));
+    for network in &NETWORKS {
+        for &batch in network.batches {
+            let model = network.make(folder, batch)?;
+            let name = format!("{}-b{batch}", network.name);
+            eprintln!("{name} on this machine");
+            let server = profile(&model, Path::new("host"), &format!("server-{name}"));
+            made.push((network, batch, model, name, server));
+        }
     }
     let device = folder.join("phone.toml");
     fs::write(&device, phone_file()).map_err(|error| error.to_string())?;
