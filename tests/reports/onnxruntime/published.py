@@ -8,9 +8,15 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy
 
-# How often the times of segments and the speeds of visits follow from each other in turn; more change nothing.
+
+# How often times follow from weights and weights from times; more change nothing that matters.
 ROUNDS = 10
+# What lies further from nothing than so many standard deviations counts less: Huber's choice, for 95 % of the efficiency.
+HUBER = 1.345
+# How many times the median of absolute deviations a normal distribution's standard deviation is.
+NORMAL_MAD = 1.4826
 
 
 class LayerTime(NamedTuple):
@@ -121,18 +127,30 @@ class Published:
 
 
 def at_one_speed(times: Times) -> dict[tuple[int, int], float]:
-    """The logarithm of each segment's time, with the speeds of visits taken out."""
-    by_segment, by_visit = defaultdict(list), defaultdict(list)
-    for (segment, visit), time in times.items():
-        by_segment[segment].append((visit, time))
-        by_visit[visit].append((segment, time))
-    speeds = dict.fromkeys(by_visit, 0.0)
+    """The logarithm of each segment's time, with the speeds of visits taken out: both together by least squares, in which what
+    lies far off counts less (Huber)."""
+    segments, visits = sorted({segment for segment, _ in times}), sorted({visit for _, visit in times})
+    segment_places = {segment: place for place, segment in enumerate(segments)}
+    visit_places = {visit: len(segments) + place for place, visit in enumerate(visits)}
+    rows = numpy.array([segment_places[segment] for segment, _ in times])
+    columns = numpy.array([visit_places[visit] for _, visit in times])
+    values = numpy.array(list(times.values()))
+    weights = numpy.ones(len(values))
     for _ in range(ROUNDS):
-        segments = {
-            segment: statistics.mean(time - speeds[visit] for visit, time in seen) for segment, seen in by_segment.items()
-        }
-        speeds = {visit: statistics.median(time - segments[segment] for segment, time in seen) for visit, seen in by_visit.items()}
-    return segments
+        normal = numpy.zeros((len(segments) + len(visits),) * 2)
+        right = numpy.zeros(len(normal))
+        for one in (rows, columns):
+            numpy.add.at(right, one, weights * values)
+            for other in (rows, columns):
+                numpy.add.at(normal, (one, other), weights)
+        # All speeds together are none.
+        normal[len(segments) :, len(segments) :] += 1.0
+        solution = numpy.linalg.solve(normal, right)
+        left = numpy.abs(values - solution[rows] - solution[columns])
+        # A segment of one visit leaves nothing.
+        usual = NORMAL_MAD * numpy.median(left[left > 1e-9])
+        weights = numpy.minimum(1.0, HUBER * usual / numpy.maximum(left, 1e-9))
+    return dict(zip(segments, solution))
 
 
 def longer(times: Times, whole: tuple[int, int]) -> float:
