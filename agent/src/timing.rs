@@ -173,7 +173,7 @@ impl Timing<'_> {
             }
             self.blocks.warm_up(&mut group, Turns::Mixed)?;
             self.blocks.begin_to_watch(taken);
-            self.blocks.mixed_turns(number, &mut group)?;
+            self.blocks.take_turns(number, &mut group, Turns::Mixed)?;
             drop(group);
             sentinel = self.load_sentinel(&[])?;
             let alone = std::slice::from_mut(&mut sentinel);
@@ -336,7 +336,7 @@ impl Timing<'_> {
             place,
             segment,
             session: Some(session),
-            inputs: timing_input(&taken, seed),
+            inputs: timing_input(&taken, seed).into(),
         })
     }
 }

@@ -19,6 +19,7 @@ pub struct Invocation {
 enum Purpose {
     Sample,
     WarmUp { place: u64 },
+    WarmUpInTurn { block: u64 },
     Sentinel { block: u64 },
     Poll { number: u64 },
     Soak,
@@ -46,6 +47,19 @@ impl Invocation {
             seed,
             purpose,
             index: u64::from(run),
+            step: 0,
+        }
+    }
+
+    /// The inference of the segment at `place` in the round that warms up the turns of `block` of the order with this seed.
+    pub fn warm_up_in_turn(seed: u64, block: u32, place: usize) -> Self {
+        let purpose = Purpose::WarmUpInTurn {
+            block: u64::from(block),
+        };
+        Invocation {
+            seed,
+            purpose,
+            index: place as u64,
             step: 0,
         }
     }
@@ -118,6 +132,7 @@ impl Invocation {
             Purpose::Poll { number } => (3, number),
             Purpose::Soak => (4, 0),
             Purpose::Energy => (5, 0),
+            Purpose::WarmUpInTurn { block } => (6, block),
         };
         let mut bytes = [0; 40];
         let words = [self.seed, purpose, of, self.index, self.step];

@@ -164,6 +164,16 @@ pub trait Session: Send {
     /// no error: overflow is what 16-bit numerics do.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Inference, RuntimeError>;
 
+    /// How long a run takes, as [`Session::run`] says, when nobody asks what it answers. What is timed again and again is given
+    /// the same `inputs`, not equal ones: a runtime in a process of its own keeps them there, so that no tensors pass between
+    /// the processes from one run to the next, and only those that are timed use the caches.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    fn time(&mut self, inputs: &Arc<[Tensor]>) -> Result<Nanos, RuntimeError> {
+        Ok(self.run(inputs)?.duration)
+    }
+
     /// What [`Session::run`] answers, when nobody asks how long it takes.
     ///
     /// # Errors

@@ -137,10 +137,7 @@ impl Blocks<'_> {
                 }
             };
             self.begin_to_watch(taken);
-            match turns {
-                Turns::Mixed => self.mixed_turns(number, group)?,
-                Turns::Chain => self.chain_turns(number, group)?,
-            }
+            self.take_turns(number, group, turns)?;
             let end = self.finish(number, &start, group, turns)?;
             let Some(rejection) = self.judge(number, &start, end)? else {
                 return Ok(Outcome::Counts);

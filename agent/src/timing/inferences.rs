@@ -2,6 +2,7 @@
 //! clock.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use layerlab_model::Network;
 use layerlab_profiles::{Nanos, Segment};
@@ -12,7 +13,7 @@ use crate::ModelWithTwin;
 use crate::device::{CoresWait, Device, Invocation, ProcessorTime};
 use crate::ended::Ended;
 use crate::queue::{Queue, Task};
-use crate::runtime::{Inference, Runtimes, Session, Tensor};
+use crate::runtime::{RuntimeError, Runtimes, Session, Tensor};
 
 /// The longest the loop sleeps before it looks whether its order is still wanted.
 const NAP: Nanos = Nanos::from_millis(1_000);
@@ -32,7 +33,7 @@ pub(super) struct Inferences<'a> {
 pub(super) struct TimedInference {
     /// The reading of the device's clock. The runtime may still have copied the inputs before it began.
     pub(super) started: Nanos,
-    pub(super) inference: Inference,
+    pub(super) duration: Nanos,
 }
 
 impl Inferences<'_> {
@@ -101,8 +102,9 @@ impl Inferences<'_> {
         loaded: &mut LoadedSegment,
         invocation: Invocation,
     ) -> Result<TimedInference, Ended> {
-        let session = loaded.session.as_deref_mut();
-        self.infer((loaded.segment, session), &loaded.inputs, invocation)
+        let inputs = Arc::clone(&loaded.inputs);
+        let time = |session: &mut dyn Session| Ok((session.time(&inputs)?, ()));
+        Ok(self.infer(loaded, invocation, time)?.0)
     }
 
     /// Runs `group` in order, each from the outputs before it, as far as these are what it takes, else from its timing input.
@@ -111,21 +113,25 @@ impl Inferences<'_> {
         group: &mut [LoadedSegment],
         invocation: Invocation,
     ) -> Result<Vec<TimedInference>, Ended> {
-        let mut timed: Vec<TimedInference> = Vec::with_capacity(group.len());
-        let mut before = None;
+        if let [alone] = group {
+            return Ok(vec![self.run(alone, invocation)?]);
+        }
+        let mut timed = Vec::with_capacity(group.len());
+        let mut before: Option<(Segment, Vec<Tensor>)> = None;
         for (step, loaded) in group.iter_mut().enumerate() {
-            let (segment, own) = (loaded.segment, &loaded.inputs);
-            let inputs = match (before, timed.last()) {
-                (Some(before), Some(ran)) => {
-                    let given = (before, ran.inference.outputs.as_slice());
-                    inputs_from(self.model.model(), given, (segment, own))
+            let (segment, own) = (loaded.segment, Arc::clone(&loaded.inputs));
+            let inputs = match &before {
+                Some((before, given)) => {
+                    inputs_from(self.model.model(), (*before, given), (segment, &own))
                 }
-                _ => Cow::Borrowed(own.as_slice()),
+                None => Cow::Borrowed(&*own),
             };
-            let session = loaded.session.as_deref_mut();
-            let this = self.infer((segment, session), &inputs, invocation.step(step))?;
+            let (this, given) = self.infer(loaded, invocation.step(step), |session| {
+                let inference = session.run(&inputs)?;
+                Ok((inference.duration, inference.outputs))
+            })?;
             timed.push(this);
-            before = Some(segment);
+            before = Some((segment, given));
         }
         Ok(timed)
     }
@@ -137,7 +143,7 @@ impl Inferences<'_> {
         invocation: Invocation,
     ) -> Result<Nanos, Ended> {
         let timed = self.pass(group, invocation)?;
-        Ok(timed.iter().map(|timed| timed.inference.duration).sum())
+        Ok(timed.iter().map(|timed| timed.duration).sum())
     }
 
     /// Runs `group` as a chain until a fast and a slow exponential average of its time agree. `place` names the
@@ -176,27 +182,28 @@ impl Inferences<'_> {
         Ok(())
     }
 
-    /// Runs a segment. One without a session is loaded for it, which is part of its time, and unloaded after it.
-    fn infer(
+    /// Has a segment run, which says how long that took, and what else it gave. One without a session is loaded for it, which
+    /// is part of its time, and unloaded after it.
+    fn infer<T>(
         &mut self,
-        (segment, session): (Segment, Option<&mut (dyn Session + 'static)>),
-        inputs: &[Tensor],
+        loaded: &mut LoadedSegment,
         invocation: Invocation,
-    ) -> Result<TimedInference, Ended> {
+        run: impl FnOnce(&mut dyn Session) -> Result<(Nanos, T), RuntimeError>,
+    ) -> Result<(TimedInference, T), Ended> {
         let started = self.device.now();
-        let Some(session) = session else {
+        let Some(session) = loaded.session.as_deref_mut() else {
+            let segment = loaded.segment;
             let processor = self.task.order.processor_of(segment);
             let mut session = self.runtimes.load_timed(processor, &self.model, segment)?;
             self.device.announce(invocation);
-            let mut inference = session.run(inputs)?;
-            inference.duration = inference.duration + session.load_time();
-            return Ok(TimedInference { started, inference });
+            let (ran, given) = run(session.as_mut())?;
+            let duration = ran + session.load_time();
+            return Ok((TimedInference { started, duration }, given));
         };
         self.device.announce(invocation);
-        Ok(TimedInference {
-            started: self.device.now(),
-            inference: session.run(inputs)?,
-        })
+        let started = self.device.now();
+        let (duration, given) = run(session)?;
+        Ok((TimedInference { started, duration }, given))
     }
 }
 

@@ -1,5 +1,7 @@
 //! A segment that is loaded to be timed, or why it is not.
 
+use std::sync::Arc;
+
 use layerlab_profiles::Segment;
 
 use crate::ended::Ended;
@@ -13,7 +15,7 @@ pub(super) struct LoadedSegment {
     pub(super) segment: Segment,
     /// `None` where it is loaded for each run.
     pub(super) session: Option<Box<dyn Session>>,
-    pub(super) inputs: Vec<Tensor>,
+    pub(super) inputs: Arc<[Tensor]>,
 }
 
 /// Why a segment was not loaded.

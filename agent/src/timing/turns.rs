@@ -13,7 +13,7 @@ use super::long::Long;
 use crate::device::Invocation;
 use crate::ended::Ended;
 
-/// So long are samples of passes held back at most: so much of the work of an agent that is killed is done again.
+/// So long are samples held back at most: so much of the work of an agent that is killed is done again.
 const LONGEST_HELD: Nanos = Nanos::from_millis(1_000);
 
 /// Samples that are taken and not yet written.
@@ -37,24 +37,56 @@ impl Sample {
             index,
             segment,
             started: timed.started,
-            duration: timed.inference.duration,
+            duration: timed.duration,
         }
     }
 }
 
 impl Blocks<'_> {
-    /// In each round every segment has one turn, but for the long one, in an order drawn anew, so that drift falls on all
-    /// alike.
-    pub(super) fn mixed_turns(
+    /// Has the turns of a block taken. Samples are written when that has gone on for a second, and when it ends: writing wakes
+    /// those who follow the run, and on the cores that the next inference needs.
+    pub(super) fn take_turns(
         &mut self,
         block: u32,
         group: &mut [LoadedSegment],
+        turns: Turns,
+    ) -> Result<(), Ended> {
+        let mut held = Held {
+            samples: Vec::new(),
+            since: self.inferences.now(),
+        };
+        let ended = match turns {
+            Turns::Mixed => self.mixed_turns(block, group, &mut held),
+            Turns::Chain => self.chain_turns(block, group, &mut held),
+        };
+        let written = self.write(block, &mut held);
+        ended.and(written)
+    }
+
+    /// In each round every segment has one turn, but for the long one, in an order drawn anew, so that drift falls on all
+    /// alike. The first round is run twice, and timed the second time: what was warmed up alone is slow when others first had
+    /// turns between.
+    fn mixed_turns(
+        &mut self,
+        block: u32,
+        group: &mut [LoadedSegment],
+        held: &mut Held,
     ) -> Result<(), Ended> {
         let mut turns: Vec<(usize, usize)> = group
             .iter()
             .enumerate()
             .filter_map(|(member, loaded)| Some((loaded.place?, member)))
             .collect();
+        turns.shuffle(&mut self.random(block, 0));
+        for &(place, member) in &turns {
+            if !self.inferences.is_wanted() {
+                return Err(Ended::Abandoned);
+            }
+            self.inferences.gap()?;
+            let seed = self.inferences.seed();
+            let invocation = Invocation::warm_up_in_turn(seed, block, place);
+            self.inferences.run(&mut group[member], invocation)?;
+        }
         for repetition in 0..self.repetitions() {
             turns.sort_unstable();
             turns.shuffle(&mut self.random(block, repetition));
@@ -70,29 +102,15 @@ impl Blocks<'_> {
                 let loaded = &mut group[member];
                 let invocation = Invocation::sample(self.inferences.seed(), index);
                 let timed = self.inferences.run(loaded, invocation)?;
-                self.record_sample(block, &Sample::new(index, loaded.segment, &timed))?;
+                let sample = Sample::new(index, loaded.segment, &timed);
+                self.hold(block, held, [sample])?;
             }
         }
         Ok(())
     }
 
-    /// What passes give is written when they have gone on for a second, and when they end: writing wakes those who follow the
-    /// run, and on the cores that the next pass needs.
-    pub(super) fn chain_turns(
-        &mut self,
-        block: u32,
-        group: &mut [LoadedSegment],
-    ) -> Result<(), Ended> {
-        let mut held = Held {
-            samples: Vec::new(),
-            since: self.inferences.now(),
-        };
-        let ended = self.passes(block, group, &mut held);
-        let written = self.write(block, &mut held);
-        ended.and(written)
-    }
-
-    fn passes(
+    /// All segments in order, each fed by the one before.
+    fn chain_turns(
         &mut self,
         block: u32,
         group: &mut [LoadedSegment],
@@ -111,16 +129,29 @@ impl Blocks<'_> {
             self.watched_gap(group, Turns::Chain, group.len())?;
             let invocation = Invocation::sample(self.inferences.seed(), repetition);
             let timed = self.inferences.pass(group, invocation)?;
+            let mut new = Vec::with_capacity(group.len());
             for ((index, loaded), timed) in indices.into_iter().zip(&*group).zip(&timed) {
                 if !self.progress.done.contains(&index) {
-                    held.samples.push(Sample::new(index, loaded.segment, timed));
+                    new.push(Sample::new(index, loaded.segment, timed));
                 }
             }
-            if self.inferences.now() >= held.since + LONGEST_HELD {
-                self.write(block, held)?;
-            }
+            self.hold(block, held, new)?;
         }
         Ok(())
+    }
+
+    /// Keeps samples back; all that are kept are written once that has gone on for long enough.
+    fn hold(
+        &mut self,
+        block: u32,
+        held: &mut Held,
+        new: impl IntoIterator<Item = Sample>,
+    ) -> Result<(), Ended> {
+        held.samples.extend(new);
+        match self.inferences.now() >= held.since + LONGEST_HELD {
+            true => self.write(block, held),
+            false => Ok(()),
+        }
     }
 
     fn write(&mut self, block: u32, held: &mut Held) -> Result<(), Ended> {

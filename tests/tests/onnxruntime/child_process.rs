@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use layerlab_profiles::Segment;
+use layerlab_profiles::{Nanos, Segment};
 use layerlab_protocol::Event;
 use layerlab_tests::{agent_program, layerlab, succeed};
 
@@ -47,12 +47,19 @@ fn a_child_that_dies_between_two_runs_is_replaced() {
     let [child] = &children(&scratch)[..] else {
         panic!("one processor has one child: {:?}", children(&scratch));
     };
+    // What it kept for timed runs dies with it.
+    let inputs = input.clone().into();
+    second.time(&inputs).expect("a time");
     signal("KILL", child);
     let after = (
         first.outputs(&input).expect("outputs"),
         second.outputs(&input).expect("outputs"),
     );
     assert_eq!(after, before);
+    for _ in 0..2 {
+        let time = second.time(&inputs).expect("a time");
+        assert!(time > Nanos::ZERO);
+    }
     let now = children(&scratch);
     assert!(now.len() == 1 && now[0] != *child, "{now:?} after {child}");
     drop((first, second, lab));

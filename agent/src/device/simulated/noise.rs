@@ -117,6 +117,7 @@ mod tests {
             ("npu", SEGMENT, sample.step(1)),
             ("npu", SEGMENT, Invocation::warm_up(1, 0, 2)),
             ("npu", SEGMENT, Invocation::warm_up(1, 1, 2)),
+            ("npu", SEGMENT, Invocation::warm_up_in_turn(1, 1, 2)),
         ]
         .into_iter()
         .map(|(processor, segment, invocation)| NOISE.scatter(TIME, processor, segment, invocation))

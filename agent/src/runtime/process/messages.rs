@@ -36,6 +36,13 @@ pub(super) enum ChildRequest {
         session: u64,
         inputs: Vec<TensorHeader>,
     },
+    /// Run a session on the tensors in the payload, which it keeps, or on those that it kept last, and say only how long that
+    /// took.
+    Time {
+        session: u64,
+        /// `None` for those that it kept.
+        inputs: Option<Vec<TensorHeader>>,
+    },
     /// Free a session.
     Forget { session: u64 },
 }
@@ -58,6 +65,8 @@ pub(super) enum ChildAnswer {
         duration: Nanos,
         outputs: Vec<TensorHeader>,
     },
+    /// So long took a run whose outputs nobody wants.
+    Timed { duration: Nanos },
     /// The session is gone.
     Forgotten,
     /// The processor cannot run the model, for this reason.

@@ -19,6 +19,8 @@ struct ChildSession {
     memory: Bytes,
     child: SharedChild,
     loaded: LoadedInChild,
+    /// What it was timed on last, which the child that it is loaded in has kept.
+    kept: Option<Arc<[Tensor]>>,
 }
 
 impl SharedChild {
@@ -42,6 +44,7 @@ impl SharedChild {
                 network: Arc::clone(network),
                 child: self.clone(),
                 loaded,
+                kept: None,
             })),
             Err(LoadFailure::Refused(reason)) => Err(RuntimeError::Unsupported {
                 processor: subject.processor,
@@ -78,13 +81,27 @@ impl Session for ChildSession {
         self.loaded.placed.clone()
     }
 
-    /// A child that dies of it is replaced once.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Inference, RuntimeError> {
+        self.on_a_child(inputs, |session| session.ask_to_run(inputs))
+    }
+
+    fn time(&mut self, inputs: &Arc<[Tensor]>) -> Result<Nanos, RuntimeError> {
+        self.on_a_child(inputs, |session| session.ask_to_time(inputs))
+    }
+}
+
+impl ChildSession {
+    /// What the child answers that has the session. One that dies of it is replaced once.
+    fn on_a_child<T>(
+        &mut self,
+        inputs: &[Tensor],
+        ask: impl Fn(&mut ChildSession) -> Result<T, RunFailure>,
+    ) -> Result<T, RuntimeError> {
         self.refuse_misfits(inputs)?;
-        let failure = match self.run_once(inputs) {
+        let failure = match self.once(&ask) {
             Err(RunFailure::ChildLost(why)) => {
                 tracing::warn!(%why, "the process of a runtime is started again");
-                self.run_once(inputs)
+                self.once(&ask)
             }
             answer => answer,
         };
@@ -96,16 +113,17 @@ impl Session for ChildSession {
             RunFailure::Failed(cause) => self.subject.cannot_run(cause),
         })
     }
-}
 
-impl ChildSession {
-    fn run_once(&mut self, inputs: &[Tensor]) -> Result<Inference, RunFailure> {
+    fn once<T>(
+        &mut self,
+        ask: impl Fn(&mut ChildSession) -> Result<T, RunFailure>,
+    ) -> Result<T, RunFailure> {
         if self.is_lost()? {
             self.reload()?;
             // Nobody times the first run of a new session.
-            self.ask(inputs)?;
+            ask(self)?;
         }
-        self.ask(inputs)
+        ask(self)
     }
 
     /// Whether the child that loaded the segment is gone.
@@ -125,25 +143,52 @@ impl ChildSession {
             .map_err(|failure| match failure {
                 LoadFailure::Refused(cause) | LoadFailure::Failed(cause) => failed(cause),
             })?;
+        self.kept = None;
         Ok(())
     }
 
-    fn ask(&self, inputs: &[Tensor]) -> Result<Inference, RunFailure> {
+    fn ask_to_run(&self, inputs: &[Tensor]) -> Result<Inference, RunFailure> {
         let run = ChildRequest::Run {
             session: self.loaded.session,
-            inputs: inputs.iter().map(TensorHeader::of).collect(),
+            inputs: headers(inputs),
         };
-        let payload: Vec<&[u8]> = inputs.iter().map(Tensor::bytes).collect();
-        let (answer, bytes) = self.child.lock().ask(&run, &payload, DEADLINE)?;
-        match answer {
-            ChildAnswer::Ran { duration, outputs } => Ok(Inference {
+        match self.ask(&run, inputs)? {
+            (ChildAnswer::Ran { duration, outputs }, bytes) => Ok(Inference {
                 outputs: tensors(&outputs, &bytes).map_err(RunFailure::Failed)?,
                 duration,
             }),
-            ChildAnswer::Failed { cause } => Err(RunFailure::Failed(cause)),
-            other => Err(RunFailure::Failed(format!(
-                "its process answered {other:?}"
-            ))),
+            (other, _) => Err(unexpected(&other)),
+        }
+    }
+
+    fn ask_to_time(&mut self, inputs: &Arc<[Tensor]>) -> Result<Nanos, RunFailure> {
+        let are_kept = |kept| Arc::ptr_eq(kept, inputs);
+        let given = match self.kept.as_ref().is_some_and(are_kept) {
+            true => None,
+            false => Some(&**inputs),
+        };
+        let time = ChildRequest::Time {
+            session: self.loaded.session,
+            inputs: given.map(headers),
+        };
+        match self.ask(&time, given.unwrap_or_default())? {
+            (ChildAnswer::Timed { duration }, _) => {
+                self.kept = Some(Arc::clone(inputs));
+                Ok(duration)
+            }
+            (other, _) => Err(unexpected(&other)),
+        }
+    }
+
+    fn ask(
+        &self,
+        request: &ChildRequest,
+        given: &[Tensor],
+    ) -> Result<(ChildAnswer, Vec<u8>), RunFailure> {
+        let payload: Vec<&[u8]> = given.iter().map(Tensor::bytes).collect();
+        match self.child.lock().ask(request, &payload, DEADLINE)? {
+            (ChildAnswer::Failed { cause }, _) => Err(RunFailure::Failed(cause)),
+            answer => Ok(answer),
         }
     }
 
@@ -188,6 +233,14 @@ impl From<NoAnswer> for RunFailure {
             NoAnswer::Died(_) | NoAnswer::Silent(_) => RunFailure::ChildLost(why),
         }
     }
+}
+
+fn headers(tensors: &[Tensor]) -> Vec<TensorHeader> {
+    tensors.iter().map(TensorHeader::of).collect()
+}
+
+fn unexpected(answer: &ChildAnswer) -> RunFailure {
+    RunFailure::Failed(format!("its process answered {answer:?}"))
 }
 
 fn fits(input: &Tensor, spec: &TensorSpec) -> bool {
