@@ -143,8 +143,9 @@ def at_one_speed(times: Times) -> dict[tuple[int, int], float]:
             numpy.add.at(right, one, weights * values)
             for other in (rows, columns):
                 numpy.add.at(normal, (one, other), weights)
-        # All speeds together are none.
+        # All speeds together are none. Where a visit left out parts the others, nothing says more than that they are small.
         normal[len(segments) :, len(segments) :] += 1.0
+        normal[numpy.diag_indices_from(normal)] += 1e-9
         solution = numpy.linalg.solve(normal, right)
         left = numpy.abs(values - solution[rows] - solution[columns])
         # A segment of one visit leaves nothing.
