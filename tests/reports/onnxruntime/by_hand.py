@@ -24,11 +24,10 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 from nodes import layers_of_nodes
+from published import NORMAL_MAD
 
-# Of the median of a normal distribution: how much larger its standard error is than the mean's, and than what the median of
-# absolute deviations says.
+# How much larger than the mean's the median's standard error is, of a normal distribution.
 MEDIAN_ERROR = math.sqrt(math.pi / 2.0)
-NORMAL_MAD = 1.4826
 WARM_UP = 2
 
 

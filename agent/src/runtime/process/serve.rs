@@ -154,7 +154,7 @@ impl Serving {
                         cause: format!("session {session} has kept no inputs"),
                     };
                 };
-                read(&inputs.bytes);
+                bring_near(&inputs.bytes);
                 match run(self.engine.as_mut(), session, inputs, &mut self.outputs) {
                     Ok((duration, _)) => ChildAnswer::Timed { duration },
                     Err(cause) => ChildAnswer::Failed { cause },
@@ -169,9 +169,8 @@ impl Serving {
     }
 }
 
-/// Has the bytes near the processor, as what a segment takes is when the one before has just given it. From far away, moving in
-/// took several times as long as moving out.
-fn read(bytes: &[u8]) {
+/// Reads bytes, so that they are in the processor's caches, as what a segment takes is when the one before has just given it.
+fn bring_near(bytes: &[u8]) {
     for line in bytes.chunks(CACHE_LINE) {
         black_box(line[0]);
     }
