@@ -6,7 +6,7 @@ mod log;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use layerlab_model::ElementType;
 use layerlab_ort_extra::{RECORD_ASSIGNMENT, add_shared_memory, assigned_nodes, version_of};
@@ -39,21 +39,6 @@ struct OnnxEngine {
 struct ReadyModel {
     session: Session,
     inputs: Vec<(TensorHeader, ElementType, DynTensor)>,
-}
-
-impl ReadyModel {
-    /// Copies the inputs, whose bytes follow one another, into ONNX Runtime's tensors.
-    fn fill(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let mut rest = bytes;
-        for (header, element, tensor) in &mut self.inputs {
-            let (this, others) = rest
-                .split_at_checked(header.bytes()?)
-                .ok_or("an input has too few bytes")?;
-            convert::fill(tensor, *element, this).map_err(|error| error.to_string())?;
-            rest = others;
-        }
-        Ok(())
-    }
 }
 
 impl From<ort::Error> for ModelNotLoaded {
@@ -241,7 +226,8 @@ impl Engine for OnnxEngine {
         })
     }
 
-    /// The time is that of the run alone, or that of copying the inputs in and the outputs out, too, as the setup says.
+    /// The time is that of the run alone, or from before the inputs are copied to after the outputs are, as the setup
+    /// says.
     fn run(
         &mut self,
         number: u64,
@@ -259,8 +245,15 @@ impl Engine for OnnxEngine {
         {
             return Err("the inputs are not those of the segment".to_owned());
         }
-        let counts = self.setup.copies_count;
-        let (copying_in, ()) = timed_copy(counts, || loaded.fill(bytes))?;
+        let copies_begin = Instant::now();
+        let mut rest = bytes;
+        for (header, element, tensor) in &mut loaded.inputs {
+            let (this, others) = rest
+                .split_at_checked(header.bytes()?)
+                .ok_or("an input has too few bytes")?;
+            convert::fill(tensor, *element, this).map_err(|error| error.to_string())?;
+            rest = others;
+        }
         let values: Vec<SessionInputValue<'_>> = loaded
             .inputs
             .iter()
@@ -271,20 +264,15 @@ impl Engine for OnnxEngine {
             .session
             .run(values.as_slice())
             .map_err(|error| error.to_string())?;
-        let running = run_begin.elapsed();
-        let before = copied.len();
-        let (copying_out, told) = timed_copy(counts, || {
-            copied.truncate(before);
-            let headers = outputs
-                .values()
-                .map(|output| convert::append(&output, copied));
-            headers
-                .collect::<ort::Result<_>>()
-                .map_err(|error| error.to_string())
-        })?;
-        let time = match counts {
-            true => copying_in + running + copying_out,
-            false => running,
+        let run_time = run_begin.elapsed();
+        let mut told = Vec::with_capacity(outputs.len());
+        for output in outputs.values() {
+            let header = convert::append(&output, copied);
+            told.push(header.map_err(|error| error.to_string())?);
+        }
+        let time = match self.setup.copies_count {
+            true => copies_begin.elapsed(),
+            false => run_time,
         };
         Ok((time.into(), told))
     }
@@ -292,21 +280,6 @@ impl Engine for OnnxEngine {
     fn forget(&mut self, number: u64) {
         self.sessions.remove(&number);
     }
-}
-
-/// Copies, and gives how long that took, and what came of it. Where that counts, all is copied once before, so that it is in the
-/// processor's caches wherever the network has left it: else copying out a tensor takes longer the longer ago it was made, copying
-/// it in does not, and the papers' assumption that both take as long is wrong.
-fn timed_copy<T>(
-    counts: bool,
-    mut copy: impl FnMut() -> Result<T, String>,
-) -> Result<(Duration, T), String> {
-    if counts {
-        copy()?;
-    }
-    let begin = Instant::now();
-    let result = copy()?;
-    Ok((begin.elapsed(), result))
 }
 
 fn placed_nodes(session: &Session) -> ort::Result<Vec<PlacedNode>> {
