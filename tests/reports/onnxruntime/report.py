@@ -296,7 +296,8 @@ drawn at random, batch 1. All memory in pages of 2 MiB where the kernel grants t
 
 *Direct*: ONNX Runtime as the CPU that it is, each layer a segment of its own, timed in passes over the whole model.
 *Derived*: the same library as an accelerator (`--as-accelerator {ort}`): inputs are copied in and outputs out, only
-segments are timed, and the times of layers follow from them (docs/method.md). *Profile*: the library's own profiler, which
+segments are timed, and the times of layers follow from them (docs/method.md). Whatever of layerlab runs no model is on other
+cores, where there are any. *Profile*: the library's own profiler, which
 times every node of the whole model, here in {processes} processes, {runs} inferences of each; how far half of them agree with the
 other half stands in a row of its own. *Sum*: all layers with the moving in and out of the model; against the whole model in
 turn with the other segments (the median of its samples; with prefix-suffix they are equal by its formulas), and against the
