@@ -51,7 +51,7 @@ fn derivation(criterion: &mut Criterion) {
     });
     let summaries = summarise();
     criterion.bench_function("difference 200 layers of 20,100 segments", |bencher| {
-        bencher.iter(|| differencing(black_box(LAYERS), black_box(&summaries), None));
+        bencher.iter(|| differencing(black_box(LAYERS), black_box(&summaries)));
     });
 }
 

@@ -46,7 +46,7 @@ impl Plant {
     }
 
     fn derived(&self, design: Design) -> Vec<LayerTime> {
-        differencing(self.layers(), &self.measure(design), None).expect("a complete design")
+        differencing(self.layers(), &self.measure(design)).expect("a complete design")
     }
 
     fn cpu_table(&self) -> Vec<LayerTime> {
@@ -230,7 +230,7 @@ fn the_papers_formulas_on_numbers_small_enough_to_follow() {
             (segment, Summary::of(&samples).expect("one sample"))
         })
         .collect();
-    let times = differencing(3, &segments, None).expect("all five segments");
+    let times = differencing(3, &segments).expect("all five segments");
     let value = |estimate: Option<Estimate>| estimate.map(|e| e.value.as_nanos());
     // t_d(2) = (1400 + 5900 - 6600) / 2, t_d(3) = (3300 + 3800 - 6600) / 2
     let transfers: Vec<_> = times.iter().map(|t| value(t.to_processor)).collect();
@@ -250,7 +250,7 @@ fn a_missing_segment_is_named() {
         segments.insert(segment, one);
     }
     segments.remove(&Segment::new(3, 4).expect("ascending"));
-    let error = differencing(4, &segments, None).expect_err("3..=4 is missing");
+    let error = differencing(4, &segments).expect_err("3..=4 is missing");
     assert!(error.to_string().contains("layers 3..=4"), "{error}");
 }
 

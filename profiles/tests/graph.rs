@@ -51,7 +51,7 @@ proptest! {
             .into_iter()
             .map(|(segment, samples)| (segment, Summary::of(&samples).expect("one")))
             .collect();
-        let expected = differencing(layers, &exact, None).expect("complete");
+        let expected = differencing(layers, &exact).expect("complete");
         for design in [Design::PrefixSuffix, Design::Local, Design::Grouped] {
             for count in [1, 4] {
                 let samples = plant.measure(design.iter(layers), count, |time| time);

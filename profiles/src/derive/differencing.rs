@@ -1,10 +1,10 @@
-//! The papers' differencing of prefix and suffix times, to the letter (mlmp §4.2.2; docs/method.md §2).
+//! The papers' differencing of prefix and suffix medians, to the letter (mlmp §4.2.2; docs/method.md §2), for samples that are not
+//! told apart by visits.
 //!
 //! It assumes that moving the same bytes costs the same both ways: t_d(l) = t_r(l-1).
 
 use std::collections::BTreeMap;
 
-use super::graph::{ErrorVariance, Observations, half_width};
 use super::{Includes, LayerTime};
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
@@ -41,26 +41,20 @@ impl DifferencingError {
 
 /// The times of layers 1..=`layers` from the measured `segments`, layer 1 first.
 ///
-/// Every derived number is a signed half sum of different segments' medians. Their errors are known from the spread of
-/// `visits`; where those are not told apart, from the confidence intervals of the medians, taken as independent and
+/// Every derived number is a signed half sum of different segments' medians, whose errors are taken as independent and
 /// normal.
 pub fn differencing(
     layers: u32,
     segments: &BTreeMap<Segment, Summary>,
-    visits: Option<&Observations>,
 ) -> Result<Vec<LayerTime>, DifferencingError> {
     if layers == 0 {
         return Err(DifferencingError::NoLayers);
     }
-    let table = SegmentMedians {
-        layers,
-        segments,
-        visits,
-    };
+    let table = SegmentMedians { layers, segments };
     let all = table.prefix(layers)?;
     if layers == 1 {
         return Ok(vec![LayerTime {
-            compute: table.sum(all.median.signed(), 1.0, &[all]),
+            compute: SegmentMedians::sum(all.median.signed(), 1.0, &[all]),
             compute_includes: Includes {
                 to_processor: true,
                 from_processor: true,
@@ -75,13 +69,11 @@ pub fn differencing(
 struct SegmentMedians<'a> {
     layers: u32,
     segments: &'a BTreeMap<Segment, Summary>,
-    visits: Option<&'a Observations>,
 }
 
 /// The median of one segment.
 #[derive(Clone, Copy)]
 struct SegmentMedian {
-    segment: Segment,
     median: Nanos,
     /// As if all samples were independent.
     standard_error_ns: Option<f64>,
@@ -93,7 +85,6 @@ impl SegmentMedians<'_> {
         let summary = self.segments.get(&segment);
         let summary = summary.ok_or(DifferencingError::Missing { segment })?;
         Ok(SegmentMedian {
-            segment,
             median: summary.median,
             standard_error_ns: summary.median_standard_error_ns(),
         })
@@ -117,7 +108,7 @@ impl SegmentMedians<'_> {
             self.prefix(self.layers)?,
         ];
         let [before, after, all] = terms.map(|term| term.median.signed());
-        Ok(self.half_sum((before + after - all).half(), &terms))
+        Ok(Self::half_sum((before + after - all).half(), &terms))
     }
 
     /// t_p(l) = (T_last(l) - t_d(l)) - (T_last(l+1) - t_d(l+1)) for inner layers; the first and the
@@ -127,12 +118,12 @@ impl SegmentMedians<'_> {
         if layer == 1 {
             let rest = self.suffix_without_transfer(2)?;
             let terms = [all, self.suffix(2)?, self.prefix(1)?];
-            return Ok(self.half_sum(all.median.signed() - rest, &terms));
+            return Ok(Self::half_sum(all.median.signed() - rest, &terms));
         }
         let from_here = self.suffix_without_transfer(layer)?;
         if layer == self.layers {
             let terms = [self.suffix(layer)?, self.prefix(layer - 1)?, all];
-            return Ok(self.half_sum(from_here, &terms));
+            return Ok(Self::half_sum(from_here, &terms));
         }
         let after = self.suffix_without_transfer(layer + 1)?;
         let terms = [
@@ -141,7 +132,7 @@ impl SegmentMedians<'_> {
             self.prefix(layer)?,
             self.prefix(layer - 1)?,
         ];
-        Ok(self.half_sum(from_here - after, &terms))
+        Ok(Self::half_sum(from_here - after, &terms))
     }
 
     /// T_last(l) - t_d(l).
@@ -163,26 +154,14 @@ impl SegmentMedians<'_> {
     }
 
     /// `value`, known to be half of a signed sum of different segments' medians, with its interval.
-    fn half_sum(&self, value: SignedNanos, terms: &[SegmentMedian]) -> Estimate {
-        self.sum(value, 0.5, terms)
+    fn half_sum(value: SignedNanos, terms: &[SegmentMedian]) -> Estimate {
+        Self::sum(value, 0.5, terms)
     }
 
     /// `value`, known to be a signed sum of different segments' medians, each times `factor`, with its interval.
-    fn sum(&self, value: SignedNanos, factor: f64, terms: &[SegmentMedian]) -> Estimate {
-        let Some(visits) = self.visits else {
-            let errors = terms.iter().map(|term| term.standard_error_ns);
-            let variance: Option<f64> = errors.map(|error| error.map(|error| error * error)).sum();
-            return Estimate::normal(value, variance.map(|variance| variance.sqrt() * factor));
-        };
-        let value_ns = value.as_nanos() as f64;
-        let own: Option<Vec<ErrorVariance>> = terms
-            .iter()
-            .map(|term| Some(visits.of(term.segment)?.median?.times(factor)))
-            .collect();
-        let shared = visits.shared_by_medians(value_ns);
-        Estimate::around(
-            value_ns,
-            own.map(|own| half_width(own.into_iter().chain([shared]))),
-        )
+    fn sum(value: SignedNanos, factor: f64, terms: &[SegmentMedian]) -> Estimate {
+        let errors = terms.iter().map(|term| term.standard_error_ns);
+        let variance: Option<f64> = errors.map(|error| error.map(|error| error * error)).sum();
+        Estimate::normal(value, variance.map(|variance| variance.sqrt() * factor))
     }
 }

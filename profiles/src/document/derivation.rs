@@ -8,14 +8,17 @@ use crate::derive::graph::{
     self, DerivedNumber, ErrorVariance, Fit, GraphError, InShares, LayerNumbers, MovingModel,
     Observations, additivity,
 };
-use crate::derive::{DifferencingError, Includes, LayerTime, MissingLayer, differencing, medians};
+use crate::derive::{
+    DifferencingError, Includes, LayerTime, MissingLayer, differencing, differencing_in_visits,
+    medians,
+};
 use crate::segment::Segment;
 use crate::summary::{Estimate, Summary};
 use crate::supported::{StretchLayers, SupportedLayers};
 use crate::units::Bytes;
 
-/// The measured segments of one processor. Values come from observations by least squares and from summaries by the other
-/// methods; errors come from observations wherever visits are told apart.
+/// The measured segments of one processor. Medians come from summaries, and where visits are not told apart differencing does;
+/// all else comes from observations, and so do errors wherever visits are told apart.
 #[derive(Debug, Default)]
 pub(crate) struct Timings {
     pub(crate) summaries: BTreeMap<Segment, Summary>,
@@ -236,10 +239,11 @@ fn of_stretch(
             .map(|times| of_medians(times, timings.observations.as_ref()))
             .map_err(Lacks::Median),
         Method::Differencing => {
-            let visits = timings.observations.as_ref();
-            differencing(layers, &timings.summaries, visits)
-                .map(OfStretch::from)
-                .map_err(Lacks::Differencing)
+            let times = match &timings.observations {
+                Some(observations) => differencing_in_visits(layers, observations),
+                None => differencing(layers, &timings.summaries),
+            };
+            times.map(OfStretch::from).map_err(Lacks::Differencing)
         }
         Method::Graph => by_least_squares(measurement, stretch, timings, &InShares::symmetric())
             .map_err(Lacks::Graph),

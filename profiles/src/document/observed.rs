@@ -118,12 +118,11 @@ impl Profile {
             .and_then(|measurement| Some((measurement.method, self.observed(measurement)?)))
         {
             None => ErrorVariance::default(),
-            Some((Method::Median | Method::Differencing, observations)) => {
-                observations.visits.of_medians
-            }
-            Some((Method::Robust | Method::Graph | Method::Probed, observations)) => {
-                observations.visits.of_times
-            }
+            Some((Method::Median, observations)) => observations.visits.of_medians,
+            Some((
+                Method::Robust | Method::Differencing | Method::Graph | Method::Probed,
+                observations,
+            )) => observations.visits.of_times,
         }
     }
 }

@@ -300,7 +300,7 @@ segments are timed, and the times of layers follow from them (docs/method.md). W
 cores, where there are any. *Profile*: the library's own profiler, which
 times every node of the whole model, here in {processes} processes, {runs} inferences of each; how far half of them agree with the
 other half stands in a row of its own. *Sum*: all layers with the moving in and out of the model; against the whole model in
-turn with the other segments (the median of its samples; with prefix-suffix they are equal by its formulas), and against the
+turn with the other segments (the median of its samples), and against the
 mean and the median of the sentinels, which are the whole model several times in a row at both ends of each block. With
 adaptive the whole has a turn in one round of eight, and each visit has its own speed: *at one speed* is the same comparison with the speeds
 of visits taken out, by a calculation in Python that shares nothing with layerlab's, and its standard error (a jackknife over
@@ -321,8 +321,7 @@ DEVIATIONS = """
   What that costs is in the direct time of each layer; in derived times it is part of the cuts.
 - *Prefix and suffix.* A layer's time is the difference of four times that are as long as half of the model on average, so that
   their errors count in full however short the layer is. The table says how many layers are resolved at all.
-- *The speed of the machine.* Times by least squares are at the average speed of all visits, since speeds are taken out; those by
-  differencing are medians of samples as they are, at the usual speed, which is faster where visits are now and then much slower.
+- *The speed of the machine.* Derived times are at the average speed of all visits, since speeds are taken out.
   The sentinels' mean is at the average speed as well, their median at the usual one.
 - *The sum.* Where times add up, it differs from the whole by noise alone. Each profile tests that by segments that its fit has
   not seen: how far these were from what was predicted, and how often chance alone would take them so far. Beside it, how

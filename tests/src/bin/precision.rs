@@ -10,13 +10,12 @@ use std::process::ExitCode;
 
 use layerlab_agent::device::simulated::Noise;
 use layerlab_profiles::derive::graph::{Fit, VisitSamples, observe_visits};
-use layerlab_profiles::derive::{LayerTime, differencing};
+use layerlab_profiles::derive::{LayerTime, differencing_in_visits};
 use layerlab_profiles::design::Design;
 use layerlab_profiles::design::adaptive::{self, Overhead, Planner, Settings, widest};
 use layerlab_profiles::design::agenda::segments_per_block;
 use layerlab_profiles::design::over_budget::OverBudget;
 use layerlab_profiles::design::planned_block::{Next, Reason};
-use layerlab_profiles::summary::Summary;
 use layerlab_profiles::{Nanos, Segment};
 use layerlab_tests::file;
 use layerlab_tests::proof::bound::Bound;
@@ -74,12 +73,7 @@ impl Way {
     fn derive(self, layers: u32, samples: &VisitSamples, seed: u64) -> Vec<LayerTime> {
         let observations = observe_visits(samples);
         if self == Way::Papers {
-            let pooled = samples.pooled();
-            let summaries = pooled
-                .iter()
-                .filter_map(|(segment, samples)| Some((*segment, Summary::of(samples)?)))
-                .collect();
-            let times = differencing(layers, &summaries, Some(&observations));
+            let times = differencing_in_visits(layers, &observations);
             return times.expect("a complete design");
         }
         let held_back = match self {

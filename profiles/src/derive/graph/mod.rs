@@ -22,6 +22,7 @@ mod mixed_model;
 mod moderation;
 mod moments;
 mod moving;
+mod neighbours;
 mod noise;
 mod normal;
 mod observation;
@@ -58,7 +59,6 @@ pub use windows::{WindowMean, observe_windows};
 
 pub(crate) use contrast::Contrast;
 pub(crate) use derived_number::{DerivedNumber, LayerNumbers};
-pub(super) use observation::half_width;
 pub(crate) use prospect::PassingProspect;
 pub(crate) use quantile::{
     normal_quantile, t_95, two_sided_p_student, upper_p_student, upper_t_quantile,

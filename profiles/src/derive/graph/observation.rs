@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::location::{Location, MAD_TO_SIGMA, biweight, median};
 use super::moderation::Prior;
+use super::neighbours::NeighbourDifference;
 use super::noise::{NoiseModel, Scatter};
 use super::quantile::t_95;
 use crate::segment::Segment;
@@ -54,6 +55,8 @@ pub struct Observations {
     pub segments: Vec<Observation>,
     /// How visits differ from one another.
     pub visits: VisitSpread,
+    /// Segments that differ by one layer, in the order of the longer ones.
+    pub(crate) neighbours: Vec<NeighbourDifference>,
     /// What passes through segments.
     pub shortcuts: Shortcuts,
 }
@@ -119,11 +122,6 @@ impl ErrorVariance {
         };
         ErrorVariance { variance, freedom }
     }
-}
-
-/// Half the width of the 95 % interval of a number with these independent errors.
-pub(in crate::derive) fn half_width(parts: impl IntoIterator<Item = ErrorVariance>) -> f64 {
-    ErrorVariance::sum(parts).half_width()
 }
 
 impl Observations {
@@ -196,6 +194,19 @@ impl Observations {
         Some((observation.time_ns, error))
     }
 
+    /// By how much longer a segment takes than the same without its first or last layer, where enough visits timed both.
+    pub(crate) fn difference(
+        &self,
+        longer: Segment,
+        shorter: Segment,
+    ) -> Option<&NeighbourDifference> {
+        let from = self.neighbours.partition_point(|one| one.longer < longer);
+        let of_longer = self.neighbours[from..]
+            .iter()
+            .take_while(|one| one.longer == longer);
+        of_longer.into_iter().find(|one| one.shorter == shorter)
+    }
+
     /// What a number derived from robust times errs because all of them err together: in proportion to itself, in ns².
     pub(crate) fn shared_by_times(&self, value_ns: f64) -> ErrorVariance {
         let of_times = self.visits.of_times;
@@ -206,7 +217,7 @@ impl Observations {
     }
 
     /// What a number derived from medians errs because all of them err together: in proportion to itself, in ns².
-    pub(in crate::derive) fn shared_by_medians(&self, value_ns: f64) -> ErrorVariance {
+    fn shared_by_medians(&self, value_ns: f64) -> ErrorVariance {
         let of_medians = self.visits.of_medians;
         ErrorVariance {
             variance: of_medians.variance * value_ns * value_ns,
@@ -222,11 +233,19 @@ impl Observations {
                 ..*observation
             })
         });
+        let neighbours = self.neighbours.iter().filter_map(|difference| {
+            Some(NeighbourDifference {
+                longer: difference.longer.numbered_from(stretch)?,
+                shorter: difference.shorter.numbered_from(stretch)?,
+                ..*difference
+            })
+        });
         Observations {
             noise: self.noise,
             has_spread: self.has_spread,
             segments: segments.collect(),
             visits: self.visits,
+            neighbours: neighbours.collect(),
             shortcuts: self.shortcuts.within(stretch),
         }
     }
@@ -302,6 +321,7 @@ pub fn observe(samples: &BTreeMap<Segment, Vec<Nanos>>) -> Observations {
         has_spread: prior.is_some(),
         segments,
         visits: VisitSpread::default(),
+        neighbours: Vec::new(),
         shortcuts: Shortcuts::default(),
     }
 }

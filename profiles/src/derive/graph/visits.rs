@@ -11,6 +11,7 @@ use super::cell::Cell;
 use super::location::{Location, MAD_TO_SIGMA, biweight_near, median};
 use super::moderation::Prior;
 use super::moments::at_one_speed;
+use super::neighbours::{TimesInVisits, differences};
 use super::noise::{NoiseModel, Scatter};
 use super::observation::{ErrorVariance, Observation, Observations, VisitSpread, rounding_share};
 use super::passes::PassExcess;
@@ -104,6 +105,20 @@ fn visit_times(analysis: &VisitAnalysis) -> BTreeMap<Visit, BTreeMap<Segment, f6
     by_visit
 }
 
+/// The robust time of each segment in each of its visits without the speed of the visit.
+fn times_at_average_speed(analysis: &VisitAnalysis) -> TimesInVisits {
+    let segments = analysis.times.iter().zip(&analysis.located);
+    segments
+        .map(|(times, located)| {
+            let in_visits = located.cells.iter().map(|&(visit, location)| {
+                let time_ns = analysis.noise.time_at(location.place);
+                (visit, time_ns * (-analysis.two_way.speeds[visit]).exp())
+            });
+            (times.segment, in_visits.collect())
+        })
+        .collect()
+}
+
 /// The robust time of each segment, with what is known of its error from the spread of visits. There are no intervals
 /// where no segment was visited three times.
 ///
@@ -152,6 +167,7 @@ fn observations(
     analysis: VisitAnalysis,
     of_mean: fn(&[f64], ErrorVariance) -> ErrorVariance,
 ) -> Observations {
+    let neighbours = differences(&times_at_average_speed(&analysis), analysis.noise);
     let VisitAnalysis {
         visits,
         times,
@@ -211,6 +227,7 @@ fn observations(
             of_times: common(two_way.common_variance),
             of_medians: common(two_way.speed_variance * shares.common),
         },
+        neighbours,
         shortcuts: Shortcuts::default(),
     }
 }

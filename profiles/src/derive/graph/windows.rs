@@ -71,6 +71,7 @@ pub fn observe_windows(windows: &BTreeMap<Segment, Vec<WindowMean>>) -> Observat
         has_spread: prior.is_some(),
         segments: segments.collect(),
         visits: VisitSpread::default(),
+        neighbours: Vec::new(),
         shortcuts: Shortcuts::default(),
     }
 }
