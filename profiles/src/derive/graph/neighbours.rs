@@ -5,23 +5,12 @@ use std::collections::BTreeMap;
 
 use super::moderation::Prior;
 use super::noise::{NoiseModel, ROUNDING_NS};
-use super::observation::ErrorVariance;
+use super::observation::{ErrorVariance, NeighbourDifference};
 use super::visit_samples::FEWEST_VISITS;
 use crate::segment::Segment;
 
 /// The robust times of each segment in its visits at the average speed, in ns, by the places of visits.
 pub(super) type TimesInVisits = BTreeMap<Segment, BTreeMap<usize, f64>>;
-
-/// The difference of two segments of which one has one layer more than the other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct NeighbourDifference {
-    pub(crate) longer: Segment,
-    pub(crate) shorter: Segment,
-    /// By how much longer the one takes at the average speed of visits, in ns.
-    pub(crate) value_ns: f64,
-    /// What is known of its error from the spread of visits, but for what all times have in common.
-    pub(crate) error: ErrorVariance,
-}
 
 /// The differences of all such segments that enough visits timed both, in the order of the longer ones.
 ///

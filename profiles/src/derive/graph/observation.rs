@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::location::{Location, MAD_TO_SIGMA, biweight, median};
 use super::moderation::Prior;
-use super::neighbours::NeighbourDifference;
 use super::noise::{NoiseModel, Scatter};
 use super::quantile::t_95;
 use crate::segment::Segment;
@@ -41,6 +40,17 @@ pub struct ErrorVariance {
     pub variance: f64,
     /// From how many independent differences it is known.
     pub freedom: f64,
+}
+
+/// The difference of two segments of which one has one layer more than the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NeighbourDifference {
+    pub(crate) longer: Segment,
+    pub(crate) shorter: Segment,
+    /// By how much longer the one takes at the average speed of visits, in ns.
+    pub(crate) value_ns: f64,
+    /// What is known of its error from the spread of visits, but for what all times have in common.
+    pub(crate) error: ErrorVariance,
 }
 
 /// The times of all measured segments of one processor.
