@@ -21,10 +21,22 @@ pub fn differencing_in_visits(
         layers,
         observations,
     };
-    let numbers: Result<Vec<LayerNumbers>, DifferencingError> =
-        (1..=layers).map(|layer| times.layer(layer)).collect();
-    let numbers = numbers?.into_iter();
+    let mut numbers: Vec<LayerNumbers> = (1..=layers)
+        .map(|layer| times.layer(layer))
+        .collect::<Result<_, _>>()?;
+    round_sums(numbers.iter_mut().map(|numbers| &mut numbers.compute));
+    let numbers = numbers.iter();
     Ok(numbers.map(|numbers| numbers.layer_time(true)).collect())
+}
+
+/// Rounds numbers to whole nanoseconds so that the sum of any that follow each other is right to one.
+fn round_sums<'a>(numbers: impl Iterator<Item = &'a mut DerivedNumber>) {
+    let (mut exact_ns, mut rounded_ns) = (0.0_f64, 0.0_f64);
+    for number in numbers {
+        exact_ns += number.value_ns;
+        number.value_ns = exact_ns.round() - rounded_ns;
+        rounded_ns += number.value_ns;
+    }
 }
 
 struct TimesOfVisits<'a> {
@@ -92,7 +104,7 @@ impl TimesOfVisits<'_> {
         let after = self.time(layer, self.layers)?;
         let all = self.time(1, self.layers)?;
         let value_ns = (before.value_ns + after.value_ns - all.value_ns) / 2.0;
-        Ok(self.half_sum(value_ns, [before, after, all]))
+        Ok(self.half_sum(value_ns.round(), [before, after, all]))
     }
 
     fn layer(&self, layer: u32) -> Result<LayerNumbers, DifferencingError> {
