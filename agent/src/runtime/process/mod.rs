@@ -10,6 +10,7 @@ mod engine;
 mod frames;
 mod loading;
 mod messages;
+mod near;
 mod serve;
 mod session;
 
@@ -20,4 +21,5 @@ pub(in crate::runtime) use self::connection::{ChildProgram, RuntimeChild};
 pub(in crate::runtime) use self::engine::{Engine, LoadedModel, ModelNotLoaded};
 pub(in crate::runtime) use self::loading::{LoadFailure, PlacementTerms, SharedChild};
 pub(in crate::runtime) use self::messages::{RuntimeSetup, TensorHeader, tensors};
+pub(in crate::runtime) use self::near::bring_near;
 pub(in crate::runtime) use self::serve::serve;

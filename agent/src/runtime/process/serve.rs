@@ -1,7 +1,6 @@
 //! The child process: it answers the agent until the agent is gone.
 
 use std::collections::HashMap;
-use std::hint::black_box;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -14,9 +13,7 @@ use layerlab_profiles::Nanos;
 use super::engine::{Engine, EngineStart, ModelNotLoaded};
 use super::frames::{read_frame, write_frame};
 use super::messages::{ChildAnswer, ChildRequest, TensorHeader};
-
-/// So many bytes come together, on all processors that matter here.
-const CACHE_LINE: usize = 64;
+use super::near::bring_near;
 
 /// A runtime, and what its sessions are run on and give.
 struct Serving {
@@ -166,13 +163,6 @@ impl Serving {
                 ChildAnswer::Forgotten
             }
         }
-    }
-}
-
-/// Reads bytes, so that they are in the processor's caches, as what a segment takes is when the one before has just given it.
-fn bring_near(bytes: &[u8]) {
-    for line in bytes.chunks(CACHE_LINE) {
-        black_box(line[0]);
     }
 }
 

@@ -3,7 +3,7 @@
 use half::f16;
 use layerlab_model::ElementType;
 use ort::memory::Allocator;
-use ort::value::{DynTensor, DynValue, TensorElementType, ValueType};
+use ort::value::{DynTensor, TensorElementType, TensorValueTypeMarker, Value, ValueType};
 use zerocopy::IntoBytes as _;
 
 use crate::runtime::process::TensorHeader;
@@ -41,20 +41,24 @@ macro_rules! fill_elements {
     }};
 }
 
-macro_rules! append_elements {
-    (u8_as_bool, $value:expr, $bytes:expr) => {
-        append_elements!(bool, $value, $bytes)
+macro_rules! element_bytes {
+    (u8_as_bool, $value:expr) => {
+        element_bytes!(bool, $value)
     };
-    ($type:ty, $value:expr, $bytes:expr) => {{
+    ($type:ty, $value:expr) => {{
         let (_, elements) = $value.try_extract_tensor::<$type>()?;
-        $bytes.extend_from_slice(elements.as_bytes());
+        elements.as_bytes()
     }};
 }
 
-/// A tensor of zeros in ONNX Runtime's own memory.
-pub(super) fn zeros(element: ElementType, shape: &[usize]) -> ort::Result<DynTensor> {
+/// A tensor of zeros in this memory of ONNX Runtime's.
+pub(super) fn zeros(
+    memory: &Allocator,
+    element: ElementType,
+    shape: &[usize],
+) -> ort::Result<DynTensor> {
     let shape: Vec<i64> = shape.iter().map(|&length| length as i64).collect();
-    DynTensor::new(&Allocator::default(), of_runtime(element), shape)
+    DynTensor::new(memory, of_runtime(element), shape)
 }
 
 /// Copies a tensor's bytes, of which there are as many as it takes, into ONNX Runtime's tensor of that type.
@@ -63,12 +67,13 @@ pub(super) fn fill(tensor: &mut DynTensor, element: ElementType, bytes: &[u8]) -
     Ok(())
 }
 
-/// Appends the bytes of a tensor to `bytes`, and says what tensor it is.
-pub(super) fn append(value: &DynValue, bytes: &mut Vec<u8>) -> ort::Result<TensorHeader> {
+/// What tensor it is, and its bytes.
+pub(super) fn header_and_bytes<Type: TensorValueTypeMarker + ?Sized>(
+    value: &Value<Type>,
+) -> ort::Result<(TensorHeader, &[u8])> {
     let header = header(value.dtype()).map_err(ort::Error::new)?;
     let element = header.element_type().map_err(ort::Error::new)?;
-    for_element!(element, append_elements!(value, bytes));
-    Ok(header)
+    Ok((header, for_element!(element, element_bytes!(value))))
 }
 
 /// What tensor ONNX Runtime says it is. An open dimension is refused: segments have none.

@@ -6,7 +6,7 @@ mod log;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use layerlab_model::ElementType;
 use layerlab_ort_extra::{RECORD_ASSIGNMENT, add_shared_memory, assigned_nodes, version_of};
@@ -16,14 +16,15 @@ use ort::ErrorCode;
 use ort::environment::Environment;
 use ort::ep;
 use ort::logging::LogLevel;
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue};
-use ort::value::DynTensor;
+use ort::value::{DynTensor, ValueRef};
 use serde::Deserialize;
 
 use super::provider::Provider;
 use super::setup::OnnxSetup;
-use crate::runtime::process::{Engine, LoadedModel, ModelNotLoaded, TensorHeader};
+use crate::runtime::process::{Engine, LoadedModel, ModelNotLoaded, TensorHeader, bring_near};
 use log::RuntimeLog;
 
 /// The runtime, and what it loaded.
@@ -39,6 +40,21 @@ struct OnnxEngine {
 struct ReadyModel {
     session: Session,
     inputs: Vec<(TensorHeader, ElementType, DynTensor)>,
+}
+
+impl ReadyModel {
+    /// Copies the inputs, whose bytes follow one another, into ONNX Runtime's tensors.
+    fn fill(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let mut rest = bytes;
+        for (header, element, tensor) in &mut self.inputs {
+            let (this, others) = rest
+                .split_at_checked(header.bytes()?)
+                .ok_or("an input has too few bytes")?;
+            convert::fill(tensor, *element, this).map_err(in_words)?;
+            rest = others;
+        }
+        Ok(())
+    }
 }
 
 impl From<ort::Error> for ModelNotLoaded {
@@ -103,8 +119,10 @@ impl OnnxEngine {
             .with_inter_threads(1)?
             .with_intra_op_spinning(false)?
             // Segments write where the one before has just read, as layers of the whole model do, and not into memory that
-            // nothing has used since their last turn.
+            // nothing has used since their last turn. A session that plans its memory would keep what it gives apart from
+            // what lies between its layers.
             .with_env_allocators()?
+            .with_memory_pattern(false)?
             .with_config_entry(RECORD_ASSIGNMENT, "1")?
             .with_logger(self.log.logger())?
             .with_log_level(level)?;
@@ -211,11 +229,12 @@ impl Engine for OnnxEngine {
                 elsewhere.operator, elsewhere.name, elsewhere.provider
             )));
         }
+        let memory = working_memory(&session)?;
         let mut inputs = Vec::new();
         for input in session.inputs() {
             let header = convert::header(input.dtype()).map_err(ModelNotLoaded::Failed)?;
             let element = header.element_type().map_err(ModelNotLoaded::Failed)?;
-            let tensor = convert::zeros(element, &header.shape)?;
+            let tensor = convert::zeros(&memory, element, &header.shape)?;
             inputs.push((header, element, tensor));
         }
         self.sessions.insert(number, ReadyModel { session, inputs });
@@ -226,8 +245,7 @@ impl Engine for OnnxEngine {
         })
     }
 
-    /// The time is that of the run alone, or from before the inputs are copied to after the outputs are, as the setup
-    /// says.
+    /// The time is that of the run alone, or that of copying the inputs in and the outputs out, too, as the setup says.
     fn run(
         &mut self,
         number: u64,
@@ -245,34 +263,32 @@ impl Engine for OnnxEngine {
         {
             return Err("the inputs are not those of the segment".to_owned());
         }
-        let copies_begin = Instant::now();
-        let mut rest = bytes;
-        for (header, element, tensor) in &mut loaded.inputs {
-            let (this, others) = rest
-                .split_at_checked(header.bytes()?)
-                .ok_or("an input has too few bytes")?;
-            convert::fill(tensor, *element, this).map_err(|error| error.to_string())?;
-            rest = others;
+        let (copying_in, ()) = timed(|| loaded.fill(bytes))?;
+        let ReadyModel { session, inputs } = loaded;
+        if self.setup.copies_count {
+            for (_, _, tensor) in &*inputs {
+                bring_near(convert::header_and_bytes(tensor).map_err(in_words)?.1);
+            }
         }
-        let values: Vec<SessionInputValue<'_>> = loaded
-            .inputs
-            .iter()
-            .map(|(_, _, tensor)| tensor.into())
-            .collect();
-        let run_begin = Instant::now();
-        let outputs = loaded
-            .session
-            .run(values.as_slice())
-            .map_err(|error| error.to_string())?;
-        let run_time = run_begin.elapsed();
-        let mut told = Vec::with_capacity(outputs.len());
-        for output in outputs.values() {
-            let header = convert::append(&output, copied);
-            told.push(header.map_err(|error| error.to_string())?);
+        let values: Vec<SessionInputValue<'_>> =
+            inputs.iter().map(|(_, _, tensor)| tensor.into()).collect();
+        let (running, outputs) = timed(|| session.run(values.as_slice()).map_err(in_words))?;
+        if self.setup.copies_count {
+            for output in outputs.values() {
+                bring_near(convert::header_and_bytes(&output).map_err(in_words)?.1);
+            }
         }
+        let (copying_out, told) = timed(|| {
+            let copy = |output: ValueRef<'_>| {
+                let (header, bytes) = convert::header_and_bytes(&output).map_err(in_words)?;
+                copied.extend_from_slice(bytes);
+                Ok(header)
+            };
+            outputs.values().map(copy).collect()
+        })?;
         let time = match self.setup.copies_count {
-            true => copies_begin.elapsed(),
-            false => run_time,
+            true => copying_in + running + copying_out,
+            false => running,
         };
         Ok((time.into(), told))
     }
@@ -280,6 +296,28 @@ impl Engine for OnnxEngine {
     fn forget(&mut self, number: u64) {
         self.sessions.remove(&number);
     }
+}
+
+/// How long something took, and what came of it.
+fn timed<T>(what: impl FnOnce() -> Result<T, String>) -> Result<(Duration, T), String> {
+    let begin = Instant::now();
+    let result = what()?;
+    Ok((begin.elapsed(), result))
+}
+
+fn in_words(error: ort::Error) -> String {
+    error.to_string()
+}
+
+/// The memory in which a session's nodes find and leave their tensors, so that what it takes and gives lies in the same pages.
+fn working_memory(session: &Session) -> ort::Result<Allocator> {
+    let of_arena = MemoryInfo::new(
+        AllocationDevice::CPU,
+        0,
+        AllocatorType::Arena,
+        MemoryType::Default,
+    );
+    Allocator::new(session, of_arena?)
 }
 
 fn placed_nodes(session: &Session) -> ort::Result<Vec<PlacedNode>> {
