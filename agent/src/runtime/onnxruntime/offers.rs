@@ -366,10 +366,12 @@ fn published_options(setup: &OnnxSetup) -> BTreeMap<String, String> {
     let mut options = setup.provider.options();
     // Its path differs between machines; which library it is, the list of libraries says.
     options.remove("backend_path");
-    let all: [(&str, &str); 3] = [
+    let all: [(&str, &str); 5] = [
+        ("enable_mem_pattern", "0"),
         ("graph_optimization_level", "2"),
         ("inter_op_threads", "1"),
         ("intra_op_spinning", "0"),
+        ("use_env_allocators", "1"),
     ];
     for (name, value) in all {
         options.insert(name.to_owned(), value.to_owned());
