@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy
 
 from by_hand import Cutter
-from published import Published, at_one_speed
+from published import Published, at_one_speed, linked
 
 PROCESSOR = "cpu:ort-all"
 
@@ -52,7 +52,7 @@ def adjusted(design: numpy.ndarray, times: numpy.ndarray, weights: numpy.ndarray
 def cost_of_passing(model: Path, profile: Published) -> CostOfPassing | None:
     """What each megabyte costs that passes through a segment; None where nothing does."""
     cutter = Cutter(model, profile.layers)
-    in_visits = profile.times_in_visits()
+    in_visits = linked(profile.times_in_visits(), (1, cutter.count))
     visits = Counter(segment for segment, _ in in_visits)
     measured = at_one_speed(in_visits)
     segments = sorted(measured)

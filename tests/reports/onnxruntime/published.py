@@ -126,6 +126,18 @@ class Published:
         return None
 
 
+def linked(times: Times, segment: tuple[int, int]) -> Times:
+    """What was timed in visits that have segments in common with those of `segment`, or with such visits, and so on: between
+    others no speeds can be compared."""
+    segments, visits = {segment}, set()
+    while True:
+        reached = {visit for one, visit in times if one in segments}
+        if reached == visits:
+            return {key: time for key, time in times.items() if key[1] in visits}
+        visits = reached
+        segments = {one for one, visit in times if visit in visits}
+
+
 def at_one_speed(times: Times) -> dict[tuple[int, int], float]:
     """The logarithm of each segment's time, with the speeds of visits taken out: both together by least squares, in which what
     lies far off counts less (Huber)."""
